@@ -1,0 +1,49 @@
+# Needs only Python (3.11 or newer) and make. `make help` lists the targets.
+# Each interpreter has a virtual environment of its own: make test PYTHON=python3.13 works in .venv-python3.13.
+PYTHON ?= python3
+VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(subst /,-,$(PYTHON)))
+RUN := $(VENV)/bin/python -m
+DEV := $(VENV)/.installed-dev
+BENCH := $(VENV)/.installed-bench
+
+.PHONY: help demo test lint bench clean
+
+help:
+	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
+	@echo "make test    the tests: compiled, interpreted (coverage), kernels with bounds checking"
+	@echo "make lint    ruff and mypy"
+	@echo "make bench   the benchmarks, quickly"
+	@echo "make clean   remove virtual environments, caches and build output"
+	@echo "PYTHON=python3.13 picks another interpreter"
+
+demo: $(DEV)
+	$(VENV)/bin/python examples/source_lines.py
+
+# coverage starts before pytest, because pytest imports streamnb to read its warning filters.
+test: $(DEV)
+	$(RUN) coverage erase
+	$(RUN) coverage run -m pytest
+	NUMBA_DISABLE_JIT=1 $(RUN) coverage run --append -m pytest -m "not slow and not cluster and not process"
+	cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" $(RUN) pytest tests/kernels
+	$(RUN) coverage report --fail-under=95
+
+lint: $(DEV)
+	$(RUN) ruff check --quiet
+	$(RUN) ruff format --check --quiet
+	$(RUN) mypy --no-error-summary
+
+bench: $(BENCH)
+	$(RUN) asv machine --yes --config benchmarks/asv.conf.json > /dev/null
+	$(RUN) asv run --config benchmarks/asv.conf.json --python=same --quick --show-stderr
+
+clean:
+	rm -rf .venv .venv-* .asv .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
+	find streamnb tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
+
+# The package, editable, with the extras of that name; done again only when pyproject.toml changes.
+$(VENV)/.installed-%: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "streamnb needs Python 3.11 or newer: make PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) pip install --quiet --editable ".[$*]"
+	@touch $@

@@ -1,0 +1,43 @@
+"""streamnb: every regularised naive linear Bayes model from one scan of the data.
+
+The heavy parts are imported on first use (PEP 562), so ``import streamnb`` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "scan": "scanning",
+    "ClassStats": "stats.class_stats",
+    "write_csr": "data.csr_store",
+    "Family": "families",
+    "Gaussian": "families",
+    "Poisson": "families",
+    "Bernoulli": "families",
+    "Multinomial": "families",
+    "L1": "penalties",
+    "L2": "penalties",
+    "solve": "solving",
+    "WeightPath": "solving",
+    "LinearModel": "model",
+    "LinearNB": "estimators",
+    "load": "estimators",
+    "DataError": "_checks",
+    "StreamnbWarning": "_checks",
+}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'streamnb' has no attribute {name!r}")
+    value = getattr(import_module(f"streamnb.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

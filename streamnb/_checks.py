@@ -1,0 +1,256 @@
+"""Every check of what a user passes, and the message when it fails: argument, what was given, what would be right."""
+
+import math
+import numbers
+import warnings
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.utils.validation import column_or_1d
+
+LARGEST = 1e100  # a larger value or weight could take a weighted sum of squares out of float64
+
+
+class DataError(ValueError):
+    """Data that cannot be read: the message names the array and the chunk."""
+
+
+class StreamnbWarning(UserWarning):
+    """The answer stands, but the user would want to know something about it."""
+
+
+def one_of(name: str, value: Any, allowed: Iterable[Any]) -> Any:
+    """Return `value` if it is one of `allowed`, else raise with the list."""
+    allowed = list(allowed)
+    if any(value is a or (isinstance(value, str) and value == a) for a in allowed):
+        return value
+    raise ValueError(f"{name}={value!r} is unknown; it should be one of {', '.join(map(repr, allowed))}")
+
+
+def finite_number(name: str, value: Any, *, minimum: float = -math.inf) -> float:
+    """Return `value` as a finite float not below `minimum`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.number)):
+        raise TypeError(f"{name}={value!r} should be a number")
+    if not math.isfinite(value) or value < minimum:
+        bound = "" if minimum == -math.inf else f" and at least {minimum:g}"
+        raise ValueError(f"{name}={value!r} should be finite{bound}")
+    return float(value)
+
+
+def positive_integer(name: str, value: Any) -> int:
+    """Return `value` as an int of at least 1."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Integral, np.integer)):
+        raise TypeError(f"{name}={value!r} should be a whole number")
+    if value < 1:
+        raise ValueError(f"{name}={value!r} should be at least 1")
+    return int(value)
+
+
+def tau_grid(name: str, tau: Any) -> np.ndarray:
+    """Return one tau or a grid of them as an ascending float array without repeats."""
+    if np.ndim(tau) == 0:
+        return np.array([finite_number(name, tau, minimum=0.0)])
+    taus = [finite_number(f"{name}[{i}]", t, minimum=0.0) for i, t in enumerate(tau)]
+    if not taus:
+        raise ValueError(f"{name} is an empty grid; give at least one number")
+    return np.unique(taus)
+
+
+# ---- labels ----------------------------------------------------------------------------------------------------------
+
+_KINDS = {"b": "bools", "i": "numbers", "u": "numbers", "f": "numbers", "U": "strings"}
+
+
+def label_kind(labels: np.ndarray) -> str:
+    """What sort of labels these are: "bools", "numbers" or "strings"."""
+    return _KINDS[labels.dtype.kind]
+
+
+def check_labels(y: Any, name: str = "y") -> np.ndarray:
+    """Return labels as a 1-D array of bools, numbers or fixed-width strings; a missing label is an error."""
+    if y is None:
+        raise ValueError(
+            f"requires y to be passed, but the target y is None: give {name}, one label a row, "
+            "or an iterator of (X, y) chunks (of a list: iter(chunks))"
+        )
+    labels = _without_missing(y, name)
+    if labels.ndim == 2 and labels.shape[1] == 1 and name == "y":
+        labels = column_or_1d(labels, warn=True)  # scikit-learn's warning
+    if labels.ndim != 1:
+        raise ValueError(f"{name} should be a 1d array, got an array of shape {labels.shape} instead.")
+    if labels.dtype.kind == "O":
+        labels = _from_objects(labels, name)
+    elif labels.dtype.kind in "TS":
+        labels = labels.astype(str)
+    if labels.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} should hold ints, strings or bools")
+    if labels.dtype.kind not in _KINDS:
+        raise TypeError(f"{name} has dtype {labels.dtype}; labels should be ints, strings or bools")
+    if labels.dtype == np.uint64 and (labels < 2**63).all():
+        labels = labels.astype(np.int64)  # NumPy knows no whole numbers for both
+    if labels.dtype.kind == "f":
+        _check_float_labels(labels, name)
+    return labels
+
+
+def _without_missing(y: Any, name: str) -> np.ndarray:
+    cure = "drop those rows, or give them a label of their own (-1 is an ordinary label)"
+    if isinstance(y, np.ma.MaskedArray):
+        if np.ma.is_masked(y):
+            raise ValueError(f"{name} has masked labels; {cure}")
+        y = y.data
+    if hasattr(y, "isna"):  # pandas: categorical codes of -1, NA, NaT
+        missing = np.flatnonzero(np.asarray(y.isna()))
+        if missing.size:
+            raise ValueError(f"{name} has a missing label at row {missing[0]} (NaN or None); {cure}")
+    # NumPy would turn a list of strings and a NaN, or a number, into strings
+    labels = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
+    if labels.dtype.kind == "T":
+        labels = labels.astype(object)
+    if labels.dtype.kind == "O" and labels.ndim == 1:
+        row = next((i for i, v in enumerate(labels) if v is None or v != v), None)
+        if row is not None:
+            raise ValueError(f"{name} has a missing label at row {row} ({labels[row]}); {cure}")
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        row = np.flatnonzero(np.isnan(labels))[0]
+        raise ValueError(f"Input {name} contains NaN, a missing label, at row {row}; {cure}")
+    return labels
+
+
+def _from_objects(labels: np.ndarray, name: str) -> np.ndarray:
+    kinds = {type(v) for v in labels}
+    if all(issubclass(k, str) for k in kinds):
+        return labels.astype(str)
+    if all(issubclass(k, (bool, np.bool_)) for k in kinds):
+        return labels.astype(bool)
+    if all(issubclass(k, (numbers.Real, np.number)) for k in kinds) and not any(issubclass(k, bool) for k in kinds):
+        return np.array(labels.tolist())
+    names = ", ".join(sorted(k.__name__ for k in kinds))
+    raise TypeError(
+        f"Unknown label type: {name} holds objects of type {names}; "
+        "labels should be all ints, all strings or all bools (argument must be a string or a real number)"
+    )
+
+
+def _check_float_labels(labels: np.ndarray, name: str) -> None:
+    bad = np.flatnonzero(~np.isfinite(labels) | (labels != np.floor(labels)))
+    if bad.size:
+        raise ValueError(
+            f"Unknown label type: continuous. {name} holds {labels[bad[0]]} at row {bad[0]}; labels should be "
+            "ints, strings or bools: a classifier cannot be trained on a continuous target"
+        )
+
+
+def check_classes(classes: Any) -> np.ndarray | None:
+    """Return the closed set of labels, sorted, or None where it is open."""
+    if classes is None:
+        return None
+    labels = check_labels(classes, "classes")
+    listed = np.unique(labels)
+    if listed.size == 0:
+        raise ValueError("classes is empty; list every label that y may hold, or leave it out")
+    if listed.size < labels.size:
+        raise ValueError("classes lists a label twice; each should stand once")
+    return listed
+
+
+def check_weights(weights: Any) -> np.ndarray:
+    """Return sample weights as finite, non-negative float64, 1-D."""
+    w = np.asarray(weights)
+    if w.dtype.kind not in "buif":
+        raise TypeError(f"sample_weight has dtype {w.dtype}; it should hold numbers")
+    if w.ndim != 1:
+        raise ValueError(f"sample_weight has shape {w.shape}; Sample weights must be 1D array or scalar")
+    w = w.astype(np.float64, copy=False)
+    bad = np.flatnonzero(~((w >= 0) & (w <= LARGEST)))
+    if bad.size:
+        raise ValueError(
+            f"sample_weight has {w[bad[0]]} at row {bad[0]}; weights should be finite and not negative "
+            "(to take rows away use `forget` or subtract their statistics)"
+        )
+    return w
+
+
+def check_total_weight(total: float) -> None:
+    """Refuse weights that are all zero."""
+    if not total > 0:
+        raise ValueError("sample_weight sums to zero; at least one row should have a positive weight")
+
+
+def check_lengths(n_rows: int, n_labels: int, name: str = "y") -> None:
+    """Refuse labels or weights of another length than the rows."""
+    if n_rows != n_labels:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {n_labels}]; "
+            f"{name} should have one entry for each row of X"
+        )
+
+
+def check_priors(priors: Any, classes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return class priors (K,): shares of the weight, uniform, or as given in the order of `classes`."""
+    if priors is None:
+        return weight / weight.sum()
+    if isinstance(priors, str):
+        one_of("priors", priors, ["uniform"])
+        return np.where(weight > 0, 1.0 / np.count_nonzero(weight > 0), 0.0)
+    given = np.asarray(priors, dtype=np.float64)
+    if given.shape != (len(classes),):
+        raise ValueError(
+            f"priors has shape {given.shape}; Number of priors must match number of classes: {len(classes)}"
+        )
+    if not np.all(np.isfinite(given)) or (given < 0).any():
+        raise ValueError(f"priors={priors!r}; Priors must be non-negative and finite")
+    if not math.isclose(given.sum(), 1.0, rel_tol=1e-9):
+        raise ValueError(f"priors sum to {given.sum():g}; The sum of the priors should be 1")
+    return given
+
+
+# ---- values of X -----------------------------------------------------------------------------------------------------
+
+
+def check_min_size(n_rows: int, n_features: int) -> None:
+    """Refuse empty input, in scikit-learn's words."""
+    for count, what in ((n_rows, "sample"), (n_features, "feature")):
+        if count == 0:
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape=({n_rows}, {n_features})) while a minimum of 1 is required. "
+                "X is empty: if it is a generator, it can be read once only; pass a callable that returns a fresh one"
+            )
+
+
+def check_n_features(given: int, expected: int, who: str = "the data before") -> None:
+    """Refuse rows of another width."""
+    if given != expected:
+        raise ValueError(f"X has {given} features, but {who} is expecting {expected} features as input.")
+
+
+def raise_not_finite(value: float, row: int, column: int) -> NoReturn:
+    """Report a NaN, infinite or enormous value of X."""
+    what = "NaN" if math.isnan(value) else "infinity or a value too large for dtype('float64')"
+    raise ValueError(
+        f"Input X contains {what}: row {row}, column {column} is {value}. "
+        "Replace such values or drop the rows before the scan"
+    )
+
+
+def raise_negative(value: float, row: int, column: int, who: str) -> NoReturn:
+    """Report a value below the domain of a family or a transform."""
+    raise ValueError(
+        f"Negative values in data passed to {who}: row {row}, column {column} is {value}; "
+        "values should be at least 0 (shift or clip them, or take family='gaussian')"
+    )
+
+
+def raise_negatives(n: int, who: str) -> NoReturn:
+    """Report that rows scanned earlier held values below the domain of a family."""
+    raise ValueError(
+        f"Negative values in data passed to {who}: the scanned rows held {n}; "
+        "values should be at least 0 (shift or clip them, or take family='gaussian')"
+    )
+
+
+def warn_absent(classes: np.ndarray) -> None:
+    """Say which listed classes have no weight."""
+    message = f"classes without any weight: {classes.tolist()}; they get zero weights and are never predicted"
+    warnings.warn(message, StreamnbWarning, stacklevel=3)

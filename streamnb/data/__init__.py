@@ -1,0 +1,1 @@
+"""Rows in: whatever holds the data becomes checked blocks of rows."""

@@ -1,0 +1,282 @@
+"""A block of rows as the kernels want it. The boundary: whatever passes here cannot hurt a kernel.
+
+Values are float32 or float64 and finite, indices int32 or int64 in [0, n_features), sorted and without
+repeats inside a row; every array is contiguous and read-only, so that few kernels are compiled.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb import _checks
+from streamnb.kernels import accumulate, rows, score
+
+TRANSFORMS = {"binary": rows.BINARY, "log1p": rows.LOG1P, "sqrt": rows.SQRT}
+NORMS = {"l1": rows.NORM_L1, "l2": rows.NORM_L2}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """What one look at the values of a block tells."""
+
+    whole: bool  # every value is a whole number
+    negatives: int  # values below zero
+    low: float
+    top: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DenseChunk:
+    """Rows stored in full: `values` (n_rows, n_features), C order. `first_row` numbers them in messages."""
+
+    values: np.ndarray
+    first_row: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.values.shape
+
+    @property
+    def stored(self) -> np.ndarray:
+        """The stored values, flat."""
+        return self.values.reshape(-1)
+
+    @property
+    def row_ends(self) -> np.ndarray:
+        """Where each row lies in `stored`, (n_rows + 1,)."""
+        return _frozen(np.arange(self.shape[0] + 1, dtype=np.int64) * self.shape[1])
+
+    def locate(self, position: int) -> tuple[int, int]:
+        """Row and column of a stored value."""
+        row, column = divmod(position, self.shape[1])
+        return self.first_row + row, column
+
+    def with_values(self, stored: np.ndarray) -> "DenseChunk":
+        return replace(self, values=_frozen(stored.reshape(self.shape)))
+
+    def add_moment(self, codes: Any, weight: Any, moment: int, threshold: float, hi: Any, lo: Any) -> None:
+        """Add the class sums of a moment to the table hi, or to the pairs (hi, lo)."""
+        if lo is None:
+            accumulate.add_dense(self.values, codes, weight, moment, threshold, hi)
+        else:
+            accumulate.add_dense_pairs(self.values, codes, weight, moment, threshold, hi, lo)
+
+    def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
+        score.score_dense(self.values, weights, out)
+
+    def to_matrix(self) -> np.ndarray:
+        return self.values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CSRChunk:
+    """Rows stored sparse; `indptr` may start anywhere, `data` and `indices` start with its first row."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    n_features: int
+    first_row: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.indptr) - 1, self.n_features
+
+    @property
+    def stored(self) -> np.ndarray:
+        """The stored values, flat."""
+        return self.data
+
+    @property
+    def row_ends(self) -> np.ndarray:
+        """Where each row lies in `stored`, (n_rows + 1,)."""
+        return self.indptr
+
+    def locate(self, position: int) -> tuple[int, int]:
+        """Row and column of a stored value."""
+        row = int(np.searchsorted(self.indptr, position + self.indptr[0], side="right")) - 1
+        return self.first_row + row, int(self.indices[position])
+
+    def with_values(self, stored: np.ndarray) -> "CSRChunk":
+        return replace(self, data=_frozen(stored))
+
+    def add_moment(self, codes: Any, weight: Any, moment: int, threshold: float, hi: Any, lo: Any) -> None:
+        """Add the class sums of a moment to the table hi, or to the pairs (hi, lo)."""
+        arrays = self.data, self.indices, self.indptr, codes, weight, moment, threshold, hi
+        if lo is None:
+            accumulate.add_csr(*arrays)
+        else:
+            accumulate.add_csr_pairs(*arrays, lo)
+
+    def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
+        score.score_csr(self.data, self.indices, self.indptr, weights, out)
+
+    def to_matrix(self) -> sp.csr_array:
+        return sp.csr_array((self.data, self.indices, self.indptr - self.indptr[0]), shape=self.shape)
+
+
+Chunk = DenseChunk | CSRChunk
+
+
+def as_chunk(X: Any, first_row: int = 0) -> tuple[Chunk, Survey]:
+    """Check and normalise one block of rows in memory.
+
+    Parameters
+    ----------
+    X : array-like or SciPy sparse, (n_rows, n_features)
+    first_row : int
+        The number of its first row, for messages.
+
+    Returns
+    -------
+    chunk, survey
+        The chunk shares memory with X where X is in order already; X itself is never changed.
+    """
+    if sp.issparse(X):
+        if X.ndim != 2:
+            raise ValueError(f"Expected 2D array, got {X.ndim}D sparse array instead")
+        X = X.tocsr()
+        stop = X.indptr[-1]  # SciPy allows spare room behind the last value
+        return csr_chunk(X.data[:stop], X.indices[:stop], X.indptr, X.shape[1], first_row)
+    values = np.ascontiguousarray(_float_values(as_matrix(X)))
+    _checks.check_min_size(1, values.shape[1])
+    return _surveyed(DenseChunk(_frozen(values), first_row))
+
+
+def csr_chunk(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features: int, first_row: int = 0
+) -> tuple[CSRChunk, Survey]:
+    """Check and normalise rows given as CSR arrays; `data` and `indices` start at indptr[0]."""
+    _checks.check_min_size(1, n_features)
+    indptr = np.ascontiguousarray(indptr)
+    if indptr.dtype not in (np.int32, np.int64):
+        indptr = indptr.astype(np.int64)
+    if len(indptr) == 0 or indptr[0] < 0 or (np.diff(indptr) < 0).any():
+        raise ValueError(f"X.indptr should rise from row to row; in the rows from {first_row} on it does not")
+    if not indptr[-1] - indptr[0] == len(data) == len(indices):
+        raise ValueError(
+            f"X.indptr speaks of {indptr[-1] - indptr[0]} values, X.data holds {len(data)} "
+            f"and X.indices {len(indices)}; the three should agree"
+        )
+    indices = _index_values(indices)
+    bad_row, canonical = rows.check_indices(_frozen(indices), _frozen(indptr), n_features)
+    if bad_row >= 0:
+        start, stop = indptr[bad_row : bad_row + 2] - indptr[0]
+        wrong = [j for j in indices[start:stop].tolist() if not 0 <= j < n_features]
+        raise ValueError(
+            f"X.indices has column {wrong[0]} in row {first_row + bad_row}; "
+            f"with {n_features} features columns run from 0 to {n_features - 1}"
+        )
+    values = np.ascontiguousarray(_float_values(np.asarray(data)))
+    if not canonical:
+        values, indices, indptr = _canonical(values, indices, indptr, n_features)
+    return _surveyed(CSRChunk(_frozen(values), _frozen(indices), _frozen(indptr), n_features, first_row))
+
+
+def transformed(chunk: Chunk, survey: Survey, transform: str | None, normalize: str | None) -> tuple[Chunk, Survey]:
+    """Apply the elementwise transform, then divide each row by its length."""
+    if transform is not None:
+        if (transform == "sqrt" and survey.low < 0.0) or (transform == "log1p" and survey.low <= -1.0):
+            raise_low(chunk, survey, f"transform={transform!r}")
+        stored = np.empty(len(chunk.stored))
+        rows.transform_values(chunk.stored, TRANSFORMS[transform], stored)
+        chunk = chunk.with_values(stored)
+    if normalize is not None:
+        stored = chunk.stored.astype(np.float64)
+        rows.normalize_rows(stored, chunk.row_ends, NORMS[normalize])
+        chunk = chunk.with_values(stored)
+    if transform is None and normalize is None:
+        return chunk, survey
+    return _surveyed(chunk)
+
+
+def raise_low(chunk: Chunk, survey: Survey, who: str) -> None:
+    """Report the first stored value that is the smallest of the block."""
+    row, column = chunk.locate(int(np.flatnonzero(chunk.stored == survey.low)[0]))
+    _checks.raise_negative(survey.low, row, column, who)
+
+
+def as_matrix(X: Any) -> np.ndarray:
+    """Return rows in memory as a 2-D NumPy array of numbers; of objects only where they are numbers."""
+    if np.ma.is_masked(X):
+        raise ValueError("X is a masked array with masked values; fill them (X.filled(0)) or drop those rows")
+    try:
+        values = np.asarray(X)
+    except ValueError as error:
+        raise ValueError(f"X should have rows of one length and shape (n_rows, n_features): {error}") from error
+    if values.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {values.ndim}D array instead: X should have shape (n_rows, n_features). "
+            "Reshape your data either using array.reshape(-1, 1) if it has a single feature "
+            "or array.reshape(1, -1) if it contains a single sample."
+        )
+    if values.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X should hold real numbers")
+    if values.dtype.kind in "USTM":
+        raise ValueError(
+            f"X has dtype {values.dtype}: dtype='numeric' is not compatible with arrays of bytes/strings. "
+            "Convert your data to numeric values explicitly instead."
+        )
+    if values.dtype.kind == "O":
+        return _numbers_of(values)
+    return values
+
+
+def _numbers_of(values: np.ndarray) -> np.ndarray:
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"X is an object array with entries that are not numbers ({error}); argument must be a string or a real "
+            "number: give X a numeric dtype"
+        ) from error
+
+
+def _float_values(values: np.ndarray) -> np.ndarray:
+    """Values as float32 where that is exact for the dtype, else float64."""
+    if values.dtype.kind not in "buif":
+        raise TypeError(f"X has dtype {values.dtype}; it should hold numbers")
+    if values.dtype in (np.float32, np.float64):
+        return values.astype(values.dtype.newbyteorder("="), copy=False)
+    small = values.dtype.kind == "b" or values.dtype.itemsize <= (1 if values.dtype.kind in "iu" else 2)
+    small |= values.dtype.kind in "iu" and values.dtype.itemsize == 2
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32 if small else np.float64)
+
+
+def _index_values(indices: np.ndarray) -> np.ndarray:
+    indices = np.ascontiguousarray(indices)
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"X.indices has dtype {indices.dtype}; it should hold integers")
+    if indices.dtype in (np.int32, np.int64):
+        return indices.astype(indices.dtype.newbyteorder("="), copy=False)
+    # beyond int64 an unsigned index turns negative, and is refused as out of range
+    return indices.astype(np.int32 if indices.dtype.itemsize <= 2 else np.int64)
+
+
+def _canonical(values: Any, indices: Any, indptr: Any, n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    matrix = sp.csr_array(
+        (values.astype(np.float64), indices.copy(), indptr - indptr[0]), shape=(len(indptr) - 1, n_features)
+    )
+    matrix.sum_duplicates()
+    return matrix.data, matrix.indices, matrix.indptr
+
+
+def _surveyed(chunk: Any) -> tuple[Any, Survey]:
+    finite, whole, negatives, low, top = rows.survey(chunk.stored)
+    if not finite or top > _checks.LARGEST:
+        stored = chunk.stored
+        position = int(np.flatnonzero(~(np.abs(stored.astype(np.float64)) <= _checks.LARGEST))[0])
+        row, column = chunk.locate(position)
+        _checks.raise_not_finite(float(stored[position]), row, column)
+    return chunk, Survey(bool(whole), int(negatives), float(low), float(top))
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view

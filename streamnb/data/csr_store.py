@@ -1,0 +1,258 @@
+"""CSR matrices in Zarr, in the layout of AnnData: written from a stream of chunks, read as blocks of rows."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import zarr
+
+from streamnb import _checks
+from streamnb._checks import DataError
+from streamnb.data.chunk import as_chunk
+from streamnb.data.reader import Cursor, check_complete
+
+CHUNK = 1 << 20  # elements of data and indices in one chunk
+ROW_CHUNK = 1 << 17  # rows of indptr and y in one chunk
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+def open_csr(group: zarr.Group) -> "CSRStore":
+    """Check the layout of a group and open its three arrays."""
+    attrs = dict(group.attrs)
+    kind = attrs.get("encoding-type")
+    where = f"group {group.path or '/'!r} in {group.store}"
+    if kind == "csc_matrix":
+        raise ValueError(f"X: {where} is a csc_matrix; convert it to CSR (rows must lie together), e.g. X.tocsr()")
+    if kind != "csr_matrix":
+        raise ValueError(
+            f"X: {where} has encoding-type {kind!r}; it should be 'csr_matrix' (AnnData layout: arrays data, "
+            "indices, indptr; attributes encoding-type, encoding-version, shape)"
+        )
+    version = attrs.get("encoding-version")
+    if version != "0.1.0":
+        raise ValueError(
+            f"X: {where} has encoding-version {version!r}; it should be '0.1.0', the CSR layout of AnnData"
+        )
+    shape: Any = attrs.get("shape")
+    if not (isinstance(shape, (list, tuple)) and len(shape) == 2 and all(isinstance(s, int) and s >= 0 for s in shape)):
+        raise ValueError(f"X: {where} has shape attribute {shape!r}; it should be [n_rows, n_features]")
+    arrays = {}
+    for name in ("data", "indices", "indptr"):
+        member = member_of(group, name)
+        if not isinstance(member, zarr.Array) or member.ndim != 1:
+            raise ValueError(f"X: {where} lacks the 1-D array {name!r} of the AnnData CSR layout")
+        if name != "data" and member.dtype.kind not in "iu":
+            raise ValueError(f"X: array {name!r} of {where} has dtype {member.dtype}; it should hold integers")
+        arrays[name] = member
+    return CSRStore(where, int(shape[0]), int(shape[1]), **arrays)
+
+
+def member_of(group: zarr.Group, path: str) -> Any:
+    """An array or group inside a group, None where there is none."""
+    try:
+        return group.get(path)
+    except Exception as error:  # broken metadata shows in many ways
+        raise DataError(
+            f"the metadata of {path!r} in group {group.path or '/'!r} of {group.store} is broken: {error!r}"
+        ) from error
+
+
+class CSRStore:
+    """A CSR group that was opened and whose shapes agree."""
+
+    def __init__(
+        self, where: str, n_rows: int, n_features: int, data: zarr.Array, indices: zarr.Array, indptr: zarr.Array
+    ):
+        if indptr.shape[0] != n_rows + 1:
+            raise DataError(f"X: {where}: indptr has {indptr.shape[0]} entries; {n_rows} rows need {n_rows + 1}")
+        if data.shape != indices.shape:
+            raise DataError(f"X: {where}: data has {data.shape[0]} entries and indices {indices.shape[0]}")
+        self.where, self.n_rows, self.n_features = where, n_rows, n_features
+        self.data, self.indices, self.indptr = data, indices, indptr
+
+    @property
+    def nbytes(self) -> int:
+        """Decoded size."""
+        return self.data.nbytes + self.indices.nbytes + self.indptr.nbytes
+
+    def check_complete(self) -> None:
+        """Refuse the store if chunks are missing."""
+        for array in (self.data, self.indices, self.indptr):
+            check_complete(array)
+
+    def blocks(self, target_bytes: int, most_rows: int) -> Iterator[tuple[int, int, tuple[np.ndarray, ...]]]:
+        """Yield (first row, end row, (data, indices, indptr)) from front to back.
+
+        Blocks end with the last row that lies whole inside the chunks read for it; the row cut by the boundary
+        goes to the next block. Each chunk of each array is read once.
+        """
+        self.check_complete()
+        data, indices, indptr = Cursor(self.data), Cursor(self.indices), Cursor(self.indptr)
+        target = max(target_bytes // (self.data.dtype.itemsize + self.indices.dtype.itemsize), 1)
+        row, position = 0, 0
+        while row < self.n_rows:
+            ends = indptr.peek(row + most_rows + 1).astype(np.int64)
+            self._check_indptr(ends, row, position)
+            limit = data.aligned(position + target)
+            n_rows = max(int(np.searchsorted(ends, limit, side="right")) - 1, 1)
+            indptr.take(row + n_rows)
+            stop = int(ends[n_rows])
+            yield row, row + n_rows, (data.take(stop), indices.take(stop), ends[: n_rows + 1])
+            row, position = row + n_rows, stop
+        if position != self.data.shape[0]:
+            raise DataError(f"X: {self.where}: indptr ends at {position}, but data has {self.data.shape[0]} entries")
+
+    def _check_indptr(self, ends: np.ndarray, row: int, position: int) -> None:
+        falls = np.flatnonzero(np.diff(ends) < 0)
+        if ends[0] != position or falls.size or ends[-1] > self.data.shape[0]:
+            at = row + int(falls[0]) if falls.size else row
+            raise DataError(
+                f"X: {self.where}: indptr is wrong near row {at}: it should start at 0, never fall, and end at "
+                f"{self.data.shape[0]}, the number of values"
+            )
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+def write_csr(store: Any, chunks: Iterable[Any], *, n_features: int) -> zarr.Group:
+    """Stream chunks of rows into a new Zarr CSR group (AnnData layout, Zarr format 3).
+
+    Parameters
+    ----------
+    store : path, URL or zarr store
+        Where the group is made; it must not hold anything yet.
+    chunks : iterable of X, or of (X, y)
+        X is array-like or SciPy sparse, (n_rows, n_features); y holds n_rows labels. The values are stored
+        in the dtype of the first chunk.
+    n_features : int
+
+    Returns
+    -------
+    zarr.Group
+        With arrays `data`, `indices`, `indptr` and, where labels came, `y`. The attribute `streamnb` says
+        what is known of the values. The attributes are written last: a half-written group is not taken for CSR.
+
+    Raises
+    ------
+    ValueError
+        The store is not empty, or a chunk has another width, values that the dtype of the first cannot hold,
+        or labels where others have none.
+    """
+    n_features = _checks.positive_integer("n_features", n_features)
+    group = _new_group(store)
+    writer = _Writer(group, n_features)
+    for chunk in chunks:
+        X, y = chunk if isinstance(chunk, tuple) and len(chunk) == 2 else (chunk, None)
+        writer.add(X, y)
+    writer.finish()
+    return group
+
+
+def _new_group(store: Any) -> zarr.Group:
+    try:
+        return zarr.create_group(store, zarr_format=3)
+    except (zarr.errors.ContainsGroupError, zarr.errors.ContainsArrayError, FileExistsError) as error:
+        raise ValueError(f"store={store!s} already holds something; remove it or name another place") from error
+
+
+class _Writer:
+    """Buffers rows until whole Zarr chunks can be written."""
+
+    def __init__(self, group: zarr.Group, n_features: int):
+        self._group = group
+        self._n_features = n_features
+        self._columns: dict[str, _Column] = {"indptr": _Column(group, "indptr", np.dtype(np.int64), ROW_CHUNK)}
+        self._columns["indptr"].add(np.zeros(1, np.int64))
+        self._label_kind = ""
+        self._n_rows = self._nnz = 0
+        self._known = {"canonical": True, "explicit_zeros": False, "non_negative": True, "integer": True}
+
+    def add(self, X: Any, y: Any) -> None:
+        chunk, survey = as_chunk(X, self._n_rows)
+        _checks.check_n_features(chunk.shape[1], self._n_features, "write_csr(n_features=)")
+        matrix = sp.csr_array(chunk.to_matrix())
+        dtype = X.dtype if hasattr(X, "dtype") and X.dtype.kind in "buif" else matrix.dtype
+        self._add_to("data", matrix.data, dtype, CHUNK)
+        self._add_to("indices", matrix.indices, np.int32 if self._n_features < 2**31 else np.int64, CHUNK)
+        self._add_to("indptr", matrix.indptr[1:].astype(np.int64) + self._nnz, np.int64, ROW_CHUNK)
+        self._add_labels(y, matrix.shape[0])
+        self._n_rows += matrix.shape[0]
+        self._nnz += matrix.nnz
+        self._known["explicit_zeros"] |= bool((matrix.data == 0).any())
+        self._known["non_negative"] &= survey.low >= 0
+        self._known["integer"] &= survey.whole
+
+    def _add_labels(self, y: Any, n_rows: int) -> None:
+        if ("y" in self._columns) != (y is not None) and self._n_rows:
+            raise ValueError("chunks: some come as (X, y) and some as X alone; give labels with all or with none")
+        if y is not None:
+            labels = _checks.check_labels(y)
+            _checks.check_lengths(n_rows, len(labels))
+            kind = _checks.label_kind(labels)
+            if kind != self._label_kind and "y" in self._columns:
+                raise ValueError(f"chunks: y holds {kind} where labels were {self._label_kind} before; give one kind")
+            self._label_kind = kind
+            self._add_to("y", labels, "str" if labels.dtype.kind == "U" else labels.dtype, ROW_CHUNK)
+
+    def _add_to(self, name: str, values: np.ndarray, dtype: Any, chunk: int) -> None:
+        if name not in self._columns:
+            self._columns[name] = _Column(self._group, name, dtype, chunk)
+        self._columns[name].add(values)
+
+    def finish(self) -> None:
+        if not self._n_rows:
+            _checks.check_min_size(0, self._n_features)
+        for column in self._columns.values():
+            column.flush()
+        self._group.attrs.update(
+            {
+                "encoding-type": "csr_matrix",
+                "encoding-version": "0.1.0",
+                "shape": [self._n_rows, self._n_features],
+                "streamnb": {"version": 1, **self._known},
+            }
+        )
+
+
+class _Column:
+    """One growing 1-D array; only whole chunks are written before the end."""
+
+    def __init__(self, group: zarr.Group, name: str, dtype: Any, chunk: int):
+        self._array = group.create_array(
+            name, shape=(0,), chunks=(chunk,), dtype=dtype, config={"write_empty_chunks": True}
+        )
+        self._chunk = chunk
+        self._waiting: list[np.ndarray] = []
+        self._n_waiting = 0
+
+    def add(self, values: np.ndarray) -> None:
+        dtype = self._array.dtype
+        if dtype.kind in "biuf" and values.dtype != dtype:
+            cast = values.astype(dtype)
+            if not np.array_equal(cast, values):
+                raise ValueError(
+                    f"chunks: {self._array.path} was begun as {dtype}, the dtype of the first chunk, which cannot "
+                    f"hold all values of a later one ({values.dtype}); give every chunk one dtype"
+                )
+            values = cast
+        self._waiting.append(values)
+        self._n_waiting += len(values)
+        if self._n_waiting >= self._chunk:
+            self._write(self._n_waiting // self._chunk * self._chunk)
+
+    def flush(self) -> None:
+        self._write(self._n_waiting)
+
+    def _write(self, n: int) -> None:
+        if n == 0:
+            return
+        values = np.concatenate(self._waiting)
+        length = self._array.shape[0]
+        self._array.resize((length + n,))
+        self._array[length:] = values[:n]
+        self._waiting = [values[n:]]
+        self._n_waiting -= n

@@ -1,0 +1,126 @@
+"""Reading Zarr arrays in order: large aligned slices, each chunk decoded once, the next block ahead of need."""
+
+import threading
+import time
+from collections.abc import Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+import zarr
+
+from streamnb._checks import DataError
+
+T = TypeVar("T")
+_PIPELINE = {"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"}
+_lock = threading.Lock()  # zarr's configuration is one for the whole process
+
+
+def with_fast_codecs(array: zarr.Array) -> zarr.Array:
+    """Open the same array again behind the zarrs codec pipeline, which zarr binds when an array is opened."""
+    if not array.dtype.isnative:
+        return array  # zarrs reads the machine's own byte order only
+    with _lock, zarr.config.set(_PIPELINE):
+        return zarr.open_array(store=array.store, path=array.path, mode="r")
+
+
+def check_complete(array: zarr.Array) -> None:
+    """Refuse an array with chunks missing from its store: zarr would read them as the fill value."""
+    missing = array.nchunks - array.nchunks_initialized
+    if missing > 0:
+        raise DataError(
+            f"array {array.path!r} in {array.store} lacks {missing} of its {array.nchunks} chunks; copy the store "
+            "again, or write it anew with snb.write_csr (zarr leaves out chunks of zeros unless told "
+            "write_empty_chunks=True)"
+        )
+
+
+class Cursor:
+    """Reads an array from front to back; every chunk is read and decoded once.
+
+    Slices are aligned to the chunks along the first axis; what the caller does not take yet is kept.
+    """
+
+    def __init__(self, array: zarr.Array):
+        self._array = with_fast_codecs(array)
+        self._unit = max(array.chunks[0], 1)
+        self._length = array.shape[0]
+        self._start = 0  # where the kept part begins
+        self._kept = np.empty((0, *array.shape[1:]), array.dtype)
+
+    def aligned(self, stop: int) -> int:
+        """The last chunk boundary not after `stop`, or `stop` where no boundary lies between."""
+        boundary = stop // self._unit * self._unit
+        return min(boundary if boundary > self._start else stop, self._length)
+
+    def peek(self, stop: int) -> np.ndarray:
+        """The elements from the present position up to `stop`, without moving on."""
+        stop = min(stop, self._length)
+        end = self._start + len(self._kept)
+        if stop > end:
+            new = self._read(end, min(-(-stop // self._unit) * self._unit, self._length))
+            self._kept = np.concatenate([self._kept, new]) if len(self._kept) else new
+        return self._kept[: stop - self._start]
+
+    def take(self, stop: int) -> np.ndarray:
+        """The elements from the present position up to `stop`, and move there."""
+        taken = self.peek(stop)
+        self._kept = self._kept[len(taken) :]
+        self._start += len(taken)
+        return taken
+
+    def _read(self, start: int, stop: int) -> np.ndarray:
+        array = self._array
+        try:
+            return np.asarray(array[start:stop])
+        except Exception as error:  # codecs and stores raise whatever they like
+            chunk, reason = _first_bad_chunk(array, start, stop, error)
+            raise DataError(
+                f"array {array.path!r} in {array.store}: chunk {chunk} cannot be read ({type(reason).__name__}: "
+                f"{reason}); restore that chunk or write the store anew"
+            ) from error
+
+
+def _first_bad_chunk(array: zarr.Array, start: int, stop: int, error: Exception) -> tuple[int, Exception]:
+    unit = array.chunks[0]
+    for first in range(start - start % unit, stop, unit):
+        try:
+            array[first : min(first + unit, array.shape[0])]
+        except Exception as reason:
+            return first // unit, reason
+    return start // unit, error
+
+
+class Clock:
+    """Seconds spent in a part of the work."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __enter__(self) -> "Clock":
+        self._since = time.perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += time.perf_counter() - self._since
+
+
+def timed(items: Iterable[T], clock: Clock) -> Generator[T]:
+    """Yield from `items`; the clock runs while the next one is made."""
+    iterator = iter(items)
+    while True:
+        with clock:
+            item = next(iterator, None)
+        if item is None:
+            return
+        yield item
+
+
+def one_ahead(items: Iterable[T]) -> Generator[T]:
+    """Yield from `items`; a thread makes the next one while the last is being used."""
+    iterator = iter(items)
+    with ThreadPoolExecutor(1, "streamnb-reader") as pool:
+        pending = pool.submit(next, iterator, None)
+        while (item := pending.result()) is not None:
+            pending = pool.submit(next, iterator, None)
+            yield item

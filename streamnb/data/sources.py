@@ -1,0 +1,331 @@
+"""Anything accepted as X, y becomes a source: its shape, and its rows block by block."""
+
+import numbers
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import zarr
+
+from streamnb import _checks
+from streamnb._checks import DataError
+from streamnb.data.chunk import as_matrix
+from streamnb.data.csr_store import CSRStore, member_of, open_csr
+from streamnb.data.reader import Cursor
+
+BLOCK_BYTES = 8 << 20  # decoded values of one block: large slices for the codecs, small beside the tables
+BLOCK_ROWS = 1 << 17
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Rows as they were read, not checked yet; `X` is a matrix or a (data, indices, indptr, n_features) tuple."""
+
+    X: Any
+    y: np.ndarray | None
+    weight: np.ndarray | None
+    first_row: int
+    nbytes: int
+
+
+class Source:
+    """Rows from somewhere. `n_rows` and `n_features` are None where only reading tells."""
+
+    n_rows: int | None = None
+    n_features: int | None = None
+    reads_ahead = False  # True where a thread may read the next block meanwhile
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield every row once, in order."""
+        raise NotImplementedError
+
+
+class ArraySource(Source):
+    """Rows in memory: NumPy or SciPy CSR."""
+
+    def __init__(self, X: Any, columns: "Columns"):
+        self._X, self._columns = X, columns
+        self.n_rows, self.n_features = X.shape
+
+    def blocks(self) -> Iterator[Block]:
+        for start, stop in self._ranges():
+            if sp.issparse(self._X):
+                first, last = self._X.indptr[[start, stop]]
+                data, indices = self._X.data[first:last], self._X.indices[first:last]
+                X: Any = (data, indices, self._X.indptr[start : stop + 1], self.n_features)
+                nbytes = data.nbytes + indices.nbytes
+            else:
+                X = self._X[start:stop]
+                nbytes = X.nbytes
+            yield Block(X, *self._columns.take(start, stop), start, nbytes)
+
+    def _ranges(self) -> Iterator[tuple[int, int]]:
+        n_rows = self.n_rows or 0
+        if sp.issparse(self._X):
+            total = self._X.data.nbytes + self._X.indices.nbytes
+        else:
+            total = self._X.nbytes
+        step = min(max(BLOCK_BYTES * n_rows // max(total, 1), 1), BLOCK_ROWS)
+        for start in range(0, n_rows, step):
+            yield start, min(start + step, n_rows)
+
+
+class ZarrSource(Source):
+    """A dense Zarr array."""
+
+    reads_ahead = True
+
+    def __init__(self, X: zarr.Array, columns: "Columns"):
+        self._X, self._columns = X, columns
+        self.n_rows, self.n_features = X.shape
+
+    def blocks(self) -> Iterator[Block]:
+        rows, start, n_rows = Cursor(self._X), 0, self.n_rows or 0
+        step = max(BLOCK_BYTES // max(self._X.dtype.itemsize * self._X.shape[1], 1), 1)
+        while start < n_rows:
+            stop = rows.aligned(start + min(step, BLOCK_ROWS))
+            X = rows.take(stop)
+            yield Block(X, *self._columns.take(start, stop), start, X.nbytes)
+            start = stop
+
+
+class ZarrCSRSource(Source):
+    """A Zarr group holding CSR in the AnnData layout."""
+
+    reads_ahead = True
+
+    def __init__(self, store: CSRStore, columns: "Columns"):
+        self._store, self._columns = store, columns
+        self.n_rows, self.n_features = store.n_rows, store.n_features
+
+    def blocks(self) -> Iterator[Block]:
+        for start, stop, arrays in self._store.blocks(BLOCK_BYTES, BLOCK_ROWS):
+            nbytes = sum(a.nbytes for a in arrays)
+            yield Block((*arrays, self.n_features), *self._columns.take(start, stop), start, nbytes)
+
+
+class StreamSource(Source):
+    """An iterator of chunks, or a callable that returns one: X, (X, y) or (X, y, w)."""
+
+    def __init__(self, chunks: Any, columns: "Columns"):
+        self._chunks, self._columns = chunks, columns
+
+    def blocks(self) -> Iterator[Block]:
+        chunks = self._chunks() if callable(self._chunks) else self._chunks
+        if not isinstance(chunks, Iterable):
+            raise TypeError(f"X: the callable returned {type(chunks).__name__}; it should return an iterator of chunks")
+        row = 0
+        for chunk in chunks:
+            rows, y, weight = _parts(chunk)
+            X: Any = rows.tocsr() if sp.issparse(rows) else as_matrix(rows)
+            y, weight = self._columns.take(row, row + X.shape[0], y, weight)
+            for name, column in (("y", y), ("sample_weight", weight)):
+                if column is not None:
+                    _checks.check_lengths(X.shape[0], len(column), name)
+            nbytes = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes
+            yield Block(X, y, weight, row, nbytes)
+            row += X.shape[0]
+        self._columns.check_spent(row)
+
+
+def _parts(chunk: Any) -> tuple[Any, Any, Any]:
+    if not isinstance(chunk, tuple):
+        chunk = (chunk,)
+    if not 1 <= len(chunk) <= 3:
+        raise ValueError(f"X: a chunk is a tuple of {len(chunk)}; it should be X, (X, y) or (X, y, sample_weight)")
+    X, y, weight = (*chunk, None, None)[:3]
+    return X, None if y is None else _checks.check_labels(y), None if weight is None else _checks.check_weights(weight)
+
+
+# ---- labels and weights beside the rows ------------------------------------------------------------------------------
+
+
+class Columns:
+    """The labels and the weights of a source, read along with its rows."""
+
+    def __init__(self, y: Any, weight: Any, labelled: bool):
+        self._y, self._weight, self._labelled = y, weight, labelled
+
+    def take(self, start: int, stop: int, y: Any = None, weight: Any = None) -> tuple[Any, Any]:
+        """Labels and weights of the rows from `start` to `stop`, the rows after those taken last.
+
+        `y` and `weight` are what came with the rows themselves, in a stream.
+        """
+        for name, here, there in (("y", self._y, y), ("sample_weight", self._weight, weight)):
+            if here is not None and there is not None:
+                raise ValueError(f"{name} is given beside X, but the stream X brings its own; leave one of them out")
+        if self._y is not None:
+            y = _checks.check_labels(self._y.take(start, stop))
+        if self._weight is not None:
+            weight = _checks.check_weights(self._weight.take(start, stop))
+        if self._labelled and y is None:
+            raise ValueError(
+                "requires y to be passed, but the target y is None: pass y, or yield (X, y) from the stream"
+            )
+        return y, weight
+
+    def check_spent(self, n_rows: int) -> None:
+        """Refuse labels or weights left over behind the last row."""
+        for name, column in (("y", self._y), ("sample_weight", self._weight)):
+            if column is not None:
+                _checks.check_lengths(n_rows, column.n_rows, name)
+
+
+class _InMemory:
+    def __init__(self, values: np.ndarray):
+        self.values, self.n_rows = values, len(values)
+
+    def take(self, start: int, stop: int) -> np.ndarray:
+        return self.values[start:stop]
+
+
+class _InZarr:
+    def __init__(self, array: zarr.Array):
+        self._array, self.n_rows = array, array.shape[0]
+        self._cursor: Cursor | None = None
+
+    def take(self, start: int, stop: int) -> np.ndarray:
+        if start == 0:
+            self._cursor = Cursor(self._array)
+        assert self._cursor is not None, "rows are read from the first"
+        return self._cursor.take(stop)
+
+
+class _Categorical:
+    """A categorical column in the AnnData layout: codes into categories, -1 where missing."""
+
+    def __init__(self, group: zarr.Group):
+        codes, categories = (
+            zarr.open_array(store=group.store, path=f"{group.path}/{name}", mode="r")
+            for name in ("codes", "categories")
+        )
+        self._codes, self.n_rows = _InZarr(codes), codes.shape[0]
+        self._categories = np.asarray(categories[:])
+
+    def take(self, start: int, stop: int) -> np.ndarray:
+        codes = self._codes.take(start, stop)
+        missing = np.flatnonzero((codes < 0) | (codes >= len(self._categories)))
+        if missing.size:
+            raise ValueError(
+                f"y has a missing category at row {start + missing[0]} (code {codes[missing[0]]}); drop those rows, "
+                "or give them a category of their own"
+            )
+        return self._categories[codes]
+
+
+def open_columns(y: Any, weight: Any, n_rows: int | None, labelled: bool, group: zarr.Group | None = None) -> Columns:
+    """Labels and weights for `n_rows` rows (None: not known yet); a string names an array in the group of X."""
+    parts: list[Any] = []
+    for name, column, check in (("y", y, _checks.check_labels), ("sample_weight", weight, _checks.check_weights)):
+        if column is None:
+            parts.append(None)
+            continue
+        if name == "sample_weight" and isinstance(column, numbers.Real) and n_rows is not None:
+            column = np.full(n_rows, column)
+        if isinstance(column, str):
+            column = _member(group, column, name)
+        if isinstance(column, (zarr.Array, zarr.Group)):
+            parts.append(_in_zarr(column, name))
+        else:
+            parts.append(_InMemory(check(in_memory(column))))
+        if n_rows is not None:
+            _checks.check_lengths(n_rows, parts[-1].n_rows, name)
+    return Columns(parts[0], parts[1], labelled)
+
+
+def _member(group: Any, path: str, name: str) -> Any:
+    if group is None:
+        raise ValueError(f"{name}={path!r} names an array beside X, but X is not in a Zarr group; pass the array")
+    member = member_of(group, path)
+    if member is None:
+        names = ", ".join(sorted(group.array_keys())) or "none"
+        raise ValueError(f"{name}={path!r} is not in group {group.path or '/'!r} of X, which has the arrays: {names}")
+    return member
+
+
+def _in_zarr(column: Any, name: str) -> Any:
+    if isinstance(column, zarr.Group):
+        if column.attrs.get("encoding-type") != "categorical":
+            raise ValueError(f"{name}: group {column.path!r} is not a categorical column of the AnnData layout")
+        return _Categorical(column)
+    if column.ndim != 1:
+        raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
+    return _InZarr(column)
+
+
+# ---- what X is -------------------------------------------------------------------------------------------------------
+
+
+def is_dask(X: Any) -> bool:
+    """True for Dask collections, without importing dask."""
+    return hasattr(X, "__dask_graph__") and (hasattr(X, "chunks") or hasattr(X, "to_dask_array"))
+
+
+def in_memory(column: Any) -> Any:
+    """Labels or weights, computed if lazy; None stays None."""
+    return dask_array(column).compute() if is_dask(column) else column
+
+
+def dask_array(X: Any) -> Any:
+    """A Dask array of a Dask array, data frame or series."""
+    return X.to_dask_array() if hasattr(X, "to_dask_array") else X
+
+
+def resolve(X: Any) -> tuple[Any, Any]:
+    """Open paths; return what holds the rows, and the group in which the columns named by `y` are."""
+    if isinstance(X, (str, os.PathLike)):
+        X = _open_path(os.fspath(X))
+    if isinstance(X, zarr.Group) and X.attrs.get("encoding-type") == "anndata":
+        root = X
+        X = member_of(root, "X")
+        if X is None:
+            raise ValueError(f"X: the AnnData root in {root.store} has no member X")
+        return X, root
+    return X, X if isinstance(X, zarr.Group) else None
+
+
+def _open_path(path: str) -> Any:
+    try:
+        return zarr.open(path, mode="r")
+    except Exception as error:  # missing files, broken metadata, stores that answer no
+        raise DataError(f"X={path!r} cannot be opened as a Zarr array or group: {error}") from error
+
+
+def is_stream(X: Any) -> bool:
+    """True for a callable or an iterator of chunks."""
+    return callable(X) or (isinstance(X, Iterator) and not hasattr(X, "__array__"))
+
+
+def open_source(X: Any, y: Any = None, sample_weight: Any = None, *, labelled: bool = True) -> Source:
+    """Open rows that are read here, block by block (Dask arrays are folded where their blocks are).
+
+    Raises
+    ------
+    ValueError, TypeError
+        X is nothing that holds rows, or y or sample_weight have another length.
+    DataError
+        A store cannot be opened, or its layout is wrong.
+    """
+    X, group = resolve(X)
+    if is_stream(X):
+        return StreamSource(X, open_columns(y, sample_weight, None, labelled))
+    if labelled and y is None:
+        _checks.check_labels(y)
+    if isinstance(X, zarr.Group):
+        store = open_csr(X)
+        _checks.check_min_size(store.n_rows, store.n_features)
+        return ZarrCSRSource(store, open_columns(y, sample_weight, store.n_rows, labelled, group))
+    if isinstance(X, zarr.Array):
+        if X.ndim != 2 or X.dtype.kind not in "buif":
+            raise ValueError(f"X: array {X.path!r} has shape {X.shape} and dtype {X.dtype}; it should be 2-D numbers")
+        _checks.check_min_size(*X.shape)
+        return ZarrSource(X, open_columns(y, sample_weight, X.shape[0], labelled, group))
+    if sp.issparse(X) and X.ndim == 2:
+        X = X.tocsr()
+    else:
+        X = as_matrix(X)
+    _checks.check_min_size(*X.shape)
+    return ArraySource(X, open_columns(y, sample_weight, X.shape[0], labelled))

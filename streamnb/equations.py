@@ -1,0 +1,176 @@
+"""Equation (6.2) of Shishkova 2016 for one scalar a feature: where between 0 and t* the pull stops.
+
+With the pull t of a feature, W(t) = (g(m_+ - t/N_+) - g(m_- + t/N_-)) / phi falls from the unregularised
+weight at t = 0 to zero at t*, where both means are the pooled one. A penalty only says where to stop.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from streamnb.families import Family
+from streamnb.penalties import Pull
+from streamnb.schemes import Sides
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Equations:
+    """(6.2) for R rows of weights and some features: means m, shares r = 1/N that the pull moves, and t*."""
+
+    family: Family
+    phi: np.ndarray  # (n,)
+    m_positive: np.ndarray  # (R, n)
+    r_positive: np.ndarray  # (R, 1)
+    m_negative: np.ndarray
+    r_negative: np.ndarray
+    t_star: np.ndarray  # (R, n)
+    pooled: np.ndarray  # the mean at t*
+    variance: np.ndarray  # v of the score statistic t*, (R, n)
+
+    @classmethod
+    def of(cls, sides: Sides, family: Family, phi: np.ndarray, total: np.ndarray | None) -> "Equations":
+        n_pos, n_neg = _safe(sides.n_positive), _safe(sides.n_negative)
+        if sides.pooled:
+            pooled = sides.negative / n_neg
+            t_star = sides.positive - n_pos * pooled
+            spread = n_pos * np.maximum(n_neg - n_pos, 0.0) / n_neg
+        else:
+            pooled = (sides.positive + sides.negative) / (n_pos + n_neg)
+            t_star = (sides.positive * n_neg - sides.negative * n_pos) / (n_pos + n_neg)
+            spread = n_pos * n_neg / (n_pos + n_neg)
+        t_star = np.where(sides.alive, t_star, 0.0)
+        variance = np.where(sides.alive, phi * family.variance(pooled) * spread, 0.0)
+        if total is not None:
+            n_pos, n_neg = n_pos - total, n_neg if sides.pooled else n_neg + total
+            t_star = np.where(sides.alive, t_star + total * pooled, 0.0)
+        r_negative = np.zeros_like(n_pos) if sides.pooled else 1.0 / n_neg
+        means = sides.positive / n_pos, 1.0 / n_pos, sides.negative / n_neg, r_negative
+        return cls(family, phi, *means, t_star, pooled, variance)
+
+    def breakpoints(self, scored: bool) -> np.ndarray:
+        """abs(t*), or abs(z) where scored, (R, n); 0 where v is 0."""
+        size = np.abs(self.t_star)
+        if not scored:
+            return size
+        sd = np.sqrt(self.variance)
+        return np.divide(size, sd, out=np.zeros_like(size), where=sd > 0)
+
+    def active(self, pull: Pull) -> np.ndarray:
+        """Where the weight is not zero, (R, n)."""
+        active = np.abs(self.t_star) > pull.thresholds(self.variance)
+        # A feature without variance never varies with the class; what is left of t* is rounding.
+        return active & (self.variance > 0) if pull.scored else active
+
+    def weights(self, pull: Pull) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (R, n) and what the features add to the intercepts (R,)."""
+        active = self.active(pull)
+        _, w, shift = self._at(active).solved(pull, pull.thresholds(self.variance)[active])
+        weights, shifts = np.zeros(active.shape), np.zeros(active.shape)
+        weights[active], shifts[active] = w, shift
+        return weights, shifts.sum(axis=1)
+
+    def pulls(self, pull: Pull) -> np.ndarray:
+        """The pull of each feature where it stops, (R, n)."""
+        active = self.active(pull)
+        t = self.t_star.copy()  # where the weight is zero the pull is just t*
+        t[active] = self._at(active).solved(pull, pull.thresholds(self.variance)[active])[0]
+        return t
+
+    def _at(self, active: np.ndarray) -> "_ActiveEquations":
+        def pick(values: np.ndarray) -> np.ndarray:
+            return np.broadcast_to(values, active.shape)[active]
+
+        means = pick(self.m_positive), pick(self.r_positive), pick(self.m_negative), pick(self.r_negative)
+        return _ActiveEquations(self.family, pick(self.phi), *means, self.t_star[active], pick(self.pooled))
+
+
+def _safe(counts: np.ndarray) -> np.ndarray:
+    """Counts to divide by; those of empty sides do not matter."""
+    return np.where(counts > 0, counts, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ActiveEquations:
+    """(6.2) for a flat list of weights that are not zero."""
+
+    family: Family
+    phi: np.ndarray
+    m_positive: np.ndarray
+    r_positive: np.ndarray
+    m_negative: np.ndarray
+    r_negative: np.ndarray
+    t_star: np.ndarray
+    pooled: np.ndarray
+
+    def moved(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Both means under the pull t."""
+        return self.m_positive - t * self.r_positive, self.m_negative + t * self.r_negative
+
+    def weight(self, t: np.ndarray) -> np.ndarray:
+        """W(t)."""
+        positive, negative = self.moved(t)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (self.family.link(positive) - self.family.link(negative)) / self.phi
+
+    def solved(self, pull: Pull, threshold: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The pull where each stops, its weight, and what it adds to the intercept."""
+        start = np.sign(self.t_star) * threshold
+        if pull.l2 > 0.0:
+            w = self._roots(start, pull.l2)
+            t = start + pull.l2 * w
+        else:
+            w, t = self.weight(start), start
+        self._check_finite(w)
+        # Next to t* rounding may leave nothing, or the wrong sign; to first order W is proportional to t* - t.
+        side = np.sign(self.t_star)
+        lost = np.flatnonzero(~(side * w > 0))
+        if lost.size:
+            flatness = self.family.variance(self.pooled[lost]) * self.phi[lost]
+            slope = (self.r_positive + self.r_negative)[lost] / flatness
+            w[lost] = side[lost] * np.maximum(np.abs(self.t_star - t)[lost] * slope, np.finfo(float).tiny)
+        positive, negative = self.moved(t)
+        return t, w, self.family.cumulant_change(positive, negative) / self.phi
+
+    def _check_finite(self, w: np.ndarray) -> None:
+        if not np.isfinite(w).all():
+            raise ValueError(
+                f"family={self.family.name!r}: a feature never or always occurs in a class, its weight is infinite; "
+                "pass smoothing > 0, or a penalty with tau > 0"
+            )
+
+    def _roots(self, start: np.ndarray, tau: float) -> np.ndarray:
+        """Roots of f(w) = w - W(start + tau w), which rises, by Newton's method inside a shrinking bracket.
+
+        Solved for w, not t: a weight near zero keeps all its digits.
+        """
+        first, far = self.weight(start), (self.t_star - start) / tau
+        far = np.where(np.abs(first) < np.abs(far), first, far)
+        low, high, w = np.minimum(0.0, far), np.maximum(0.0, far), 0.5 * far
+        todo = np.arange(len(w))
+        for _ in range(200):
+            here, at = self._only(todo), w[todo]
+            t = start[todo] + tau * at
+            f = at - here.weight(t)
+            low[todo] = np.where(f < 0, at, low[todo])
+            high[todo] = np.where(f > 0, at, high[todo])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                step = at - f / (1.0 + tau * here.steepness(t))
+            inside = (step > low[todo]) & (step < high[todo])
+            step = np.where(inside, step, 0.5 * (low[todo] + high[todo]))
+            w[todo] = np.where(f == 0, at, step)
+            todo = todo[(f != 0) & (np.abs(step - at) > 2.0**-52 * np.abs(step))]
+            if not todo.size:
+                break
+        return w
+
+    def steepness(self, t: np.ndarray) -> np.ndarray:
+        """-W'(t)."""
+        positive, negative = self.moved(t)
+        family = self.family
+        return (self.r_positive / family.variance(positive) + self.r_negative / family.variance(negative)) / self.phi
+
+    def _only(self, some: np.ndarray) -> "_ActiveEquations":
+        if len(some) == len(self.t_star):
+            return self
+        arrays = (getattr(self, name)[some] for name in self.__slots__[1:])
+        return _ActiveEquations(self.family, *arrays)

@@ -1,0 +1,192 @@
+"""Exponential families: ln p(x | theta) = (x theta - c(theta)) / phi + h(x, phi); seed of all weights.
+
+A family is one class: its link g (theta = g(m) of the mean m), its variance function c''(theta) = 1 / g'(m), its
+cumulant c, all as functions of the mean, the conjugate prior that smooths, and its dispersion phi.
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import logit
+
+from streamnb import _checks, persistence
+from streamnb.stats.class_stats import ClassStats
+
+COLUMN_BLOCK = 1 << 16  # features looked at at once where a whole (K, n_features) temporary can be spared
+
+
+class Family(persistence.Parameters):
+    """What a family has to say; subclass it and give an object wherever a family's name may stand.
+
+    Functions of the mean take and return arrays; they need not be defined outside the domain's inside.
+    """
+
+    name: ClassVar[str]
+    moment: ClassVar[str] = "sum"  # whose class sums are the sufficient statistic
+    moments: ClassVar[tuple[str, ...]] = ("sum",)  # what a scan must accumulate
+    nonnegative: ClassVar[bool] = False  # True where x < 0 has no probability
+    coupled: ClassVar[bool] = False  # True where the means of a class sum to one (multinomial)
+
+    def link(self, m: np.ndarray) -> np.ndarray:
+        """theta = g(m)."""
+        raise NotImplementedError
+
+    def variance(self, m: np.ndarray) -> np.ndarray:
+        """c''(theta) = 1 / g'(m)."""
+        raise NotImplementedError
+
+    def cumulant(self, m: np.ndarray) -> np.ndarray:
+        """c(theta) of theta = g(m)."""
+        raise NotImplementedError
+
+    def cumulant_change(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """c at mean b less c at mean a; a family whose c is large says how without cancellation."""
+        return self.cumulant(b) - self.cumulant(a)
+
+    def prior(self, mean: np.ndarray, smoothing: float, n_features: int) -> tuple[Any, float]:
+        """Pseudo-sum, (n_columns,) or scalar, and pseudo-count added to each side.
+
+        By default `smoothing` pseudo-rows at `mean`, the raw mean over all rows.
+        """
+        return smoothing * mean, smoothing
+
+    def dispersion(self, stats: ClassStats, scale: np.ndarray | None) -> np.ndarray:
+        """phi of each feature, (n_features,); `scale` is what the columns are multiplied by (idf), or None."""
+        return np.ones(stats.n_features)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(sorted(vars(self).items()))))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+
+@persistence.register
+class Gaussian(Family):
+    """Normal features with one variance per feature, pooled within classes ((5.4), Shishkova 2016).
+
+    Parameters
+    ----------
+    var_smoothing : float
+        This part of the largest feature variance is added to every phi, as in scikit-learn.
+    """
+
+    name = "gaussian"
+    moments = ("sum", "sum_sq")
+
+    def __init__(self, var_smoothing: float = 1e-9):
+        self.var_smoothing = _checks.finite_number("var_smoothing", var_smoothing, minimum=0.0)
+
+    def link(self, m):
+        return m
+
+    def variance(self, m):
+        return np.ones_like(m)
+
+    def cumulant(self, m):
+        return m * m / 2.0
+
+    def cumulant_change(self, a, b):
+        return (b - a) * (b + a) / 2.0
+
+    def prior(self, mean, smoothing, n_features):
+        return 0.0, 0.0
+
+    def dispersion(self, stats, scale):
+        weight = stats.weight
+        total = weight.sum()
+        within = np.empty(stats.n_features)
+        overall = np.empty(stats.n_features)
+        for columns in column_blocks(stats.n_features, COLUMN_BLOCK):
+            within[columns] = stats.scatter(columns).sum(axis=0) / total
+            sums = stats.table("sum").value(columns)
+            means = sums / np.where(weight > 0, weight, 1.0)[:, None]
+            centred = means - sums.sum(axis=0) / total
+            overall[columns] = within[columns] + weight @ centred**2 / total
+        if scale is not None:
+            within, overall = within * scale**2, overall * scale**2
+        largest = overall.max()
+        # The floor keeps a feature that is constant within its classes from a weight without bound.
+        return np.maximum(within + self.var_smoothing * largest, max(1e-15 * largest, np.finfo(float).tiny))
+
+
+@persistence.register
+class Poisson(Family):
+    """Counts: g(m) = ln m, phi = 1. Smoothed by pseudo-rows at the raw mean of all rows."""
+
+    name = "poisson"
+    nonnegative = True
+
+    def link(self, m):
+        return np.log(m)
+
+    def variance(self, m):
+        return m
+
+    def cumulant(self, m):
+        return m
+
+
+@persistence.register
+class Bernoulli(Family):
+    """Presence, x > binarize: g(m) = ln(m / (1 - m)), phi = 1. Smoothed by Beta(s, s)."""
+
+    name = "bernoulli"
+    moment = "above"
+    moments = ("above",)
+
+    def link(self, m):
+        return logit(m)
+
+    def variance(self, m):
+        return m * (1.0 - m)
+
+    def cumulant(self, m):
+        return -np.log1p(-m)
+
+    def prior(self, mean, smoothing, n_features):
+        return smoothing, 2.0 * smoothing
+
+
+@persistence.register
+class Multinomial(Family):
+    """Counts given their number in the row: g(p) = ln p, probabilities of a class sum to one.
+
+    Smoothed by alpha = s for each feature. Its "number of rows" of a class is the sum of all its counts.
+    """
+
+    name = "multinomial"
+    nonnegative = True
+    coupled = True
+
+    def link(self, m):
+        return np.log(m)
+
+    def variance(self, m):
+        return m * (1.0 - m)
+
+    def cumulant(self, m):
+        return np.zeros_like(m)
+
+    def prior(self, mean, smoothing, n_features):
+        return smoothing, smoothing * n_features
+
+
+FAMILIES: dict[str, type[Family]] = {f.name: f for f in (Gaussian, Poisson, Bernoulli, Multinomial)}
+
+
+def as_family(family: Any) -> Family:
+    """A family by name or object."""
+    if isinstance(family, Family):
+        return family
+    if isinstance(family, type) and issubclass(family, Family):
+        raise TypeError(f"family={family.__name__} is a class; give an object: {family.__name__}()")
+    return FAMILIES[_checks.one_of("family", family, FAMILIES)]()
+
+
+def column_blocks(n_features: int, step: int) -> list[slice]:
+    """Slices that cut the features into blocks of `step`."""
+    return [slice(a, min(a + step, n_features)) for a in range(0, n_features, step)]

@@ -1,0 +1,66 @@
+"""Error-free float64 addition and multiplication (Dekker 1971, Knuth 1969), the bricks of (hi, lo) sums."""
+
+from streamnb._jit import kernel
+
+SPLITTER = 134217729.0  # 2^27 + 1
+
+
+@kernel
+def two_sum(a, b):
+    """Return the rounded a + b and the rounding error, both exact together."""
+    s = a + b
+    v = s - a
+    return s, (a - (s - v)) + (b - v)
+
+
+@kernel
+def two_product(a, b):
+    """Return the rounded a * b and the rounding error, both exact together."""
+    p = a * b
+    t = SPLITTER * a
+    a_hi = t - (t - a)
+    a_lo = a - a_hi
+    t = SPLITTER * b
+    b_hi = t - (t - b)
+    b_lo = b - b_hi
+    return p, ((a_hi * b_hi - p) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo
+
+
+@kernel
+def add_rows(a_hi, a_lo, b_hi, b_lo, sign, hi, lo):
+    # (hi, lo) = a + sign * b, renormalised; True if any low part is left
+    left = False
+    for j in range(len(hi)):
+        s, e = two_sum(a_hi[j], sign * b_hi[j])
+        e += a_lo[j] + sign * b_lo[j]
+        hi[j] = s + e
+        lo[j] = e - (hi[j] - s)
+        left |= lo[j] != 0.0
+    return left
+
+
+@kernel
+def scale_rows(a_hi, a_lo, factor, hi, lo):
+    # (hi, lo) = factor * a, renormalised; True if any low part is left
+    left = False
+    for j in range(len(hi)):
+        p, e = two_product(factor, a_hi[j])
+        e += factor * a_lo[j]
+        hi[j] = p + e
+        lo[j] = e - (hi[j] - p)
+        left |= lo[j] != 0.0
+    return left
+
+
+@kernel
+def scatter_about_mean(sum_hi, sum_lo, square_hi, square_lo, weight_hi, weight_lo, out):
+    # out[j] = square[j] - sum[j]^2 / weight, in doubled precision, never below zero
+    for j in range(len(out)):
+        # the mean with its error: one Newton correction of the rounded quotient
+        m = sum_hi[j] / weight_hi
+        p, e = two_product(m, weight_hi)
+        m_lo = ((sum_hi[j] - p) - e + sum_lo[j] - m * weight_lo) / weight_hi
+        p, e = two_product(m, sum_hi[j])
+        e += m * sum_lo[j] + m_lo * sum_hi[j]
+        s, r = two_sum(square_hi[j], -p)
+        out[j] = max(s + (r + square_lo[j] - e), 0.0)

@@ -1,0 +1,187 @@
+"""A linear model: scores of rows, and the decisions and probabilities read off them, in kind."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb import _checks, persistence
+from streamnb.data import sources
+from streamnb.data.chunk import Chunk, as_chunk, transformed
+from streamnb.data.reader import one_ahead
+from streamnb.scanning import check_dask, checked
+from streamnb.schemes import Scheme, as_scheme, probabilities
+from streamnb.stats.class_stats import RowOptions
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """Weights and intercepts, and all that is done to a row before them.
+
+    Attributes
+    ----------
+    classes_ : (K,) labels
+    coef_ : (R, n_features)
+        One row where K = 2 (positive for `classes_[1]`), else one for each class.
+    intercept_ : (R,)
+        Scores are ``transformed X @ coef_.T + intercept_``.
+    """
+
+    classes_: np.ndarray
+    weights: Any  # (n_features, R), feature-major as the kernels want it; a CSR array once sparsified
+    intercept_: np.ndarray
+    scheme: Scheme
+    options: RowOptions = field(default_factory=RowOptions)
+    binarize: float | None = None  # where the family looks at x > binarize
+    scale: np.ndarray | None = None  # idf
+
+    @property
+    def coef_(self) -> Any:
+        return self.weights.T
+
+    @property
+    def n_features(self) -> int:
+        return self.weights.shape[0]
+
+    def sparsify(self) -> "LinearModel":
+        """The same model with weights stored sparse: less memory where most are zero."""
+        return replace(self, weights=sp.csr_array(self.weights))
+
+    def decision_function(self, X: Any, *, out: Any = None) -> Any:
+        """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K).
+
+        X is anything that `scan` takes. The answer is of its kind: NumPy, or a lazy Dask array for Dask.
+        With `out` (anything that takes slices of rows, such as a Zarr array) it is written there block by block.
+        """
+        width = None if len(self.classes_) == 2 else len(self.classes_)
+        return self._in_kind(X, self.scheme.class_scores, width, np.dtype(np.float64), out)
+
+    def predict(self, X: Any, *, out: Any = None) -> Any:
+        """Labels, (n_rows,); `X` and `out` as for `decision_function`."""
+        return self._in_kind(X, self._labels, None, self.classes_.dtype, out)
+
+    def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
+        """Logs of the class probabilities, (n_rows, K); `X` and `out` as for `decision_function`."""
+        return self._in_kind(X, self.scheme.log_proba, len(self.classes_), np.dtype(np.float64), out)
+
+    def predict_proba(self, X: Any, *, out: Any = None) -> Any:
+        """Class probabilities, (n_rows, K); `X` and `out` as for `decision_function`.
+
+        Two classes: the sigmoid of the score; joint: softmax; ovr: sigmoids divided by their sum.
+        """
+        return self._in_kind(X, self._probabilities, len(self.classes_), np.dtype(np.float64), out)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Share of the weight whose label is predicted, block by block; arguments as in `scan`."""
+        if sources.is_dask(X):
+            right = self.predict(X).compute() == _checks.check_labels(sources.in_memory(y))
+            return float(np.average(right, weights=sources.in_memory(sample_weight)))
+        right = total = 0.0
+        for block in sources.open_source(X, y, sample_weight).blocks():
+            hits = self._labels(self.margins(*checked(block))) == block.y
+            weight = np.ones(len(hits)) if block.weight is None else block.weight
+            right += weight @ hits
+            total += weight.sum()
+        _checks.check_total_weight(total)
+        return float(right / total)
+
+    def _labels(self, margins: np.ndarray) -> np.ndarray:
+        return self.classes_[self.scheme.decide(margins)]
+
+    def _probabilities(self, margins: np.ndarray) -> np.ndarray:
+        return probabilities(self.scheme, margins)
+
+    # ---- margins of a block ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _scorer(self) -> tuple[Any, np.ndarray]:
+        """Weights for rows before idf, and the intercepts."""
+        weights, intercept = self.weights, self.intercept_
+        if self.scale is not None:
+            weights = (
+                weights * self.scale[:, None] if not sp.issparse(weights) else sp.diags_array(self.scale) @ weights
+            )
+        if self.binarize is not None and self.binarize < 0.0:
+            # an absent value lies above the threshold; presence is counted relative to it
+            intercept = intercept + np.asarray(weights.sum(axis=0)).reshape(-1)
+        return weights, intercept
+
+    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """Scores of the rows of weights for a checked block, (n_rows, R)."""
+        _checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
+        chunk, _ = transformed(chunk, survey, self.options.transform, self.options.normalize)
+        if self.binarize is not None:
+            chunk = chunk.with_values((chunk.stored > self.binarize) - np.float32(self.binarize < 0.0))
+        weights, intercept = self._scorer
+        if sp.issparse(weights):
+            return np.asarray((sp.csr_array(chunk.to_matrix()) @ weights).todense()) + intercept
+        out = np.zeros((chunk.shape[0], weights.shape[1]))
+        chunk.add_scores(weights, out)
+        return out + intercept
+
+    # ---- any X, answered in kind -------------------------------------------------------------------------------------
+
+    def _in_kind(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
+        if sources.is_dask(X):
+            return self._lazily(sources.dask_array(X), finish, width, dtype)
+        source = sources.open_source(X, labelled=False)
+        if source.n_features is not None:
+            _checks.check_n_features(source.n_features, self.n_features, type(self).__name__)
+        if out is None and source.n_rows is not None:
+            out = np.empty((source.n_rows,) if width is None else (source.n_rows, width), dtype)
+        pieces = []
+        blocks = source.blocks()
+        for block in one_ahead(blocks) if source.reads_ahead else blocks:
+            chunk, survey = checked(block)
+            answer = finish(self.margins(chunk, survey))
+            if out is None:
+                pieces.append(answer)
+            else:
+                out[block.first_row : block.first_row + len(answer)] = answer
+        if out is not None:
+            return out
+        _checks.check_min_size(len(pieces), self.n_features)
+        return np.concatenate(pieces)
+
+    def _lazily(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype) -> Any:
+        check_dask(X)
+        if not np.isnan(X.shape[1]):
+            _checks.check_n_features(X.shape[1], self.n_features, type(self).__name__)
+        shape: dict[str, Any] = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
+        meta = np.empty((0,) if width is None else (0, 0), dtype)
+        return X.map_blocks(_answer, model=self, finish=finish, dtype=dtype, meta=meta, **shape)
+
+    def save(self, path: Any) -> None:
+        """Write to one file: typed JSON and .npy in a zip, no pickle; read it with `snb.load`."""
+        persistence.save(path, self)
+
+    def to_state(self) -> dict[str, Any]:
+        sparse = sp.issparse(self.weights)
+        weights = self.weights
+        return {
+            "classes": self.classes_,
+            "weights": [weights.data, weights.indices, weights.indptr, list(weights.shape)] if sparse else weights,
+            "intercept": self.intercept_,
+            "scheme": self.scheme.name,
+            "options": [self.options.transform, self.options.normalize, self.options.binarize],
+            "binarize": self.binarize,
+            "scale": self.scale,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "LinearModel":
+        weights = state["weights"]
+        if isinstance(weights, list):
+            *arrays, shape = weights
+            weights = sp.csr_array(tuple(arrays), shape=tuple(shape))
+        scheme = as_scheme("joint" if len(state["classes"]) == 2 else state["scheme"], len(state["classes"]))
+        options = RowOptions(*state["options"])
+        return cls(state["classes"], weights, state["intercept"], scheme, options, state["binarize"], state["scale"])
+
+
+def _answer(X: Any, model: LinearModel, finish: Callable) -> np.ndarray:
+    return finish(model.margins(*as_chunk(X)))

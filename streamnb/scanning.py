@@ -1,0 +1,384 @@
+"""One pass over the rows: blocks into private tables, here with threads or in Dask's tasks, merged at the end."""
+
+import numbers
+import queue
+import time
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import cpu_count
+from tqdm.auto import tqdm
+
+from streamnb import _checks
+from streamnb.data import sources
+from streamnb.data.chunk import Chunk, Survey, as_chunk, csr_chunk, raise_low
+from streamnb.data.reader import Clock, one_ahead, timed
+from streamnb.data.sources import Block
+from streamnb.stats.accumulating import Accumulator
+from streamnb.stats.class_stats import MOMENTS, ClassStats, RowOptions
+
+PRIVATE_TABLES_BYTES = 64 << 20  # beyond this the tables of more threads cost more memory than they are worth
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a scan did: rows, decoded bytes, blocks, and where the seconds went.
+
+    `seconds_reading` and `seconds_computing` are summed over threads, `seconds_waiting` is what the summing
+    waited for the reading, `seconds` is the wall time.
+    """
+
+    rows: int = 0
+    bytes: int = 0
+    blocks: int = 0
+    seconds: float = 0.0
+    seconds_reading: float = 0.0
+    seconds_computing: float = 0.0
+    seconds_waiting: float = 0.0
+
+    def __add__(self, other: "Report") -> "Report":
+        return Report(**{name: getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__})
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows:,} rows, {self.bytes / 1e9:.2f} GB in {self.blocks:,} blocks, {self.seconds:.1f} s "
+            f"(reading {self.seconds_reading:.1f}, computing {self.seconds_computing:.1f}, "
+            f"waiting {self.seconds_waiting:.1f})"
+        )
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """What to accumulate, and what to ask of the values; picklable, so that it goes to workers as it is."""
+
+    moments: tuple[str, ...]
+    options: RowOptions
+    classes: np.ndarray | None = None
+    nonnegative_for: str | None = None  # who refuses negative values
+
+    def accumulator(self) -> Accumulator:
+        return Accumulator(self.moments, self.options, self.classes)
+
+    def add(self, accumulator: Accumulator, block: Block) -> None:
+        """Check one block of rows and add it."""
+        chunk, survey = checked(block)
+        if self.nonnegative_for is not None and survey.low < 0.0:
+            raise_low(chunk, survey, self.nonnegative_for)
+        accumulator.add(chunk, survey, _checks.check_labels(block.y), block.weight)
+
+
+def scan(
+    X: Any,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    classes: Any = None,
+    moments: Iterable[str] | None = None,
+    binarize: float = 0.0,
+    transform: str | None = None,
+    normalize: str | None = None,
+    progress: bool | None = None,
+    n_threads: int | None = None,
+) -> ClassStats:
+    """Read the data once and keep its per-class sufficient statistics.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features)
+        NumPy, SciPy sparse, Dask array, Zarr array or CSR group, a path to one, or a stream of chunks.
+    y : (n_rows,)
+        Labels: ints, strings or bools; an array, or the name of one in the group of X. Streams bring their own.
+    sample_weight : (n_rows,), optional
+        Counts as frequency.
+    classes : array-like, optional
+        All labels that may occur; without it the set is open.
+    moments : names, optional
+        Of "sum", "sum_sq", "nonzero", "above"; all four by default.
+    binarize : float
+        `above` counts x > binarize.
+    transform : {None, "binary", "log1p", "sqrt"}
+        Applied to each value; "binary" puts 1 for whatever is not 0.
+    normalize : {None, "l1", "l2"}
+        Then each row is divided by its length.
+    progress : bool, optional
+        Show a progress bar.
+    n_threads : int, optional
+        Threads that sum; as many as there are cores by default, fewer where their private tables would be large.
+
+    Notes
+    -----
+    Each moment takes 8 bytes for each class and feature, 16 where values are not whole numbers: name the moments
+    you need where the tables are large.
+
+    Returns
+    -------
+    ClassStats
+        The same to the last bit however the rows are cut into blocks and whatever the number of threads.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An argument is wrong: the message names it, what was given and what would be right.
+    DataError
+        Data cannot be read: the message names the array and the chunk.
+    """
+    options = RowOptions(transform, normalize, binarize)
+    plan = ScanPlan(_check_moments(moments), options, _checks.check_classes(classes))
+    return run_scan(plan, X, y, sample_weight, progress=progress, n_threads=n_threads)[0]
+
+
+def _check_moments(moments: Iterable[str] | None) -> tuple[str, ...]:
+    if moments is None:
+        return MOMENTS
+    names = (moments,) if isinstance(moments, str) else tuple(moments)
+    for name in names:
+        _checks.one_of("moments", name, MOMENTS)
+    return tuple(m for m in MOMENTS if m in names)
+
+
+def run_scan(
+    plan: ScanPlan, X: Any, y: Any, sample_weight: Any, *, progress: bool | None = None, n_threads: int | None = None
+) -> tuple[ClassStats, Report]:
+    """Scan and also report; see `scan`."""
+    started = time.perf_counter()
+    if n_threads is not None:
+        n_threads = _checks.positive_integer("n_threads", n_threads)
+    if sources.is_dask(X):
+        stats, report = _fold_dask(plan, sources.dask_array(X), y, sample_weight, progress)
+    else:
+        source = sources.open_source(X, y, sample_weight)
+        stats, report = _fold_here(plan, source, progress, n_threads or cpu_count())
+    _checks.check_min_size(stats.n_rows, stats.n_features or 1)
+    _checks.check_total_weight(stats.weight.sum())
+    return stats, replace(report, seconds=time.perf_counter() - started)
+
+
+def checked(block: Block) -> tuple[Chunk, Survey]:
+    """A block as the kernels want it, and what one look at its values tells."""
+    if isinstance(block.X, tuple):
+        data, indices, indptr, n_features = block.X
+        return csr_chunk(data, indices, indptr, n_features, block.first_row)
+    return as_chunk(block.X, block.first_row)
+
+
+# ---- here, with threads ----------------------------------------------------------------------------------------------
+
+
+def _fold_here(
+    plan: ScanPlan, source: sources.Source, progress: bool | None, n_threads: int
+) -> tuple[ClassStats, Report]:
+    reading, waiting = Clock(), Clock()
+    blocks: Generator[Block] = timed(source.blocks(), reading)
+    if source.reads_ahead:
+        blocks = timed(one_ahead(blocks), waiting)
+    team = _Team(plan, n_threads)
+    rows = n_bytes = n_blocks = 0
+    with closing(blocks), team, tqdm(total=source.n_rows, unit=" rows", disable=not progress, unit_scale=True) as bar:
+        for block in blocks:
+            n_rows = len(block.y) if block.y is not None else 0
+            team.add(block)
+            rows, n_bytes, n_blocks = rows + n_rows, n_bytes + block.nbytes, n_blocks + 1
+            bar.update(n_rows)
+    stats = reduce(add, team.results())
+    return stats, Report(rows, n_bytes, n_blocks, 0.0, reading.seconds, team.seconds, waiting.seconds)
+
+
+class _Team:
+    """Threads that sum blocks, each into an accumulator of its own; a new one joins while tables are small."""
+
+    def __init__(self, plan: ScanPlan, n_threads: int):
+        self._plan, self._n_threads = plan, n_threads
+        self._pool = ThreadPoolExecutor(n_threads, "streamnb-sum")
+        self._members = [(plan.accumulator(), Clock())]
+        self._free: queue.SimpleQueue = queue.SimpleQueue()
+        self._free.put((self._members[0], None))
+
+    def __enter__(self) -> "_Team":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown()
+
+    @property
+    def seconds(self) -> float:
+        return sum(clock.seconds for _, clock in self._members)
+
+    def add(self, block: Block) -> None:
+        member = self._next_member()
+        self._pool.submit(self._work, member, block).add_done_callback(partial(self._done, member))
+
+    def _next_member(self) -> Any:
+        tables = self._members[0][0].nbytes
+        may_join = 0 < tables * (len(self._members) + 1) <= PRIVATE_TABLES_BYTES
+        if self._free.empty() and may_join and len(self._members) < self._n_threads:
+            self._members.append((self._plan.accumulator(), Clock()))
+            return self._members[-1]
+        return self._take()
+
+    def _work(self, member: Any, block: Block) -> None:
+        accumulator, clock = member
+        with clock:
+            self._plan.add(accumulator, block)
+
+    def _done(self, member: Any, future: Future) -> None:
+        self._free.put((member, future.exception()))
+
+    def _take(self) -> Any:
+        member, error = self._free.get()
+        if error is not None:
+            raise error
+        return member
+
+    def results(self) -> list[ClassStats]:
+        """What each accumulator holds, once all are free again; an error in a thread is raised here."""
+        members = [self._take() for _ in self._members]
+        return [accumulator.finish() for accumulator, _ in members]
+
+
+# ---- where a Dask array is -------------------------------------------------------------------------------------------
+
+
+def _fold_dask(plan: ScanPlan, X: Any, y: Any, sample_weight: Any, progress: bool | None) -> tuple[ClassStats, Report]:
+    """Fold each block of X where it is and merge the statistics in a tree, under whatever scheduler is active."""
+    import dask.array as da
+
+    check_dask(X)
+    y, weight = (_beside(X, column, name) for column, name in ((y, "y"), (sample_weight, "sample_weight")))
+    if y is None:
+        _checks.check_labels(y)
+    parts = da.blockwise(
+        _fold_block,
+        "i",
+        *(X, "ij", y, "i", weight, None if weight is None else "i", _first_rows(X, y), "i"),
+        plan=plan,
+        dtype=object,
+        adjust_chunks={"i": 1},
+        align_arrays=False,
+        concatenate=None,
+        meta=np.empty(0, object),
+    )
+    total = da.reduction(
+        parts,
+        chunk=lambda part, axis, keepdims: part,
+        combine=_merge,
+        aggregate=_merge,
+        axis=0,
+        split_every=8,
+        concatenate=False,
+        dtype=object,
+        meta=np.empty((), object),
+    )
+    if not progress:
+        return total.compute().item()
+    from dask.diagnostics import ProgressBar
+
+    with ProgressBar():
+        return total.compute().item()
+
+
+def _first_rows(X: Any, y: Any) -> Any:
+    """The number of the first row of each block; where X does not know its own, from the lengths of y."""
+    import dask.array as da
+
+    lengths: Any = np.array(X.chunks[0])
+    if not np.isnan(lengths).any():
+        lengths = da.from_array(lengths.astype(np.int64), chunks=1)
+    else:
+        one_each = ((1,) * X.numblocks[0],)
+        lengths = y.map_blocks(_length, chunks=one_each, dtype=np.int64, meta=np.empty(0, np.int64))
+    return da.cumsum(lengths, axis=0) - lengths
+
+
+def _length(block: np.ndarray) -> np.ndarray:
+    return np.array([len(block)])
+
+
+def check_dask(X: Any) -> None:
+    """Refuse a Dask array that is not 2-D or has its features in several chunks."""
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: X should have shape (n_rows, n_features)")
+    if X.numblocks[1] > 1:
+        raise ValueError(f"X has its features in {X.numblocks[1]} chunks; put them in one with X.rechunk({{1: -1}})")
+    if not np.isnan(X.shape[0]):
+        _checks.check_min_size(*X.shape)
+
+
+def _beside(X: Any, column: Any, name: str) -> Any:
+    """Labels or weights as a Dask array with the row chunks of X."""
+    import dask.array as da
+
+    if column is None:
+        return None
+    lengths = X.chunks[0]
+    known = not np.isnan(lengths).any()
+    if not sources.is_dask(column):
+        check: Callable = _checks.check_labels if name == "y" else _checks.check_weights
+        values = column[:] if hasattr(column, "store") else column
+        if name == "sample_weight" and isinstance(values, numbers.Real) and known:
+            values = np.full(int(X.shape[0]), values)
+        if not known:
+            raise ValueError(
+                f"X has unknown row-chunk sizes, so {name} should be a Dask array with the same blocks; "
+                "or call X.compute_chunk_sizes() first"
+            )
+        values = check(values)
+        _checks.check_lengths(int(X.shape[0]), len(values), name)
+        return da.from_array(values, chunks=(lengths,))
+    column = sources.dask_array(column)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.ndim != 1:
+        raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
+    if known and not np.isnan(column.shape[0]):
+        _checks.check_lengths(int(X.shape[0]), int(column.shape[0]), name)
+        return column.rechunk((lengths,))
+    if column.numblocks[0] != X.numblocks[0]:
+        raise ValueError(
+            f"{name} has {column.numblocks[0]} blocks and X, of unknown row-chunk sizes, {X.numblocks[0]}; "
+            "give both the same blocks, or call X.compute_chunk_sizes() first"
+        )
+    return column
+
+
+def _fold_block(X: Any, y: np.ndarray, weight: np.ndarray | None, start: np.ndarray, *, plan: ScanPlan) -> np.ndarray:
+    matrix = X[0]  # a list over the one chunk of features
+    labels = _checks.check_labels(y)
+    for name, column in (("y", labels), ("sample_weight", weight)):
+        if column is not None:
+            _checks.check_lengths(matrix.shape[0], len(column), name)
+    n_bytes = matrix.data.nbytes + matrix.indices.nbytes if sp.issparse(matrix) else matrix.nbytes
+    block = Block(matrix, labels, None if weight is None else _checks.check_weights(weight), int(start[0]), n_bytes)
+    clock, accumulator = Clock(), plan.accumulator()
+    with clock:
+        plan.add(accumulator, block)
+        stats = accumulator.finish()
+    report = Report(len(labels), n_bytes, 1, seconds_computing=clock.seconds)
+    return _boxed((stats, report), (1,))
+
+
+def _merge(parts: Any, axis: Any, keepdims: bool) -> np.ndarray:
+    items = list(_flat(parts))
+    merged = reduce(add, (stats for stats, _ in items)), reduce(add, (report for _, report in items))
+    return _boxed(merged, (1,) if keepdims else ())
+
+
+def _flat(parts: Any) -> Iterable[Any]:
+    if isinstance(parts, list):
+        for part in parts:
+            yield from _flat(part)
+    else:
+        yield parts.item()
+
+
+def _boxed(value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    box = np.empty(shape, object)
+    box[...] = None
+    box.reshape(-1)[0] = value
+    return box

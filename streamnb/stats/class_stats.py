@@ -1,0 +1,218 @@
+"""Per-class sufficient statistics: the one thing that a scan leaves and everything else is computed from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from streamnb import _checks, persistence
+from streamnb.kernels import exact
+from streamnb.stats.tables import Table
+
+MOMENTS = ("sum", "sum_sq", "nonzero", "above")
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """What is done to a row before it is summed or scored, in this order."""
+
+    transform: str | None = None
+    normalize: str | None = None
+    binarize: float = 0.0
+
+    def __post_init__(self) -> None:
+        _checks.one_of("transform", self.transform, [None, "binary", "log1p", "sqrt"])
+        _checks.one_of("normalize", self.normalize, [None, "l1", "l2"])
+        object.__setattr__(self, "binarize", _checks.finite_number("binarize", self.binarize))
+
+
+@persistence.register
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassStats:
+    """Sums over the rows of each class; made by `scan`, never changed.
+
+    `a + b` are the statistics of all rows of both, `a - b` those of the rows of a without b's, `a * gamma`
+    those of a with every weight times gamma. Classes are matched by label; sums of integers are exact, others
+    are kept as (hi, lo) pairs, so that the rounded result does not depend on how the rows were cut.
+
+    Attributes
+    ----------
+    classes : (K,) sorted labels
+    n_rows, n_features : int
+        Rows seen, whatever their weight, and columns.
+    weight : (K,) float64
+        N_y, the total weight of each class.
+    sum, sum_sq, nonzero, above : (K, n_features) float64
+        Weighted class sums of x, of x^2, of [x != 0] and of [x > binarize].
+    """
+
+    classes: np.ndarray
+    rows: np.ndarray  # (K,) rows seen of each class
+    tables: Mapping[str, Table]  # "weight" (K, 1) and the moments (K, n_features)
+    n_features: int
+    negatives: int = 0  # values below zero among those read, whatever their weight
+    options: RowOptions = field(default_factory=RowOptions)
+    closed: bool = False  # True where the user listed the classes
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.sum())
+
+    @property
+    def weight(self) -> np.ndarray:
+        return self.tables["weight"].value()[:, 0]
+
+    @property
+    def sum(self) -> np.ndarray:
+        return self.table("sum").value()
+
+    @property
+    def sum_sq(self) -> np.ndarray:
+        return self.table("sum_sq").value()
+
+    @property
+    def nonzero(self) -> np.ndarray:
+        return self.table("nonzero").value()
+
+    @property
+    def above(self) -> np.ndarray:
+        return self.table("above").value()
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the tables."""
+        return sum(t.nbytes for t in self.tables.values())
+
+    def table(self, moment: str) -> Table:
+        """The pairs behind a moment; an error names those that were accumulated."""
+        if moment not in self.tables:
+            have = ", ".join(repr(m) for m in self.tables if m != "weight")
+            raise ValueError(
+                f"these statistics lack the moment {moment!r} (they hold {have}); "
+                "name it in scan(moments=), or fit the data again"
+            )
+        return self.tables[moment]
+
+    def __repr__(self) -> str:
+        moments = ", ".join(m for m in self.tables if m != "weight")
+        return (
+            f"<ClassStats: {self.n_rows:,} rows, {len(self.classes):,} classes, {self.n_features:,} features; "
+            f"{moments}; {self.nbytes / 2**20:,.1f} MiB>"
+        )
+
+    def __add__(self, other: "ClassStats") -> "ClassStats":
+        if not isinstance(other, ClassStats):
+            return NotImplemented
+        return self._combined(other, 1)
+
+    def __sub__(self, other: "ClassStats") -> "ClassStats":
+        if not isinstance(other, ClassStats):
+            return NotImplemented
+        difference = self._combined(other, -1)
+        if (difference.rows < 0).any():
+            label = difference.classes[np.argmin(difference.rows)].item()
+            raise ValueError(
+                f"other has more rows of class {label!r} than there are; subtract only rows that were added"
+            )
+        if ((difference.weight < 0) & (difference.rows > 0)).any():
+            label = difference.classes[np.argmin(difference.weight)].item()
+            raise ValueError(
+                f"other has more weight of class {label!r} than there is; "
+                "subtract rows with the weight they were added with"
+            )
+        return difference if self.closed else difference._taken(difference.rows > 0)
+
+    def __mul__(self, gamma: float) -> "ClassStats":
+        gamma = _checks.finite_number("gamma", gamma, minimum=0.0)
+        return replace(self, tables={name: t.scaled(gamma) for name, t in self.tables.items()})
+
+    __rmul__ = __mul__
+
+    def _combined(self, other: "ClassStats", sign: int) -> "ClassStats":
+        self._check_alike(other)
+        classes = merged_classes(self.classes, other.classes)
+        mine, theirs = positions(self.classes, classes), positions(other.classes, classes)
+        rows = np.zeros(len(classes), np.int64)
+        rows[mine >= 0] += self.rows
+        rows[theirs >= 0] += sign * other.rows
+        names = [m for m in self.tables if m in other.tables]
+        tables = {m: self.tables[m].combined(other.tables[m], mine, theirs, float(sign)) for m in names}
+        negatives = self.negatives + sign * other.negatives
+        return replace(self, classes=classes, rows=rows, tables=tables, negatives=negatives)
+
+    def _check_alike(self, other: "ClassStats") -> None:
+        _checks.check_n_features(other.n_features, self.n_features, "the statistics")
+        for name in ("transform", "normalize", "binarize"):
+            ours, theirs = getattr(self.options, name), getattr(other.options, name)
+            if ours != theirs:
+                raise ValueError(f"these statistics were scanned with {name}={ours!r}, the others with {theirs!r}")
+        if self.tables.keys() != other.tables.keys():
+            have, get = (sorted(set(s.tables) - {"weight"}) for s in (self, other))
+            raise ValueError(f"these statistics hold the moments {have}, the others {get}; scan both with the same")
+        for closed, opened in ((self, other), (other, self)):
+            if closed.closed and not np.isin(opened.classes[opened.rows > 0], closed.classes).all():
+                strangers = opened.classes[~np.isin(opened.classes, closed.classes)]
+                raise ValueError(f"label {strangers[0].item()!r} is not in classes={closed.classes.tolist()}")
+
+    def _taken(self, keep: np.ndarray) -> "ClassStats":
+        if keep.all():
+            return self
+        order = np.flatnonzero(keep)
+        tables = {name: t.take(order) for name, t in self.tables.items()}
+        return replace(self, classes=self.classes[order], rows=self.rows[order], tables=tables)
+
+    def scatter(self, columns: slice = slice(None)) -> np.ndarray:
+        """Sum over the rows of each class of (x - class mean)^2, (K, columns), free of cancellation."""
+        sums, squares, weight = self.table("sum"), self.table("sum_sq"), self.tables["weight"]
+        out = np.zeros((len(self.classes), len(range(*columns.indices(self.n_features)))))
+        for k in map(int, np.flatnonzero(self.weight > 0)):
+            (s, s_lo), (q, q_lo), (w, w_lo) = sums.row(k), squares.row(k), weight.row(k)
+            arrays = s[columns], s_lo[columns], q[columns], q_lo[columns]
+            exact.scatter_about_mean(*arrays, float(w[0]), float(w_lo[0]), out[k])
+        return out
+
+    def save(self, path: Any) -> None:
+        """Write to one file: typed JSON and .npy in a zip, no pickle."""
+        persistence.save(path, self)
+
+    @classmethod
+    def load(cls, path: Any) -> "ClassStats":
+        """Read what `save` wrote."""
+        return persistence.load(path, cls)
+
+    def to_state(self) -> dict[str, Any]:
+        tables = {name: [t.hi, t.lo] for name, t in self.tables.items()}
+        options = [self.options.transform, self.options.normalize, self.options.binarize]
+        return {
+            "classes": self.classes,
+            "rows": self.rows,
+            "tables": tables,
+            "n_features": self.n_features,
+            "negatives": self.negatives,
+            "options": options,
+            "closed": self.closed,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "ClassStats":
+        tables = {name: Table(*parts) for name, parts in state["tables"].items()}
+        return cls(**{**state, "tables": tables, "options": RowOptions(*state["options"])})
+
+
+def merged_classes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The sorted union of two sets of labels of one kind."""
+    if len(a) and len(b) and _checks.label_kind(a) != _checks.label_kind(b):
+        raise ValueError(
+            f"y holds {_checks.label_kind(b)} where labels were {_checks.label_kind(a)} before: "
+            f"{b[0].item()!r} against {a[0].item()!r}; give all labels one kind"
+        )
+    return np.union1d(a, b) if len(a) and len(b) else (a if len(a) else b)
+
+
+def positions(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Where each of the sorted `classes` stands in the sorted `labels`, -1 where it does not."""
+    if len(labels) == 0:
+        return np.full(len(classes), -1)
+    at = np.minimum(np.searchsorted(labels, classes), len(labels) - 1)
+    return np.where(labels[at] == classes, at, -1)

@@ -1,0 +1,78 @@
+"""Class x feature sums as frozen (hi, lo) pairs: a commutative monoid with an inverse, in floating point."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from streamnb.kernels import exact
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Sums (n_classes, n_columns), each the unevaluated pair hi + lo; `lo` is None while every hi is exact."""
+
+    hi: np.ndarray
+    lo: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        for part in (self.hi, self.lo):
+            if part is not None:
+                part.flags.writeable = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.hi.shape
+
+    @property
+    def nbytes(self) -> int:
+        return self.hi.nbytes + (0 if self.lo is None else self.lo.nbytes)
+
+    def value(self, columns: slice = slice(None), classes: slice = slice(None)) -> np.ndarray:
+        """The sums rounded to float64, (classes, columns)."""
+        hi = self.hi[classes, columns]
+        return hi if self.lo is None else hi + self.lo[classes, columns]
+
+    def row(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """One class, as (hi, lo)."""
+        return self.hi[k], np.zeros(self.shape[1]) if self.lo is None else self.lo[k]
+
+    def take(self, order: np.ndarray) -> "Table":
+        """The classes in another order, or some of them."""
+        if len(order) == self.shape[0] and (order == np.arange(len(order))).all():
+            return self
+        return Table(self.hi[order], None if self.lo is None else self.lo[order])
+
+    def combined(self, other: "Table", rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "Table":
+        """self + sign * other, row by row; where a row number is -1 that side has no such class."""
+        out = _Builder(len(rows), self.shape[1])
+        zeros = np.zeros(self.shape[1])
+        for k, (a, b) in enumerate(zip(rows, other_rows, strict=True)):
+            left = self.row(a) if a >= 0 else (zeros, zeros)
+            right = other.row(b) if b >= 0 else (zeros, zeros)
+            out.keep(k, exact.add_rows(*left, *right, sign, out.hi[k], out.lo))
+        return out.table()
+
+    def scaled(self, factor: float) -> "Table":
+        """self * factor."""
+        out = _Builder(*self.shape)
+        for k in range(self.shape[0]):
+            out.keep(k, exact.scale_rows(*self.row(k), factor, out.hi[k], out.lo))
+        return out.table()
+
+
+class _Builder:
+    """Collects rows of a table; the low parts get memory with the first row that needs them."""
+
+    def __init__(self, n_rows: int, n_columns: int):
+        self.hi = np.empty((n_rows, n_columns))
+        self.lo = np.empty(n_columns)  # of the row at hand
+        self._all_lo: np.ndarray | None = None
+
+    def keep(self, k: int, left: bool) -> None:
+        if left:
+            if self._all_lo is None:
+                self._all_lo = np.zeros(self.hi.shape)
+            self._all_lo[k] = self.lo
+
+    def table(self) -> Table:
+        return Table(self.hi, self._all_lo)

@@ -1,0 +1,176 @@
+"""Each kernel against its naive twin, with exact numbers. Run three ways: compiled, interpreted, bounds-checked."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from streamnb.kernels import accumulate, exact, roots, rows, score
+from tests.kernels import naive
+
+MOMENTS = {
+    "sum": accumulate.SUM,
+    "sum_sq": accumulate.SUM_SQ,
+    "nonzero": accumulate.NONZERO,
+    "above": accumulate.ABOVE,
+}
+reals = st.floats(-1e6, 1e6).map(lambda v: v if abs(v) > 1e-6 else 0.0)  # products stay far from underflow
+lean = settings(max_examples=40, deadline=None)
+
+
+def problem(seed, *, real, n_rows=30, n_features=7, n_classes=3):
+    rng = np.random.default_rng(seed)
+    x = rng.integers(-2, 4, (n_rows, n_features)) * (rng.random((n_rows, n_features)) < 0.5)
+    x = x * rng.normal(size=x.shape) if real else x.astype(float)
+    weight = rng.random(n_rows) if real else rng.choice([0.25, 0.5, 1.0, 2.0], n_rows)
+    return x, rng.integers(0, n_classes, n_rows), weight, n_classes
+
+
+def csr(x, dtype=np.float64, index=np.int32):
+    matrix = sp.csr_array(x)
+    return matrix.data.astype(dtype), matrix.indices.astype(index), matrix.indptr.astype(index)
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+@pytest.mark.parametrize("threshold", [-1.0, 0.0, 1.0])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_plain_sums_of_integers_are_exact(name, threshold, index):
+    x, codes, weight, n_classes = problem(1, real=False)
+    expected = naive.rounded(naive.class_sums(x, codes, weight, n_classes, name, threshold))
+    for dtype in (np.float32, np.float64):
+        dense, sparse = np.zeros_like(expected), np.zeros_like(expected)
+        accumulate.add_dense(x.astype(dtype), codes, weight, MOMENTS[name], threshold, dense)
+        accumulate.add_csr(*csr(x, dtype, index), codes, weight, MOMENTS[name], threshold, sparse)
+        assert (dense == expected).all()
+        if name == "above" and threshold < 0:
+            continue  # dense rows store zeros, which cancel: the same sums
+        assert (sparse == expected).all()
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+@pytest.mark.parametrize("seed", range(5))
+def test_pairs_round_to_the_exact_sum(name, seed):
+    x, codes, weight, n_classes = problem(seed, real=True)
+    expected = naive.rounded(naive.class_sums(x, codes, weight, n_classes, name, 0.0))
+    for add, arrays_ in ((accumulate.add_dense_pairs, (x,)), (accumulate.add_csr_pairs, csr(x))):
+        hi, lo = np.zeros_like(expected), np.zeros_like(expected)
+        add(*arrays_, codes, weight, MOMENTS[name], 0.0, hi, lo)
+        assert (hi + lo == expected).all()
+
+
+def test_csr_kernels_take_slices_of_a_larger_indptr():
+    x, codes, weight, n_classes = problem(3, real=False)
+    data, indices, indptr = csr(x)
+    first = indptr[10]
+    part, whole = np.zeros((n_classes, 7)), np.zeros((n_classes, 7))
+    accumulate.add_csr(data[first:], indices[first:], indptr[10:], codes[10:], weight[10:], accumulate.SUM, 0.0, part)
+    accumulate.add_csr(*csr(x[10:]), codes[10:], weight[10:], accumulate.SUM, 0.0, whole)
+    assert (part == whole).all()
+
+
+def test_weights_and_rows_of_each_class():
+    _, codes, weight, n_classes = problem(4, real=True)
+    count, hi, lo = np.zeros(n_classes, np.int64), np.zeros((n_classes, 1)), np.zeros((n_classes, 1))
+    accumulate.add_weights(codes, weight, count, hi, lo)
+    assert (count == np.bincount(codes, minlength=n_classes)).all()
+    exact_sums = [sum(Fraction(w) for w, k in zip(weight, codes) if k == c) for c in range(n_classes)]
+    assert ((hi + lo)[:, 0] == [float(s) for s in exact_sums]).all()
+
+
+@lean
+@given(reals, reals)
+def test_error_free_sum_and_product(a, b):
+    s, e = exact.two_sum(a, b)
+    assert Fraction(s) + Fraction(e) == Fraction(a) + Fraction(b)
+    p, e = exact.two_product(a, b)
+    assert Fraction(p) + Fraction(e) == Fraction(a) * Fraction(b)
+
+
+@lean
+@given(arrays(np.float64, (2, 2, 5), elements=reals), st.sampled_from([1.0, -1.0]))
+def test_pairs_add_and_scale(pairs, sign):
+    a, b = pairs
+    a[1] *= 2.0**-80
+    b[1] *= 2.0**-80
+    hi, lo = np.empty(5), np.empty(5)
+    left = exact.add_rows(a[0], a[1], b[0], b[1], sign, hi, lo)
+    assert left == lo.any()
+    assert (hi + lo == hi).all()
+    np.testing.assert_allclose(hi, a[0] + sign * b[0], rtol=1e-15, atol=1e-12)
+    left = exact.scale_rows(a[0], a[1], 0.7, hi, lo)
+    assert left == lo.any()
+    np.testing.assert_allclose(hi, 0.7 * a[0], rtol=1e-15, atol=1e-12)
+
+
+def test_scatter_does_not_cancel():
+    rng = np.random.default_rng(0)
+    x = 1e8 + rng.integers(0, 3, (100, 4))
+    shifted = x - 1e8
+    expected = ((shifted - shifted.mean(axis=0)) ** 2).sum(axis=0)
+    sums = np.array([naive.class_sums(x, np.zeros(100, int), np.ones(100), 1, m, 0.0)[0] for m in ("sum", "sum_sq")])
+    hi = sums.astype(float)
+    lo = (sums - np.vectorize(Fraction)(hi)).astype(float)
+    out = np.empty(4)
+    exact.scatter_about_mean(hi[0], lo[0], hi[1], lo[1], 100.0, 0.0, out)
+    np.testing.assert_allclose(out, expected, rtol=1e-12)
+
+
+def test_survey_sees_what_matters():
+    assert rows.survey(np.array([1.0, -3.0, 2.0])) == (True, True, 1, -3.0, 3.0)
+    assert rows.survey(np.array([0.5, 2.0], np.float32)) == (True, False, 0, 0.0, 2.0)
+    assert not rows.survey(np.array([1.0, np.nan]))[0]
+    assert not rows.survey(np.array([1.0, -np.inf]))[0]
+    assert rows.survey(np.empty(0)) == (True, True, 0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("indices", "expected"),
+    [([0, 2, 1, 1], (-1, False)), ([0, 2, 1, 2], (-1, True)), ([0, 3, 1, 2], (0, False)), ([0, 1, -1, 2], (1, False))],
+)
+def test_indices_are_checked(indices, expected):
+    assert rows.check_indices(np.array(indices), np.array([0, 2, 4]), 3) == expected
+
+
+def test_transforms_and_lengths():
+    values = np.array([0.0, 1.0, 4.0])
+    out = np.empty(3)
+    for transform, expected in ((rows.BINARY, [0, 1, 1]), (rows.LOG1P, np.log1p(values)), (rows.SQRT, [0, 1, 2])):
+        rows.transform_values(values, transform, out)
+        np.testing.assert_allclose(out, expected, rtol=1e-15)
+    indptr = np.array([2, 4, 4, 6])
+    for norm, expected in ((rows.NORM_L1, [3 / 7, -4 / 7, 0, 0]), (rows.NORM_L2, [0.6, -0.8, 0, 0])):
+        values = np.array([3.0, -4.0, 0.0, 0.0])
+        rows.normalize_rows(values, indptr, norm)
+        np.testing.assert_allclose(values, expected, rtol=1e-15)
+
+
+def test_scores():
+    x, *_ = problem(5, real=True)
+    weights = np.random.default_rng(0).normal(size=(7, 4))
+    dense, sparse = np.zeros((30, 4)), np.zeros((30, 4))
+    score.score_dense(x, weights, dense)
+    score.score_csr(*csr(x), weights, sparse)
+    assert (dense == sparse).all()
+    np.testing.assert_allclose(dense, x @ weights, rtol=1e-12, atol=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 12), st.floats(0.01, 30), st.integers(0, 2**32 - 1))
+def test_total_pull_is_a_root(n, tau, seed):
+    rng = np.random.default_rng(seed)
+    share = rng.dirichlet(np.ones(n))
+    counts = rng.integers(0, 20, n) + 0.5
+    excess = counts - counts.sum() * share
+    threshold = tau * rng.choice([0.5, 1.0, 1.0], n)
+    total = roots.total_pull(excess, share, threshold)
+    surplus = naive.surplus_of(excess, share, threshold)  # F rises; where it is flat any root serves
+    scale = np.abs(excess).sum() + threshold.sum()
+    assert abs(surplus(total)) <= 1e-13 * scale
+
+
+def test_two_sides_that_agree_need_no_pull():
+    assert roots.total_pull(np.array([0.5, -0.5]), np.array([0.5, 0.5]), np.array([1.0, 1.0])) == 0.0
