@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
+from threadpoolctl import threadpool_limits
 
 # ---------------------------------------------------------------------------------------------------- sums
 
@@ -400,7 +401,8 @@ def best_simplex(row, l1, l2):
 
 def penalised(problem, scheme, *, l1=0.0, l2=0.0, scale=None):
     """Weights (rows, n) and intercepts (rows,) by brute force."""
-    solved = [penalised_row(row, l1, l2, scale) for row in weight_rows(problem, scheme)]
+    with threadpool_limits(1):  # the problems are tiny: on a busy machine BLAS threads only wait for each other
+        solved = [penalised_row(row, l1, l2, scale) for row in weight_rows(problem, scheme)]
     return np.array([w for w, _ in solved]), np.array([b for _, b in solved])
 
 

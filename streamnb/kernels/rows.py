@@ -20,7 +20,7 @@ def survey(values):
     top = 0.0
     for p in range(len(values)):
         v = np.float64(values[p])
-        finite &= v - v == 0.0
+        finite &= math.isfinite(v)
         whole &= v == np.floor(v)
         negatives += 1 if v < 0.0 else 0
         low = min(low, v)
