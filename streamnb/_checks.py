@@ -242,6 +242,11 @@ def raise_negative(value: float, row: int, column: int, who: str) -> NoReturn:
     )
 
 
+def raise_too_large(value: float, row: int, column: int, who: str, highest: float) -> NoReturn:
+    """Report a value above the domain of a family."""
+    raise ValueError(f"X has {value} at row {row}, column {column}; {who} takes values of at most {highest:g}")
+
+
 def raise_negatives(n: int, who: str) -> NoReturn:
     """Report that rows scanned earlier held values below the domain of a family."""
     raise ValueError(

@@ -12,6 +12,7 @@ from scipy.special import logit
 from streamnb import _checks, persistence
 from streamnb.stats.class_stats import ClassStats
 
+FLOOR = 1e-12  # of an estimated dispersion of positive values: they do not vary within classes
 COLUMN_BLOCK = 1 << 16  # features looked at at once where a whole (K, n_features) temporary can be spared
 
 
@@ -24,8 +25,14 @@ class Family(persistence.Parameters):
     name: ClassVar[str]
     moment: ClassVar[str] = "sum"  # whose class sums are the sufficient statistic
     moments: ClassVar[tuple[str, ...]] = ("sum",)  # what a scan must accumulate
-    nonnegative: ClassVar[bool] = False  # True where x < 0 has no probability
+    lowest: float = -np.inf  # smaller values of x have no probability
+    highest: float = np.inf  # nor have larger ones
     coupled: ClassVar[bool] = False  # True where the means of a class sum to one (multinomial)
+
+    @property
+    def nonnegative(self) -> bool:
+        """True where negative values have no probability."""
+        return self.lowest >= 0.0
 
     def link(self, m: np.ndarray) -> np.ndarray:
         """theta = g(m)."""
@@ -118,7 +125,7 @@ class Poisson(Family):
     """Counts: g(m) = ln m, phi = 1. Smoothed by pseudo-rows at the raw mean of all rows."""
 
     name = "poisson"
-    nonnegative = True
+    lowest = 0.0
 
     def link(self, m):
         return np.log(m)
@@ -159,7 +166,7 @@ class Multinomial(Family):
     """
 
     name = "multinomial"
-    nonnegative = True
+    lowest = 0.0
     coupled = True
 
     def link(self, m):
@@ -175,7 +182,133 @@ class Multinomial(Family):
         return smoothing, smoothing * n_features
 
 
-FAMILIES: dict[str, type[Family]] = {f.name: f for f in (Gaussian, Poisson, Bernoulli, Multinomial)}
+@persistence.register
+class Binomial(Family):
+    """Successes in k trials: g(m) = ln(m / (k - m)), phi = 1. Smoothed by pseudo-rows at the mean of all rows.
+
+    Parameters
+    ----------
+    k : int
+        Trials in each value; no value may be larger.
+    """
+
+    name = "binomial"
+    lowest = 0.0
+
+    def __init__(self, k: int):
+        self.k = _checks.positive_integer("k", k)
+
+    @property
+    def highest(self):  # type: ignore[override]
+        return self.k
+
+    def link(self, m):
+        return np.log(m / (self.k - m))
+
+    def variance(self, m):
+        return m * (self.k - m) / self.k
+
+    def cumulant(self, m):
+        return -self.k * np.log1p(-m / self.k)
+
+
+@persistence.register
+class Geometric(Family):
+    """Failures before a success, x = 0, 1, ..: g(m) = ln(m / (1 + m)), phi = 1."""
+
+    name = "geometric"
+    lowest = 0.0
+
+    def link(self, m):
+        return np.log(m / (1.0 + m))
+
+    def variance(self, m):
+        return m * (1.0 + m)
+
+    def cumulant(self, m):
+        return np.log1p(m)
+
+
+@persistence.register
+class NegativeBinomial(Family):
+    """Overdispersed counts: g(m) = ln(m / (r + m)), phi = 1.
+
+    Parameters
+    ----------
+    r : float
+        Failures waited for; the variance of a count is m + m^2 / r.
+    """
+
+    name = "negative_binomial"
+    lowest = 0.0
+
+    def __init__(self, r: float):
+        self.r = _checks.finite_number("r", r, minimum=np.finfo(float).tiny)
+
+    def link(self, m):
+        return np.log(m / (self.r + m))
+
+    def variance(self, m):
+        return m * (self.r + m) / self.r
+
+    def cumulant(self, m):
+        return self.r * np.log1p(m / self.r)
+
+
+class _Positive(Family):
+    """Positive values with a dispersion; phi is Pearson's, classes with mean 0 left out."""
+
+    lowest = 0.0
+    moments = ("sum", "sum_sq")
+
+    def dispersion(self, stats, scale):
+        weight = stats.weight
+        phi = np.zeros(stats.n_features)
+        for columns in column_blocks(stats.n_features, COLUMN_BLOCK):
+            means = stats.table("sum").value(columns) / np.where(weight > 0, weight, 1.0)[:, None]
+            if scale is not None:
+                means = means * scale[columns]
+            scatter = stats.scatter(columns) * (1.0 if scale is None else scale[columns] ** 2)
+            ratio = np.divide(scatter, self.variance(means), out=np.zeros_like(scatter), where=means > 0)
+            phi[columns] = ratio.sum(axis=0) / weight.sum()
+        return np.maximum(phi, FLOOR)
+
+
+@persistence.register
+class Gamma(_Positive):
+    """Waiting times, sizes: g(m) = -1 / m, variance phi m^2; phi = 1 would be the exponential."""
+
+    name = "gamma"
+
+    def link(self, m):
+        return -1.0 / m
+
+    def variance(self, m):
+        return m * m
+
+    def cumulant(self, m):
+        return np.log(m)
+
+
+@persistence.register
+class InverseGaussian(_Positive):
+    """First passage times: g(m) = -1 / (2 m^2), variance phi m^3."""
+
+    name = "inverse_gaussian"
+
+    def link(self, m):
+        return -0.5 / (m * m)
+
+    def variance(self, m):
+        return m**3
+
+    def cumulant(self, m):
+        return -1.0 / m
+
+
+FAMILIES: dict[str, type[Family]] = {
+    f.name: f for f in (Gaussian, Poisson, Bernoulli, Multinomial, Geometric, Gamma, InverseGaussian)
+}  # those that need no parameter
 
 
 def as_family(family: Any) -> Family:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
 from typing import Any
@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 
 from streamnb import _checks
 from streamnb.data import sources
-from streamnb.data.chunk import Chunk, Survey, as_chunk, csr_chunk, raise_low
+from streamnb.data.chunk import Chunk, Domain, Survey, as_chunk, csr_chunk
 from streamnb.data.reader import Clock, one_ahead, timed
 from streamnb.data.sources import Block
 from streamnb.stats.accumulating import Accumulator
@@ -61,7 +61,7 @@ class ScanPlan:
     moments: tuple[str, ...]
     options: RowOptions
     classes: np.ndarray | None = None
-    nonnegative_for: str | None = None  # who refuses negative values
+    domain: Domain = field(default_factory=Domain)
 
     def accumulator(self) -> Accumulator:
         return Accumulator(self.moments, self.options, self.classes)
@@ -69,8 +69,7 @@ class ScanPlan:
     def add(self, accumulator: Accumulator, block: Block) -> None:
         """Check one block of rows and add it."""
         chunk, survey = checked(block)
-        if self.nonnegative_for is not None and survey.low < 0.0:
-            raise_low(chunk, survey, self.nonnegative_for)
+        self.domain.check(chunk, survey)
         accumulator.add(chunk, survey, _checks.check_labels(block.y), block.weight)
 
 

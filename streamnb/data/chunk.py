@@ -180,8 +180,8 @@ def csr_chunk(
 def transformed(chunk: Chunk, survey: Survey, transform: str | None, normalize: str | None) -> tuple[Chunk, Survey]:
     """Apply the elementwise transform, then divide each row by its length."""
     if transform is not None:
-        if (transform == "sqrt" and survey.low < 0.0) or (transform == "log1p" and survey.low <= -1.0):
-            raise_low(chunk, survey, f"transform={transform!r}")
+        lowest = {"sqrt": 0.0, "log1p": np.nextafter(-1.0, 0.0)}.get(transform, -np.inf)
+        Domain(f"transform={transform!r}", lowest).check(chunk, survey)
         stored = np.empty(len(chunk.stored))
         rows.transform_values(chunk.stored, TRANSFORMS[transform], stored)
         chunk = chunk.with_values(stored)
@@ -194,10 +194,25 @@ def transformed(chunk: Chunk, survey: Survey, transform: str | None, normalize: 
     return _surveyed(chunk)
 
 
-def raise_low(chunk: Chunk, survey: Survey, who: str) -> None:
-    """Report the first stored value that is the smallest of the block."""
-    row, column = chunk.locate(int(np.flatnonzero(chunk.stored == survey.low)[0]))
-    _checks.raise_negative(survey.low, row, column, who)
+@dataclass(frozen=True)
+class Domain:
+    """The values of x that somebody takes."""
+
+    who: str = ""
+    lowest: float = -np.inf
+    highest: float = np.inf
+
+    def check(self, chunk: Chunk, survey: Survey) -> None:
+        """Report the first stored value that is outside."""
+        if survey.low >= self.lowest and survey.top <= self.highest:
+            return
+        outside = np.flatnonzero((chunk.stored < self.lowest) | (chunk.stored > self.highest))
+        if outside.size:
+            row, column = chunk.locate(int(outside[0]))
+            value = float(chunk.stored[outside[0]])
+            if value < self.lowest:
+                _checks.raise_negative(value, row, column, self.who)
+            _checks.raise_too_large(value, row, column, self.who, self.highest)
 
 
 def as_matrix(X: Any) -> np.ndarray:

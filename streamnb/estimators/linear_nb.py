@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from streamnb import _checks, persistence
 from streamnb.data import sources
+from streamnb.data.chunk import Domain
 from streamnb.families import Family, as_family
 from streamnb.model import LinearModel
 from streamnb.penalties import Penalty, as_penalty
@@ -199,8 +200,8 @@ class LinearNB(ClassifierMixin, BaseEstimator):
         family = self._check_params()
         self._check_features(X, reset=first)
         moments = {*family.moments, *(["nonzero"] if self.idf else [])}
-        who = f"{type(self).__name__}(family={family.name!r})" if family.nonnegative else None
-        plan = ScanPlan(tuple(sorted(moments)), self._row_options(), _checks.check_classes(classes), who)
+        domain = Domain(f"{type(self).__name__}(family={family.name!r})", family.lowest, family.highest)
+        plan = ScanPlan(tuple(sorted(moments)), self._row_options(), _checks.check_classes(classes), domain)
         stats, report = run_scan(plan, X, y, sample_weight, progress=progress, n_threads=n_threads)
         if not first:
             _checks.check_n_features(stats.n_features, self.n_features_in_, type(self).__name__)

@@ -1,0 +1,173 @@
+"""Every family against its natural form: c(theta), brute-force maximisation of (6.1), and its domain."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+import streamnb as snb
+
+K = 6
+# c(theta) in the natural parameter, and where theta lives: all reals, or below zero
+NATURAL = {
+    "binomial": (snb.Binomial(K), lambda a: K * np.logaddexp(0, a), False),
+    "geometric": (snb.Geometric(), lambda a: -np.log(-np.expm1(a)), True),
+    "negative binomial": (snb.NegativeBinomial(2.5), lambda a: -2.5 * np.log(-np.expm1(a)), True),
+    "gamma": (snb.Gamma(), lambda a: -np.log(-a), True),
+    "inverse gaussian": (snb.InverseGaussian(), lambda a: -np.sqrt(-2 * a), True),
+}
+FAMILIES = [pytest.param(*v, id=k) for k, v in NATURAL.items()]
+
+
+def rows(family, seed, n_classes=2, n=4):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, 60)
+    mean = rng.uniform(0.5, 3.0, (n_classes, n))[y]
+    if isinstance(family, snb.Binomial):
+        return rng.binomial(K, mean / K), y
+    if isinstance(family, (snb.Gamma, snb.InverseGaussian)):
+        return rng.gamma(2.0, mean / 2.0), y
+    return rng.poisson(mean), y
+
+
+def pearson(x, y, power):
+    """Pearson's dispersion (math: phi of Gamma and inverse Gaussian), row by row."""
+    total = 0.0
+    for row, k in zip(x, y):
+        m = x[y == k].mean(axis=0)
+        total = total + (row - m) ** 2 / m**power
+    return total / len(y)
+
+
+def phi_of(family, x, y):
+    power = {"gamma": 2, "inverse_gaussian": 3}.get(family.name)
+    return pearson(x, y, power) if power else np.ones(x.shape[1])
+
+
+def brute_force(c, negative, sides, phi, l1, l2):
+    """(theta_+, theta_-) that maximise log density + penalty for one feature."""
+
+    def theta(u):
+        return -np.exp(u) if negative else u
+
+    def loss(u, sign):
+        w = (theta(u[0]) - theta(u[1])) / phi
+        density = sum(s * theta(v) - n * c(theta(v)) for (s, n), v in zip(sides, u)) / phi
+        return -(density - l1 * sign * w - l2 * w * w / 2)
+
+    options = {"xatol": 1e-11, "fatol": 1e-13, "maxiter": 4000, "maxfev": 4000}
+    together = minimize(lambda u: loss([u[0], u[0]], 0), [0.0], method="Nelder-Mead", options=options)
+    best, value = theta(np.repeat(together.x, 2)), together.fun
+    for sign in (1, -1):
+        found = minimize(loss, np.repeat(together.x, 2), sign, method="Nelder-Mead", options=options)
+        pair = theta(found.x)
+        if sign * (pair[0] - pair[1]) > 0 and found.fun < value - 1e-12:
+            best, value = pair, found.fun
+    return best
+
+
+@pytest.mark.parametrize(("family", "c", "negative"), FAMILIES)
+def test_the_functions_of_the_mean_belong_together(family, c, negative):
+    m, step = np.linspace(0.3, 4.0, 25), 1e-5
+    theta = family.link(m)
+    assert (theta < 0).all() or not negative
+    np.testing.assert_allclose(family.cumulant(m), c(theta), rtol=1e-12)
+    np.testing.assert_allclose((c(theta + step) - c(theta - step)) / (2 * step), m, rtol=1e-5)
+    np.testing.assert_allclose(
+        family.variance(m) * (family.link(m + step) - family.link(m - step)), 2 * step, rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("penalty", [{}, {"l1": 1.5}, {"l2": 2.0}, {"l1": 0.8, "l2": 0.5}], ids=str)
+@pytest.mark.parametrize(("family", "c", "negative"), FAMILIES)
+def test_weights_maximise_the_penalised_likelihood(family, c, negative, penalty):
+    x, y = rows(family, 3)
+    parts = [{"l1": snb.L1, "l2": snb.L2}[kind](tau) for kind, tau in penalty.items()]
+    model = snb.solve(snb.scan(x, y), family, sum(parts[1:], parts[0]) if parts else None, smoothing=0.5)[0]
+    n = np.bincount(y) + 0.5
+    sums = np.array([x[y == k].sum(axis=0) + 0.5 * x.mean(axis=0) for k in (0, 1)])
+    phi = phi_of(family, x, y)
+    intercept = np.log(np.mean(y == 1) / np.mean(y == 0))
+    for j in range(x.shape[1]):
+        sides = [(sums[1, j], n[1]), (sums[0, j], n[0])]
+        plus, minus = brute_force(c, negative, sides, phi[j], penalty.get("l1", 0.0), penalty.get("l2", 0.0))
+        np.testing.assert_allclose(model.coef_[0, j], (plus - minus) / phi[j], rtol=1e-4, atol=2e-6)
+        intercept += (c(minus) - c(plus)) / phi[j]
+    np.testing.assert_allclose(model.intercept_[0], intercept, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("scheme", ["joint", "ovr"])
+@pytest.mark.parametrize(("family", "c", "negative"), FAMILIES)
+def test_large_tau_leaves_the_class_priors(family, c, negative, scheme):
+    x, y = rows(family, 5, n_classes=3)
+    model = snb.solve(snb.scan(x, y), family, snb.L1(1e9), scheme=scheme)[0]
+    share = np.bincount(y) / len(y)
+    np.testing.assert_allclose(model.coef_, 0.0)
+    expected = np.log(share) if scheme == "joint" else np.log(share / (1 - share))
+    np.testing.assert_allclose(model.intercept_, expected, rtol=1e-12)
+
+
+def test_one_success_of_one_trial_is_bernoulli():
+    x, y = rows(snb.Binomial(K), 1, n_classes=3)
+    x = (x > 2).astype(int)
+    stats = snb.scan(x, y)
+    ours = snb.solve(stats, snb.Binomial(1), snb.L1(0.5), smoothing=0.0)[0]
+    theirs = snb.solve(stats, "bernoulli", snb.L1(0.5), smoothing=0.0)[0]
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-12)
+    np.testing.assert_allclose(expit(ours.intercept_), expit(theirs.intercept_), rtol=1e-12)
+
+
+def test_negative_binomial_of_one_failure_is_geometric():
+    x, y = rows(snb.Geometric(), 2)
+    stats = snb.scan(x, y)
+    ours, theirs = snb.solve(stats, snb.NegativeBinomial(1.0))[0], snb.solve(stats, "geometric")[0]
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("family", "c", "negative"), FAMILIES)
+def test_values_outside_the_domain_are_named(family, c, negative):
+    x, y = rows(family, 4)
+    x = x.astype(float)
+    x[7, 2] = -1.0
+    with pytest.raises(ValueError, match=r"(?s)Negative values.*row 7, column 2"):
+        snb.LinearNB(family).fit(x, y)
+
+
+def test_more_successes_than_trials_are_named():
+    x, y = rows(snb.Binomial(K), 4)
+    x[11, 1] = K + 1
+    with pytest.raises(ValueError, match=r"7\.0 at row 11, column 1.*at most 6"):
+        snb.LinearNB(snb.Binomial(K)).fit(x, y)
+    for k in (0, -1):
+        with pytest.raises(ValueError, match="k="):
+            snb.Binomial(k)
+    with pytest.raises(TypeError, match="k="):
+        snb.Binomial(2.5)
+    with pytest.raises(ValueError, match="r="):
+        snb.NegativeBinomial(0)
+
+
+class Exponential(snb.Family):
+    """Waiting times with dispersion 1: all that a new family has to say."""
+
+    name = "exponential"
+    lowest = 0.0
+
+    def link(self, m):
+        return -1.0 / m
+
+    def variance(self, m):
+        return m * m
+
+    def cumulant(self, m):
+        return np.log(m)
+
+
+def test_a_family_of_ones_own():
+    x, y = rows(snb.Gamma(), 6, n_classes=3)
+    own = snb.LinearNB(Exponential(), snb.L1(0.3)).fit(x, y)
+    assert own.coef_.shape == (3, 4)
+    assert own.score(x, y) >= np.bincount(y).max() / len(y)
+    gamma = snb.LinearNB(snb.Gamma()).fit(x, y)  # the same weights but for phi
+    phi = phi_of(snb.Gamma(), x, y)
+    np.testing.assert_allclose(own.refit(penalty=None).coef_ / phi, gamma.coef_, rtol=1e-9)
