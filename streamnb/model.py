@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.metaestimators import available_if
 
 from streamnb import _checks, persistence
 from streamnb.data import sources
@@ -15,6 +16,10 @@ from streamnb.data.reader import one_ahead
 from streamnb.scanning import check_dask, checked
 from streamnb.schemes import Scheme, as_scheme, probabilities
 from streamnb.stats.class_stats import RowOptions
+
+
+def _has_probabilities(model: "LinearModel") -> bool:
+    return model.scheme.has_probabilities
 
 
 @persistence.register
@@ -26,7 +31,8 @@ class LinearModel:
     ----------
     classes_ : (K,) labels
     coef_ : (R, n_features)
-        One row where K = 2 (positive for `classes_[1]`), else one for each class.
+        One row where K = 2 (positive for `classes_[1]`); else one for each class (joint, ovr), for each class but
+        the reference, or for each pair (0, 1), (0, 2), .. (ovo, positive for the later class).
     intercept_ : (R,)
         Scores are ``transformed X @ coef_.T + intercept_``.
     """
@@ -64,14 +70,17 @@ class LinearModel:
         """Labels, (n_rows,); `X` and `out` as for `decision_function`."""
         return self._in_kind(X, self._labels, None, self.classes_.dtype, out)
 
+    @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
         """Logs of the class probabilities, (n_rows, K); `X` and `out` as for `decision_function`."""
         return self._in_kind(X, self.scheme.log_proba, len(self.classes_), np.dtype(np.float64), out)
 
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any, *, out: Any = None) -> Any:
         """Class probabilities, (n_rows, K); `X` and `out` as for `decision_function`.
 
-        Two classes: the sigmoid of the score; joint: softmax; ovr: sigmoids divided by their sum.
+        Two classes: the sigmoid of the score; joint: softmax; ovr: sigmoids divided by their sum; reference: softmax
+        over the scores with 0 for the reference class; ovo has none.
         """
         return self._in_kind(X, self._probabilities, len(self.classes_), np.dtype(np.float64), out)
 
@@ -167,6 +176,7 @@ class LinearModel:
             "weights": [weights.data, weights.indices, weights.indptr, list(weights.shape)] if sparse else weights,
             "intercept": self.intercept_,
             "scheme": self.scheme.name,
+            "reference": None if self.scheme.reference is None else self.classes_[self.scheme.reference].item(),
             "options": [self.options.transform, self.options.normalize, self.options.binarize],
             "binarize": self.binarize,
             "scale": self.scale,
@@ -178,7 +188,8 @@ class LinearModel:
         if isinstance(weights, list):
             *arrays, shape = weights
             weights = sp.csr_array(tuple(arrays), shape=tuple(shape))
-        scheme = as_scheme("joint" if len(state["classes"]) == 2 else state["scheme"], len(state["classes"]))
+        name = "joint" if len(state["classes"]) == 2 else state["scheme"]
+        scheme = as_scheme(name, state["classes"], state.get("reference"))
         options = RowOptions(*state["options"])
         return cls(state["classes"], weights, state["intercept"], scheme, options, state["binarize"], state["scale"])
 

@@ -4,6 +4,7 @@ A row of weights sets a positive side against a negative one. The negative side 
 classes, pulled as much as the positive one, or (joint) the pooled model, held fixed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -31,34 +32,32 @@ class Sides:
     pooled: bool
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassSums:
+    """Raw sums of some features: `sums(classes)` (n_classes, n_columns) of the classes asked for, `total` of all.
+
+    `counts` (K,) are the counts of all classes and `seen` (K,) tells which have any weight.
+    """
+
+    sums: Callable[[Any], np.ndarray]
+    total: np.ndarray
+    counts: np.ndarray
+    seen: np.ndarray
+
+
 class Scheme:
     """Rows of weights for K classes."""
 
     name: ClassVar[str]
+    has_probabilities: ClassVar[bool] = True
+    reference: Any = None  # number of the class that the others are set against
 
     def n_rows(self, n_classes: int) -> int:
         """R, the rows of coef_."""
         return n_classes
 
-    def positive_classes(self, rows: slice) -> slice:
-        """The classes on the positive sides of some rows of coef_."""
-        return rows
-
-    def sides(
-        self, sums: np.ndarray, total: np.ndarray, counts: np.ndarray, seen: np.ndarray, prior: Prior, classes: slice
-    ) -> Sides:
-        """Form the sides, each smoothed once.
-
-        Parameters
-        ----------
-        sums, total : (R, n_columns), (n_columns,)
-            Raw sums of the positive classes, and of all.
-        counts, seen : (K,), (K,) bool
-            Raw counts of all classes, and which have any weight.
-        prior : pseudo-sum, pseudo-count
-        classes : slice
-            The positive classes, R of them.
-        """
+    def sides(self, data: "ClassSums", prior: Prior, rows: slice) -> Sides:
+        """Form the sides of some rows of coef_, each smoothed once with the prior (pseudo-sum, pseudo-count)."""
         raise NotImplementedError
 
     def intercepts(self, log_priors: np.ndarray) -> np.ndarray:
@@ -83,12 +82,13 @@ class Joint(Scheme):
 
     name = "joint"
 
-    def sides(self, sums, total, counts, seen, prior, classes):
+    def sides(self, data, prior, rows):
         pseudo_sum, pseudo_count = prior
-        n_seen = np.count_nonzero(seen)
-        positive, n_positive = sums + pseudo_sum, counts[classes, None] + pseudo_count
-        pooled = (total + n_seen * pseudo_sum)[None, :], np.array([[counts.sum() + n_seen * pseudo_count]])
-        return Sides(positive, n_positive, *pooled, seen[classes, None], True)
+        n_seen = np.count_nonzero(data.seen)
+        positive, n_positive = data.sums(rows) + pseudo_sum, data.counts[rows, None] + pseudo_count
+        n_pooled = data.counts.sum() + n_seen * pseudo_count
+        pooled = (data.total + n_seen * pseudo_sum)[None, :], np.array([[n_pooled]])
+        return Sides(positive, n_positive, *pooled, data.seen[rows, None], True)
 
     def intercepts(self, log_priors):
         return log_priors
@@ -102,8 +102,8 @@ class OneVsRest(Scheme):
 
     name = "ovr"
 
-    def sides(self, sums, total, counts, seen, prior, classes):
-        return _against_rest(sums, total, counts, seen, prior, classes)
+    def sides(self, data, prior, rows):
+        return _against_rest(data, prior, rows)
 
     def intercepts(self, log_priors):
         others = np.where(np.eye(len(log_priors), dtype=bool), -np.inf, log_priors)
@@ -122,11 +122,8 @@ class TwoClasses(Scheme):
     def n_rows(self, n_classes):
         return 1
 
-    def positive_classes(self, rows):
-        return slice(1, 2)
-
-    def sides(self, sums, total, counts, seen, prior, classes):
-        return _against_rest(sums, total, counts, seen, prior, classes)
+    def sides(self, data, prior, rows):
+        return _against_rest(data, prior, slice(1, 2))
 
     def intercepts(self, log_priors):
         return _log_ratio(log_priors[1:], log_priors[:1])
@@ -141,13 +138,87 @@ class TwoClasses(Scheme):
         return log_expit(np.hstack([-margins, margins]))
 
 
-SCHEMES: dict[str, type[Scheme]] = {s.name: s for s in (Joint, OneVsRest)}
+class Reference(Scheme):
+    """Each class against one named class, which scores 0."""
+
+    name = "reference"
+
+    def __init__(self, n_classes: int, reference: int):
+        self.reference = reference
+        self._others = np.delete(np.arange(n_classes), reference)
+
+    def n_rows(self, n_classes):
+        return n_classes - 1
+
+    def sides(self, data, prior, rows):
+        return _class_against_class(data, prior, self._others[rows], np.array([self.reference]))
+
+    def intercepts(self, log_priors):
+        return _log_ratio(log_priors[self._others], log_priors[[self.reference]])
+
+    def class_scores(self, margins):
+        return np.insert(margins, self.reference, 0.0, axis=1)
+
+    def decide(self, margins):
+        return self.class_scores(margins).argmax(axis=1)
+
+    def log_proba(self, margins):
+        return log_softmax(self.class_scores(margins), axis=1)
 
 
-def as_scheme(name: Any, n_classes: int) -> Scheme:
-    """The scheme of that name, or the one for two classes."""
+class OneVsOne(Scheme):
+    """Every pair of classes; the later one is the positive side. Decision by votes, ties by bounded margins."""
+
+    name = "ovo"
+    has_probabilities = False
+
+    def __init__(self, n_classes: int):
+        self._n_classes = n_classes
+        self._earlier, self._later = np.triu_indices(n_classes, 1)
+
+    def n_rows(self, n_classes):
+        return n_classes * (n_classes - 1) // 2
+
+    def sides(self, data, prior, rows):
+        return _class_against_class(data, prior, self._later[rows], self._earlier[rows])
+
+    def intercepts(self, log_priors):
+        return _log_ratio(log_priors[self._later], log_priors[self._earlier])
+
+    def class_scores(self, margins):
+        """Votes, and the sum of margins squeezed into a third of a vote, (n, K)."""
+        scores = np.zeros((len(margins), self._n_classes))
+        confidence = np.zeros_like(scores)
+        for row, (u, v) in enumerate(zip(self._earlier, self._later, strict=True)):
+            margin = margins[:, row]
+            scores[:, v] += margin > 0
+            scores[:, u] += margin <= 0
+            bounded = np.sign(margin) - np.sign(margin) / (1.0 + np.abs(margin))
+            confidence[:, v] += bounded
+            confidence[:, u] -= bounded
+        return scores + confidence / (3.0 * (np.abs(confidence) + 1.0))
+
+    def decide(self, margins):
+        return self.class_scores(margins).argmax(axis=1)
+
+
+SCHEMES = ("joint", "ovr", "ovo", "reference")
+
+
+def as_scheme(name: Any, classes: np.ndarray, reference: Any = None) -> Scheme:
+    """The scheme of that name for these classes, or the one for two classes."""
     _checks.one_of("scheme", name, SCHEMES)
-    return TwoClasses() if n_classes == 2 else SCHEMES[name]()
+    if name != "reference" and reference is not None:
+        raise ValueError(f"reference={reference!r} goes with scheme='reference', not with scheme={name!r}")
+    if name == "reference":
+        at = np.flatnonzero([reference is not None and label == reference for label in classes])
+        if at.size == 0:
+            raise ValueError(f"reference={reference!r} is not a class; it should be one of {classes.tolist()}")
+    if len(classes) == 2:
+        return TwoClasses()
+    if name == "reference":
+        return Reference(len(classes), int(at[0]))
+    return OneVsOne(len(classes)) if name == "ovo" else {"joint": Joint, "ovr": OneVsRest}[name]()
 
 
 def probabilities(scheme: Scheme, margins: np.ndarray) -> np.ndarray:
@@ -157,14 +228,23 @@ def probabilities(scheme: Scheme, margins: np.ndarray) -> np.ndarray:
     return np.exp(scheme.log_proba(margins))
 
 
-def _against_rest(sums, total, counts, seen, prior, classes) -> Sides:
+def _against_rest(data: ClassSums, prior: Prior, classes: slice) -> Sides:
     pseudo_sum, pseudo_count = prior
-    n_positive = counts[classes, None]
-    rest, n_rest = total - sums, counts.sum() - n_positive
-    others_seen = np.count_nonzero(seen) - seen[classes] > 0
-    alive = (seen[classes] & others_seen)[:, None]
+    sums, n_positive = data.sums(classes), data.counts[classes, None]
+    rest, n_rest = data.total - sums, data.counts.sum() - n_positive
+    others_seen = np.count_nonzero(data.seen) - data.seen[classes] > 0
+    alive = (data.seen[classes] & others_seen)[:, None]
     smoothed = sums + pseudo_sum, n_positive + pseudo_count, rest + pseudo_sum, n_rest + pseudo_count
     return Sides(*smoothed, alive, False)
+
+
+def _class_against_class(data: ClassSums, prior: Prior, positive: np.ndarray, negative: np.ndarray) -> Sides:
+    pseudo_sum, pseudo_count = prior
+    alive = (data.seen[positive] & data.seen[negative])[:, None]
+    (s_pos, n_pos), (s_neg, n_neg) = (
+        (data.sums(classes) + pseudo_sum, data.counts[classes, None] + pseudo_count) for classes in (positive, negative)
+    )
+    return Sides(s_pos, n_pos, s_neg, n_neg, alive, False)
 
 
 def _log_ratio(positive: np.ndarray, negative: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from streamnb.families import Family, as_family, column_blocks
 from streamnb.kernels.roots import total_pull
 from streamnb.model import LinearModel
 from streamnb.penalties import KINDS, L1, Penalty, Pull, as_penalty, pull_at
-from streamnb.schemes import Scheme, Sides, as_scheme
+from streamnb.schemes import ClassSums, Scheme, Sides, as_scheme
 from streamnb.stats.class_stats import ClassStats
 
 BLOCK = 1 << 19  # weights solved for at once
@@ -30,6 +30,7 @@ def solve(
     penalty: Penalty | None = None,
     *,
     scheme: str = "joint",
+    reference: Any = None,
     smoothing: float = 1.0,
     priors: Any = None,
     idf: bool = False,
@@ -43,8 +44,11 @@ def solve(
     family : {"gaussian", "poisson", "bernoulli", "multinomial"} or Family
     penalty : None, L1, L2 or their sum
         L1 without taus takes its grid from the statistics.
-    scheme : {"joint", "ovr"}
+    scheme : {"joint", "ovr", "ovo", "reference"}
+        All classes against their pooled model, each against the rest, every pair, or each against one named class.
         Two classes make one problem whatever the scheme.
+    reference : label, optional
+        That named class.
     smoothing : float
         Bernoulli Beta(s, s); multinomial alpha = s; Gaussian none; else s pseudo-rows at the mean of all rows.
     priors : None, "uniform" or (K,)
@@ -68,7 +72,7 @@ def solve(
         raise ValueError(
             f"stats hold {len(stats.classes)} class; a classifier needs at least 2 classes (this is one class only)"
         )
-    problem = _Problem(stats, as_family(family), scheme, smoothing, priors, idf)
+    problem = _Problem(stats, as_family(family), as_scheme(scheme, stats.classes, reference), smoothing, priors, idf)
     if not problem.seen.all():
         _checks.warn_absent(stats.classes[~problem.seen])
     return WeightPath(problem, as_penalty(penalty))
@@ -80,9 +84,9 @@ def solve(
 class _Problem:
     """All that (6.2) needs to know of the data, for any block of features."""
 
-    def __init__(self, stats: ClassStats, family: Family, scheme: str, smoothing: Any, priors: Any, idf: bool):
+    def __init__(self, stats: ClassStats, family: Family, scheme: Scheme, smoothing: Any, priors: Any, idf: bool):
         self.stats, self.family = stats, family
-        self.scheme: Scheme = as_scheme(scheme, len(stats.classes))
+        self.scheme = scheme
         self._smoothing = _checks.finite_number("smoothing", smoothing, minimum=0.0)
         self.n_features = stats.n_features
         self.n_rows = self.scheme.n_rows(len(stats.classes))
@@ -101,13 +105,23 @@ class _Problem:
             self._total[columns] = sums.sum(axis=0)
             lengths += sums.sum(axis=1)
         self._counts = lengths if family.coupled else weight
+        self._check_highest()
         self._phi = family.dispersion(stats, self.scale)
         given = _checks.check_priors(priors, stats.classes, weight)
         with np.errstate(divide="ignore"):
             log_priors = np.where(self.seen, np.log(given), -np.inf)
         self.intercepts = self.scheme.intercepts(log_priors)
 
-    def _sums(self, columns: slice, classes: slice = slice(None)) -> np.ndarray:
+    def _check_highest(self) -> None:
+        """Refuse means above the domain; a scan that knows its family names the very value."""
+        mean = self._total.max() / self._n_all
+        if mean > self.family.highest:
+            raise ValueError(
+                f"family={self.family!r} takes values of at most {self.family.highest:g}, but feature "
+                f"{int(self._total.argmax())} has a mean of {mean:g}"
+            )
+
+    def _sums(self, columns: slice, classes: Any = slice(None)) -> np.ndarray:
         sums = self._scored.value(columns, classes)
         return sums if self.scale is None else sums * self.scale[columns]
 
@@ -116,9 +130,10 @@ class _Problem:
 
     def sides(self, columns: slice, rows: slice = slice(None)) -> Sides:
         """Both sides of some rows of weights, for some features."""
-        classes, total = self.scheme.positive_classes(rows), self._total[columns]
+        total = self._total[columns]
         prior = self.family.prior(total / self._n_all, self._smoothing, self.n_features)
-        return self.scheme.sides(self._sums(columns, classes), total, self._counts, self.seen, prior, classes)
+        data = ClassSums(lambda classes: self._sums(columns, classes), total, self._counts, self.seen)
+        return self.scheme.sides(data, prior, rows)
 
     def equations(self, columns: slice, total: np.ndarray | None = None) -> "Equations":
         """(6.2) for some features; `total` (R, 1) is the sum of all pulls, which a coupled family needs."""

@@ -26,6 +26,10 @@ def _takes_any_value_or_is_fitted(estimator: "LinearNB") -> bool:
     return hasattr(estimator, "stats_") or not as_family(estimator.family).nonnegative
 
 
+def _has_probabilities(estimator: "LinearNB") -> bool:
+    return estimator.scheme != "ovo" or len(getattr(estimator, "classes_", ())) == 2
+
+
 class _Parameter:
     """A constructor parameter that is no attribute: scikit-learn takes whatever has `transform` for a transformer."""
 
@@ -49,8 +53,11 @@ class LinearNB(ClassifierMixin, BaseEstimator):
         Distribution of each feature given the class.
     penalty : None, L1(tau), L2(tau) or their sum
         With one tau each; (6.2), Shishkova 2016.
-    scheme : {"joint", "ovr"}
-        All classes against their pooled model, or each against the rest. Two classes make one problem.
+    scheme : {"joint", "ovr", "ovo", "reference"}
+        All classes against their pooled model, each against the rest, every pair, or each against one named class.
+        Two classes make one problem. `predict_proba` does not exist for ovo.
+    reference : label
+        The named class of scheme="reference".
     smoothing : float
         Bernoulli: Beta(s, s); multinomial: alpha = s; Gaussian: none; else s pseudo-rows at the mean of all rows.
     binarize : float
@@ -67,8 +74,8 @@ class LinearNB(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : (K,) labels, sorted
-    coef_ : (1, n_features) for two classes, else (K, n_features)
-    intercept_ : (1,) or (K,)
+    coef_ : (1, n_features) for two classes; else (K, n_features), (K - 1, ..) for reference, (K(K - 1)/2, ..) for ovo
+    intercept_ : one for each row of coef_
     stats_ : ClassStats
         All that was kept of the data.
     n_features_in_ : int
@@ -86,6 +93,7 @@ class LinearNB(ClassifierMixin, BaseEstimator):
         penalty: Penalty | None = None,
         *,
         scheme: str = "joint",
+        reference: Any = None,
         smoothing: float = 1.0,
         binarize: float = 0.0,
         transform: str | None = None,
@@ -96,6 +104,7 @@ class LinearNB(ClassifierMixin, BaseEstimator):
         self.family = family
         self.penalty = penalty
         self.scheme = scheme
+        self.reference = reference
         self.smoothing = smoothing
         self.binarize = binarize
         self.transform = transform
@@ -250,7 +259,7 @@ class LinearNB(ClassifierMixin, BaseEstimator):
     # ---- the model ---------------------------------------------------------------------------------------------------
 
     def _solved(self) -> LinearModel:
-        options = {name: getattr(self, name) for name in ("scheme", "smoothing", "priors", "idf")}
+        options = {name: getattr(self, name) for name in ("scheme", "reference", "smoothing", "priors", "idf")}
         self._check_params()
         return solve(self.stats_, self.family, self.penalty, **options)[0]
 
@@ -286,10 +295,12 @@ class LinearNB(ClassifierMixin, BaseEstimator):
         """Labels, (n_rows,). The answer is of the kind of X: NumPy, or lazy Dask for Dask; `out` takes blocks."""
         return self._ready(X).predict(X, out=out)
 
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any, *, out: Any = None) -> Any:
         """Class probabilities, (n_rows, K)."""
         return self._ready(X).predict_proba(X, out=out)
 
+    @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
         """Logs of the class probabilities, (n_rows, K)."""
         return self._ready(X).predict_log_proba(X, out=out)

@@ -1,6 +1,7 @@
 """Class x feature sums as frozen (hi, lo) pairs: a commutative monoid with an inverse, in floating point."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class Table:
     def nbytes(self) -> int:
         return self.hi.nbytes + (0 if self.lo is None else self.lo.nbytes)
 
-    def value(self, columns: slice = slice(None), classes: slice = slice(None)) -> np.ndarray:
+    def value(self, columns: slice = slice(None), classes: Any = slice(None)) -> np.ndarray:
         """The sums rounded to float64, (classes, columns)."""
         hi = self.hi[classes, columns]
         return hi if self.lo is None else hi + self.lo[classes, columns]
