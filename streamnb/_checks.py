@@ -67,14 +67,17 @@ def label_kind(labels: np.ndarray) -> str:
     return _KINDS[labels.dtype.kind]
 
 
-def check_labels(y: Any, name: str = "y") -> np.ndarray:
-    """Return labels as a 1-D array of bools, numbers or fixed-width strings; a missing label is an error."""
+def check_labels(y: Any, name: str = "y", first_row: int = 0) -> np.ndarray:
+    """Return labels as a 1-D array of bools, numbers or fixed-width strings; a missing label is an error.
+
+    `first_row` is the number of the first of them, for messages.
+    """
     if y is None:
         raise ValueError(
             f"requires y to be passed, but the target y is None: give {name}, one label a row, "
             "or an iterator of (X, y) chunks (of a list: iter(chunks))"
         )
-    labels = _without_missing(y, name)
+    labels = _without_missing(y, name, first_row)
     if labels.ndim == 2 and labels.shape[1] == 1 and name == "y":
         labels = column_or_1d(labels, warn=True)  # scikit-learn's warning
     if labels.ndim != 1:
@@ -87,14 +90,16 @@ def check_labels(y: Any, name: str = "y") -> np.ndarray:
         raise ValueError(f"Complex data not supported: {name} should hold ints, strings or bools")
     if labels.dtype.kind not in _KINDS:
         raise TypeError(f"{name} has dtype {labels.dtype}; labels should be ints, strings or bools")
-    if labels.dtype == np.uint64 and (labels < 2**63).all():
-        labels = labels.astype(np.int64)  # NumPy knows no whole numbers for both
+    if labels.dtype == np.uint64:
+        if labels.size and labels.max() >= 2**63:
+            raise ValueError(f"{name} has the label {labels.max()}; numbers should be below 2**63, or give strings")
+        labels = labels.astype(np.int64)
     if labels.dtype.kind == "f":
-        _check_float_labels(labels, name)
+        _check_float_labels(labels, name, first_row)
     return labels
 
 
-def _without_missing(y: Any, name: str) -> np.ndarray:
+def _without_missing(y: Any, name: str, first_row: int) -> np.ndarray:
     cure = "drop those rows, or give them a label of their own (-1 is an ordinary label)"
     if isinstance(y, np.ma.MaskedArray):
         if np.ma.is_masked(y):
@@ -103,19 +108,26 @@ def _without_missing(y: Any, name: str) -> np.ndarray:
     if hasattr(y, "isna"):  # pandas: categorical codes of -1, NA, NaT
         missing = np.flatnonzero(np.asarray(y.isna()))
         if missing.size:
-            raise ValueError(f"{name} has a missing label at row {missing[0]} (NaN or None); {cure}")
+            raise ValueError(f"{name} has a missing label at row {first_row + missing[0]} (NaN or None); {cure}")
     # NumPy would turn a list of strings and a NaN, or a number, into strings
     labels = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
     if labels.dtype.kind == "T":
         labels = labels.astype(object)
     if labels.dtype.kind == "O" and labels.ndim == 1:
-        row = next((i for i, v in enumerate(labels) if v is None or v != v), None)
+        row = next((i for i, v in enumerate(labels) if _is_missing(v)), None)
         if row is not None:
-            raise ValueError(f"{name} has a missing label at row {row} ({labels[row]}); {cure}")
+            raise ValueError(f"{name} has a missing label at row {first_row + row} ({labels[row]}); {cure}")
     if labels.dtype.kind == "f" and np.isnan(labels).any():
-        row = np.flatnonzero(np.isnan(labels))[0]
+        row = first_row + np.flatnonzero(np.isnan(labels))[0]
         raise ValueError(f"Input {name} contains NaN, a missing label, at row {row}; {cure}")
     return labels
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA is neither equal to itself nor not
+        return True
 
 
 def _from_objects(labels: np.ndarray, name: str) -> np.ndarray:
@@ -133,12 +145,12 @@ def _from_objects(labels: np.ndarray, name: str) -> np.ndarray:
     )
 
 
-def _check_float_labels(labels: np.ndarray, name: str) -> None:
+def _check_float_labels(labels: np.ndarray, name: str, first_row: int) -> None:
     bad = np.flatnonzero(~np.isfinite(labels) | (labels != np.floor(labels)))
     if bad.size:
         raise ValueError(
-            f"Unknown label type: continuous. {name} holds {labels[bad[0]]} at row {bad[0]}; labels should be "
-            "ints, strings or bools: a classifier cannot be trained on a continuous target"
+            f"Unknown label type: continuous. {name} holds {labels[bad[0]]} at row {first_row + bad[0]}; labels should "
+            "be ints, strings or bools: a classifier cannot be trained on a continuous target"
         )
 
 
@@ -155,8 +167,10 @@ def check_classes(classes: Any) -> np.ndarray | None:
     return listed
 
 
-def check_weights(weights: Any) -> np.ndarray:
-    """Return sample weights as finite, non-negative float64, 1-D."""
+def check_weights(weights: Any, first_row: int = 0) -> np.ndarray:
+    """Return sample weights as finite, non-negative float64, 1-D; `first_row` as in `check_labels`."""
+    if np.ma.is_masked(weights):
+        raise ValueError("sample_weight has masked entries; fill them, or drop those rows")
     w = np.asarray(weights)
     if w.dtype.kind not in "buif":
         raise TypeError(f"sample_weight has dtype {w.dtype}; it should hold numbers")
@@ -166,7 +180,7 @@ def check_weights(weights: Any) -> np.ndarray:
     bad = np.flatnonzero(~((w >= 0) & (w <= LARGEST)))
     if bad.size:
         raise ValueError(
-            f"sample_weight has {w[bad[0]]} at row {bad[0]}; weights should be finite and not negative "
+            f"sample_weight has {w[bad[0]]} at row {first_row + bad[0]}; weights should be finite and not negative "
             "(to take rows away use `forget` or subtract their statistics)"
         )
     return w

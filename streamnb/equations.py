@@ -38,7 +38,8 @@ class Equations:
             pooled = (sides.positive + sides.negative) / (n_pos + n_neg)
             t_star = (sides.positive * n_neg - sides.negative * n_pos) / (n_pos + n_neg)
             spread = n_pos * n_neg / (n_pos + n_neg)
-        t_star = np.where(sides.alive, t_star, 0.0)
+        noise = 8.0 * np.finfo(float).eps * n_pos * np.abs(pooled)  # equal means differ by their rounding
+        t_star = np.where(sides.alive & (np.abs(t_star) > noise), t_star, 0.0)
         variance = np.where(sides.alive, phi * family.variance(pooled) * spread, 0.0)
         if total is not None:
             n_pos, n_neg = n_pos - total, n_neg if sides.pooled else n_neg + total
@@ -56,10 +57,8 @@ class Equations:
         return np.divide(size, sd, out=np.zeros_like(size), where=sd > 0)
 
     def active(self, pull: Pull) -> np.ndarray:
-        """Where the weight is not zero, (R, n)."""
-        active = np.abs(self.t_star) > pull.thresholds(self.variance)
-        # A feature without variance never varies with the class; what is left of t* is rounding.
-        return active & (self.variance > 0) if pull.scored else active
+        """Where the weight is not zero, (R, n); tested as the breakpoints are, to the same last digit."""
+        return self.breakpoints(pull.scored) > pull.l1
 
     def weights(self, pull: Pull) -> tuple[np.ndarray, np.ndarray]:
         """Weights (R, n) and what the features add to the intercepts (R,)."""

@@ -29,6 +29,9 @@ class Family(persistence.Parameters):
     highest: float = np.inf  # nor have larger ones
     coupled: ClassVar[bool] = False  # True where the means of a class sum to one (multinomial)
 
+    def __init_subclass__(cls) -> None:
+        persistence.register(cls)  # so that a model with it can be saved
+
     @property
     def nonnegative(self) -> bool:
         """True where negative values have no probability."""
@@ -71,7 +74,6 @@ class Family(persistence.Parameters):
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
 
 
-@persistence.register
 class Gaussian(Family):
     """Normal features with one variance per feature, pooled within classes ((5.4), Shishkova 2016).
 
@@ -120,7 +122,6 @@ class Gaussian(Family):
         return np.maximum(within + self.var_smoothing * largest, max(1e-15 * largest, np.finfo(float).tiny))
 
 
-@persistence.register
 class Poisson(Family):
     """Counts: g(m) = ln m, phi = 1. Smoothed by pseudo-rows at the raw mean of all rows."""
 
@@ -137,7 +138,6 @@ class Poisson(Family):
         return m
 
 
-@persistence.register
 class Bernoulli(Family):
     """Presence, x > binarize: g(m) = ln(m / (1 - m)), phi = 1. Smoothed by Beta(s, s)."""
 
@@ -158,7 +158,6 @@ class Bernoulli(Family):
         return smoothing, 2.0 * smoothing
 
 
-@persistence.register
 class Multinomial(Family):
     """Counts given their number in the row: g(p) = ln p, probabilities of a class sum to one.
 
@@ -182,7 +181,6 @@ class Multinomial(Family):
         return smoothing, smoothing * n_features
 
 
-@persistence.register
 class Binomial(Family):
     """Successes in k trials: g(m) = ln(m / (k - m)), phi = 1. Smoothed by pseudo-rows at the mean of all rows.
 
@@ -212,7 +210,6 @@ class Binomial(Family):
         return -self.k * np.log1p(-m / self.k)
 
 
-@persistence.register
 class Geometric(Family):
     """Failures before a success, x = 0, 1, ..: g(m) = ln(m / (1 + m)), phi = 1."""
 
@@ -229,7 +226,6 @@ class Geometric(Family):
         return np.log1p(m)
 
 
-@persistence.register
 class NegativeBinomial(Family):
     """Overdispersed counts: g(m) = ln(m / (r + m)), phi = 1.
 
@@ -274,7 +270,6 @@ class _Positive(Family):
         return np.maximum(phi, FLOOR)
 
 
-@persistence.register
 class Gamma(_Positive):
     """Waiting times, sizes: g(m) = -1 / m, variance phi m^2; phi = 1 would be the exponential."""
 
@@ -290,7 +285,6 @@ class Gamma(_Positive):
         return np.log(m)
 
 
-@persistence.register
 class InverseGaussian(_Positive):
     """First passage times: g(m) = -1 / (2 m^2), variance phi m^3."""
 

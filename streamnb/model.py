@@ -87,8 +87,7 @@ class LinearModel:
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of the weight whose label is predicted, block by block; arguments as in `scan`."""
         if sources.is_dask(X):
-            right = self.predict(X).compute() == _checks.check_labels(sources.in_memory(y))
-            return float(np.average(right, weights=sources.in_memory(sample_weight)))
+            return self._score_dask(X, y, sample_weight)
         right = total = 0.0
         for block in sources.open_source(X, y, sample_weight).blocks():
             hits = self._labels(self.margins(*checked(block))) == block.y
@@ -98,11 +97,25 @@ class LinearModel:
         _checks.check_total_weight(total)
         return float(right / total)
 
+    def _score_dask(self, X: Any, y: Any, sample_weight: Any) -> float:
+        import dask
+
+        found, labels, weight = dask.compute(self.predict(X), sources.dask_array(y), sources.dask_array(sample_weight))
+        labels = _checks.check_labels(labels)
+        weight = np.ones(len(found)) if weight is None else _checks.check_weights(weight)
+        for name, column in (("y", labels), ("sample_weight", weight)):
+            _checks.check_lengths(len(found), len(column), name)
+        _checks.check_total_weight(weight.sum())
+        return float(weight @ (found == labels) / weight.sum())
+
     def _labels(self, margins: np.ndarray) -> np.ndarray:
         return self.classes_[self.scheme.decide(margins)]
 
     def _probabilities(self, margins: np.ndarray) -> np.ndarray:
         return probabilities(self.scheme, margins)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_scorer"}
 
     # ---- margins of a block ------------------------------------------------------------------------------------------
 
@@ -124,7 +137,7 @@ class LinearModel:
         _checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
         chunk, _ = transformed(chunk, survey, self.options.transform, self.options.normalize)
         if self.binarize is not None:
-            chunk = chunk.with_values((chunk.stored > self.binarize) - np.float32(self.binarize < 0.0))
+            chunk = chunk.with_values((chunk.stored > np.float64(self.binarize)) - np.float32(self.binarize < 0.0))
         weights, intercept = self._scorer
         if sp.issparse(weights):
             return np.asarray((sp.csr_array(chunk.to_matrix()) @ weights).todense()) + intercept
@@ -136,6 +149,8 @@ class LinearModel:
 
     def _in_kind(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
         if sources.is_dask(X):
+            if out is not None:
+                raise ValueError("out: X is a Dask array and its answer lazy; write that with its store or to_zarr")
             return self._lazily(sources.dask_array(X), finish, width, dtype)
         source = sources.open_source(X, labelled=False)
         if source.n_features is not None:
@@ -157,12 +172,15 @@ class LinearModel:
         return np.concatenate(pieces)
 
     def _lazily(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype) -> Any:
+        import dask
+
         check_dask(X)
         if not np.isnan(X.shape[1]):
             _checks.check_n_features(X.shape[1], self.n_features, type(self).__name__)
         shape: dict[str, Any] = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
         meta = np.empty((0,) if width is None else (0, 0), dtype)
-        return X.map_blocks(_answer, model=self, finish=finish, dtype=dtype, meta=meta, **shape)
+        model = dask.delayed(self, pure=True)  # one copy in the graph, not one a block
+        return X.map_blocks(_answer, model=model, finish=finish, dtype=dtype, meta=meta, **shape)
 
     def save(self, path: Any) -> None:
         """Write to one file: typed JSON and .npy in a zip, no pickle; read it with `snb.load`."""

@@ -69,7 +69,8 @@ class ScanPlan:
     def add(self, accumulator: Accumulator, block: Block) -> None:
         """Check one block of rows and add it."""
         chunk, survey = checked(block)
-        self.domain.check(chunk, survey)
+        if self.options.transform != "binary":
+            self.domain.check(chunk, survey)
         accumulator.add(chunk, survey, _checks.check_labels(block.y), block.weight)
 
 
@@ -110,6 +111,7 @@ def scan(
         Show a progress bar.
     n_threads : int, optional
         Threads that sum; as many as there are cores by default, fewer where their private tables would be large.
+        Dask arrays are summed by Dask's threads.
 
     Notes
     -----
@@ -196,6 +198,8 @@ class _Team:
         self._plan, self._n_threads = plan, n_threads
         self._pool = ThreadPoolExecutor(n_threads, "streamnb-sum")
         self._members = [(plan.accumulator(), Clock())]
+        self._seconds = 0.0  # of those that left
+        self._retired: list[ClassStats] = []
         self._free: queue.SimpleQueue = queue.SimpleQueue()
         self._free.put((self._members[0], None))
 
@@ -207,19 +211,29 @@ class _Team:
 
     @property
     def seconds(self) -> float:
-        return sum(clock.seconds for _, clock in self._members)
+        return self._seconds + sum(clock.seconds for _, clock in self._members)
 
     def add(self, block: Block) -> None:
         member = self._next_member()
         self._pool.submit(self._work, member, block).add_done_callback(partial(self._done, member))
 
     def _next_member(self) -> Any:
-        tables = self._members[0][0].nbytes
+        tables = max(accumulator.nbytes for accumulator, _ in self._members)
         may_join = 0 < tables * (len(self._members) + 1) <= PRIVATE_TABLES_BYTES
         if self._free.empty() and may_join and len(self._members) < self._n_threads:
             self._members.append((self._plan.accumulator(), Clock()))
             return self._members[-1]
-        return self._take()
+        member = self._take()
+        if len(self._members) > 1 and tables * len(self._members) > PRIVATE_TABLES_BYTES:
+            self._retire(member)
+            return self._next_member()
+        return member
+
+    def _retire(self, member: Any) -> None:
+        """Let a member go whose table has grown too large to be one of many."""
+        self._members.remove(member)
+        self._seconds += member[1].seconds
+        self._retired = [reduce(add, [*self._retired, member[0].finish()])]
 
     def _work(self, member: Any, block: Block) -> None:
         accumulator, clock = member
@@ -238,14 +252,14 @@ class _Team:
     def results(self) -> list[ClassStats]:
         """What each accumulator holds, once all are free again; an error in a thread is raised here."""
         members = [self._take() for _ in self._members]
-        return [accumulator.finish() for accumulator, _ in members]
+        return self._retired + [accumulator.finish() for accumulator, _ in members]
 
 
 # ---- where a Dask array is -------------------------------------------------------------------------------------------
 
 
 def _fold_dask(plan: ScanPlan, X: Any, y: Any, sample_weight: Any, progress: bool | None) -> tuple[ClassStats, Report]:
-    """Fold each block of X where it is and merge the statistics in a tree, under whatever scheduler is active."""
+    """Fold runs of blocks of X where they are, merge the statistics in a tree, under the scheduler that is active."""
     import dask.array as da
 
     check_dask(X)
@@ -253,10 +267,9 @@ def _fold_dask(plan: ScanPlan, X: Any, y: Any, sample_weight: Any, progress: boo
     if y is None:
         _checks.check_labels(y)
     parts = da.blockwise(
-        _fold_block,
+        _packed,
         "i",
         *(X, "ij", y, "i", weight, None if weight is None else "i", _first_rows(X, y), "i"),
-        plan=plan,
         dtype=object,
         adjust_chunks={"i": 1},
         align_arrays=False,
@@ -266,8 +279,8 @@ def _fold_dask(plan: ScanPlan, X: Any, y: Any, sample_weight: Any, progress: boo
     total = da.reduction(
         parts,
         chunk=lambda part, axis, keepdims: part,
-        combine=_merge,
-        aggregate=_merge,
+        combine=partial(_fold_run, plan=plan),
+        aggregate=partial(_fold_run, plan=plan),
         axis=0,
         split_every=8,
         concatenate=False,
@@ -286,12 +299,11 @@ def _first_rows(X: Any, y: Any) -> Any:
     """The number of the first row of each block; where X does not know its own, from the lengths of y."""
     import dask.array as da
 
-    lengths: Any = np.array(X.chunks[0])
-    if not np.isnan(lengths).any():
-        lengths = da.from_array(lengths.astype(np.int64), chunks=1)
-    else:
-        one_each = ((1,) * X.numblocks[0],)
-        lengths = y.map_blocks(_length, chunks=one_each, dtype=np.int64, meta=np.empty(0, np.int64))
+    known = np.array(X.chunks[0])
+    if not np.isnan(known).any():
+        return da.from_array((np.cumsum(known) - known).astype(np.int64), chunks=1)
+    one_each = ((1,) * X.numblocks[0],)
+    lengths = y.map_blocks(_length, chunks=one_each, dtype=np.int64, meta=np.empty(0, np.int64))
     return da.cumsum(lengths, axis=0) - lengths
 
 
@@ -346,26 +358,35 @@ def _beside(X: Any, column: Any, name: str) -> Any:
     return column
 
 
-def _fold_block(X: Any, y: np.ndarray, weight: np.ndarray | None, start: np.ndarray, *, plan: ScanPlan) -> np.ndarray:
-    matrix = X[0]  # a list over the one chunk of features
-    labels = _checks.check_labels(y)
+def _packed(X: Any, y: np.ndarray, weight: np.ndarray | None, start: np.ndarray) -> np.ndarray:
+    """A block of X with what belongs to its rows, still to be summed."""
+    matrix, first_row = X[0], int(start[0])  # X comes as a list over the one chunk of features
+    matrix = matrix.tocsr() if sp.issparse(matrix) else matrix
+    labels = _checks.check_labels(y, first_row=first_row)
+    weight = None if weight is None else _checks.check_weights(weight, first_row)
     for name, column in (("y", labels), ("sample_weight", weight)):
         if column is not None:
             _checks.check_lengths(matrix.shape[0], len(column), name)
     n_bytes = matrix.data.nbytes + matrix.indices.nbytes if sp.issparse(matrix) else matrix.nbytes
-    block = Block(matrix, labels, None if weight is None else _checks.check_weights(weight), int(start[0]), n_bytes)
-    clock, accumulator = Clock(), plan.accumulator()
-    with clock:
-        plan.add(accumulator, block)
-        stats = accumulator.finish()
-    report = Report(len(labels), n_bytes, 1, seconds_computing=clock.seconds)
-    return _boxed((stats, report), (1,))
+    return _boxed(Block(matrix, labels, weight, first_row, n_bytes), (1,))
 
 
-def _merge(parts: Any, axis: Any, keepdims: bool) -> np.ndarray:
-    items = list(_flat(parts))
-    merged = reduce(add, (stats for stats, _ in items)), reduce(add, (report for _, report in items))
-    return _boxed(merged, (1,) if keepdims else ())
+def _fold_run(parts: Any, axis: Any, keepdims: bool, *, plan: ScanPlan) -> np.ndarray:
+    """Sum the blocks of a run into one table, and merge with statistics of other runs."""
+    blocks: list[Block] = []
+    merged: list[tuple[ClassStats, Report]] = []
+    for item in _flat(parts):
+        (blocks if isinstance(item, Block) else merged).append(item)
+    if blocks:
+        clock, accumulator = Clock(), plan.accumulator()
+        with clock:
+            for block in blocks:
+                plan.add(accumulator, block)
+            stats = accumulator.finish()
+        n_rows, n_bytes = sum(b.X.shape[0] for b in blocks), sum(b.nbytes for b in blocks)
+        merged.append((stats, Report(n_rows, n_bytes, len(blocks), seconds_computing=clock.seconds)))
+    total = reduce(add, (stats for stats, _ in merged)), reduce(add, (report for _, report in merged))
+    return _boxed(total, (1,) if keepdims else ())
 
 
 def _flat(parts: Any) -> Iterable[Any]:

@@ -94,6 +94,10 @@ class _Problem:
         self.seen = weight > 0
         self.blocks = column_blocks(self.n_features, max(BLOCK // self.n_rows, 1))
         self._scored = stats.table(family.moment)
+        if idf and family.moment == "above":
+            raise ValueError(
+                f"idf=True means nothing for family={family.name!r}, which sees presence only; leave it out"
+            )
         self.scale = _idf(stats) if idf else None
         if family.nonnegative and stats.negatives:
             _checks.raise_negatives(stats.negatives, f"family={family.name!r}")

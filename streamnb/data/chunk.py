@@ -256,11 +256,13 @@ def _float_values(values: np.ndarray) -> np.ndarray:
     if values.dtype.kind not in "buif":
         raise TypeError(f"X has dtype {values.dtype}; it should hold numbers")
     if values.dtype in (np.float32, np.float64):
-        return values.astype(values.dtype.newbyteorder("="), copy=False)
-    small = values.dtype.kind == "b" or values.dtype.itemsize <= (1 if values.dtype.kind in "iu" else 2)
-    small |= values.dtype.kind in "iu" and values.dtype.itemsize == 2
+        return values
+    if values.dtype.kind in "iu" and values.dtype.itemsize == 8 and values.size:
+        top = max(abs(int(values.min())), int(values.max()))
+        if top > 2**53:
+            raise ValueError(f"X holds the whole number {top}, beyond the 2**53 that float64 keeps exact; scale it")
     with np.errstate(over="ignore"):
-        return values.astype(np.float32 if small else np.float64)
+        return values.astype(np.float32 if values.dtype.itemsize <= 2 else np.float64)
 
 
 def _index_values(indices: np.ndarray) -> np.ndarray:
@@ -268,7 +270,7 @@ def _index_values(indices: np.ndarray) -> np.ndarray:
     if indices.dtype.kind not in "iu":
         raise TypeError(f"X.indices has dtype {indices.dtype}; it should hold integers")
     if indices.dtype in (np.int32, np.int64):
-        return indices.astype(indices.dtype.newbyteorder("="), copy=False)
+        return indices
     # beyond int64 an unsigned index turns negative, and is refused as out of range
     return indices.astype(np.int32 if indices.dtype.itemsize <= 2 else np.int64)
 

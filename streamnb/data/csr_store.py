@@ -146,17 +146,19 @@ def write_csr(store: Any, chunks: Iterable[Any], *, n_features: int) -> zarr.Gro
     group = _new_group(store)
     writer = _Writer(group, n_features)
     for chunk in chunks:
-        X, y = chunk if isinstance(chunk, tuple) and len(chunk) == 2 else (chunk, None)
-        writer.add(X, y)
+        if isinstance(chunk, tuple) and len(chunk) != 2:
+            raise ValueError(f"chunks: a chunk is a tuple of {len(chunk)}; it should be X or (X, y)")
+        writer.add(*(chunk if isinstance(chunk, tuple) else (chunk, None)))
     writer.finish()
     return group
 
 
 def _new_group(store: Any) -> zarr.Group:
     try:
+        zarr.open(store, mode="r")
+    except FileNotFoundError:
         return zarr.create_group(store, zarr_format=3)
-    except (zarr.errors.ContainsGroupError, zarr.errors.ContainsArrayError, FileExistsError) as error:
-        raise ValueError(f"store={store!s} already holds something; remove it or name another place") from error
+    raise ValueError(f"store={store!s} already holds something; remove it or name another place")
 
 
 class _Writer:
@@ -176,7 +178,8 @@ class _Writer:
         _checks.check_n_features(chunk.shape[1], self._n_features, "write_csr(n_features=)")
         matrix = sp.csr_array(chunk.to_matrix())
         dtype = X.dtype if hasattr(X, "dtype") and X.dtype.kind in "buif" else matrix.dtype
-        self._add_to("data", matrix.data, dtype, CHUNK)
+        summed = matrix.data.astype(dtype) if np.dtype(dtype).kind == "f" else matrix.data
+        self._add_to("data", summed, dtype, CHUNK)
         self._add_to("indices", matrix.indices, np.int32 if self._n_features < 2**31 else np.int64, CHUNK)
         self._add_to("indptr", matrix.indptr[1:].astype(np.int64) + self._nnz, np.int64, ROW_CHUNK)
         self._add_labels(y, matrix.shape[0])
@@ -239,7 +242,7 @@ class _Column:
                     f"hold all values of a later one ({values.dtype}); give every chunk one dtype"
                 )
             values = cast
-        self._waiting.append(values)
+        self._waiting.append(np.array(values))  # a copy: the rows are the user's, who may fill them again
         self._n_waiting += len(values)
         if self._n_waiting >= self._chunk:
             self._write(self._n_waiting // self._chunk * self._chunk)

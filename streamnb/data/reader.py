@@ -21,7 +21,8 @@ def with_fast_codecs(array: zarr.Array) -> zarr.Array:
     if not array.dtype.isnative:
         return array  # zarrs reads the machine's own byte order only
     with _lock, zarr.config.set(_PIPELINE):
-        return zarr.open_array(store=array.store, path=array.path, mode="r")
+        opened = array.async_array
+        return zarr.Array(type(opened)(metadata=opened.metadata, store_path=opened.store_path))
 
 
 def check_complete(array: zarr.Array) -> None:

@@ -14,7 +14,7 @@ from streamnb import _checks
 from streamnb._checks import DataError
 from streamnb.data.chunk import as_matrix
 from streamnb.data.csr_store import CSRStore, member_of, open_csr
-from streamnb.data.reader import Cursor
+from streamnb.data.reader import Cursor, check_complete
 
 BLOCK_BYTES = 8 << 20  # decoded values of one block: large slices for the codecs, small beside the tables
 BLOCK_ROWS = 1 << 17
@@ -108,7 +108,7 @@ class ZarrCSRSource(Source):
 
 
 class StreamSource(Source):
-    """An iterator of chunks, or a callable that returns one: X, (X, y) or (X, y, w)."""
+    """An iterable of chunks, or a callable that returns one: X, (X, y) or (X, y, w)."""
 
     def __init__(self, chunks: Any, columns: "Columns"):
         self._chunks, self._columns = chunks, columns
@@ -119,25 +119,25 @@ class StreamSource(Source):
             raise TypeError(f"X: the callable returned {type(chunks).__name__}; it should return an iterator of chunks")
         row = 0
         for chunk in chunks:
-            rows, y, weight = _parts(chunk)
-            X: Any = rows.tocsr() if sp.issparse(rows) else as_matrix(rows)
-            y, weight = self._columns.take(row, row + X.shape[0], y, weight)
-            for name, column in (("y", y), ("sample_weight", weight)):
-                if column is not None:
-                    _checks.check_lengths(X.shape[0], len(column), name)
-            nbytes = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes
-            yield Block(X, y, weight, row, nbytes)
-            row += X.shape[0]
+            block = self._block(chunk, row)
+            yield block
+            row += block.X.shape[0]
         self._columns.check_spent(row)
 
-
-def _parts(chunk: Any) -> tuple[Any, Any, Any]:
-    if not isinstance(chunk, tuple):
-        chunk = (chunk,)
-    if not 1 <= len(chunk) <= 3:
-        raise ValueError(f"X: a chunk is a tuple of {len(chunk)}; it should be X, (X, y) or (X, y, sample_weight)")
-    X, y, weight = (*chunk, None, None)[:3]
-    return X, None if y is None else _checks.check_labels(y), None if weight is None else _checks.check_weights(weight)
+    def _block(self, chunk: Any, row: int) -> Block:
+        parts = chunk if isinstance(chunk, tuple) else (chunk,)
+        if not 1 <= len(parts) <= 3:
+            raise ValueError(f"X: a chunk is a tuple of {len(parts)}; it should be X, (X, y) or (X, y, sample_weight)")
+        rows, y, weight = (*parts, None, None)[:3]
+        # copies: the stream may fill the same buffers again while these rows are still being summed
+        X: Any = rows.tocsr(copy=True) if sp.issparse(rows) else np.array(as_matrix(rows))
+        y = None if y is None else np.array(_checks.check_labels(y, first_row=row))
+        weight = None if weight is None else np.array(_checks.check_weights(weight, row))
+        y, weight = self._columns.take(row, row + X.shape[0], y, weight)
+        for name, column in (("y", y), ("sample_weight", weight)):
+            if column is not None:
+                _checks.check_lengths(X.shape[0], len(column), name)
+        return Block(X, y, weight, row, X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes)
 
 
 # ---- labels and weights beside the rows ------------------------------------------------------------------------------
@@ -158,9 +158,9 @@ class Columns:
             if here is not None and there is not None:
                 raise ValueError(f"{name} is given beside X, but the stream X brings its own; leave one of them out")
         if self._y is not None:
-            y = _checks.check_labels(self._y.take(start, stop))
+            y = _checks.check_labels(self._y.take(start, stop), first_row=start)
         if self._weight is not None:
-            weight = _checks.check_weights(self._weight.take(start, stop))
+            weight = _checks.check_weights(self._weight.take(start, stop), start)
         if self._labelled and y is None:
             raise ValueError(
                 "requires y to be passed, but the target y is None: pass y, or yield (X, y) from the stream"
@@ -240,6 +240,8 @@ def _member(group: Any, path: str, name: str) -> Any:
     if group is None:
         raise ValueError(f"{name}={path!r} names an array beside X, but X is not in a Zarr group; pass the array")
     member = member_of(group, path)
+    if isinstance(member, zarr.Array) and "streamnb" in group.attrs:
+        check_complete(member)  # write_csr writes every chunk, so one that is missing was lost
     if member is None:
         names = ", ".join(sorted(group.array_keys())) or "none"
         raise ValueError(f"{name}={path!r} is not in group {group.path or '/'!r} of X, which has the arrays: {names}")
@@ -296,7 +298,8 @@ def _open_path(path: str) -> Any:
 
 def is_stream(X: Any) -> bool:
     """True for a callable or an iterator of chunks."""
-    return callable(X) or (isinstance(X, Iterator) and not hasattr(X, "__array__"))
+    rows = ("__array__", "__len__", "shape")  # what holds rows itself
+    return callable(X) or (isinstance(X, Iterable) and not any(hasattr(X, name) for name in rows))
 
 
 def open_source(X: Any, y: Any = None, sample_weight: Any = None, *, labelled: bool = True) -> Source:

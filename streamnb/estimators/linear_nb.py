@@ -139,6 +139,7 @@ class LinearNB(ClassifierMixin, BaseEstimator):
         """
         stats, report = self._scan(X, y, sample_weight, classes, True, progress, n_threads)
         self._check_two_classes(stats)
+        self._remember_names(X)
         self._keep(stats, report)
         self._solution["model"] = self._solved()  # now, so that what cannot be solved is said here
         return self
@@ -160,6 +161,8 @@ class LinearNB(ClassifierMixin, BaseEstimator):
         """
         first = not hasattr(self, "stats_")
         stats, report = self._scan(X, y, sample_weight, classes, first, progress, n_threads)
+        if first:
+            self._remember_names(X)
         self._keep(stats if first else self.stats_ + stats, report)
         return self
 
@@ -207,7 +210,8 @@ class LinearNB(ClassifierMixin, BaseEstimator):
         n_threads: int | None,
     ) -> tuple[ClassStats, Report]:
         family = self._check_params()
-        self._check_features(X, reset=first)
+        if not first:
+            self._check_features(X, reset=False)
         moments = {*family.moments, *(["nonzero"] if self.idf else [])}
         domain = Domain(f"{type(self).__name__}(family={family.name!r})", family.lowest, family.highest)
         plan = ScanPlan(tuple(sorted(moments)), self._row_options(), _checks.check_classes(classes), domain)
@@ -215,6 +219,11 @@ class LinearNB(ClassifierMixin, BaseEstimator):
         if not first:
             _checks.check_n_features(stats.n_features, self.n_features_in_, type(self).__name__)
         return stats, report
+
+    def _remember_names(self, X: Any) -> None:
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self._check_features(X, reset=True)
 
     def _keep(self, stats: ClassStats, report: Report) -> None:
         self.stats_, self.report_ = stats, report
@@ -234,10 +243,6 @@ class LinearNB(ClassifierMixin, BaseEstimator):
                     f"penalty={part!r} has {what}, but LinearNB fits one model; "
                     "give one tau, choose it with LinearNBCV, or take all models from snb.solve"
                 )
-        if self.idf and family.moment == "above":
-            raise ValueError(
-                f"idf=True means nothing for family={family.name!r}, which sees presence only; leave it out"
-            )
         return family
 
     def _row_options(self) -> RowOptions:
@@ -278,8 +283,8 @@ class LinearNB(ClassifierMixin, BaseEstimator):
         return self._fitted("intercept_").intercept_
 
     def _fitted(self, attribute: str) -> LinearModel:
-        if not hasattr(self, "stats_"):
-            raise AttributeError(f"{type(self).__name__} has no {attribute!r} before fit")
+        if len(getattr(self, "classes_", ())) < 2:
+            raise AttributeError(f"{type(self).__name__} has no {attribute!r} before it has seen two classes")
         return self._model
 
     @available_if(_takes_any_value_or_is_fitted)
@@ -335,13 +340,16 @@ class LinearNB(ClassifierMixin, BaseEstimator):
         fitted = {"stats_": self.stats_, "report_": asdict(self.report_)}
         if hasattr(self, "feature_names_in_"):
             fitted["feature_names_in_"] = self.feature_names_in_
-        return {"params": self.get_params(deep=False), "fitted": fitted}
+        model = self._model if len(self.classes_) > 1 else None
+        return {"params": self.get_params(deep=False), "fitted": fitted, "model": model}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "LinearNB":
         self = cls(**state["params"])
         fitted = state["fitted"]
         self._keep(fitted["stats_"], Report(**fitted["report_"]))
+        if state["model"] is not None:
+            self._solution["model"] = state["model"]
         if "feature_names_in_" in fitted:
             self.feature_names_in_ = fitted["feature_names_in_"].astype(object)
         return self

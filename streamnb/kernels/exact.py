@@ -3,6 +3,7 @@
 from streamnb._jit import kernel
 
 SPLITTER = 134217729.0  # 2^27 + 1
+RESIDUE = 2.0**-85
 
 
 @kernel
@@ -33,6 +34,8 @@ def add_rows(a_hi, a_lo, b_hi, b_lo, sign, hi, lo):
     for j in range(len(hi)):
         s, e = two_sum(a_hi[j], sign * b_hi[j])
         e += a_lo[j] + sign * b_lo[j]
+        if abs(s + e) <= RESIDUE * abs(a_hi[j]):
+            s = e = 0.0  # what was added is taken away again; no digit of a pair reaches further down
         hi[j] = s + e
         lo[j] = e - (hi[j] - s)
         left |= lo[j] != 0.0

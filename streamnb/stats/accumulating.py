@@ -50,8 +50,8 @@ class Accumulator:
         _checks.check_n_features(n_features, self.n_features)
         if n_rows == 0:
             return
-        self._negatives += survey.negatives
         chunk, survey = transformed(chunk, survey, self._options.transform, self._options.normalize)
+        self._negatives += survey.negatives
         # The group of a row; today its class alone.
         codes = self._labels.codes(y, chunk.first_row)
         whole = weight is None or bool((weight == np.floor(weight)).all())
@@ -80,7 +80,8 @@ class Accumulator:
         self._rows = np.concatenate([self._rows, np.zeros(n - len(self._rows), np.int64)])
         weight = self._weight.table(n, 1)
         tables = {"weight": weight.take(order)}
-        for name, growing in self._sums.items():
+        for name in list(self._sums):
+            growing = self._sums.pop(name)  # one moment at a time is held twice
             growing.grow(n, n_features)
             table = growing.table(n, n_features)
             if name == "above" and self._options.binarize < 0.0:

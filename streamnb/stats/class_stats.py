@@ -115,10 +115,11 @@ class ClassStats:
             raise ValueError(
                 f"other has more rows of class {label!r} than there are; subtract only rows that were added"
             )
-        if ((difference.weight < 0) & (difference.rows > 0)).any():
-            label = difference.classes[np.argmin(difference.weight)].item()
+        unequal = (difference.weight < 0) | ((difference.rows == 0) & (difference.weight != 0))
+        if unequal.any():
+            label = difference.classes[np.argmax(unequal)].item()
             raise ValueError(
-                f"other has more weight of class {label!r} than there is; "
+                f"other has rows of class {label!r} with another weight; "
                 "subtract rows with the weight they were added with"
             )
         return difference if self.closed else difference._taken(difference.rows > 0)
@@ -139,7 +140,8 @@ class ClassStats:
         names = [m for m in self.tables if m in other.tables]
         tables = {m: self.tables[m].combined(other.tables[m], mine, theirs, float(sign)) for m in names}
         negatives = self.negatives + sign * other.negatives
-        return replace(self, classes=classes, rows=rows, tables=tables, negatives=negatives)
+        closed = self.closed or other.closed
+        return replace(self, classes=classes, rows=rows, tables=tables, negatives=negatives, closed=closed)
 
     def _check_alike(self, other: "ClassStats") -> None:
         _checks.check_n_features(other.n_features, self.n_features, "the statistics")
@@ -150,6 +152,11 @@ class ClassStats:
         if self.tables.keys() != other.tables.keys():
             have, get = (sorted(set(s.tables) - {"weight"}) for s in (self, other))
             raise ValueError(f"these statistics hold the moments {have}, the others {get}; scan both with the same")
+        if self.closed and other.closed and not np.array_equal(self.classes, other.classes):
+            lists = f"{self.classes.tolist()} and {other.classes.tolist()}"
+            raise ValueError(
+                f"the statistics were scanned with different classes: {lists}; give both scans the same list"
+            )
         for closed, opened in ((self, other), (other, self)):
             if closed.closed and not np.isin(opened.classes[opened.rows > 0], closed.classes).all():
                 strangers = opened.classes[~np.isin(opened.classes, closed.classes)]
@@ -207,7 +214,17 @@ def merged_classes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
             f"y holds {_checks.label_kind(b)} where labels were {_checks.label_kind(a)} before: "
             f"{b[0].item()!r} against {a[0].item()!r}; give all labels one kind"
         )
-    return np.union1d(a, b) if len(a) and len(b) else (a if len(a) else b)
+    if not len(a) or not len(b):
+        return a if len(a) else b
+    if a.dtype.kind != b.dtype.kind and max(_largest(a), _largest(b)) > 2**53:
+        raise ValueError(
+            f"y holds labels of dtype {b.dtype} and {a.dtype}, too large to be compared; give all one dtype"
+        )
+    return np.union1d(a, b)
+
+
+def _largest(labels: np.ndarray) -> float:
+    return float(np.abs(labels.astype(np.float64)).max()) if labels.dtype.kind in "iuf" else 0.0
 
 
 def positions(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
