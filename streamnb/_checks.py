@@ -271,5 +271,9 @@ def raise_negatives(n: int, who: str) -> NoReturn:
 
 def warn_absent(classes: np.ndarray) -> None:
     """Say which listed classes have no weight."""
-    message = f"classes without any weight: {classes.tolist()}; they get zero weights and are never predicted"
-    warnings.warn(message, StreamnbWarning, stacklevel=3)
+    warn(f"classes without any weight: {classes.tolist()}; they get zero weights and are never predicted")
+
+
+def warn(message: str) -> None:
+    """Tell the user something that does not change the answer."""
+    warnings.warn(message, StreamnbWarning, stacklevel=4)

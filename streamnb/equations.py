@@ -7,6 +7,7 @@ weight at t = 0 to zero at t*, where both means are the pooled one. A penalty on
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize.elementwise import find_root
 
 from streamnb.families import Family
 from streamnb.penalties import Pull
@@ -26,6 +27,7 @@ class Equations:
     t_star: np.ndarray  # (R, n)
     pooled: np.ndarray  # the mean at t*
     variance: np.ndarray  # v of the score statistic t*, (R, n)
+    kept: np.ndarray | None = None  # (R, n) False where TopK leaves the feature out
 
     @classmethod
     def of(cls, sides: Sides, family: Family, phi: np.ndarray, total: np.ndarray | None) -> "Equations":
@@ -57,8 +59,20 @@ class Equations:
         return np.divide(size, sd, out=np.zeros_like(size), where=sd > 0)
 
     def active(self, pull: Pull) -> np.ndarray:
-        """Where the weight is not zero, (R, n); tested as the breakpoints are, to the same last digit."""
-        return self.breakpoints(pull.scored) > pull.l1
+        """Where the weight is not zero, (R, n); under L1 tested as the breakpoints are, to the same last digit."""
+        active = self.breakpoints(pull.scored) > pull.l1
+        if pull.strength > 0.0:
+            active &= np.abs(self.t_star) > pull.thresholds(self.variance) + pull.at_zero()
+        return active if self.kept is None else active & self.kept
+
+    def merit(self, by: str) -> np.ndarray:
+        """What TopK ranks features by, (R, n): by weight, by score, or by the likelihood lost without it."""
+        if by == "score":
+            return self.breakpoints(True)
+        active = self.t_star != 0.0
+        at, merit = self._at(active), np.zeros(active.shape)
+        merit[active] = np.abs(at.weight(np.zeros(len(at.t_star)))) if by == "weight" else at.likelihood_lost()
+        return merit
 
     def weights(self, pull: Pull) -> tuple[np.ndarray, np.ndarray]:
         """Weights (R, n) and what the features add to the intercepts (R,)."""
@@ -114,9 +128,9 @@ class _ActiveEquations:
     def solved(self, pull: Pull, threshold: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The pull where each stops, its weight, and what it adds to the intercept."""
         start = np.sign(self.t_star) * threshold
-        if pull.l2 > 0.0:
-            w = self._roots(start, pull.l2)
-            t = start + pull.l2 * w
+        if pull.smooth:
+            w = self._roots(start, pull) if pull.strength == 0.0 else self._bracketed_roots(start, pull)
+            t = start + pull.of_weights(w)
         else:
             w, t = self.weight(start), start
         self._check_finite(w)
@@ -137,11 +151,45 @@ class _ActiveEquations:
                 "pass smoothing > 0, or a penalty with tau > 0"
             )
 
-    def _roots(self, start: np.ndarray, tau: float) -> np.ndarray:
+    def likelihood_lost(self) -> np.ndarray:
+        """sum over the sides of N (m g(m) - c(m) - m g(m_0) + c(m_0)) / phi, m_0 the pooled mean."""
+        lost = np.zeros(len(self.t_star))
+        link, pooled = self.family.link, self.pooled
+        for mean, share in ((self.m_positive, self.r_positive), (self.m_negative, self.r_negative)):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gain = mean * (link(mean) - link(pooled)) + self.family.cumulant_change(mean, pooled)
+            # at the edge of the domain m g(m) - c(m) is 0; a pooled side (share 0) loses nothing
+            gain = np.where(np.isfinite(gain), gain, self.family.cumulant(pooled) - mean * link(pooled))
+            lost += np.divide(gain, share, out=np.zeros_like(gain), where=share > 0)
+        return lost / self.phi
+
+    def _bracketed_roots(self, start: np.ndarray, pull: Pull) -> np.ndarray:
+        """Roots of f(w) = w - W(t(w)) for a pull without a second derivative, by Chandrupatla's method."""
+        first = self.weight(start)
+        side = np.sign(self.t_star)
+        far = np.where(np.isfinite(first), first, side * 1e3)
+
+        def rise(w: np.ndarray, start: np.ndarray, i: np.ndarray) -> np.ndarray:
+            here = self._only(i.astype(np.intp))
+            t = start + pull.of_weights(w)  # beyond t* the weight would have changed sign; the means end there
+            t = np.where(np.abs(t) < np.abs(here.t_star), t, here.t_star)
+            return w - np.where(t == here.t_star, 0.0, here.weight(t))
+
+        found = find_root(
+            rise,
+            (side * 1e-300, far),
+            args=(start, np.arange(len(far), dtype=np.float64)),
+            tolerances={"xatol": 0.0, "xrtol": 2.0**-52, "fatol": 0.0, "frtol": 0.0},
+            maxiter=200,
+        )
+        return found.x
+
+    def _roots(self, start: np.ndarray, pull: Pull) -> np.ndarray:
         """Roots of f(w) = w - W(start + tau w), which rises, by Newton's method inside a shrinking bracket.
 
         Solved for w, not t: a weight near zero keeps all its digits.
         """
+        tau = pull.l2
         first, far = self.weight(start), (self.t_star - start) / tau
         far = np.where(np.abs(first) < np.abs(far), first, far)
         low, high, w = np.minimum(0.0, far), np.maximum(0.0, far), 0.5 * far

@@ -1,5 +1,6 @@
 """Regularisers R(w): what pulls the means of the two sides together, -R'(w) being the pull."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -73,7 +74,81 @@ class L2(Penalty):
         return f"L2({_shown(self.tau)})"
 
 
-KINDS = (L1.kind, L2.kind)  # the order of the grid, slowest first
+@persistence.register
+class TopK(Penalty):
+    """Keep the k best features of each row of weights, w = 0 for the rest (L0); ties go to the lower index.
+
+    Parameters
+    ----------
+    k : int or grid of ints
+    by : {"weight", "score", "likelihood"}
+        Best by abs(w_0), the unregularised weight; by abs(z), the score statistic; or by the likelihood that is
+        lost without the feature, which maximises the penalised likelihood.
+    """
+
+    kind: ClassVar[str] = "top_k"
+
+    def __init__(self, k: Any, by: str = "weight"):
+        ks = [_checks.positive_integer("k", v) for v in (k if np.ndim(k) else [k])]
+        self.k = _checks.tau_grid("k", ks).astype(int)
+        self.by = _checks.one_of("by", by, ["weight", "score", "likelihood"])
+
+    @property
+    def tau(self) -> np.ndarray:
+        """The grid, under the name that all penalties have for it."""
+        return self.k
+
+    def __repr__(self) -> str:
+        return f"TopK({self.k.tolist() if len(self.k) > 1 else int(self.k[0])}, by={self.by!r})"
+
+
+class Separable(Penalty):
+    """Any concave R = tau sum_j r(w_j) with its maximum at w = 0, given by its derivative.
+
+    Parameters
+    ----------
+    derivative : callable
+        r'(w) of a float, >= 0 left of 0 and <= 0 right of it, never rising; compiled (numba.njit) or plain.
+    tau : float or grid of floats
+
+    Raises
+    ------
+    ValueError
+        The derivative rises, has the wrong sign or is not finite; the message says where.
+    """
+
+    kind: ClassVar[str] = "separable"
+
+    def __init__(self, derivative: Callable[[float], float], tau: Any):
+        if not callable(derivative):
+            raise TypeError(f"derivative={derivative!r} should be a function of one number, r'(w)")
+        self.derivative = derivative
+        self.tau = _checks.tau_grid("tau", tau)
+        self._check()
+
+    def _check(self) -> None:
+        right = np.logspace(-9, 6, 601)
+        w = np.concatenate([-right[::-1], right])
+        slope = self.slopes(w)
+        wrong = ~np.isfinite(slope) | (np.sign(w) * slope > 0)
+        wrong[1:] |= np.diff(slope) > 1e-12 * np.abs(slope[1:])
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise ValueError(
+                f"derivative gives {slope[at]:g} at w={w[at]:g}, {slope[max(at - 1, 0)]:g} before it; r'(w) should "
+                "be finite, never rise, be >= 0 left of 0 and <= 0 right of it"
+            )
+
+    def slopes(self, w: np.ndarray) -> np.ndarray:
+        """r'(w) of each entry."""
+        return np.fromiter((self.derivative(v) for v in w.tolist()), np.float64, len(w))
+
+    def __repr__(self) -> str:
+        name = getattr(self.derivative, "__name__", repr(self.derivative))
+        return f"Separable({name}, {_shown(self.tau)})"
+
+
+KINDS = (L1.kind, L2.kind, TopK.kind, Separable.kind)  # the order of the grid, slowest first
 
 
 @persistence.register
@@ -103,23 +178,58 @@ class Pull:
     l1: float = 0.0
     scored: bool = False
     l2: float = 0.0
+    top_k: int | None = None
+    by: str = "weight"
+    separable: Separable | None = None
+    strength: float = 0.0  # of the separable one
+
+    @property
+    def none(self) -> bool:
+        """True where no mean is moved and no feature left out."""
+        return self.l1 == self.l2 == self.strength == 0.0 and self.top_k is None
+
+    @property
+    def smooth(self) -> bool:
+        """True where the pull depends on the weight."""
+        return self.l2 > 0.0 or self.strength > 0.0
 
     def thresholds(self, variance: np.ndarray) -> np.ndarray:
-        """A feature is at zero while abs(t*) does not exceed this; `variance` is v of the score statistic."""
+        """tau_1 of each feature, `variance` being v of its score statistic."""
         return self.l1 * np.sqrt(variance) if self.scored else np.full(variance.shape, self.l1)
+
+    def at_zero(self) -> float:
+        """The further pull of a weight next to zero, -tau r'(0+)."""
+        if self.separable is None or self.strength == 0.0:
+            return 0.0
+        slopes = np.abs(self.separable.slopes(np.array([-1e-300, 1e-300])))
+        return self.strength * float(slopes.max())
+
+    def of_weights(self, w: np.ndarray) -> np.ndarray:
+        """The part of the pull that depends on the weight, tau_2 w - tau r'(w)."""
+        if self.separable is None or self.strength == 0.0:
+            return self.l2 * w
+        return self.l2 * w - self.strength * self.separable.slopes(w)
 
 
 def as_penalty(penalty: Any) -> Penalty | None:
     """A penalty object or None; anything else is an error."""
     if penalty is None or isinstance(penalty, Penalty):
         return penalty
-    raise TypeError(f"penalty={penalty!r} is unknown; it should be None, snb.L1(tau), snb.L2(tau) or a sum of these")
+    raise TypeError(f"penalty={penalty!r} is unknown; it should be None, snb.L1, L2, TopK, Separable or a sum of these")
 
 
 def pull_at(penalty: Penalty | None, point: dict[str, float]) -> Pull:
     """The pull of a penalty at a point of its grid."""
-    scored = any(getattr(part, "scale", None) == "score" for part in (penalty.parts if penalty else ()))
-    return Pull(point.get("l1", 0.0), scored, point.get("l2", 0.0))
+    parts = {part.kind: part for part in (penalty.parts if penalty else ())}
+    return Pull(
+        l1=point.get("l1", 0.0),
+        scored=getattr(parts.get("l1"), "scale", None) == "score",
+        l2=point.get("l2", 0.0),
+        top_k=int(point["top_k"]) if "top_k" in point else None,
+        by=getattr(parts.get("top_k"), "by", "weight"),
+        separable=parts.get("separable"),
+        strength=point.get("separable", 0.0),
+    )
 
 
 def _shown(tau: np.ndarray | None) -> Any:

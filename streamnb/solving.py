@@ -3,7 +3,9 @@
 The path is lazy: nothing of the size grid x classes x features is ever held.
 """
 
+import numbers
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from operator import index
@@ -42,7 +44,7 @@ def solve(
     stats : ClassStats
         From `scan`; only read.
     family : {"gaussian", "poisson", "bernoulli", "multinomial"} or Family
-    penalty : None, L1, L2 or their sum
+    penalty : None, L1, L2, TopK, Separable or a sum of them
         L1 without taus takes its grid from the statistics.
     scheme : {"joint", "ovr", "ovo", "reference"}
         All classes against their pooled model, each against the rest, every pair, or each against one named class.
@@ -132,6 +134,19 @@ class _Problem:
     def phi(self, columns: slice) -> np.ndarray:
         return self._phi[columns]
 
+    def kept(self, pull: Pull) -> "_Kept | None":
+        """Which features TopK keeps."""
+        if pull.top_k is None:
+            return None
+        cut, last = np.empty((self.n_rows, 1)), np.empty((self.n_rows, 1), np.intp)
+        for r in range(self.n_rows):
+            sides = self.sides(slice(None), slice(r, r + 1))
+            merit = Equations.of(sides, self.family, self._phi, None).merit(pull.by)[0]
+            cut[r] = np.partition(merit, -pull.top_k)[-pull.top_k]
+            ties = pull.top_k - np.count_nonzero(merit > cut[r])
+            last[r] = np.flatnonzero(merit == cut[r])[ties - 1]
+        return _Kept(pull.by, cut, last)
+
     def sides(self, columns: slice, rows: slice = slice(None)) -> Sides:
         """Both sides of some rows of weights, for some features."""
         total = self._total[columns]
@@ -143,12 +158,28 @@ class _Problem:
         """(6.2) for some features; `total` (R, 1) is the sum of all pulls, which a coupled family needs."""
         return Equations.of(self.sides(columns), self.family, self.phi(columns), total)
 
-    def breakpoints(self, scored: bool) -> np.ndarray:
-        """For each feature the L1 tau at which its last weight becomes zero, (n_features,)."""
+    def breakpoints(self, scored: bool, row: int | None = None) -> np.ndarray:
+        """For each feature the L1 tau at which its last weight (or that of one row) becomes zero, (n_features,)."""
         out = np.empty(self.n_features)
         for columns in self.blocks:
-            out[columns] = self.equations(columns).breakpoints(scored).max(axis=0)
+            breaks = self.equations(columns).breakpoints(scored)
+            out[columns] = breaks.max(axis=0) if row is None else breaks[row]
         return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    """The k best features of each row of weights: the merit of the worst kept, and the last of its ties, (R, 1)."""
+
+    by: str
+    cut: np.ndarray
+    last: np.ndarray
+
+    def mark(self, equations: Equations, columns: slice, rows: slice = slice(None)) -> Equations:
+        """Leave out the features that are not kept; `equations` are those without any pull."""
+        merit, cut = equations.merit(self.by), self.cut[rows]
+        first_ties = np.arange(columns.start or 0, (columns.start or 0) + merit.shape[1]) <= self.last[rows]
+        return replace(equations, kept=(merit > cut) | ((merit == cut) & first_ties))
 
 
 def _idf(stats: ClassStats) -> np.ndarray:
@@ -168,7 +199,7 @@ class WeightPath:
     ----------
     grid : list of dict
         A point: the tau of each penalty, e.g. ``{"l1": 0.3, "l2": 2.0}``; a product of ascending grids, slowest
-        first: l1, l2.
+        first: l1, l2, top_k, separable.
     n_features : (G,) int
         Features with any weight that is not zero.
     n_features_per_class : (G, R) int
@@ -180,6 +211,10 @@ class WeightPath:
         taus = {part.kind: self._taus(part) for part in (penalty.parts if penalty else ())}
         kinds = [kind for kind in KINDS if kind in taus]
         self.grid = [dict(zip(kinds, map(float, point), strict=True)) for point in product(*(taus[k] for k in kinds))]
+        for k in taus.get("top_k", ()):
+            if k > problem.n_features:
+                raise ValueError(f"TopK(k={int(k)}) keeps more features than the {problem.n_features} there are")
+        self._kept: dict[int, _Kept | None] = {}
         self._totals: dict[int, np.ndarray] = {}
 
     def _taus(self, part: Any) -> np.ndarray:
@@ -218,9 +253,9 @@ class WeightPath:
         problem = self._problem
         rows, union = np.zeros((len(self), problem.n_rows), np.int64), np.zeros(len(self), np.int64)
         for columns in problem.blocks:
-            shared = None if problem.family.coupled else problem.equations(columns)
+            at_rest = problem.equations(columns)
             for i in range(len(self)):
-                active = (shared or self._equations(i, columns)).active(self._pull(i))
+                active = self._equations(i, columns, at_rest).active(self._pull(i))
                 rows[i] += np.count_nonzero(active, axis=1)
                 union[i] += np.count_nonzero(active.any(axis=0))
         return rows, union
@@ -239,12 +274,97 @@ class WeightPath:
         for columns in self._problem.blocks:
             yield columns, *self._equations(i, columns).weights(pull)
 
-    def _equations(self, i: int, columns: slice) -> Equations:
-        if not self._problem.family.coupled:
-            return self._problem.equations(columns)
+    def _equations(self, i: int, columns: slice, at_rest: Equations | None = None) -> Equations:
+        """(6.2) at point i; `at_rest` is the same without any pull, where it is at hand."""
+        problem, pull = self._problem, self._pull(i)
+        at_rest = at_rest or problem.equations(columns)
+        if i not in self._kept:
+            self._kept[i] = problem.kept(pull)
+        kept = self._kept[i]
+        marked = at_rest if kept is None else kept.mark(at_rest, columns)
+        if not problem.family.coupled or pull.none:
+            return marked
         if i not in self._totals:
-            self._totals[i] = _coupled_totals(self._problem, self._pull(i))
-        return self._problem.equations(columns, self._totals[i])
+            self._totals[i] = _coupled_totals(problem, pull, kept)
+        return replace(problem.equations(columns, self._totals[i]), kept=marked.kept)
+
+
+def tau_for(
+    stats: ClassStats,
+    family: Any = "poisson",
+    *,
+    n_features: int,
+    class_: Any = None,
+    scale: str | None = None,
+    scheme: str = "joint",
+    reference: Any = None,
+    smoothing: float = 1.0,
+    idf: bool = False,
+) -> float:
+    """The smallest L1 tau that leaves at most `n_features` features; reads no data.
+
+    Parameters
+    ----------
+    stats, family, scheme, reference, smoothing, idf
+        As for `solve`.
+    n_features : int
+        How many features may have any weight that is not zero; 0 for none.
+    class_ : label, optional
+        Count the row of this class alone (joint and ovr).
+    scale : {None, "score"}
+        That of the L1 penalty.
+
+    Returns
+    -------
+    float
+        A look-up among the breakpoints abs(t*) of (6.2), Shishkova 2016. Multinomial features are coupled: there it
+        is found by bisection over solutions, to the last digits.
+
+    Warns
+    -----
+    StreamnbWarning
+        Features that leave together prevent exactly that number.
+    """
+    if not isinstance(n_features, numbers.Integral) or n_features < 0:
+        raise ValueError(f"n_features={n_features!r} should be a whole number of at least 0")
+    _checks.one_of("scale", scale, [None, "score"])
+    checked = as_scheme(scheme, stats.classes, reference)
+    problem = _Problem(stats, as_family(family), checked, smoothing, None, idf)
+    row = None if class_ is None else _row_of_class(problem, class_)
+    breaks = np.append(np.sort(problem.breakpoints(scale == "score", row))[::-1], 0.0)
+    if problem.family.coupled:
+        tau, left = _bisected(problem, scale == "score", row, n_features, 2.0 * breaks[0])
+    else:
+        tau = float(breaks[min(n_features, len(breaks) - 1)])
+        left = int(np.count_nonzero(breaks > tau))
+    if left < min(n_features, np.count_nonzero(breaks > 0)):
+        _checks.warn(f"n_features={n_features}: features leave together, tau={tau:g} keeps {left}")
+    return tau
+
+
+def _row_of_class(problem: _Problem, label: Any) -> int:
+    at = np.flatnonzero([label == c for c in problem.stats.classes])
+    if problem.n_rows != len(problem.stats.classes) or at.size == 0:
+        raise ValueError(
+            f"class_={label!r} has no row of weights of its own; it should be one of {problem.stats.classes.tolist()}, "
+            "more than two, under scheme='joint' or 'ovr'"
+        )
+    return int(at[0])
+
+
+def _bisected(problem: _Problem, scored: bool, row: int | None, wanted: int, high: float) -> tuple[float, int]:
+    def left(tau: float) -> int:
+        return int(np.count_nonzero(_any_active(problem, Pull(tau, scored), row)))
+
+    low = 0.0
+    if left(low) <= wanted:
+        return low, left(low)
+    while high - low > 1e-15 * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if left(middle) <= wanted else (middle, high)
+        if middle in (0.0, low + high - middle):
+            break
+    return high, left(high)
 
 
 def taus_from_data(problem: _Problem, part: L1) -> np.ndarray:
@@ -272,36 +392,39 @@ def _corrected(problem: "_Problem", scored: bool, wanted: np.ndarray, taus: np.n
     return np.where(taus > 0, corrected, 0.0)
 
 
-def _any_active(problem: "_Problem", pull: Pull) -> np.ndarray:
-    """Features with a weight that is not zero, for a coupled family, (n_features,)."""
+def _any_active(problem: "_Problem", pull: Pull, row: int | None = None) -> np.ndarray:
+    """Features with a weight that is not zero (in one row), for a coupled family, (n_features,)."""
     totals = _coupled_totals(problem, pull)
-    parts = [problem.equations(columns, totals).active(pull).any(axis=0) for columns in problem.blocks]
-    return np.concatenate(parts)
+    active = (problem.equations(columns, totals).active(pull) for columns in problem.blocks)
+    return np.concatenate([part.any(axis=0) if row is None else part[row] for part in active])
 
 
 # ---- coupled families: the sum T of all pulls of a row ---------------------------------------------------------------
 
 
-def _coupled_totals(problem: _Problem, pull: Pull) -> np.ndarray:
+def _coupled_totals(problem: _Problem, pull: Pull, kept: _Kept | None = None) -> np.ndarray:
     """T of each row of weights, (R, 1); math: the probabilities of a class must sum to one."""
     totals = np.zeros((problem.n_rows, 1))
-    if pull.l1 == pull.l2 == 0.0:
+    if pull.none:
         return totals
     for r in range(problem.n_rows):
-        row = problem.sides(slice(None), slice(r, r + 1))
-        if row.alive.all():
-            totals[r] = _total(row, problem, pull)
+        rows = slice(r, r + 1)
+        sides = problem.sides(slice(None), rows)
+        if sides.alive.all():
+            at_rest = Equations.of(sides, problem.family, problem.phi(slice(None)), None)
+            at_rest = at_rest if kept is None else kept.mark(at_rest, slice(None), rows)
+            totals[r] = _total(sides, at_rest, pull)
     return totals
 
 
-def _total(row: Sides, problem: _Problem, pull: Pull) -> float:
-    phi = problem.phi(slice(None))
-    at_rest = Equations.of(row, problem.family, phi, None)
-    if pull.l2 == 0.0:
-        return total_pull(at_rest.t_star[0], at_rest.pooled[0], pull.thresholds(at_rest.variance)[0])
+def _total(row: Sides, at_rest: Equations, pull: Pull) -> float:
+    if not pull.smooth:
+        free = np.zeros(at_rest.t_star.shape, bool) if at_rest.kept is None else ~at_rest.kept
+        return total_pull(at_rest.t_star[0], at_rest.pooled[0], pull.thresholds(at_rest.variance)[0], free[0])
 
     def excess(total: float) -> float:
-        moved = Equations.of(row, problem.family, phi, np.array([[total]]))
+        moved = Equations.of(row, at_rest.family, at_rest.phi, np.array([[total]]))
+        moved = replace(moved, kept=at_rest.kept)
         return total - float(moved.pulls(pull).sum())
 
     return _outer_root(excess, row)

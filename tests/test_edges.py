@@ -229,3 +229,17 @@ def test_counts_at_each_breakpoint_of_the_scored_grid():
     wanted = np.arange(len(path), 0, -1)
     assert (path.n_features == wanted).all()
     assert np.count_nonzero(path[200].coef_.any(axis=0)) == wanted[200]
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_columns_of_anndata_that_may_have_missing_values(missing):
+    root = zarr.create_group(zarr.storage.MemoryStore(), attributes={"encoding-type": "anndata"})
+    root.create_array("X", data=X, chunks=(90, 6))
+    labels = root.create_group("obs/kind", attributes={"encoding-type": "nullable-string-array"})
+    labels.create_array("values", shape=(400,), chunks=(70,), dtype="str")[:] = np.array(list("abc"))[Y]
+    labels.create_array("mask", data=np.arange(400) == (123 if missing else 400), chunks=(90,))
+    if missing:
+        with pytest.raises(ValueError, match="row 123"):
+            snb.scan(root, "obs/kind")
+    else:
+        assert (snb.scan(root, "obs/kind").sum == snb.scan(X, Y).sum).all()

@@ -2,6 +2,7 @@
 
 import copy
 import tracemalloc
+import warnings
 from collections import Counter
 
 import dask.array as da
@@ -187,7 +188,7 @@ def test_label_dtypes(dtype):
 
 def test_labels_of_fixed_width_in_zarr():
     rows = example()
-    with pytest.warns(zarr.errors.UnstableSpecificationWarning):
+    with warnings.catch_warnings(action="ignore"):  # some versions of zarr warn that its format may change
         y = zarr.create_array(MemoryStore(), data=rows.y, chunks=(6,))
     assert same_sums(snb.scan(rows.x, y), sums_of(rows, weighted=False))
 

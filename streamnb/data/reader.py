@@ -2,6 +2,7 @@
 
 import threading
 import time
+import warnings
 from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -20,7 +21,8 @@ def with_fast_codecs(array: zarr.Array) -> zarr.Array:
     """Open the same array again behind the zarrs codec pipeline, which zarr binds when an array is opened."""
     if not array.dtype.isnative:
         return array  # zarrs reads the machine's own byte order only
-    with _lock, zarr.config.set(_PIPELINE):
+    # zarrs warns where it leaves an array, such as one of strings, to zarr's own pipeline
+    with _lock, zarr.config.set(_PIPELINE), warnings.catch_warnings(action="ignore", category=UserWarning):
         opened = array.async_array
         return zarr.Array(type(opened)(metadata=opened.metadata, store_path=opened.store_path))
 

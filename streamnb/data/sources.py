@@ -194,26 +194,49 @@ class _InZarr:
         return self._cursor.take(stop)
 
 
-class _Categorical:
-    """A categorical column in the AnnData layout: codes into categories, -1 where missing."""
+class _Masked:
+    """A column that the AnnData layout keeps as a group: values of which some are missing."""
 
-    def __init__(self, group: zarr.Group):
-        codes, categories = (
-            zarr.open_array(store=group.store, path=f"{group.path}/{name}", mode="r")
-            for name in ("codes", "categories")
-        )
-        self._codes, self.n_rows = _InZarr(codes), codes.shape[0]
-        self._categories = np.asarray(categories[:])
+    def __init__(self, group: zarr.Group, first: str, second: str):
+        parts = (zarr.open_array(store=group.store, path=f"{group.path}/{name}", mode="r") for name in (first, second))
+        first_part, self._second = parts
+        self._first, self.n_rows = _InZarr(first_part), first_part.shape[0]
 
     def take(self, start: int, stop: int) -> np.ndarray:
-        codes = self._codes.take(start, stop)
-        missing = np.flatnonzero((codes < 0) | (codes >= len(self._categories)))
-        if missing.size:
+        values, missing = self._values(start, stop)
+        if missing.any():
             raise ValueError(
-                f"y has a missing category at row {start + missing[0]} (code {codes[missing[0]]}); drop those rows, "
-                "or give them a category of their own"
+                f"y has a missing label or category at row {start + int(np.argmax(missing))}; drop those rows, "
+                "or give them a label of their own"
             )
-        return self._categories[codes]
+        return values
+
+    def _values(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        raise NotImplementedError
+
+
+class _Categorical(_Masked):
+    """Codes into categories, -1 where missing."""
+
+    def __init__(self, group: zarr.Group):
+        super().__init__(group, "codes", "categories")
+        self._categories = np.asarray(self._second[:])
+
+    def _values(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        codes = self._first.take(start, stop)
+        missing = (codes < 0) | (codes >= len(self._categories))
+        return self._categories[np.where(missing, 0, codes)] if len(self._categories) else codes, missing
+
+
+class _Nullable(_Masked):
+    """Values beside a mask that is True where they are missing."""
+
+    def __init__(self, group: zarr.Group):
+        super().__init__(group, "values", "mask")
+        self._mask = _InZarr(self._second)
+
+    def _values(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        return self._first.take(start, stop), self._mask.take(start, stop).astype(bool)
 
 
 def open_columns(y: Any, weight: Any, n_rows: int | None, labelled: bool, group: zarr.Group | None = None) -> Columns:
@@ -250,9 +273,10 @@ def _member(group: Any, path: str, name: str) -> Any:
 
 def _in_zarr(column: Any, name: str) -> Any:
     if isinstance(column, zarr.Group):
-        if column.attrs.get("encoding-type") != "categorical":
-            raise ValueError(f"{name}: group {column.path!r} is not a categorical column of the AnnData layout")
-        return _Categorical(column)
+        kind = str(column.attrs.get("encoding-type"))
+        if kind != "categorical" and not kind.startswith("nullable-"):
+            raise ValueError(f"{name}: group {column.path!r} of encoding-type {kind!r} is not a column of labels")
+        return _Categorical(column) if kind == "categorical" else _Nullable(column)
     if column.ndim != 1:
         raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
     return _InZarr(column)

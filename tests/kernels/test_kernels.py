@@ -166,11 +166,11 @@ def test_total_pull_is_a_root(n, tau, seed):
     counts = rng.integers(0, 20, n) + 0.5
     excess = counts - counts.sum() * share
     threshold = tau * rng.choice([0.5, 1.0, 1.0], n)
-    total = roots.total_pull(excess, share, threshold)
+    total = roots.total_pull(excess, share, threshold, np.zeros(n, bool))
     surplus = naive.surplus_of(excess, share, threshold)  # F rises; where it is flat any root serves
     scale = np.abs(excess).sum() + threshold.sum()
     assert abs(surplus(total)) <= 1e-13 * scale
 
 
 def test_two_sides_that_agree_need_no_pull():
-    assert roots.total_pull(np.array([0.5, -0.5]), np.array([0.5, 0.5]), np.array([1.0, 1.0])) == 0.0
+    assert roots.total_pull(np.array([0.5, -0.5]), np.array([0.5, 0.5]), np.ones(2), np.zeros(2, bool)) == 0.0
