@@ -235,6 +235,13 @@ class WeightPath:
         binarize = stats.options.binarize if problem.family.moment == "above" else None
         return LinearModel(stats.classes, weights, intercept, problem.scheme, stats.options, binarize, problem.scale)
 
+    def breakpoints(self, scale: str | None = None) -> np.ndarray:
+        """The L1 tau at which each feature loses its last weight, abs(t*) or with scale="score" abs(z), (n_features,).
+
+        For multinomial those at the start of the path: its features are coupled and may come back.
+        """
+        return self._problem.breakpoints(_checks.one_of("scale", scale, [None, "score"]) == "score")
+
     def weights(self, i: int, columns: slice = slice(None)) -> np.ndarray:
         """Weights (R, columns) of point i, computed for these features alone."""
         i = self._number(i)

@@ -28,6 +28,7 @@ ORDER = [
     "equations",
     "model",
     "solving",
+    "selecting",
     "metrics",
     "model_selection",
     "estimators",
