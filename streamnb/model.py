@@ -64,16 +64,16 @@ class LinearModel:
         With `out` (anything that takes slices of rows, such as a Zarr array) it is written there block by block.
         """
         width = None if len(self.classes_) == 2 else len(self.classes_)
-        return self._in_kind(X, self.scheme.class_scores, width, np.dtype(np.float64), out)
+        return self.answer(X, self.scheme.class_scores, width, np.dtype(np.float64), out)
 
     def predict(self, X: Any, *, out: Any = None) -> Any:
         """Labels, (n_rows,); `X` and `out` as for `decision_function`."""
-        return self._in_kind(X, self._labels, None, self.classes_.dtype, out)
+        return self.answer(X, self._labels, None, self.classes_.dtype, out)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
         """Logs of the class probabilities, (n_rows, K); `X` and `out` as for `decision_function`."""
-        return self._in_kind(X, self.scheme.log_proba, len(self.classes_), np.dtype(np.float64), out)
+        return self.answer(X, self.scheme.log_proba, len(self.classes_), np.dtype(np.float64), out)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any, *, out: Any = None) -> Any:
@@ -82,7 +82,7 @@ class LinearModel:
         Two classes: the sigmoid of the score; joint: softmax; ovr: sigmoids divided by their sum; reference: softmax
         over the scores with 0 for the reference class; ovo has none.
         """
-        return self._in_kind(X, self._probabilities, len(self.classes_), np.dtype(np.float64), out)
+        return self.answer(X, self._probabilities, len(self.classes_), np.dtype(np.float64), out)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of the weight whose label is predicted, block by block; arguments as in `scan`."""
@@ -147,7 +147,8 @@ class LinearModel:
 
     # ---- any X, answered in kind -------------------------------------------------------------------------------------
 
-    def _in_kind(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
+    def answer(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
+        """What `finish` makes of the margins of each block, (n_rows,) or (n_rows, width), in the kind of X."""
         if sources.is_dask(X):
             if out is not None:
                 raise ValueError("out: X is a Dask array and its answer lazy; write that with its store or to_zarr")

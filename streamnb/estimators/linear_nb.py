@@ -1,21 +1,20 @@
 """LinearNB: one scan, one set of options, one linear model."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from streamnb import _checks, persistence
-from streamnb.data import sources
 from streamnb.data.chunk import Domain
-from streamnb.families import Family, as_family
+from streamnb.estimators.base import ScanClassifier
+from streamnb.families import as_family
 from streamnb.model import LinearModel
 from streamnb.penalties import Penalty, as_penalty
-from streamnb.scanning import Report, ScanPlan, run_scan
+from streamnb.scanning import ScanPlan
 from streamnb.schemes import SCHEMES
 from streamnb.solving import solve
 from streamnb.stats.class_stats import ClassStats, RowOptions
@@ -44,7 +43,7 @@ class _Parameter:
 
 
 @persistence.register
-class LinearNB(ClassifierMixin, BaseEstimator):
+class LinearNB(ScanClassifier):
     """Regularised naive linear Bayes classifier, fitted in one scan of data of any size.
 
     Parameters
@@ -116,123 +115,19 @@ class LinearNB(ClassifierMixin, BaseEstimator):
         """The parameters of the constructor; `deep` has no effect, for none of them is an estimator."""
         return {name: vars(self)[name] for name in self._get_param_names()}
 
-    # ---- fitting -----------------------------------------------------------------------------------------------------
+    # ---- what is scanned ---------------------------------------------------------------------------------------------
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sample_weight: Any = None,
-        classes: Any = None,
-        progress: bool | None = None,
-        n_threads: int | None = None,
-    ) -> "LinearNB":
-        """Fit in one scan; arguments as in `scan`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            Also where y has one class only.
-        DataError
-            Data cannot be read.
-        """
-        stats, report = self._scan(X, y, sample_weight, classes, True, progress, n_threads)
-        self._check_two_classes(stats)
-        self._remember_names(X)
-        self._keep(stats, report)
-        self._solution["model"] = self._solved()  # now, so that what cannot be solved is said here
-        return self
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any = None,
-        classes: Any = None,
-        sample_weight: Any = None,
-        *,
-        progress: bool | None = None,
-        n_threads: int | None = None,
-    ) -> "LinearNB":
-        """Add rows to what was fitted before; the same result as fitting all rows at once.
-
-        `classes` lists all labels that will ever occur; without it new ones may appear at any time. One class
-        is accepted, and predicting waits for a second.
-        """
-        first = not hasattr(self, "stats_")
-        stats, report = self._scan(X, y, sample_weight, classes, first, progress, n_threads)
-        if first:
-            self._remember_names(X)
-        self._keep(stats if first else self.stats_ + stats, report)
-        return self
-
-    def forget(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> "LinearNB":
-        """Take rows away that were fitted before, exactly as if they had never been seen."""
-        check_is_fitted(self, "stats_")
-        stats, report = self._scan(X, y, sample_weight, None, False, None, None)
-        self._keep(self.stats_ - stats, report)
-        return self
-
-    def refit(self, **options: Any) -> "LinearNB":
-        """Solve again with other parameters of the constructor; no data is read.
-
-        Parameters
-        ----------
-        **options
-            As in the constructor. What is applied inside the scan (transform, normalize, binarize) can not change.
-        """
-        check_is_fitted(self, "stats_")
-        before = self.get_params(deep=False)
-        try:
-            self.set_params(**options)
-            scanned, wanted = asdict(self.stats_.options), asdict(self._row_options())
-            changed = [name for name in scanned if scanned[name] != wanted[name]]
-            if changed:
-                name = changed[0]
-                raise ValueError(
-                    f"{name}={wanted[name]!r} is applied in the scan, which had {scanned[name]!r}; use fit"
-                )
-            model = self._solved()
-        except Exception:
-            self.set_params(**before)
-            raise
-        self._solution["model"] = model
-        return self
-
-    def _scan(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        classes: Any,
-        first: bool,
-        progress: bool | None,
-        n_threads: int | None,
-    ) -> tuple[ClassStats, Report]:
-        family = self._check_params()
-        if not first:
-            self._check_features(X, reset=False)
+    def _plan(self, classes: np.ndarray | None) -> ScanPlan:
+        family = as_family(self.family)
         moments = {*family.moments, *(["nonzero"] if self.idf else [])}
         domain = Domain(f"{type(self).__name__}(family={family.name!r})", family.lowest, family.highest)
-        plan = ScanPlan(tuple(sorted(moments)), self._row_options(), _checks.check_classes(classes), domain)
-        stats, report = run_scan(plan, X, y, sample_weight, progress=progress, n_threads=n_threads)
-        if not first:
-            _checks.check_n_features(stats.n_features, self.n_features_in_, type(self).__name__)
-        return stats, report
+        return ScanPlan(tuple(sorted(moments)), self._row_options(), classes, domain)
 
-    def _remember_names(self, X: Any) -> None:
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self._check_features(X, reset=True)
+    def _row_options(self) -> RowOptions:
+        return RowOptions(vars(self)["transform"], self.normalize, self.binarize)
 
-    def _keep(self, stats: ClassStats, report: Report) -> None:
-        self.stats_, self.report_ = stats, report
-        self.n_features_in_ = stats.n_features
-        self.classes_ = stats.classes
-        self._solution: dict[str, LinearModel] = {}  # filled when first needed; predicting sets no attribute
-
-    def _check_params(self) -> Family:
-        family = as_family(self.family)
+    def _check_params(self) -> None:
+        as_family(self.family)
         as_penalty(self.penalty)
         _checks.one_of("scheme", self.scheme, SCHEMES)
         _checks.finite_number("smoothing", self.smoothing, minimum=0.0)
@@ -243,12 +138,15 @@ class LinearNB(ClassifierMixin, BaseEstimator):
                     f"penalty={part!r} has {what}, but LinearNB fits one model; "
                     "give one tau, choose it with LinearNBCV, or take all models from snb.solve"
                 )
-        return family
 
-    def _row_options(self) -> RowOptions:
-        return RowOptions(vars(self)["transform"], self.normalize, self.binarize)
+    def _check_against(self, stats: ClassStats) -> None:
+        scanned, wanted = asdict(stats.options), asdict(self._row_options())
+        changed = [name for name in scanned if scanned[name] != wanted[name]]
+        if changed:
+            name = changed[0]
+            raise ValueError(f"{name}={wanted[name]!r} is applied in the scan, which had {scanned[name]!r}; use fit")
 
-    def _check_two_classes(self, stats: ClassStats) -> None:
+    def _check_whole(self, stats: ClassStats) -> None:
         seen = stats.classes[stats.weight > 0]
         if len(seen) < 2:
             raise ValueError(
@@ -256,23 +154,11 @@ class LinearNB(ClassifierMixin, BaseEstimator):
                 "(partial_fit accepts one class and waits for a second)"
             )
 
-    def _check_features(self, X: Any, *, reset: bool) -> None:
-        """Let scikit-learn remember or compare the column names, where X has a shape to look at."""
-        if hasattr(X, "shape") and len(X.shape) == 2 and not sources.is_dask(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-
     # ---- the model ---------------------------------------------------------------------------------------------------
 
     def _solved(self) -> LinearModel:
         options = {name: getattr(self, name) for name in ("scheme", "reference", "smoothing", "priors", "idf")}
-        self._check_params()
         return solve(self.stats_, self.family, self.penalty, **options)[0]
-
-    @property
-    def _model(self) -> LinearModel:
-        if not self._solution:
-            self._solution["model"] = self._solved()
-        return self._solution["model"]
 
     @property
     def coef_(self) -> Any:
@@ -288,36 +174,28 @@ class LinearNB(ClassifierMixin, BaseEstimator):
         return self._model
 
     @available_if(_takes_any_value_or_is_fitted)
-    def sparsify(self) -> "LinearNB":
+    def sparsify(self) -> Self:
         """Store coef_ as a sparse array; predictions stay the same."""
         check_is_fitted(self, "stats_")
-        self._solution["model"] = self._model.sparsify()
+        self._learned["_model"] = self._model.sparsify()
         return self
 
     # ---- predicting --------------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any, *, out: Any = None) -> Any:
-        """Labels, (n_rows,). The answer is of the kind of X: NumPy, or lazy Dask for Dask; `out` takes blocks."""
-        return self._ready(X).predict(X, out=out)
-
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any, *, out: Any = None) -> Any:
         """Class probabilities, (n_rows, K)."""
-        return self._ready(X).predict_proba(X, out=out)
+        return super().predict_proba(X, out=out)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
         """Logs of the class probabilities, (n_rows, K)."""
-        return self._ready(X).predict_log_proba(X, out=out)
+        return super().predict_log_proba(X, out=out)
 
     @available_if(_takes_any_value_or_is_fitted)
     def decision_function(self, X: Any, *, out: Any = None) -> Any:
         """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
         return self._ready(X).decision_function(X, out=out)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy; y may also be the name of an array beside X, as in `fit`."""
-        return self._ready(X).score(X, y, sample_weight)
 
     def _ready(self, X: Any) -> LinearModel:
         check_is_fitted(self, "stats_")
@@ -326,37 +204,22 @@ class LinearNB(ClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} has seen one class only ({self.classes_.tolist()}); "
                 "call partial_fit with rows of a second one before predicting"
             )
-        self._check_features(X, reset=False)
-        return self._model
+        return super()._ready(X)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
-        """Write parameters and statistics to one file, no pickle; read it with `snb.load`."""
-        check_is_fitted(self, "stats_")
-        persistence.save(path, self)
-
     def to_state(self) -> dict[str, Any]:
-        fitted = {"stats_": self.stats_, "report_": asdict(self.report_)}
-        if hasattr(self, "feature_names_in_"):
-            fitted["feature_names_in_"] = self.feature_names_in_
-        model = self._model if len(self.classes_) > 1 else None
-        return {"params": self.get_params(deep=False), "fitted": fitted, "model": model}
+        return {**super().to_state(), "model": self._model if len(self.classes_) > 1 else None}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "LinearNB":
-        self = cls(**state["params"])
-        fitted = state["fitted"]
-        self._keep(fitted["stats_"], Report(**fitted["report_"]))
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        self = super().from_state(state)
         if state["model"] is not None:
-            self._solution["model"] = state["model"]
-        if "feature_names_in_" in fitted:
-            self.feature_names_in_ = fitted["feature_names_in_"].astype(object)
+            self._learned["_model"] = state["model"]
         return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         try:
             family = as_family(self.family)
         except (TypeError, ValueError):

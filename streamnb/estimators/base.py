@@ -1,0 +1,275 @@
+"""What all estimators have in common: one scan, statistics, and scikit-learn's contract on top."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from streamnb import _checks, persistence
+from streamnb.data import sources
+from streamnb.model import LinearModel
+from streamnb.scanning import Report, ScanPlan, run_scan
+
+
+class learned:
+    """A fitted attribute: computed from the statistics when it is first asked for, kept until they change."""
+
+    def __init__(self, compute: Callable[[Any], Any]):
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        if not hasattr(instance, "stats_"):
+            raise AttributeError(f"{type(instance).__name__} has no {self._name!r} before fit")
+        if self._name not in instance._learned:
+            instance._learned[self._name] = self._compute(instance)
+        return instance._learned[self._name]
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        raise AttributeError(f"{self._name!r} follows from the statistics; change the parameters with refit(...)")
+
+
+class ScanClassifier(ClassifierMixin, BaseEstimator):
+    """The scikit-learn contract around statistics: a subclass says what to scan, and makes the model of it.
+
+    Everything learned follows from `stats_`, so that rows may come in any parts and any order.
+    """
+
+    _learned: dict[str, Any]  # predicting fills it, and sets no attribute
+
+    # ---- what a subclass says ----------------------------------------------------------------------------------------
+
+    def _plan(self, classes: np.ndarray | None) -> ScanPlan:
+        """What to accumulate."""
+        raise NotImplementedError
+
+    def _solved(self) -> LinearModel:
+        """The model."""
+        raise NotImplementedError
+
+    def _check_params(self) -> None:
+        """Refuse parameters that are wrong whatever the data."""
+
+    def _check_whole(self, stats: Any) -> None:
+        """Refuse data that `fit` cannot do with, though `partial_fit` might."""
+
+    def _check_against(self, stats: Any) -> None:
+        """Refuse parameters that do not go with the data."""
+
+    # ---- fitting -----------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        classes: Any = None,
+        progress: bool | None = None,
+        n_threads: int | None = None,
+    ) -> Self:
+        """Fit in one scan.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features)
+            NumPy, SciPy sparse, Dask array, Zarr array or CSR group, a path to one, or a stream of chunks.
+        y : (n_rows,)
+            Labels: an array, or the name of one in the group of X. Streams bring their own.
+        sample_weight : (n_rows,), optional
+            Counts as frequency.
+        classes : array-like, optional
+            All labels that may occur, now and in `partial_fit`; without it the set is open.
+        progress : bool, optional
+            Show a progress bar.
+        n_threads : int, optional
+            Threads that sum; as many as there are cores by default.
+
+        Raises
+        ------
+        ValueError, TypeError
+            An argument or a value is wrong: the message names it.
+        DataError
+            Data cannot be read.
+        """
+        listed = _checks.check_classes(classes)
+        stats, report = self._scan(X, y, sample_weight, listed, True, progress, n_threads)
+        self._check_whole(stats)
+        self._remember_names(X)
+        self._keep(stats, report)
+        self._settle()  # now, so that later changes of parameters wait for refit
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        progress: bool | None = None,
+        n_threads: int | None = None,
+    ) -> Self:
+        """Add rows to those fitted before: the same result, to the last bit, as fitting all rows at once.
+
+        With `classes` a label that is not listed is refused, in this call and all that follow. Without it, unlike
+        in scikit-learn, new labels may appear at any time.
+        """
+        first = not hasattr(self, "stats_")
+        listed = self._known(_checks.check_classes(classes))
+        stats, report = self._scan(X, y, sample_weight, listed, first, progress, n_threads)
+        if first:
+            self._remember_names(X)
+        self._keep(stats if first else stats + self.stats_, report)
+        return self
+
+    def forget(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Take rows away that were fitted before, exactly as if they had never been seen."""
+        check_is_fitted(self, "stats_")
+        stats, report = self._scan(X, y, sample_weight, self._known(None), False, None, None)
+        self._keep(self.stats_ - stats, report)
+        return self
+
+    def refit(self, **options: Any) -> Self:
+        """Change parameters of the constructor without another look at the data."""
+        check_is_fitted(self, "stats_")
+        before, learned_before = self.get_params(deep=False), self._learned
+        try:
+            self.set_params(**options)
+            self._check_params()
+            self._check_against(self.stats_)
+            self._learned = {}
+            self._settle()
+        except Exception:
+            self.set_params(**before)
+            self._learned = learned_before
+            raise
+        return self
+
+    def _known(self, listed: np.ndarray | None) -> np.ndarray | None:
+        """The closed set of labels for the next rows, None where it is open."""
+        if not hasattr(self, "stats_") or not self.stats_.closed:
+            return listed
+        if listed is not None and not np.array_equal(listed, self.classes_):
+            raise ValueError(
+                f"classes={listed.tolist()} is not the same as on last call to partial_fit, was: "
+                f"{self.classes_.tolist()}; leave it out, or fit anew"
+            )
+        return self.classes_
+
+    def _scan(
+        self, X: Any, y: Any, weight: Any, classes: Any, first: bool, progress: bool | None, n_threads: int | None
+    ) -> tuple[Any, Report]:
+        self._check_params()
+        if not first:
+            self._check_features(X, reset=False)
+        stats, report = run_scan(self._plan(classes), X, y, weight, progress=progress, n_threads=n_threads)
+        if not first:
+            _checks.check_n_features(stats.n_features, self.n_features_in_, type(self).__name__)
+        self._check_against(stats)
+        return stats, report
+
+    def _keep(self, stats: Any, report: Report) -> None:
+        self.stats_, self.report_ = stats, report
+        self.n_features_in_ = stats.n_features
+        self.classes_ = stats.classes
+        self._learned = {}
+
+    def _settle(self) -> None:
+        """Compute what depends on parameters."""
+        _ = self._model
+
+    def _remember_names(self, X: Any) -> None:
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self._check_features(X, reset=True)
+
+    def _check_features(self, X: Any, *, reset: bool) -> None:
+        """Let scikit-learn remember or compare the column names, where X has a shape to look at."""
+        if hasattr(X, "shape") and len(X.shape) == 2 and not sources.is_dask(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+
+    @learned
+    def _model(self) -> LinearModel:
+        return self._solved()
+
+    # ---- predicting --------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any, *, out: Any = None) -> Any:
+        """Labels, (n_rows,). The answer is of the kind of X: NumPy, or lazy Dask for Dask; `out` takes blocks."""
+        return self._ready(X).predict(X, out=out)
+
+    def predict_proba(self, X: Any, *, out: Any = None) -> Any:
+        """Class probabilities, (n_rows, K)."""
+        return self._ready(X).predict_proba(X, out=out)
+
+    def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
+        """Logs of the class probabilities, (n_rows, K)."""
+        return self._ready(X).predict_log_proba(X, out=out)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy; y may also be the name of an array beside X, as in `fit`."""
+        return self._ready(X).score(X, y, sample_weight)
+
+    def _ready(self, X: Any) -> LinearModel:
+        check_is_fitted(self, "stats_")
+        self._check_features(X, reset=False)
+        return self._model
+
+    # ---- the rest of the contract ------------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write parameters and statistics to one file, no pickle; read it with `snb.load`."""
+        check_is_fitted(self, "stats_")
+        persistence.save(path, self)
+
+    def to_state(self) -> dict[str, Any]:
+        fitted = {"stats_": self.stats_, "report_": asdict(self.report_)}
+        if hasattr(self, "feature_names_in_"):
+            fitted["feature_names_in_"] = self.feature_names_in_
+        return {"params": self.get_params(deep=False), "fitted": fitted}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        self, fitted = cls(**state["params"]), state["fitted"]
+        self._keep(fitted["stats_"], Report(**fitted["report_"]))
+        if "feature_names_in_" in fitted:
+            self.feature_names_in_ = fitted["feature_names_in_"].astype(object)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class NaiveBayes(ScanClassifier):
+    """A classifier whose model's margins are ln P(y) + ln P(x | y)."""
+
+    @learned
+    def class_count_(self) -> np.ndarray:
+        """Weight of each class, (K,)."""
+        return self.stats_.weight
+
+    def predict_joint_log_proba(self, X: Any, *, out: Any = None) -> Any:
+        """Joint logs ln P(y) + ln P(x | y), (n_rows, K), without terms that depend on the row alone."""
+        model = self._ready(X)
+        return model.answer(X, _unchanged, len(self.classes_), np.dtype(np.float64), out)
+
+
+def _unchanged(margins: np.ndarray) -> np.ndarray:
+    return margins
+
+
+def logs(values: np.ndarray) -> np.ndarray:
+    """Natural logarithms; -inf for 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(values)

@@ -1,0 +1,377 @@
+"""Naive Bayes for counts and presence with scikit-learn's parameters, attributes and results, and for rates."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb import _checks, persistence
+from streamnb.data.chunk import Chunk, Domain
+from streamnb.estimators.base import NaiveBayes, learned, logs
+from streamnb.model import LinearModel
+from streamnb.scanning import ScanPlan
+from streamnb.schemes import Joint
+from streamnb.stats.class_stats import RowOptions
+
+LEAST_ALPHA = 1e-10  # what alpha is raised to unless force_alpha, as in scikit-learn
+
+
+def _check_bool(name: str, value: Any) -> None:
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}={value!r} should be True or False")
+
+
+class DiscreteNB(NaiveBayes):
+    """Smoothed counts; the parameters and attributes of `MultinomialNB` that all models of counts share."""
+
+    def __init__(self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+
+    def _plan(self, classes: np.ndarray | None) -> ScanPlan:
+        return ScanPlan(("sum",), RowOptions(), classes, Domain(f"{type(self).__name__} (input X)", 0.0))
+
+    def _check_params(self) -> None:
+        _check_bool("force_alpha", self.force_alpha)
+        _check_bool("fit_prior", self.fit_prior)
+        if np.ndim(self.alpha) == 0:
+            _checks.finite_number("alpha", self.alpha, minimum=0.0)
+        else:
+            alpha = np.asarray(self.alpha, dtype=np.float64)
+            if alpha.ndim != 1 or not np.isfinite(alpha).all() or (alpha < 0).any():
+                raise ValueError("alpha: All values in alpha must be finite and at least 0, one for each feature")
+        if self.class_prior is not None:
+            prior = np.asarray(self.class_prior, dtype=np.float64)
+            if prior.ndim != 1 or not np.isfinite(prior).all() or (prior < 0).any() or not prior.any():
+                raise ValueError(f"class_prior={self.class_prior!r}; priors must be non-negative, finite, not all 0")
+
+    def _check_against(self, stats: Any) -> None:
+        if np.ndim(self.alpha) and len(self.alpha) != stats.n_features:
+            raise ValueError(
+                "When alpha is an array, it should contains `n_features`. "
+                f"Got {len(self.alpha)} elements instead of {stats.n_features}."
+            )
+        if stats.closed:  # an open set may still grow into what was given
+            self._check_prior(len(stats.classes))
+
+    def _settle(self) -> None:
+        super()._settle()
+        _ = self.class_log_prior_
+
+    def _check_prior(self, n_classes: int) -> None:
+        if self.class_prior is not None and len(self.class_prior) != n_classes:
+            raise ValueError(
+                f"class_prior has {len(self.class_prior)} entries; "
+                f"Number of priors must match number of classes: {n_classes}"
+            )
+
+    @learned
+    def _alpha(self) -> Any:
+        alpha = float(self.alpha) if np.ndim(self.alpha) == 0 else np.asarray(self.alpha, dtype=np.float64)
+        if self.force_alpha or np.min(alpha) >= LEAST_ALPHA:
+            return alpha
+        warnings.warn(
+            f"alpha too small will result in numeric errors, setting alpha = {LEAST_ALPHA:.1e}. "
+            "Use `force_alpha=True` to keep alpha unchanged.",
+            _checks.StreamnbWarning,
+            stacklevel=2,
+        )
+        return np.maximum(alpha, LEAST_ALPHA)
+
+    @learned
+    def class_log_prior_(self) -> np.ndarray:
+        """Logs of the class probabilities, (K,)."""
+        n_classes = len(self.classes_)
+        self._check_prior(n_classes)
+        if self.class_prior is not None:
+            return logs(np.asarray(self.class_prior, dtype=np.float64))
+        if self.fit_prior:
+            return logs(self.class_count_) - np.log(self.class_count_.sum())
+        return np.full(n_classes, -np.log(n_classes))
+
+    def _linear(self, weights: np.ndarray, intercept: np.ndarray) -> LinearModel:
+        """The model with these weights, (K, n_features)."""
+        return LinearModel(self.classes_, np.ascontiguousarray(weights.T), intercept, Joint())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+class _CountNB(DiscreteNB):
+    @learned
+    def feature_count_(self) -> np.ndarray:
+        """Weighted sum of each feature in each class, (K, n_features)."""
+        return self.stats_.sum
+
+
+@persistence.register
+class MultinomialNB(_CountNB):
+    """Multinomial naive Bayes: ``ln P(x, y) = ln P(y) + sum_j x_j ln p_yj``, as scikit-learn's of this name.
+
+    With ``p_yj = (S_yj + alpha_j) / sum_i (S_yi + alpha_i)`` from the weighted class sums S.
+
+    Parameters
+    ----------
+    alpha : float or (n_features,)
+        Pseudo-counts. With 0 an event that was never seen is impossible: its log probability is -inf, and a row
+        that is impossible under every class has probabilities of NaN.
+    force_alpha : bool
+        If False, an alpha below 1e-10 is raised to that, with a warning.
+    fit_prior : bool
+        Class probabilities are shares of the training weight; if False all are the same.
+    class_prior : (K,), optional
+        Class probabilities in the order of `classes_`, taken as they are.
+
+    Attributes
+    ----------
+    classes_ : (K,) labels, sorted
+    class_count_, class_log_prior_ : (K,)
+        Weight of each class, and logs of the class probabilities.
+    feature_count_, feature_log_prob_ : (K, n_features)
+        S and ln p.
+    stats_ : ClassStats
+        All that was kept of the data.
+    n_features_in_ : int
+    feature_names_in_ : (n_features,) str
+        Only where X is a data frame with string column names.
+    report_ : Report
+        Rows, bytes, blocks and seconds of the last scan.
+    """
+
+    @learned
+    def feature_log_prob_(self) -> np.ndarray:
+        """Logs of the feature probabilities of each class, (K, n_features)."""
+        return _log_shares(self.feature_count_ + self._alpha)
+
+    def _solved(self) -> LinearModel:
+        return self._linear(self.feature_log_prob_, self.class_log_prior_)
+
+
+@persistence.register
+class ComplementNB(_CountNB):
+    """Complement naive Bayes (Rennie et al. 2003): ``score_y = sum_j x_j w_yj``, as scikit-learn's of this name.
+
+    With ``w_yj = -ln q_yj``, ``q_yj = (S_.j - S_yj + alpha_j) / sum_i (S_.i - S_yi + alpha_i)``; class
+    probabilities are used only where there is a single class.
+
+    Parameters
+    ----------
+    alpha, force_alpha, fit_prior, class_prior
+        As in `MultinomialNB`.
+    norm : bool
+        Divide the weights of each class by their sum.
+
+    Attributes
+    ----------
+    classes_, class_count_, class_log_prior_, feature_count_, stats_, report_, n_features_in_, feature_names_in_
+        As in `MultinomialNB`.
+    feature_all_ : (n_features,)
+        Sums over all classes.
+    feature_log_prob_ : (K, n_features)
+        w.
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        norm: bool = False,
+    ):
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
+        self.norm = norm
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        _check_bool("norm", self.norm)
+
+    @learned
+    def feature_all_(self) -> np.ndarray:
+        """Weighted sum of each feature, (n_features,)."""
+        return self.feature_count_.sum(axis=0)
+
+    @learned
+    def feature_log_prob_(self) -> np.ndarray:
+        """Weights of each class, (K, n_features)."""
+        log_shares = _log_shares(np.maximum(self.feature_all_ - self.feature_count_, 0.0) + self._alpha)
+        if not self.norm:
+            return -log_shares
+        infinite = np.isneginf(log_shares)  # outweighs all that is finite
+        log_shares = np.where(infinite.any(axis=1, keepdims=True), infinite, log_shares)
+        total = log_shares.sum(axis=1, keepdims=True)
+        return log_shares / np.where(total == 0, 1.0, total)
+
+    def _solved(self) -> LinearModel:
+        alone = len(self.classes_) == 1
+        return self._linear(self.feature_log_prob_, self.class_log_prior_ if alone else np.zeros(len(self.classes_)))
+
+
+@persistence.register
+class BernoulliNB(DiscreteNB):
+    """Bernoulli naive Bayes, presence x > binarize, as scikit-learn's of this name.
+
+    ``ln P(x, y) = ln P(y) + sum_j [x_j ln p_yj + (1 - x_j) ln(1 - p_yj)]``, ``p_yj = (S_yj + alpha_j) / (N_y +
+    2 alpha_j)``, S the weight of the rows of a class where the feature is present.
+
+    Parameters
+    ----------
+    alpha, force_alpha, fit_prior, class_prior
+        As in `MultinomialNB`.
+    binarize : float or None
+        A feature is present where x > binarize, which may be negative; None: X holds values from 0 to 1 already.
+
+    Attributes
+    ----------
+    classes_, class_count_, class_log_prior_, stats_, report_, n_features_in_, feature_names_in_
+        As in `MultinomialNB`.
+    feature_count_, feature_log_prob_ : (K, n_features)
+        S and ln p.
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        binarize: float | None = 0.0,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+    ):
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
+        self.binarize = binarize
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.binarize is not None:
+            _checks.finite_number("binarize", self.binarize)
+
+    def _check_against(self, stats: Any) -> None:
+        super()._check_against(stats)
+        scanned = stats.options.binarize if "above" in stats.tables else None
+        if scanned != self.binarize:
+            raise ValueError(f"binarize={self.binarize!r} is applied in the scan, which had {scanned!r}; use fit")
+
+    def _plan(self, classes: np.ndarray | None) -> ScanPlan:
+        if self.binarize is None:
+            return ScanPlan(("sum",), RowOptions(), classes, Domain("BernoulliNB(binarize=None)", 0.0, 1.0))
+        return ScanPlan(("above",), RowOptions(binarize=self.binarize), classes)
+
+    @learned
+    def feature_count_(self) -> np.ndarray:
+        """Weight of the rows where a feature is present, (K, n_features)."""
+        return self.stats_.sum if self.binarize is None else self.stats_.above
+
+    @learned
+    def feature_log_prob_(self) -> np.ndarray:
+        """Logs of the probability of presence, (K, n_features)."""
+        return self._log_share(self.feature_count_)
+
+    def _log_share(self, counts: np.ndarray) -> np.ndarray:
+        smoothed = counts + self._alpha, self.class_count_[:, None] + 2.0 * self._alpha
+        return logs(smoothed[0]) - np.log(np.where(smoothed[1] > 0, smoothed[1], 1.0))
+
+    def _solved(self) -> LinearModel:
+        absence = self._log_share(np.maximum(self.class_count_[:, None] - self.feature_count_, 0.0))
+        zeros = sums_of_logs(absence)
+        return OddsModel.of(
+            self.classes_, self.feature_log_prob_, absence, zeros, self.class_log_prior_, binarize=self.binarize
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = self.binarize is None
+        return tags
+
+
+@persistence.register
+class PoissonNB(_CountNB):
+    """Poisson naive Bayes: ``ln P(x, y) = ln P(y) + sum_j (x_j ln m_yj - m_yj)``, without the term ln x_j!.
+
+    With ``m_yj = (S_yj + alpha_j m_j) / (N_y + alpha_j)``: alpha pseudo-rows at the mean m of all rows. Decides as
+    ``LinearNB("poisson", smoothing=alpha)`` without a penalty. scikit-learn has no such model.
+
+    Parameters
+    ----------
+    alpha : float or (n_features,)
+        Number of pseudo-rows. With 0 a feature that a class never had is impossible in it.
+    force_alpha, fit_prior, class_prior
+        As in `MultinomialNB`.
+
+    Attributes
+    ----------
+    classes_, class_count_, class_log_prior_, feature_count_, stats_, report_, n_features_in_, feature_names_in_
+        As in `MultinomialNB`.
+    rate_ : (K, n_features)
+        m_yj. A feature that was never seen has rate 0 in all classes, and adds nothing to any score.
+    """
+
+    @learned
+    def rate_(self) -> np.ndarray:
+        """Smoothed mean of each feature in each class, (K, n_features)."""
+        sums, weight = self.feature_count_, self.class_count_
+        pseudo_rows = weight[:, None] + self._alpha
+        return (sums + self._alpha * (sums.sum(axis=0) / weight.sum())) / np.where(pseudo_rows > 0, pseudo_rows, 1.0)
+
+    def _solved(self) -> LinearModel:
+        rate = self.rate_
+        weights = np.where(self.feature_count_.any(axis=0), logs(rate), 0.0)
+        return self._linear(weights, self.class_log_prior_ - rate.sum(axis=1))
+
+
+def _log_shares(counts: np.ndarray) -> np.ndarray:
+    """Logs of the shares of each row; -inf throughout where a row is empty."""
+    total = counts.sum(axis=1, keepdims=True)
+    return logs(counts) - np.log(np.where(total > 0, total, 1.0))
+
+
+# ---- scores relative to a row of zeros -------------------------------------------------------------------------------
+
+
+def sums_of_logs(log_probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sum of the finite entries of each row, and the number of those that are -inf; each (K,)."""
+    impossible = np.isneginf(log_probabilities)
+    return np.where(impossible, 0.0, log_probabilities).sum(axis=1), impossible.sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class OddsModel(LinearModel):
+    """Scores from what stored values add to a row of zeros: ln p(present) - ln p(absent).
+
+    Logs of -inf do not subtract: where there are any, K more columns of weights count impossible events.
+    """
+
+    @classmethod
+    def of(
+        cls,
+        classes: np.ndarray,
+        present: np.ndarray,
+        absent: np.ndarray,
+        zeros: tuple[np.ndarray, np.ndarray],
+        log_priors: np.ndarray,
+        **options: Any,
+    ) -> Self:
+        """Make the model of log probabilities present, absent (K, columns); `zeros` sums them over a row of zeros."""
+        weights, intercept = _finite(present) - _finite(absent), zeros[0] + log_priors
+        impossible = [np.isneginf(table) for table in (present, absent)]
+        if impossible[0].any() or impossible[1].any():
+            counts = impossible[0].astype(np.float64) - impossible[1]
+            weights, intercept = np.vstack([weights, counts]), np.concatenate([intercept, zeros[1]])
+        return cls(classes, np.ascontiguousarray(weights.T), intercept, Joint(), **options)
+
+    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """ln P(y) + ln P(x | y), (n_rows, K)."""
+        margins = super().margins(chunk, survey)
+        scores, impossible = np.split(margins, [len(self.classes_)], axis=1)
+        return np.where(impossible > 0.5, -np.inf, scores) if impossible.shape[1] else scores
+
+
+def _finite(log_probabilities: np.ndarray) -> np.ndarray:
+    return np.where(np.isneginf(log_probabilities), 0.0, log_probabilities)

@@ -1,0 +1,139 @@
+"""Gaussian naive Bayes with variances of each class's own: the score of a row is quadratic."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from streamnb import _checks, persistence
+from streamnb.data.chunk import CSRChunk
+from streamnb.estimators.base import NaiveBayes, learned, logs
+from streamnb.kernels import quadratic
+from streamnb.model import LinearModel
+from streamnb.scanning import ScanPlan
+from streamnb.schemes import Joint
+from streamnb.stats.class_stats import RowOptions
+
+
+@persistence.register
+class GaussianNB(NaiveBayes):
+    """Gaussian naive Bayes: ``ln P(x, y) = ln P(y) - sum_j [ln(2 pi v_yj) + (x_j - m_yj)^2 / v_yj] / 2``.
+
+    As scikit-learn's of this name, with means and variances from exact sums, free of cancellation, for dense and
+    sparse rows. Weights count as frequencies everywhere, in `epsilon_` too, where scikit-learn leaves them out; and
+    `epsilon_` is that of all rows, where scikit-learn's `partial_fit` takes the last ones.
+
+    Parameters
+    ----------
+    priors : None, "uniform" or (K,)
+        Class probabilities in the order of `classes_`; None: shares of the training weight.
+    var_smoothing : float
+        This part of the largest variance of a feature is added to all variances.
+
+    Attributes
+    ----------
+    classes_ : (K,) labels, sorted
+    class_count_, class_prior_ : (K,)
+        Weight and probability of each class.
+    theta_, var_ : (K, n_features)
+        Means m, and variances v with `epsilon_` added. A variance that stays 0 is scored as 1e-15 of the largest.
+    epsilon_ : float
+        What is added to each variance.
+    stats_ : ClassStats
+        All that was kept of the data.
+    n_features_in_ : int
+    feature_names_in_ : (n_features,) str
+        Only where X is a data frame with string column names.
+    report_ : Report
+        Rows, bytes, blocks and seconds of the last scan.
+    """
+
+    def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9):
+        self.priors = priors
+        self.var_smoothing = var_smoothing
+
+    def _check_params(self) -> None:
+        _checks.finite_number("var_smoothing", self.var_smoothing, minimum=0.0)
+        if self.priors is not None and not isinstance(self.priors, str):
+            n_classes = len(np.atleast_1d(np.asarray(self.priors, dtype=np.float64)))
+            _checks.check_priors(self.priors, np.arange(n_classes), np.ones(n_classes))
+
+    def _check_against(self, stats: Any) -> None:
+        if stats.closed:  # an open set may still grow into the priors given
+            _checks.check_priors(self.priors, stats.classes, stats.weight)
+
+    def _plan(self, classes: np.ndarray | None) -> ScanPlan:
+        return ScanPlan(("sum", "sum_sq"), RowOptions(), classes)
+
+    def _settle(self) -> None:
+        _ = self.class_prior_, self.var_
+
+    @learned
+    def class_prior_(self) -> np.ndarray:
+        """Class probabilities, (K,)."""
+        return _checks.check_priors(self.priors, self.classes_, self.class_count_)
+
+    @learned
+    def theta_(self) -> np.ndarray:
+        """Mean of each feature in each class, (K, n_features)."""
+        return self.stats_.sum / np.where(self.class_count_ > 0, self.class_count_, 1.0)[:, None]
+
+    @learned
+    def _within(self) -> np.ndarray:
+        return self.stats_.scatter() / np.where(self.class_count_ > 0, self.class_count_, 1.0)[:, None]
+
+    @learned
+    def _largest_variance(self) -> float:
+        """Of all rows, whatever their class."""
+        share = self.class_count_ / self.class_count_.sum()
+        return float((share @ (self._within + (self.theta_ - share @ self.theta_) ** 2)).max())
+
+    @learned
+    def epsilon_(self) -> float:
+        """What is added to each variance."""
+        return self.var_smoothing * self._largest_variance
+
+    @learned
+    def var_(self) -> np.ndarray:
+        """Variance of each feature in each class, (K, n_features)."""
+        return self._within + self.epsilon_
+
+    def _solved(self) -> LinearModel:
+        least = 1e-15 * self._largest_variance or 1.0  # keeps what does not vary from scores without bound
+        variance = np.where(self.var_ > 0, self.var_, least)
+        intercept = logs(self.class_prior_) - 0.5 * np.log(2.0 * np.pi * variance).sum(axis=1)
+        means, halves = (np.ascontiguousarray(table.T) for table in (self.theta_, 0.5 / variance))
+        return QuadraticModel(self.classes_, means, intercept, Joint(), halves=halves)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class QuadraticModel(LinearModel):
+    """Scores ``intercept_ - sum_j (x_j - weights_jk)^2 halves_jk``; tables (n_features, K)."""
+
+    halves: np.ndarray
+
+    @cached_property
+    def _absent(self) -> np.ndarray:
+        """What each feature costs as a zero, (n_features, K)."""
+        return self.weights**2 * self.halves
+
+    @cached_property
+    def _zeros(self) -> tuple[np.ndarray, np.ndarray]:
+        """The score of a row of zeros, as (hi, lo), each (K,)."""
+        hi, lo = np.zeros((2, len(self.classes_)))
+        quadratic.score_zeros(self._absent, hi, lo)
+        return hi, lo
+
+    def margins(self, chunk: Any, survey: Any) -> np.ndarray:
+        """ln P(y) + ln p(x | y), (n_rows, K)."""
+        _checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
+        n_rows = chunk.shape[0]
+        if isinstance(chunk, CSRChunk):
+            hi, lo = (np.tile(part, (n_rows, 1)) for part in self._zeros)
+            arrays = chunk.data, chunk.indices, chunk.indptr
+            quadratic.score_csr(*arrays, self.weights, self.halves, self._absent, hi, lo)
+            return hi + lo + self.intercept_
+        out = np.zeros((n_rows, len(self.classes_)))
+        quadratic.score_dense(chunk.values, self.weights, self.halves, out)
+        return out + self.intercept_

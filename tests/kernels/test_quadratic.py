@@ -1,0 +1,76 @@
+"""Quadratic scores against their naive twin, which adds fractions."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from streamnb.kernels import quadratic
+
+
+def naive_scores(x, means, halves):
+    """-sum over j of (x - mean)^2 * half, exactly, then rounded."""
+    exact = np.vectorize(Fraction, otypes=[object])
+    x, means, halves = exact(x), exact(means), exact(halves)
+    scores = [[-sum((row - means[:, k]) ** 2 * halves[:, k]) for k in range(means.shape[1])] for row in x]
+    return np.array(scores, float)
+
+
+def problem(seed, *, offset=0.0, n_rows=20, n_features=6, n_classes=3):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n_rows, n_features)) * (rng.random((n_rows, n_features)) < 0.5)
+    x[:, 0] = offset + rng.normal(size=n_rows)
+    means = rng.normal(size=(n_features, n_classes))
+    means[0] += offset
+    return x, means, rng.gamma(2.0, 1.0, means.shape)
+
+
+def from_sparse(x, means, halves, index=np.int32):
+    matrix = sp.csr_array(x)
+    absent = means**2 * halves
+    hi, lo = np.zeros(means.shape[1]), np.zeros(means.shape[1])
+    quadratic.score_zeros(absent, hi, lo)
+    hi, lo = np.tile(hi, (len(x), 1)), np.tile(lo, (len(x), 1))
+    indices, indptr = matrix.indices.astype(index), matrix.indptr.astype(index)
+    quadratic.score_csr(matrix.data, indices, indptr, means, halves, absent, hi, lo)
+    return hi + lo
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_scores(seed, index):
+    x, means, halves = problem(seed)
+    expected = naive_scores(x, means, halves)
+    dense = np.zeros_like(expected)
+    quadratic.score_dense(x, means, halves, dense)
+    np.testing.assert_allclose(dense, expected, rtol=1e-14)
+    np.testing.assert_allclose(from_sparse(x, means, halves, index), expected, rtol=1e-14)
+
+
+def test_a_column_far_from_zero_does_not_cancel():
+    x, means, halves = problem(0, offset=1e9)
+    np.testing.assert_allclose(from_sparse(x, means, halves), naive_scores(x, means, halves), rtol=1e-12)
+
+
+def test_single_precision_values_and_slices_of_a_larger_indptr():
+    x, means, halves = problem(1)
+    x = x.astype(np.float32)
+    expected, dense = naive_scores(x.astype(float), means, halves), np.zeros((len(x), means.shape[1]))
+    quadratic.score_dense(x, means, halves, dense)
+    np.testing.assert_allclose(dense, expected, rtol=1e-14)
+    matrix, absent = sp.csr_array(x), means**2 * halves
+    first = matrix.indptr[8]
+    hi, lo = -np.tile(absent.sum(axis=0), (12, 1)), np.zeros((12, means.shape[1]))
+    quadratic.score_csr(matrix.data[first:], matrix.indices[first:], matrix.indptr[8:], means, halves, absent, hi, lo)
+    np.testing.assert_allclose(hi + lo, expected[8:], rtol=1e-12)
+
+
+def test_the_score_of_a_row_of_zeros_is_exact():
+    rng = np.random.default_rng(2)
+    absent = rng.random((50, 4)) * 10.0 ** rng.integers(-8, 9, (50, 4))
+    hi, lo = np.zeros(4), np.zeros(4)
+    quadratic.score_zeros(absent, hi, lo)
+    for k in range(4):
+        exact = -sum(map(Fraction, absent[:, k]))
+        assert abs(Fraction(hi[k]) + Fraction(lo[k]) - exact) <= abs(exact) * Fraction(2) ** -95
