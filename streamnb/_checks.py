@@ -186,6 +186,18 @@ def check_weights(weights: Any, first_row: int = 0) -> np.ndarray:
     return w
 
 
+def check_out(out: Any, n_rows: int | None, width: int | None, dtype: np.dtype) -> None:
+    """Refuse an `out` that cannot hold the whole answer as it is; `n_rows` is None where it is not known yet."""
+    if not hasattr(out, "shape") or not hasattr(out, "dtype"):
+        raise TypeError(f"out={out!r} should be an array that takes slices of rows: NumPy, or an open zarr.Array")
+    shape = tuple(out.shape)
+    wanted = (n_rows if n_rows is not None else (shape or (0,))[0], *(() if width is None else (width,)))
+    if shape != wanted:
+        raise ValueError(f"out has shape {shape}; the answer has shape {wanted}")
+    if out.dtype.kind not in "OT" and not np.can_cast(dtype, out.dtype, "safe"):
+        raise ValueError(f"out has dtype {out.dtype}, which cannot hold an answer of dtype {dtype}")
+
+
 def check_total_weight(total: float) -> None:
     """Refuse weights that are all zero."""
     if not total > 0:
@@ -206,9 +218,14 @@ def check_priors(priors: Any, classes: np.ndarray, weight: np.ndarray) -> np.nda
     if priors is None:
         return weight / weight.sum()
     if isinstance(priors, str):
-        one_of("priors", priors, ["uniform"])
+        one_of("priors", priors, [None, "uniform", "an array of shape (n_classes,)"])
         return np.where(weight > 0, 1.0 / np.count_nonzero(weight > 0), 0.0)
-    given = np.asarray(priors, dtype=np.float64)
+    try:
+        given = np.asarray(priors, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"priors={priors!r} should be None, 'uniform', or numbers in the order of the classes"
+        ) from error
     if given.shape != (len(classes),):
         raise ValueError(
             f"priors has shape {given.shape}; Number of priors must match number of classes: {len(classes)}"
@@ -250,9 +267,10 @@ def raise_not_finite(value: float, row: int, column: int) -> NoReturn:
 
 def raise_negative(value: float, row: int, column: int, who: str) -> NoReturn:
     """Report a value below the domain of a family or a transform."""
+    other = "" if who.startswith("transform") else ", or take family='gaussian'"
     raise ValueError(
         f"Negative values in data passed to {who}: row {row}, column {column} is {value}; "
-        "values should be at least 0 (shift or clip them, or take family='gaussian')"
+        f"values should be at least 0 (shift or clip them{other})"
     )
 
 

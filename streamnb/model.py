@@ -23,7 +23,7 @@ def _has_probabilities(model: "LinearModel") -> bool:
 
 
 @persistence.register
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LinearModel:
     """Weights and intercepts, and all that is done to a row before them.
 
@@ -52,6 +52,11 @@ class LinearModel:
     @property
     def n_features(self) -> int:
         return self.weights.shape[0]
+
+    def __repr__(self) -> str:
+        kept = self.weights.nnz if sp.issparse(self.weights) else np.count_nonzero(self.weights)
+        shape = f"{len(self.intercept_):,} x {self.n_features:,}"
+        return f"<LinearModel: {len(self.classes_):,} classes, {self.scheme.name}; weights {shape}, {kept:,} not zero>"
 
     def sparsify(self) -> "LinearModel":
         """The same model with weights stored sparse: less memory where most are zero."""
@@ -156,7 +161,9 @@ class LinearModel:
         source = sources.open_source(X, labelled=False)
         if source.n_features is not None:
             _checks.check_n_features(source.n_features, self.n_features, type(self).__name__)
-        if out is None and source.n_rows is not None:
+        if out is not None:
+            _checks.check_out(out, source.n_rows, width, dtype)
+        elif source.n_rows is not None:
             out = np.empty((source.n_rows,) if width is None else (source.n_rows, width), dtype)
         pieces = []
         blocks = source.blocks()

@@ -51,7 +51,8 @@ class L1(Penalty):
         self.n_taus = _checks.positive_integer("n_taus", n_taus)
 
     def __repr__(self) -> str:
-        return f"L1({_shown(self.tau)}, scale={self.scale!r}, n_taus={self.n_taus})"
+        grid = f", n_taus={self.n_taus}" if self.tau is None else ""
+        return f"L1({_shown(self.tau)}, scale={self.scale!r}{grid})"
 
 
 @persistence.register

@@ -223,6 +223,11 @@ class WeightPath:
     def __len__(self) -> int:
         return len(self.grid)
 
+    def __repr__(self) -> str:
+        problem = self._problem
+        sizes = f"{problem.n_rows:,} x {problem.n_features:,} weights, {problem.scheme.name}"
+        return f"<WeightPath: {len(self):,} models of {problem.family!r} under {self.penalty!r}; {sizes}>"
+
     def __getitem__(self, i: int) -> LinearModel:
         i = self._number(i)
         problem = self._problem
@@ -386,16 +391,31 @@ def taus_from_data(problem: _Problem, part: L1) -> np.ndarray:
     wanted = np.geomspace(1, n_alive, len(every)).round().astype(int)
     wanted = np.maximum.accumulate(wanted - every) + every  # rounding would give small numbers twice
     taus = np.where(wanted < n_alive, breaks[wanted % len(breaks)], 0.0)
-    if problem.family.coupled:
+    if problem.family.coupled and taus.any():
         taus = _corrected(problem, scored, wanted, taus)
     return np.unique(taus)
 
 
 def _corrected(problem: "_Problem", scored: bool, wanted: np.ndarray, taus: np.ndarray) -> np.ndarray:
-    """Taus that leave about the wanted numbers of features, read off the line through those that `taus` leave."""
-    left = [np.count_nonzero(_any_active(problem, Pull(tau, scored))) for tau in taus]
-    rising = np.maximum.accumulate(np.maximum(left, 0.5))  # no feature counts as half a one
-    corrected = np.exp(np.interp(np.log(wanted), np.log(rising), np.log(np.maximum(taus, 1e-300))))
+    """Taus that leave about the wanted numbers of features, read off the line through what some taus leave."""
+
+    def left(tau: float) -> int:
+        return int(np.count_nonzero(_any_active(problem, Pull(tau, scored))))
+
+    first = 0.05 * taus[taus > 0].min(initial=taus.max())
+    line = [(tau, left(tau)) for tau in np.geomspace(first, taus.max(), 2 * len(taus))]
+    line = [point for point in line if point[1] > 0]
+    if not line:
+        return taus
+    low, high = line[-1][0], taus.max()
+    for _ in range(8):  # the features go faster and faster before the last one
+        middle = np.sqrt(low * high)
+        n = left(middle)
+        line += [(middle, n)] if n else []
+        low, high = (middle, high) if n else (low, middle)
+    tried, counts = np.array(line).T
+    rising = np.maximum.accumulate(counts[::-1])
+    corrected = np.exp(np.interp(np.log(wanted), np.log(rising), np.log(tried[::-1])))
     return np.where(taus > 0, corrected, 0.0)
 
 

@@ -243,3 +243,58 @@ def test_columns_of_anndata_that_may_have_missing_values(missing):
             snb.scan(root, "obs/kind")
     else:
         assert (snb.scan(root, "obs/kind").sum == snb.scan(X, Y).sum).all()
+
+
+@pytest.mark.parametrize("shape", [(10, 3), (400, 2), (500, 3), (400,)])
+def test_out_must_have_room_for_the_whole_answer(shape):
+    model = snb.LinearNB().fit(X, Y)
+    with pytest.raises(ValueError, match=r"out has shape .*\(400, 3\)"):
+        model.predict_proba(X, out=zarr.zeros(shape))
+    with pytest.raises(ValueError, match="out has dtype int32"):
+        model.predict_proba(X, out=np.zeros((400, 3), np.int32))
+    names = snb.LinearNB().fit(X, np.array(["small", "big", "no"])[Y])
+    with pytest.raises(ValueError, match="out has dtype <U2"):
+        names.predict(X, out=np.zeros(400, "U2"))
+    with pytest.raises(TypeError, match=r"out=.*zarr\.Array"):
+        model.predict(X, out="labels.zarr")
+
+
+def test_rows_that_were_never_added_cannot_be_forgotten():
+    model = snb.LinearNB("poisson").fit(X, Y)
+    before = model.coef_
+    for rows, labels in ((X[:9].repeat(9, axis=0) * 40, Y[:9].repeat(9)), (X[[5, 6]] + 200, Y[[5, 6]])):
+        with pytest.raises(ValueError, match=r"other (holds|has)"):
+            model.forget(rows, labels)
+    assert (model.coef_ == before).all()
+
+
+def test_a_sum_of_statistics():
+    parts = [snb.scan(X[a : a + 100], Y[a : a + 100]) for a in range(0, 400, 100)]
+    assert (sum(parts).sum == snb.scan(X, Y).sum).all()
+
+
+def test_objects_that_are_no_rows_say_what_to_pass(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    with pytest.raises(TypeError, match=r"adata\.X"):
+        snb.scan(anndata.AnnData(X), "obs/kind")
+    group = snb.write_csr(tmp_path / "x.zarr", [(X, Y)], n_features=6)
+    assert (snb.scan(group.store, "y").sum == snb.scan(X, Y).sum).all()
+    with pytest.raises(ValueError, match="idf='no'"):
+        snb.LinearNB(idf="no").fit(X, Y)
+    with pytest.raises(TypeError, match="priors="):
+        snb.LinearNB(priors={0: 0.5}).fit(X, Y)
+
+
+def test_objects_show_what_they_are():
+    path = snb.solve(snb.scan(X, Y), "poisson", snb.L1([0.5, 1.0]))
+    assert repr(path) == "<WeightPath: 2 models of Poisson() under L1([0.5, 1.0], scale=None); 3 x 6 weights, joint>"
+    assert repr(path[0]).startswith("<LinearModel: 3 classes, joint; weights 3 x 6, ")
+    assert repr(snb.scan(X, Y)).startswith("<ClassStats: 400 rows, 3 classes, 6 features; sum, sum_sq, nonzero, above;")
+
+
+def test_a_grid_where_classes_do_not_differ():
+    alike = snb.scan(np.ones((6, 3)), [0, 1, 2] * 2)
+    for family in ("multinomial", "poisson"):
+        path = snb.solve(alike, family, snb.L1())
+        assert path.grid == [{"l1": 0.0}]
+        assert path.n_features[0] == 0

@@ -158,7 +158,10 @@ def _new_group(store: Any) -> zarr.Group:
         zarr.open(store, mode="r")
     except FileNotFoundError:
         return zarr.create_group(store, zarr_format=3)
-    raise ValueError(f"store={store!s} already holds something; remove it or name another place")
+    raise ValueError(
+        f"store={store!s} already holds something, perhaps of a write that was not finished; "
+        "remove it or name another place"
+    )
 
 
 class _Writer:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import zarr
+from zarr.abc.store import Store
 
 from streamnb import _checks
 from streamnb._checks import DataError
@@ -302,8 +303,12 @@ def dask_array(X: Any) -> Any:
 
 def resolve(X: Any) -> tuple[Any, Any]:
     """Open paths; return what holds the rows, and the group in which the columns named by `y` are."""
-    if isinstance(X, (str, os.PathLike)):
-        X = _open_path(os.fspath(X))
+    if hasattr(X, "obs") and hasattr(X, "var"):
+        raise TypeError(
+            "X is an AnnData object; pass adata.X as X and adata.obs['<column>'] as y, or the path of its Zarr"
+        )
+    if isinstance(X, (str, os.PathLike, Store)):
+        X = _open_path(X if isinstance(X, Store) else os.fspath(X))
     if isinstance(X, zarr.Group) and X.attrs.get("encoding-type") == "anndata":
         root = X
         X = member_of(root, "X")
@@ -313,11 +318,11 @@ def resolve(X: Any) -> tuple[Any, Any]:
     return X, X if isinstance(X, zarr.Group) else None
 
 
-def _open_path(path: str) -> Any:
+def _open_path(path: Any) -> Any:
     try:
         return zarr.open(path, mode="r")
     except Exception as error:  # missing files, broken metadata, stores that answer no
-        raise DataError(f"X={path!r} cannot be opened as a Zarr array or group: {error}") from error
+        raise DataError(f"X={path!s} cannot be opened as a Zarr array or group: {error}") from error
 
 
 def is_stream(X: Any) -> bool:

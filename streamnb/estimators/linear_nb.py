@@ -130,6 +130,7 @@ class LinearNB(ScanClassifier):
         as_family(self.family)
         as_penalty(self.penalty)
         _checks.one_of("scheme", self.scheme, SCHEMES)
+        _checks.one_of("idf", self.idf, [False, True])
         _checks.finite_number("smoothing", self.smoothing, minimum=0.0)
         for part in self.penalty.parts if self.penalty is not None else ():
             if part.tau is None or len(part.tau) > 1:

@@ -122,6 +122,7 @@ class ClassStats:
                 f"other has rows of class {label!r} with another weight; "
                 "subtract rows with the weight they were added with"
             )
+        difference._check_possible()
         return difference if self.closed else difference._taken(difference.rows > 0)
 
     def __mul__(self, gamma: float) -> "ClassStats":
@@ -129,6 +130,15 @@ class ClassStats:
         return replace(self, tables={name: t.scaled(gamma) for name, t in self.tables.items()})
 
     __rmul__ = __mul__
+
+    def __radd__(self, other: Any) -> "ClassStats":
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum() works
+
+    def _check_possible(self) -> None:
+        """Refuse sums that no rows can have: something was subtracted that had not been added."""
+        for name, table in self.tables.items():
+            if (self.negatives < 0 or name != "sum" or self.negatives == 0) and (table.hi < 0).any():
+                raise ValueError(f"other holds rows that were never added: the difference has a {name} below 0")
 
     def _combined(self, other: "ClassStats", sign: int) -> "ClassStats":
         self._check_alike(other)
