@@ -37,8 +37,8 @@ class learned:
         raise AttributeError(f"{self._name!r} follows from the statistics; change the parameters with refit(...)")
 
 
-class ScanClassifier(ClassifierMixin, BaseEstimator):
-    """The scikit-learn contract around statistics: a subclass says what to scan, and makes the model of it.
+class ScanEstimator(BaseEstimator):
+    """The scikit-learn contract around statistics: a subclass says what to scan, and what follows from it.
 
     Everything learned follows from `stats_`, so that rows may come in any parts and any order.
     """
@@ -49,10 +49,6 @@ class ScanClassifier(ClassifierMixin, BaseEstimator):
 
     def _plan(self, classes: np.ndarray | None) -> ScanPlan:
         """What to accumulate."""
-        raise NotImplementedError
-
-    def _solved(self) -> LinearModel:
-        """The model."""
         raise NotImplementedError
 
     def _check_params(self) -> None:
@@ -103,9 +99,14 @@ class ScanClassifier(ClassifierMixin, BaseEstimator):
         listed = _checks.check_classes(classes)
         stats, report = self._scan(X, y, sample_weight, listed, True, progress, n_threads)
         self._check_whole(stats)
-        self._remember_names(X)
-        self._keep(stats, report)
-        self._settle()  # now, so that later changes of parameters wait for refit
+        before = dict(vars(self))
+        try:
+            self._remember_names(X)
+            self._keep(stats, report)
+            self._settle()  # now, so that later changes of parameters wait for refit
+        except Exception:
+            self.__dict__ = before  # a fit that fails changes nothing
+            raise
         return self
 
     def partial_fit(
@@ -129,29 +130,6 @@ class ScanClassifier(ClassifierMixin, BaseEstimator):
         if first:
             self._remember_names(X)
         self._keep(stats if first else stats + self.stats_, report)
-        return self
-
-    def forget(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """Take rows away that were fitted before, exactly as if they had never been seen."""
-        check_is_fitted(self, "stats_")
-        stats, report = self._scan(X, y, sample_weight, self._known(None), False, None, None)
-        self._keep(self.stats_ - stats, report)
-        return self
-
-    def refit(self, **options: Any) -> Self:
-        """Change parameters of the constructor without another look at the data."""
-        check_is_fitted(self, "stats_")
-        before, learned_before = self.get_params(deep=False), self._learned
-        try:
-            self.set_params(**options)
-            self._check_params()
-            self._check_against(self.stats_)
-            self._learned = {}
-            self._settle()
-        except Exception:
-            self.set_params(**before)
-            self._learned = learned_before
-            raise
         return self
 
     def _known(self, listed: np.ndarray | None) -> np.ndarray | None:
@@ -185,7 +163,6 @@ class ScanClassifier(ClassifierMixin, BaseEstimator):
 
     def _settle(self) -> None:
         """Compute what depends on parameters."""
-        _ = self._model
 
     def _remember_names(self, X: Any) -> None:
         if hasattr(self, "feature_names_in_"):
@@ -197,9 +174,43 @@ class ScanClassifier(ClassifierMixin, BaseEstimator):
         if hasattr(X, "shape") and len(X.shape) == 2 and not sources.is_dask(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
 
+
+class ScanClassifier(ClassifierMixin, ScanEstimator):
+    """A classifier by a model that follows from the statistics."""
+
+    def _solved(self) -> LinearModel:
+        """The model."""
+        raise NotImplementedError
+
     @learned
     def _model(self) -> LinearModel:
         return self._solved()
+
+    def _settle(self) -> None:
+        _ = self._model
+
+    def forget(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Take rows away that were fitted before, exactly as if they had never been seen."""
+        check_is_fitted(self, "stats_")
+        stats, report = self._scan(X, y, sample_weight, self._known(None), False, None, None)
+        self._keep(self.stats_ - stats, report)
+        return self
+
+    def refit(self, **options: Any) -> Self:
+        """Change parameters of the constructor without another look at the data."""
+        check_is_fitted(self, "stats_")
+        before, learned_before = self.get_params(deep=False), self._learned
+        try:
+            self.set_params(**options)
+            self._check_params()
+            self._check_against(self.stats_)
+            self._learned = {}
+            self._settle()
+        except Exception:
+            self.set_params(**before)
+            self._learned = learned_before
+            raise
+        return self
 
     # ---- predicting --------------------------------------------------------------------------------------------------
 

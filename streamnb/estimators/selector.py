@@ -1,26 +1,25 @@
 """FeatureSelector: the k best features by a criterion read off the statistics of one scan."""
 
 import os
-import warnings
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import zarr
-from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from streamnb import _checks
 from streamnb.data import sources
 from streamnb.data.chunk import Domain
-from streamnb.scanning import Report, ScanPlan, check_dask, checked, run_scan
+from streamnb.estimators.base import ScanEstimator, learned
+from streamnb.scanning import ScanPlan, check_dask, checked
 from streamnb.selecting import Criterion, FeatureRanking, as_criterion, rank_features
 from streamnb.stats.class_stats import ClassStats, RowOptions
 
 
-class FeatureSelector(SelectorMixin, BaseEstimator):
+class FeatureSelector(SelectorMixin, ScanEstimator):
     """Keep the k features that tell most of the class, found in one scan of data of any size.
 
     Parameters
@@ -78,85 +77,23 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
         self.reference = reference
         self.smoothing = smoothing
 
-    # ---- fitting -----------------------------------------------------------------------------------------------------
+    # ---- what is scanned ---------------------------------------------------------------------------------------------
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        sample_weight: Any = None,
-        classes: Any = None,
-        progress: bool | None = None,
-        n_threads: int | None = None,
-    ) -> "FeatureSelector":
-        """Rank the features in one scan; arguments as in `scan`.
-
-        Raises
-        ------
-        ValueError, TypeError
-            Also where y has one class only.
-        DataError
-            Data cannot be read.
-        """
-        stats, report = self._scan(X, y, sample_weight, classes, True, progress, n_threads)
-        ranked = rank_features(stats, self.by, **self._options())
-        self._remember_names(X)
-        self._keep(stats, report)
-        self._solution["ranked"] = ranked
-        return self
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any = None,
-        classes: Any = None,
-        sample_weight: Any = None,
-        *,
-        progress: bool | None = None,
-        n_threads: int | None = None,
-    ) -> "FeatureSelector":
-        """Add rows to what was fitted before; the same result as fitting all rows at once.
-
-        `classes` lists all labels that will ever occur; without it new ones may appear at any time. One class is
-        accepted, and the ranking waits for a second.
-        """
-        first = not hasattr(self, "stats_")
-        stats, report = self._scan(X, y, sample_weight, classes, first, progress, n_threads)
-        if first:
-            self._remember_names(X)
-        self._keep(stats if first else self.stats_ + stats, report)
-        return self
-
-    def _scan(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        classes: Any,
-        first: bool,
-        progress: bool | None,
-        n_threads: int | None,
-    ) -> tuple[ClassStats, Report]:
+    def _plan(self, classes: np.ndarray | None) -> ScanPlan:
         criterion = self._criterion()
-        self._n_kept(1)
-        if not first:
-            self._check_features(X, reset=False)
         domain = Domain(f"{type(self).__name__}(by={self.by!r})", criterion.lowest, criterion.highest)
-        options = RowOptions(binarize=self.binarize)
-        plan = ScanPlan(tuple(sorted(criterion.moments)), options, _checks.check_classes(classes), domain)
-        stats, report = run_scan(plan, X, y, sample_weight, progress=progress, n_threads=n_threads)
-        if not first:
-            _checks.check_n_features(stats.n_features, self.n_features_in_, type(self).__name__)
-        elif self.k != "all" and self.k > stats.n_features:
-            message = f"k={self.k} is more than the {stats.n_features} features of X; all of them are kept"
-            warnings.warn(message, _checks.StreamnbWarning, stacklevel=3)
-        return stats, report
+        return ScanPlan(tuple(sorted(criterion.moments)), RowOptions(binarize=self.binarize), classes, domain)
 
-    def _keep(self, stats: ClassStats, report: Report) -> None:
-        self.stats_, self.report_ = stats, report
-        self.n_features_in_ = stats.n_features
-        self._solution: dict[str, FeatureRanking] = {}  # filled when first needed; transforming sets no attribute
+    def _check_params(self) -> None:
+        self._criterion()
+        self._n_kept(1)
+
+    def _check_whole(self, stats: ClassStats) -> None:
+        if self.k != "all" and self.k > stats.n_features:
+            _checks.warn(f"k={self.k} is more than the {stats.n_features} features of X; all of them are kept")
+
+    def _settle(self) -> None:
+        _ = self._ranked
 
     def _options(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("presence", "family", "scheme", "reference", "smoothing")}
@@ -170,25 +107,11 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
             return n_features
         return min(_checks.positive_integer("k", self.k), n_features)
 
-    def _remember_names(self, X: Any) -> None:
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self._check_features(X, reset=True)
-
-    def _check_features(self, X: Any, *, reset: bool) -> None:
-        """Let scikit-learn remember or compare the column names, where X has a shape to look at."""
-        if hasattr(X, "shape") and len(X.shape) == 2 and not sources.is_dask(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-
     # ---- the ranking -------------------------------------------------------------------------------------------------
 
-    @property
+    @learned
     def _ranked(self) -> FeatureRanking:
-        if not hasattr(self, "stats_"):
-            raise AttributeError(f"{type(self).__name__} has no ranking before fit")
-        if "ranked" not in self._solution:
-            self._solution["ranked"] = rank_features(self.stats_, self.by, **self._options())
-        return self._solution["ranked"]
+        return rank_features(self.stats_, self.by, **self._options())
 
     @property
     def scores_(self) -> np.ndarray:
