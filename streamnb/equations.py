@@ -138,7 +138,7 @@ class _ActiveEquations:
         side = np.sign(self.t_star)
         lost = np.flatnonzero(~(side * w > 0))
         if lost.size:
-            flatness = self.family.variance(self.pooled[lost]) * self.phi[lost]
+            flatness = self.family.mean_slope(self.pooled[lost]) * self.phi[lost]
             slope = (self.r_positive + self.r_negative)[lost] / flatness
             w[lost] = side[lost] * np.maximum(np.abs(self.t_star - t)[lost] * slope, np.finfo(float).tiny)
         positive, negative = self.moved(t)
@@ -213,8 +213,8 @@ class _ActiveEquations:
     def steepness(self, t: np.ndarray) -> np.ndarray:
         """-W'(t)."""
         positive, negative = self.moved(t)
-        family = self.family
-        return (self.r_positive / family.variance(positive) + self.r_negative / family.variance(negative)) / self.phi
+        slope = self.family.mean_slope
+        return (self.r_positive / slope(positive) + self.r_negative / slope(negative)) / self.phi
 
     def _only(self, some: np.ndarray) -> "_ActiveEquations":
         if len(some) == len(self.t_star):

@@ -45,6 +45,10 @@ class Family(persistence.Parameters):
         """c''(theta) = 1 / g'(m)."""
         raise NotImplementedError
 
+    def mean_slope(self, m: np.ndarray) -> np.ndarray:
+        """dm / dtheta = 1 / g'(m); not the variance only where the means of a class are coupled."""
+        return self.variance(m)
+
     def cumulant(self, m: np.ndarray) -> np.ndarray:
         """c(theta) of theta = g(m)."""
         raise NotImplementedError
@@ -173,6 +177,9 @@ class Multinomial(Family):
 
     def variance(self, m):
         return m * (1.0 - m)
+
+    def mean_slope(self, m):
+        return m
 
     def cumulant(self, m):
         return np.zeros_like(m)

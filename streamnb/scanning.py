@@ -1,6 +1,7 @@
 """One pass over the rows: blocks into private tables, here with threads or in Dask's tasks, merged at the end."""
 
 import numbers
+import os
 import queue
 import time
 from collections.abc import Callable, Generator, Iterable
@@ -13,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import cpu_count
 from tqdm.auto import tqdm
 
 from streamnb import _checks
@@ -155,10 +155,15 @@ def run_scan(
         stats, report = _fold_dask(plan, sources.dask_array(X), y, sample_weight, progress)
     else:
         source = sources.open_source(X, y, sample_weight)
-        stats, report = _fold_here(plan, source, progress, n_threads or cpu_count())
+        stats, report = _fold_here(plan, source, progress, n_threads or _n_cores())
     _checks.check_min_size(stats.n_rows, stats.n_features or 1)
     _checks.check_total_weight(stats.weight.sum())
     return stats, replace(report, seconds=time.perf_counter() - started)
+
+
+def _n_cores() -> int:
+    # those that this process may use, where the system tells
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def checked(block: Block) -> tuple[Chunk, Survey]:

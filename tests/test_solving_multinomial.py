@@ -145,3 +145,11 @@ def test_a_vanishing_penalty_leaves_the_plain_weights(scheme, n_classes):
     coef, _ = ref.plain(problem, scheme)
     for penalty in [snb.L1(1e-12), snb.L2(1e-12), snb.L1(1e-12, "score") + snb.L2(1e-12), snb.L1(0.0), snb.L2(0.0)]:
         np.testing.assert_allclose(solved(problem, scheme, penalty)[0].coef_, coef, rtol=1e-9, atol=1e-9)
+
+
+def test_roots_converge_where_one_feature_has_nearly_all_counts():
+    x, y = np.array([[0, 0], [0, 0], [0, 0], [0, 2]]), [0, 1, 2, 0]
+    stats = snb.scan(x, y, sample_weight=[0.25, 0.25, 0.25, 2.0])
+    model = snb.solve(stats, "multinomial", snb.L1(0.125) + snb.L2(10.0), smoothing=0.25)[0]
+    pooled = (stats.sum + 0.25).sum(axis=0) / (stats.sum + 0.25).sum()
+    np.testing.assert_allclose((pooled * np.exp(model.coef_)).sum(axis=1), 1.0, rtol=1e-14)
