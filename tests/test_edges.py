@@ -298,3 +298,9 @@ def test_a_grid_where_classes_do_not_differ():
         path = snb.solve(alike, family, snb.L1())
         assert path.grid == [{"l1": 0.0}]
         assert path.n_features[0] == 0
+
+
+def test_negative_values_that_were_never_added_cannot_be_taken_away():
+    ones = np.ones((4, 1))
+    with pytest.raises(ValueError, match="more values below 0"):
+        snb.scan(ones, [0, 0, 1, 1]) - snb.scan(-ones, [0, 0, 1, 1])

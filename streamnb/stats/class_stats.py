@@ -135,9 +135,11 @@ class ClassStats:
         return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum() works
 
     def _check_possible(self) -> None:
-        """Refuse sums that no rows can have: something was subtracted that had not been added."""
+        """Refuse what no rows can have: something was subtracted that had not been added."""
+        if self.negatives < 0:
+            raise ValueError("other holds rows that were never added: it has more values below 0 than there were")
         for name, table in self.tables.items():
-            if (self.negatives < 0 or name != "sum" or self.negatives == 0) and (table.hi < 0).any():
+            if (name != "sum" or self.negatives == 0) and (table.hi < 0).any():
                 raise ValueError(f"other holds rows that were never added: the difference has a {name} below 0")
 
     def _combined(self, other: "ClassStats", sign: int) -> "ClassStats":
