@@ -5,25 +5,23 @@ The path is lazy: nothing of the size grid x classes x features is ever held.
 
 import numbers
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from operator import index
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from streamnb import _checks
+from streamnb.coupling import coupled_totals
 from streamnb.equations import Equations
-from streamnb.families import Family, as_family, column_blocks
-from streamnb.kernels.roots import total_pull
+from streamnb.families import as_family
 from streamnb.model import LinearModel
 from streamnb.penalties import KINDS, L1, Penalty, Pull, as_penalty, pull_at
-from streamnb.schemes import ClassSums, Scheme, Sides, as_scheme
+from streamnb.problem import Kept, Problem
+from streamnb.schemes import as_scheme
 from streamnb.stats.class_stats import ClassStats
-
-BLOCK = 1 << 19  # weights solved for at once
 
 
 def solve(
@@ -74,119 +72,10 @@ def solve(
         raise ValueError(
             f"stats hold {len(stats.classes)} class; a classifier needs at least 2 classes (this is one class only)"
         )
-    problem = _Problem(stats, as_family(family), as_scheme(scheme, stats.classes, reference), smoothing, priors, idf)
+    problem = Problem(stats, as_family(family), as_scheme(scheme, stats.classes, reference), smoothing, priors, idf)
     if not problem.seen.all():
         _checks.warn_absent(stats.classes[~problem.seen])
     return WeightPath(problem, as_penalty(penalty))
-
-
-# ---- the problem: sums, sides, breakpoints ---------------------------------------------------------------------------
-
-
-class _Problem:
-    """All that (6.2) needs to know of the data, for any block of features."""
-
-    def __init__(self, stats: ClassStats, family: Family, scheme: Scheme, smoothing: Any, priors: Any, idf: bool):
-        self.stats, self.family = stats, family
-        self.scheme = scheme
-        self._smoothing = _checks.finite_number("smoothing", smoothing, minimum=0.0)
-        self.n_features = stats.n_features
-        self.n_rows = self.scheme.n_rows(len(stats.classes))
-        weight = stats.weight
-        self.seen = weight > 0
-        self.blocks = column_blocks(self.n_features, max(BLOCK // self.n_rows, 1))
-        self._scored = stats.table(family.moment)
-        if idf and family.moment == "above":
-            raise ValueError(
-                f"idf=True means nothing for family={family.name!r}, which sees presence only; leave it out"
-            )
-        self.scale = _idf(stats) if idf else None
-        if family.nonnegative and stats.negatives:
-            _checks.raise_negatives(stats.negatives, f"family={family.name!r}")
-        self._n_all = weight.sum()
-        self._total = np.empty(self.n_features)  # over all classes
-        lengths = np.zeros(len(weight))
-        for columns in self.blocks:
-            sums = self._sums(columns)
-            self._total[columns] = sums.sum(axis=0)
-            lengths += sums.sum(axis=1)
-        self._counts = lengths if family.coupled else weight
-        self._check_highest()
-        self._phi = family.dispersion(stats, self.scale)
-        given = _checks.check_priors(priors, stats.classes, weight)
-        with np.errstate(divide="ignore"):
-            log_priors = np.where(self.seen, np.log(given), -np.inf)
-        self.intercepts = self.scheme.intercepts(log_priors)
-
-    def _check_highest(self) -> None:
-        """Refuse means above the domain; a scan that knows its family names the very value."""
-        mean = self._total.max() / self._n_all
-        if mean > self.family.highest:
-            raise ValueError(
-                f"family={self.family!r} takes values of at most {self.family.highest:g}, but feature "
-                f"{int(self._total.argmax())} has a mean of {mean:g}"
-            )
-
-    def _sums(self, columns: slice, classes: Any = slice(None)) -> np.ndarray:
-        sums = self._scored.value(columns, classes)
-        return sums if self.scale is None else sums * self.scale[columns]
-
-    def phi(self, columns: slice) -> np.ndarray:
-        return self._phi[columns]
-
-    def kept(self, pull: Pull) -> "_Kept | None":
-        """Which features TopK keeps."""
-        if pull.top_k is None:
-            return None
-        cut, last = np.empty((self.n_rows, 1)), np.empty((self.n_rows, 1), np.intp)
-        for r in range(self.n_rows):
-            sides = self.sides(slice(None), slice(r, r + 1))
-            merit = Equations.of(sides, self.family, self._phi, None).merit(pull.by)[0]
-            cut[r] = np.partition(merit, -pull.top_k)[-pull.top_k]
-            ties = pull.top_k - np.count_nonzero(merit > cut[r])
-            last[r] = np.flatnonzero(merit == cut[r])[ties - 1]
-        return _Kept(pull.by, cut, last)
-
-    def sides(self, columns: slice, rows: slice = slice(None)) -> Sides:
-        """Both sides of some rows of weights, for some features."""
-        total = self._total[columns]
-        prior = self.family.prior(total / self._n_all, self._smoothing, self.n_features)
-        data = ClassSums(lambda classes: self._sums(columns, classes), total, self._counts, self.seen)
-        return self.scheme.sides(data, prior, rows)
-
-    def equations(self, columns: slice, total: np.ndarray | None = None) -> "Equations":
-        """(6.2) for some features; `total` (R, 1) is the sum of all pulls, which a coupled family needs."""
-        return Equations.of(self.sides(columns), self.family, self.phi(columns), total)
-
-    def breakpoints(self, scored: bool, row: int | None = None) -> np.ndarray:
-        """For each feature the L1 tau at which its last weight (or that of one row) becomes zero, (n_features,)."""
-        out = np.empty(self.n_features)
-        for columns in self.blocks:
-            breaks = self.equations(columns).breakpoints(scored)
-            out[columns] = breaks.max(axis=0) if row is None else breaks[row]
-        return out
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Kept:
-    """The k best features of each row of weights: the merit of the worst kept, and the last of its ties, (R, 1)."""
-
-    by: str
-    cut: np.ndarray
-    last: np.ndarray
-
-    def mark(self, equations: Equations, columns: slice, rows: slice = slice(None)) -> Equations:
-        """Leave out the features that are not kept; `equations` are those without any pull."""
-        merit, cut = equations.merit(self.by), self.cut[rows]
-        first_ties = np.arange(columns.start or 0, (columns.start or 0) + merit.shape[1]) <= self.last[rows]
-        return replace(equations, kept=(merit > cut) | ((merit == cut) & first_ties))
-
-
-def _idf(stats: ClassStats) -> np.ndarray:
-    total, df = stats.weight.sum(), np.zeros(stats.n_features)
-    for columns in column_blocks(stats.n_features, 1 << 16):
-        df[columns] = stats.table("nonzero").value(columns).sum(axis=0)
-    return np.log((1.0 + total) / (1.0 + df)) + 1.0
 
 
 # ---- the path --------------------------------------------------------------------------------------------------------
@@ -206,7 +95,7 @@ class WeightPath:
         The same for each row of coef_.
     """
 
-    def __init__(self, problem: _Problem, penalty: Penalty | None):
+    def __init__(self, problem: Problem, penalty: Penalty | None):
         self._problem, self.penalty = problem, penalty
         taus = {part.kind: self._taus(part) for part in (penalty.parts if penalty else ())}
         kinds = [kind for kind in KINDS if kind in taus]
@@ -214,7 +103,7 @@ class WeightPath:
         for k in taus.get("top_k", ()):
             if k > problem.n_features:
                 raise ValueError(f"TopK(k={int(k)}) keeps more features than the {problem.n_features} there are")
-        self._kept: dict[int, _Kept | None] = {}
+        self._kept: dict[int, Kept | None] = {}
         self._totals: dict[int, np.ndarray] = {}
 
     def _taus(self, part: Any) -> np.ndarray:
@@ -297,7 +186,7 @@ class WeightPath:
         if not problem.family.coupled or pull.none:
             return marked
         if i not in self._totals:
-            self._totals[i] = _coupled_totals(problem, pull, kept)
+            self._totals[i] = coupled_totals(problem, pull, kept)
         return replace(problem.equations(columns, self._totals[i]), kept=marked.kept)
 
 
@@ -341,7 +230,7 @@ def tau_for(
         raise ValueError(f"n_features={n_features!r} should be a whole number of at least 0")
     _checks.one_of("scale", scale, [None, "score"])
     checked = as_scheme(scheme, stats.classes, reference)
-    problem = _Problem(stats, as_family(family), checked, smoothing, None, idf)
+    problem = Problem(stats, as_family(family), checked, smoothing, None, idf)
     row = None if class_ is None else _row_of_class(problem, class_)
     breaks = np.append(np.sort(problem.breakpoints(scale == "score", row))[::-1], 0.0)
     if problem.family.coupled:
@@ -354,7 +243,7 @@ def tau_for(
     return tau
 
 
-def _row_of_class(problem: _Problem, label: Any) -> int:
+def _row_of_class(problem: Problem, label: Any) -> int:
     at = np.flatnonzero([label == c for c in problem.stats.classes])
     if problem.n_rows != len(problem.stats.classes) or at.size == 0:
         raise ValueError(
@@ -364,7 +253,7 @@ def _row_of_class(problem: _Problem, label: Any) -> int:
     return int(at[0])
 
 
-def _bisected(problem: _Problem, scored: bool, row: int | None, wanted: int, high: float) -> tuple[float, int]:
+def _bisected(problem: Problem, scored: bool, row: int | None, wanted: int, high: float) -> tuple[float, int]:
     def left(tau: float) -> int:
         return int(np.count_nonzero(_any_active(problem, Pull(tau, scored), row)))
 
@@ -379,7 +268,7 @@ def _bisected(problem: _Problem, scored: bool, row: int | None, wanted: int, hig
     return high, left(high)
 
 
-def taus_from_data(problem: _Problem, part: L1) -> np.ndarray:
+def taus_from_data(problem: Problem, part: L1) -> np.ndarray:
     """The L1 taus that leave k features, k geometric from all to 1.
 
     A coupled family's features come back along the path, so there k is right about, not exactly.
@@ -396,7 +285,7 @@ def taus_from_data(problem: _Problem, part: L1) -> np.ndarray:
     return np.unique(taus)
 
 
-def _corrected(problem: "_Problem", scored: bool, wanted: np.ndarray, taus: np.ndarray) -> np.ndarray:
+def _corrected(problem: "Problem", scored: bool, wanted: np.ndarray, taus: np.ndarray) -> np.ndarray:
     """Taus that leave about the wanted numbers of features, read off the line through what some taus leave."""
 
     def left(tau: float) -> int:
@@ -419,58 +308,8 @@ def _corrected(problem: "_Problem", scored: bool, wanted: np.ndarray, taus: np.n
     return np.where(taus > 0, corrected, 0.0)
 
 
-def _any_active(problem: "_Problem", pull: Pull, row: int | None = None) -> np.ndarray:
+def _any_active(problem: "Problem", pull: Pull, row: int | None = None) -> np.ndarray:
     """Features with a weight that is not zero (in one row), for a coupled family, (n_features,)."""
-    totals = _coupled_totals(problem, pull)
+    totals = coupled_totals(problem, pull)
     active = (problem.equations(columns, totals).active(pull) for columns in problem.blocks)
     return np.concatenate([part.any(axis=0) if row is None else part[row] for part in active])
-
-
-# ---- coupled families: the sum T of all pulls of a row ---------------------------------------------------------------
-
-
-def _coupled_totals(problem: _Problem, pull: Pull, kept: _Kept | None = None) -> np.ndarray:
-    """T of each row of weights, (R, 1); math: the probabilities of a class must sum to one."""
-    totals = np.zeros((problem.n_rows, 1))
-    if pull.none:
-        return totals
-    for r in range(problem.n_rows):
-        rows = slice(r, r + 1)
-        sides = problem.sides(slice(None), rows)
-        if sides.alive.all():
-            at_rest = Equations.of(sides, problem.family, problem.phi(slice(None)), None)
-            at_rest = at_rest if kept is None else kept.mark(at_rest, slice(None), rows)
-            totals[r] = _total(sides, at_rest, pull)
-    return totals
-
-
-def _total(row: Sides, at_rest: Equations, pull: Pull) -> float:
-    if not pull.smooth:
-        free = np.zeros(at_rest.t_star.shape, bool) if at_rest.kept is None else ~at_rest.kept
-        return total_pull(at_rest.t_star[0], at_rest.pooled[0], pull.thresholds(at_rest.variance)[0], free[0])
-
-    def excess(total: float) -> float:
-        moved = Equations.of(row, at_rest.family, at_rest.phi, np.array([[total]]))
-        moved = replace(moved, kept=at_rest.kept)
-        return total - float(moved.pulls(pull).sum())
-
-    return _outer_root(excess, row)
-
-
-def _outer_root(excess: Any, row: Sides) -> float:
-    """The root of `excess` inside its domain; it vanishes at the ends too, so the bracket grows from 0."""
-    at_zero = excess(0.0)
-    if at_zero == 0.0:
-        return 0.0
-    n_positive, n_negative = float(row.n_positive[0, 0]), float(row.n_negative[0, 0])
-    near = 0.0
-    for k in range(1, 60):
-        if at_zero < 0:
-            far = n_positive * (1.0 - 2.0**-k)
-        else:
-            far = -n_positive * 2.0 ** (k - 1) if row.pooled else -n_negative * (1.0 - 2.0**-k)
-        value = excess(far)
-        if value == 0.0 or (value > 0) == (at_zero < 0):
-            return brentq(excess, near, far, xtol=1e-300, rtol=4 * np.finfo(float).eps, maxiter=200)
-        near = far
-    return near

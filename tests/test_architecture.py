@@ -26,6 +26,8 @@ ORDER = [
     "penalties",
     "schemes",
     "equations",
+    "problem",
+    "coupling",
     "model",
     "solving",
     "selecting",
