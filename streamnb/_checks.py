@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import column_or_1d
 
 LARGEST = 1e100  # a larger value or weight could take a weighted sum of squares out of float64
@@ -44,6 +45,15 @@ def positive_integer(name: str, value: Any) -> int:
         raise TypeError(f"{name}={value!r} should be a whole number")
     if value < 1:
         raise ValueError(f"{name}={value!r} should be at least 1")
+    return int(value)
+
+
+def whole_number(name: str, value: Any) -> int:
+    """Return `value` as an int of at least 0."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Integral, np.integer)):
+        raise TypeError(f"{name}={value!r} should be a whole number")
+    if not 0 <= int(value) < 2**63:
+        raise ValueError(f"{name}={value!r} should be at least 0 and fit into 64 bits")
     return int(value)
 
 
@@ -154,17 +164,49 @@ def _check_float_labels(labels: np.ndarray, name: str, first_row: int) -> None:
         )
 
 
+def check_y(y: Any, first_row: int = 0) -> np.ndarray | sp.csr_array:
+    """Return labels as `check_labels` does, or an indicator of labels as `check_indicator` does."""
+    if sp.issparse(y):
+        return check_indicator(y, first_row)
+    if not isinstance(y, np.ndarray) and isinstance(y, (list, tuple)) and len(y) and np.ndim(y[0]) == 1:
+        y = np.array(y)
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    return check_indicator(y, first_row) if len(shape) == 2 and shape[1] > 1 else check_labels(y, first_row=first_row)
+
+
+def check_indicator(y: Any, first_row: int = 0) -> sp.csr_array:
+    """Return a 0/1 indicator (n_rows, n_labels), dense or sparse, as CSR without explicit zeros."""
+    if not sp.issparse(y):
+        y = np.asarray(y)
+        if y.dtype.kind not in "buifO":
+            raise TypeError(f"y is 2-D with dtype {y.dtype}; an indicator of labels should hold 0 and 1")
+    indicator = sp.csr_array(y if y.dtype.kind != "O" else y.astype(np.float64))
+    if not indicator.has_canonical_format:
+        indicator = indicator.copy()
+        indicator.sum_duplicates()
+    wrong = np.flatnonzero((indicator.data != 0) & (indicator.data != 1))
+    if wrong.size:
+        row = int(np.searchsorted(indicator.indptr, wrong[0], side="right")) - 1
+        raise ValueError(
+            f"y has {indicator.data[wrong[0]]} at row {first_row + row}, column {indicator.indices[wrong[0]]}; a 2-D y "
+            "is an indicator of labels and should hold 0 and 1 alone"
+        )
+    if (indicator.data == 0).any():
+        indicator = indicator.copy()
+        indicator.eliminate_zeros()
+    return indicator
+
+
 def check_classes(classes: Any) -> np.ndarray | None:
-    """Return the closed set of labels, sorted, or None where it is open."""
+    """Return the closed set of labels as listed, or None where it is open."""
     if classes is None:
         return None
     labels = check_labels(classes, "classes")
-    listed = np.unique(labels)
-    if listed.size == 0:
+    if labels.size == 0:
         raise ValueError("classes is empty; list every label that y may hold, or leave it out")
-    if listed.size < labels.size:
+    if np.unique(labels).size < labels.size:
         raise ValueError("classes lists a label twice; each should stand once")
-    return listed
+    return labels
 
 
 def check_weights(weights: Any, first_row: int = 0) -> np.ndarray:
@@ -213,13 +255,33 @@ def check_lengths(n_rows: int, n_labels: int, name: str = "y") -> None:
         )
 
 
-def check_priors(priors: Any, classes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def check_priors(priors: Any, classes: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Return class priors (K,): shares of the weight, uniform, or as given in the order of `classes`."""
     if priors is None:
-        return weight / weight.sum()
+        return shares
     if isinstance(priors, str):
         one_of("priors", priors, [None, "uniform", "an array of shape (n_classes,)"])
-        return np.where(weight > 0, 1.0 / np.count_nonzero(weight > 0), 0.0)
+        return np.where(shares > 0, 1.0 / np.count_nonzero(shares > 0), 0.0)
+    given = _given_priors(priors, classes)
+    if not math.isclose(given.sum(), 1.0, rel_tol=1e-9):
+        raise ValueError(f"priors sum to {given.sum():g}; The sum of the priors should be 1")
+    return given
+
+
+def check_label_priors(priors: Any, labels: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return the probability of each label (K,): its share of the weight, one half, or as given."""
+    if priors is None:
+        return shares
+    if isinstance(priors, str):
+        one_of("priors", priors, [None, "uniform", "an array of shape (n_labels,)"])
+        return np.full(len(labels), 0.5)
+    given = _given_priors(priors, labels)
+    if (given > 1).any():
+        raise ValueError(f"priors={priors!r}; the probability of a label should be at most 1")
+    return given
+
+
+def _given_priors(priors: Any, classes: np.ndarray) -> np.ndarray:
     try:
         given = np.asarray(priors, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -232,8 +294,6 @@ def check_priors(priors: Any, classes: np.ndarray, weight: np.ndarray) -> np.nda
         )
     if not np.all(np.isfinite(given)) or (given < 0).any():
         raise ValueError(f"priors={priors!r}; Priors must be non-negative and finite")
-    if not math.isclose(given.sum(), 1.0, rel_tol=1e-9):
-        raise ValueError(f"priors sum to {given.sum():g}; The sum of the priors should be 1")
     return given
 
 

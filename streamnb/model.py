@@ -14,7 +14,7 @@ from streamnb.data import sources
 from streamnb.data.chunk import Chunk, as_chunk, transformed
 from streamnb.data.reader import one_ahead
 from streamnb.scanning import check_dask, checked
-from streamnb.schemes import Scheme, as_scheme, probabilities
+from streamnb.schemes import MultiLabel, Scheme, as_scheme, probabilities
 from streamnb.stats.class_stats import RowOptions
 
 
@@ -68,12 +68,15 @@ class LinearModel:
         X is anything that `scan` takes. The answer is of its kind: NumPy, or a lazy Dask array for Dask.
         With `out` (anything that takes slices of rows, such as a Zarr array) it is written there block by block.
         """
-        width = None if len(self.classes_) == 2 else len(self.classes_)
+        width = self.scheme.width(len(self.classes_))
         return self.answer(X, self.scheme.class_scores, width, np.dtype(np.float64), out)
 
     def predict(self, X: Any, *, out: Any = None) -> Any:
-        """Labels, (n_rows,); `X` and `out` as for `decision_function`."""
-        return self.answer(X, self._labels, None, self.classes_.dtype, out)
+        """Labels, (n_rows,); `X` and `out` as for `decision_function`. Multi-label: an indicator (n_rows, K) of 0 and 1."""
+        width, dtype = (
+            (len(self.classes_), np.dtype(np.int64)) if self.scheme.multilabel else (None, self.classes_.dtype)
+        )
+        return self.answer(X, self._labels, width, dtype, out)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
@@ -85,17 +88,17 @@ class LinearModel:
         """Class probabilities, (n_rows, K); `X` and `out` as for `decision_function`.
 
         Two classes: the sigmoid of the score; joint: softmax; ovr: sigmoids divided by their sum; reference: softmax
-        over the scores with 0 for the reference class; ovo has none.
+        over the scores with 0 for the reference class; multi-label: the sigmoid of each label's score; ovo has none.
         """
         return self.answer(X, self._probabilities, len(self.classes_), np.dtype(np.float64), out)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Share of the weight whose label is predicted, block by block; arguments as in `scan`."""
+        """Share of the weight whose label (all of whose labels) is predicted; arguments as in `scan`."""
         if sources.is_dask(X):
             return self._score_dask(X, y, sample_weight)
         right = total = 0.0
         for block in sources.open_source(X, y, sample_weight).blocks():
-            hits = self._labels(self.margins(*checked(block))) == block.y
+            hits = self._hits(self._labels(self.margins(*checked(block))), block.y)
             weight = np.ones(len(hits)) if block.weight is None else block.weight
             right += weight @ hits
             total += weight.sum()
@@ -106,15 +109,23 @@ class LinearModel:
         import dask
 
         found, labels, weight = dask.compute(self.predict(X), sources.dask_array(y), sources.dask_array(sample_weight))
-        labels = _checks.check_labels(labels)
+        labels = _checks.check_y(labels)
         weight = np.ones(len(found)) if weight is None else _checks.check_weights(weight)
         for name, column in (("y", labels), ("sample_weight", weight)):
-            _checks.check_lengths(len(found), len(column), name)
+            _checks.check_lengths(len(found), column.shape[0], name)
         _checks.check_total_weight(weight.sum())
-        return float(weight @ (found == labels) / weight.sum())
+        return float(weight @ self._hits(found, labels) / weight.sum())
 
     def _labels(self, margins: np.ndarray) -> np.ndarray:
-        return self.classes_[self.scheme.decide(margins)]
+        decided = self.scheme.decide(margins)
+        return decided if self.scheme.multilabel else self.classes_[decided]
+
+    def _hits(self, found: np.ndarray, y: Any) -> np.ndarray:
+        if sp.issparse(y) != self.scheme.multilabel:
+            kinds = "an indicator of labels", "one label a row"
+            given, wanted = kinds if sp.issparse(y) else kinds[::-1]
+            raise ValueError(f"y is {given}; the model was fitted with {wanted}")
+        return (found == y.toarray()).all(axis=1) if self.scheme.multilabel else found == y
 
     def _probabilities(self, margins: np.ndarray) -> np.ndarray:
         return probabilities(self.scheme, margins)
@@ -214,8 +225,9 @@ class LinearModel:
         if isinstance(weights, list):
             *arrays, shape = weights
             weights = sp.csr_array(tuple(arrays), shape=tuple(shape))
-        name = "joint" if len(state["classes"]) == 2 else state["scheme"]
-        scheme = as_scheme(name, state["classes"], state.get("reference"))
+        multilabel = state["scheme"] == MultiLabel.name
+        name = "joint" if multilabel or len(state["classes"]) == 2 else state["scheme"]
+        scheme = as_scheme(name, state["classes"], state.get("reference"), multilabel)
         options = RowOptions(*state["options"])
         return cls(state["classes"], weights, state["intercept"], scheme, options, state["binarize"], state["scale"])
 

@@ -4,11 +4,12 @@ import numbers
 import os
 import queue
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from itertools import chain
 from operator import add
 from typing import Any
 
@@ -21,6 +22,7 @@ from streamnb.data import sources
 from streamnb.data.chunk import Chunk, Domain, Survey, as_chunk, csr_chunk
 from streamnb.data.reader import Clock, one_ahead, timed
 from streamnb.data.sources import Block
+from streamnb.folds import Folding, as_folding
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import MOMENTS, ClassStats, RowOptions
 
@@ -62,16 +64,17 @@ class ScanPlan:
     options: RowOptions
     classes: np.ndarray | None = None
     domain: Domain = field(default_factory=Domain)
+    folding: Folding | None = None
 
     def accumulator(self) -> Accumulator:
-        return Accumulator(self.moments, self.options, self.classes)
+        return Accumulator(self.moments, self.options, self.classes, self.folding)
 
     def add(self, accumulator: Accumulator, block: Block) -> None:
         """Check one block of rows and add it."""
         chunk, survey = checked(block)
         if self.options.transform != "binary":
             self.domain.check(chunk, survey)
-        accumulator.add(chunk, survey, _checks.check_labels(block.y), block.weight)
+        accumulator.add(chunk, survey, _checks.check_y(block.y), block.weight, block.split)
 
 
 def scan(
@@ -84,6 +87,10 @@ def scan(
     binarize: float = 0.0,
     transform: str | None = None,
     normalize: str | None = None,
+    folds: Any = None,
+    groups: Any = None,
+    repeats: int = 1,
+    seed: int = 0,
     progress: bool | None = None,
     n_threads: int | None = None,
 ) -> ClassStats:
@@ -93,12 +100,13 @@ def scan(
     ----------
     X : (n_rows, n_features)
         NumPy, SciPy sparse, Dask array, Zarr array or CSR group, a path to one, or a stream of chunks.
-    y : (n_rows,)
+    y : (n_rows,) or (n_rows, n_labels)
         Labels: ints, strings or bools; an array, or the name of one in the group of X. Streams bring their own.
+        A 2-D y, dense or CSR, is an indicator of labels (multi-label): a row adds to each of its labels.
     sample_weight : (n_rows,), optional
         Counts as frequency.
     classes : array-like, optional
-        All labels that may occur; without it the set is open.
+        All labels that may occur; without it the set is open. For a 2-D y the names of its columns.
     moments : names, optional
         Of "sum", "sum_sq", "nonzero", "above"; all four by default.
     binarize : float
@@ -107,6 +115,14 @@ def scan(
         Applied to each value; "binary" puts 1 for whatever is not 0.
     normalize : {None, "l1", "l2"}
         Then each row is divided by its length.
+    folds : int or (n_rows,) ints, optional
+        Keep the statistics of each fold too; the number of folds, or the fold of each row, numbered from 0. Which
+        fold a row is in depends on its number and the seed alone, see `fold_numbers`.
+    groups : (n_rows,), optional
+        Labels; rows of one group are in one fold.
+    repeats : int
+        How many times the rows are split into folds.
+    seed : int
     progress : bool, optional
         Show a progress bar.
     n_threads : int, optional
@@ -132,7 +148,21 @@ def scan(
     """
     options = RowOptions(transform, normalize, binarize)
     plan = ScanPlan(_check_moments(moments), options, _checks.check_classes(classes))
-    return run_scan(plan, X, y, sample_weight, progress=progress, n_threads=n_threads)[0]
+    plan, split = with_folds(plan, X, folds, groups, repeats, seed)
+    return run_scan(plan, X, y, sample_weight, split=split, progress=progress, n_threads=n_threads)[0]
+
+
+Split = tuple[str, Any] | None  # the name and the values of groups or fold numbers beside the rows
+
+
+def with_folds(plan: ScanPlan, X: Any, folds: Any, groups: Any, repeats: int, seed: int) -> tuple[ScanPlan, Split]:
+    """The plan that keeps folds, and what must be read beside the rows for it."""
+    if folds is not None and not isinstance(folds, numbers.Number):
+        folds = sources.whole_column(X, folds, "folds")  # gaps show in the whole only
+    folding = as_folding(folds, groups=groups, repeats=repeats, seed=seed)
+    by = "rows" if folding is None else folding.by
+    split = {"rows": None, "groups": ("groups", groups), "given": ("folds", folds)}[by]
+    return replace(plan, folding=folding), split
 
 
 def _check_moments(moments: Iterable[str] | None) -> tuple[str, ...]:
@@ -145,20 +175,39 @@ def _check_moments(moments: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def run_scan(
-    plan: ScanPlan, X: Any, y: Any, sample_weight: Any, *, progress: bool | None = None, n_threads: int | None = None
+    plan: ScanPlan,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    split: Split = None,
+    progress: bool | None = None,
+    n_threads: int | None = None,
 ) -> tuple[ClassStats, Report]:
     """Scan and also report; see `scan`."""
     started = time.perf_counter()
     if n_threads is not None:
         n_threads = _checks.positive_integer("n_threads", n_threads)
     if sources.is_dask(X):
-        stats, report = _fold_dask(plan, sources.dask_array(X), y, sample_weight, progress)
+        stats, report = _fold_dask(plan, sources.dask_array(X), y, sample_weight, split, progress)
     else:
-        source = sources.open_source(X, y, sample_weight)
+        source = sources.open_source(X, y, sample_weight, split=split)
         stats, report = _fold_here(plan, source, progress, n_threads or _n_cores())
     _checks.check_min_size(stats.n_rows, stats.n_features or 1)
-    _checks.check_total_weight(stats.weight.sum())
+    _checks.check_total_weight(stats.total_weight if isinstance(stats, ClassStats) else stats.weight.sum())
+    _check_folds(stats)
     return stats, replace(report, seconds=time.perf_counter() - started)
+
+
+def _check_folds(stats: Any) -> None:
+    for split, fold in enumerate(getattr(stats, "folds", ())):
+        if fold.n_rows == 0:
+            folding = stats.folding
+            what = f"the {stats.n_rows} rows" if folding.by == "rows" else "the groups"
+            raise ValueError(
+                f"folds={folding.n_folds}: fold {split % folding.n_folds} has no row, there are too few of {what}; "
+                "take fewer folds or another seed"
+            )
 
 
 def _n_cores() -> int:
@@ -188,7 +237,7 @@ def _fold_here(
     rows = n_bytes = n_blocks = 0
     with closing(blocks), team, tqdm(total=source.n_rows, unit=" rows", disable=not progress, unit_scale=True) as bar:
         for block in blocks:
-            n_rows = len(block.y) if block.y is not None else 0
+            n_rows = block.y.shape[0] if block.y is not None else 0
             team.add(block)
             rows, n_bytes, n_blocks = rows + n_rows, n_bytes + block.nbytes, n_blocks + 1
             bar.update(n_rows)
@@ -263,18 +312,23 @@ class _Team:
 # ---- where a Dask array is -------------------------------------------------------------------------------------------
 
 
-def _fold_dask(plan: ScanPlan, X: Any, y: Any, sample_weight: Any, progress: bool | None) -> tuple[ClassStats, Report]:
+def _fold_dask(
+    plan: ScanPlan, X: Any, y: Any, sample_weight: Any, split: Split, progress: bool | None
+) -> tuple[ClassStats, Report]:
     """Fold runs of blocks of X where they are, merge the statistics in a tree, under the scheduler that is active."""
     import dask.array as da
 
     check_dask(X)
-    y, weight = (_beside(X, column, name) for column, name in ((y, "y"), (sample_weight, "sample_weight")))
+    beside = {"y": y, "sample_weight": sample_weight, **dict([split] if split else [])}
+    columns = [_beside(X, column, name) for name, column in beside.items()]
     if y is None:
         _checks.check_labels(y)
+    indexed = [(column, None if column is None else "ik"[: column.ndim]) for column in columns]
     parts = da.blockwise(
         _packed,
         "i",
-        *(X, "ij", y, "i", weight, None if weight is None else "i", _first_rows(X, y), "i"),
+        *(X, "ij", _first_rows(X, columns[0]), "i", *chain.from_iterable(indexed)),
+        names=tuple(beside),
         dtype=object,
         adjust_chunks={"i": 1},
         align_arrays=False,
@@ -335,26 +389,24 @@ def _beside(X: Any, column: Any, name: str) -> Any:
     lengths = X.chunks[0]
     known = not np.isnan(lengths).any()
     if not sources.is_dask(column):
-        check: Callable = _checks.check_labels if name == "y" else _checks.check_weights
-        values = column[:] if hasattr(column, "store") else column
-        if name == "sample_weight" and isinstance(values, numbers.Real) and known:
-            values = np.full(int(X.shape[0]), values)
         if not known:
             raise ValueError(
                 f"X has unknown row-chunk sizes, so {name} should be a Dask array with the same blocks; "
                 "or call X.compute_chunk_sizes() first"
             )
-        values = check(values)
-        _checks.check_lengths(int(X.shape[0]), len(values), name)
-        return da.from_array(values, chunks=(lengths,))
+        values = _check_column(name, column[:] if hasattr(column, "store") else column, int(X.shape[0]))
+        _checks.check_lengths(int(X.shape[0]), values.shape[0], name)
+        return da.from_array(values, chunks=(lengths, *((n,) for n in values.shape[1:])), asarray=False)
     column = sources.dask_array(column)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
-    if column.ndim != 1:
+    if column.ndim != 1 and not (column.ndim == 2 and name == "y"):
         raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
+    if column.ndim == 2 and column.numblocks[1] > 1:
+        raise ValueError(f"{name} has its labels in {column.numblocks[1]} chunks; put them in one: rechunk({{1: -1}})")
     if known and not np.isnan(column.shape[0]):
         _checks.check_lengths(int(X.shape[0]), int(column.shape[0]), name)
-        return column.rechunk((lengths,))
+        return column.rechunk({0: lengths})
     if column.numblocks[0] != X.numblocks[0]:
         raise ValueError(
             f"{name} has {column.numblocks[0]} blocks and X, of unknown row-chunk sizes, {X.numblocks[0]}; "
@@ -363,17 +415,31 @@ def _beside(X: Any, column: Any, name: str) -> Any:
     return column
 
 
-def _packed(X: Any, y: np.ndarray, weight: np.ndarray | None, start: np.ndarray) -> np.ndarray:
+def _check_column(name: str, values: Any, n_rows: int | None = None, first_row: int = 0) -> Any:
+    """Labels, weights or splits of rows, checked; one weight for all only where n_rows is given."""
+    if name == "y":
+        return _checks.check_y(values, first_row)
+    if name != "sample_weight":
+        return _checks.check_labels(values, name, first_row)
+    if isinstance(values, numbers.Real) and n_rows is not None:
+        values = np.full(n_rows, values)
+    return _checks.check_weights(values, first_row)
+
+
+def _packed(X: Any, start: np.ndarray, *columns: Any, names: tuple[str, ...]) -> np.ndarray:
     """A block of X with what belongs to its rows, still to be summed."""
     matrix, first_row = X[0], int(start[0])  # X comes as a list over the one chunk of features
     matrix = matrix.tocsr() if sp.issparse(matrix) else matrix
-    labels = _checks.check_labels(y, first_row=first_row)
-    weight = None if weight is None else _checks.check_weights(weight, first_row)
-    for name, column in (("y", labels), ("sample_weight", weight)):
+    beside = []
+    for name, column in zip(names, columns, strict=True):
         if column is not None:
-            _checks.check_lengths(matrix.shape[0], len(column), name)
+            column = column[0] if isinstance(column, list) else column
+            column = _check_column(name, column, first_row=first_row)
+            _checks.check_lengths(matrix.shape[0], column.shape[0], name)
+        beside.append(column)
     n_bytes = matrix.data.nbytes + matrix.indices.nbytes if sp.issparse(matrix) else matrix.nbytes
-    return _boxed(Block(matrix, labels, weight, first_row, n_bytes), (1,))
+    y, weight, split = (*beside, None)[:3]
+    return _boxed(Block(matrix, y, weight, split, first_row, n_bytes), (1,))
 
 
 def _fold_run(parts: Any, axis: Any, keepdims: bool, *, plan: ScanPlan) -> np.ndarray:

@@ -36,13 +36,16 @@ class Sides:
 class ClassSums:
     """Raw sums of some features: `sums(classes)` (n_classes, n_columns) of the classes asked for, `total` of all.
 
-    `counts` (K,) are the counts of all classes and `seen` (K,) tells which have any weight.
+    `counts` (K,) are the counts of all classes, `count` that of all rows, each once. `seen` (K,) tells which classes
+    have any weight, `has_rest` (K,) which have rows outside them.
     """
 
     sums: Callable[[Any], np.ndarray]
     total: np.ndarray
     counts: np.ndarray
+    count: float
     seen: np.ndarray
+    has_rest: np.ndarray
 
 
 class Scheme:
@@ -50,10 +53,15 @@ class Scheme:
 
     name: ClassVar[str]
     has_probabilities: ClassVar[bool] = True
+    multilabel: ClassVar[bool] = False  # True where a row bears any number of labels
     reference: Any = None  # number of the class that the others are set against
 
     def n_rows(self, n_classes: int) -> int:
         """R, the rows of coef_."""
+        return n_classes
+
+    def width(self, n_classes: int) -> int | None:
+        """Columns of `decision_function`; None where it has one number a row."""
         return n_classes
 
     def sides(self, data: "ClassSums", prior: Prior, rows: slice) -> Sides:
@@ -69,7 +77,7 @@ class Scheme:
         return margins
 
     def decide(self, margins: np.ndarray) -> np.ndarray:
-        """Number of the class for each row of data."""
+        """Number of the class for each row of data; multi-label: (n, K), 1 for its labels and 0 for the others."""
         return margins.argmax(axis=1)
 
     def log_proba(self, margins: np.ndarray) -> np.ndarray:
@@ -86,7 +94,7 @@ class Joint(Scheme):
         pseudo_sum, pseudo_count = prior
         n_seen = np.count_nonzero(data.seen)
         positive, n_positive = data.sums(rows) + pseudo_sum, data.counts[rows, None] + pseudo_count
-        n_pooled = data.counts.sum() + n_seen * pseudo_count
+        n_pooled = data.count + n_seen * pseudo_count
         pooled = (data.total + n_seen * pseudo_sum)[None, :], np.array([[n_pooled]])
         return Sides(positive, n_positive, *pooled, data.seen[rows, None], True)
 
@@ -122,6 +130,9 @@ class TwoClasses(Scheme):
     def n_rows(self, n_classes):
         return 1
 
+    def width(self, n_classes):
+        return None
+
     def sides(self, data, prior, rows):
         return _against_rest(data, prior, slice(1, 2))
 
@@ -136,6 +147,26 @@ class TwoClasses(Scheme):
 
     def log_proba(self, margins):
         return log_expit(np.hstack([-margins, margins]))
+
+
+class MultiLabel(Scheme):
+    """Binary relevance: each label against all rows without it."""
+
+    name = "multilabel"
+    multilabel = True
+
+    def sides(self, data, prior, rows):
+        return _against_rest(data, prior, rows)
+
+    def intercepts(self, log_priors):
+        with np.errstate(divide="ignore"):
+            return log_priors - np.log1p(-np.exp(log_priors))
+
+    def decide(self, margins):
+        return (margins > 0).astype(np.int64)
+
+    def log_proba(self, margins):
+        return log_expit(margins)
 
 
 class Reference(Scheme):
@@ -205,9 +236,13 @@ class OneVsOne(Scheme):
 SCHEMES = ("joint", "ovr", "ovo", "reference")
 
 
-def as_scheme(name: Any, classes: np.ndarray, reference: Any = None) -> Scheme:
-    """The scheme of that name for these classes, or the one for two classes."""
+def as_scheme(name: Any, classes: np.ndarray, reference: Any = None, multilabel: bool = False) -> Scheme:
+    """The scheme of that name for these classes, or the one for two classes or for an indicator of labels."""
     _checks.one_of("scheme", name, SCHEMES)
+    if multilabel:
+        if name in ("ovo", "reference"):
+            raise ValueError(f"scheme={name!r} takes one label a row; an indicator of labels has binary relevance only")
+        return MultiLabel()
     if name != "reference" and reference is not None:
         raise ValueError(f"reference={reference!r} goes with scheme='reference', not with scheme={name!r}")
     if name == "reference":
@@ -231,9 +266,8 @@ def probabilities(scheme: Scheme, margins: np.ndarray) -> np.ndarray:
 def _against_rest(data: ClassSums, prior: Prior, classes: slice) -> Sides:
     pseudo_sum, pseudo_count = prior
     sums, n_positive = data.sums(classes), data.counts[classes, None]
-    rest, n_rest = data.total - sums, data.counts.sum() - n_positive
-    others_seen = np.count_nonzero(data.seen) - data.seen[classes] > 0
-    alive = (data.seen[classes] & others_seen)[:, None]
+    rest, n_rest = data.total - sums, data.count - n_positive
+    alive = (data.seen & data.has_rest)[classes, None]
     smoothed = sums + pseudo_sum, n_positive + pseudo_count, rest + pseudo_sum, n_rest + pseudo_count
     return Sides(*smoothed, alive, False)
 

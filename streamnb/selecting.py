@@ -122,6 +122,8 @@ def rank_features(
     )
     if not isinstance(stats, ClassStats):
         raise TypeError(f"stats={stats!r} should be ClassStats, as snb.scan returns them")
+    if stats.multilabel:
+        raise ValueError("stats are of an indicator of labels; features are ranked for one label a row")
     for moment in criterion.moments:
         stats.table(moment)
     stats = _with_weight(stats)

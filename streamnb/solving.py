@@ -46,7 +46,7 @@ def solve(
         L1 without taus takes its grid from the statistics.
     scheme : {"joint", "ovr", "ovo", "reference"}
         All classes against their pooled model, each against the rest, every pair, or each against one named class.
-        Two classes make one problem whatever the scheme.
+        Two classes make one problem whatever the scheme; labels of an indicator each stand against the rest.
     reference : label, optional
         That named class.
     smoothing : float
@@ -68,11 +68,12 @@ def solve(
     """
     if not isinstance(stats, ClassStats):
         raise TypeError(f"stats={stats!r} should be ClassStats, as snb.scan returns them")
-    if len(stats.classes) < 2:
+    if len(stats.classes) < 2 and not stats.multilabel:
         raise ValueError(
             f"stats hold {len(stats.classes)} class; a classifier needs at least 2 classes (this is one class only)"
         )
-    problem = Problem(stats, as_family(family), as_scheme(scheme, stats.classes, reference), smoothing, priors, idf)
+    checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
+    problem = Problem(stats, as_family(family), checked, smoothing, priors, idf)
     if not problem.seen.all():
         _checks.warn_absent(stats.classes[~problem.seen])
     return WeightPath(problem, as_penalty(penalty))
@@ -229,7 +230,7 @@ def tau_for(
     if not isinstance(n_features, numbers.Integral) or n_features < 0:
         raise ValueError(f"n_features={n_features!r} should be a whole number of at least 0")
     _checks.one_of("scale", scale, [None, "score"])
-    checked = as_scheme(scheme, stats.classes, reference)
+    checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
     problem = Problem(stats, as_family(family), checked, smoothing, None, idf)
     row = None if class_ is None else _row_of_class(problem, class_)
     breaks = np.append(np.sort(problem.breakpoints(scale == "score", row))[::-1], 0.0)

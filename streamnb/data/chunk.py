@@ -5,7 +5,7 @@ repeats inside a row; every array is contiguous and read-only, so that few kerne
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,14 @@ class Survey:
     negatives: int  # values below zero
     low: float
     top: float
+
+
+class Entries(NamedTuple):
+    """Which row enters the sums of which group, with which weight; three arrays of one length."""
+
+    rows: np.ndarray
+    codes: np.ndarray
+    weight: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,12 +64,13 @@ class DenseChunk:
     def with_values(self, stored: np.ndarray) -> "DenseChunk":
         return replace(self, values=_frozen(stored.reshape(self.shape)))
 
-    def add_moment(self, codes: Any, weight: Any, moment: int, threshold: float, hi: Any, lo: Any) -> None:
-        """Add the class sums of a moment to the table hi, or to the pairs (hi, lo)."""
+    def add_moment(self, entries: Entries, moment: int, threshold: float, hi: Any, lo: Any) -> None:
+        """Add the group sums of a moment to the table hi, or to the pairs (hi, lo)."""
+        arrays = self.values, *entries, moment, threshold, hi
         if lo is None:
-            accumulate.add_dense(self.values, codes, weight, moment, threshold, hi)
+            accumulate.add_dense(*arrays)
         else:
-            accumulate.add_dense_pairs(self.values, codes, weight, moment, threshold, hi, lo)
+            accumulate.add_dense_pairs(*arrays, lo)
 
     def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
@@ -103,9 +112,9 @@ class CSRChunk:
     def with_values(self, stored: np.ndarray) -> "CSRChunk":
         return replace(self, data=_frozen(stored))
 
-    def add_moment(self, codes: Any, weight: Any, moment: int, threshold: float, hi: Any, lo: Any) -> None:
-        """Add the class sums of a moment to the table hi, or to the pairs (hi, lo)."""
-        arrays = self.data, self.indices, self.indptr, codes, weight, moment, threshold, hi
+    def add_moment(self, entries: Entries, moment: int, threshold: float, hi: Any, lo: Any) -> None:
+        """Add the group sums of a moment to the table hi, or to the pairs (hi, lo)."""
+        arrays = self.data, self.indices, self.indptr, *entries, moment, threshold, hi
         if lo is None:
             accumulate.add_csr(*arrays)
         else:

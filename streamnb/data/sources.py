@@ -4,6 +4,7 @@ import numbers
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from zarr.abc.store import Store
 
 from streamnb import _checks
 from streamnb._checks import DataError
-from streamnb.data.chunk import as_matrix
+from streamnb.data.chunk import as_matrix, csr_chunk
 from streamnb.data.csr_store import CSRStore, member_of, open_csr
 from streamnb.data.reader import Cursor, check_complete
 
@@ -23,11 +24,15 @@ BLOCK_ROWS = 1 << 17
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Rows as they were read, not checked yet; `X` is a matrix or a (data, indices, indptr, n_features) tuple."""
+    """Rows as they were read, not checked yet; `X` is a matrix or a (data, indices, indptr, n_features) tuple.
+
+    `y` are labels, or a CSR indicator of labels; `split` the groups or fold numbers given beside the rows.
+    """
 
     X: Any
-    y: np.ndarray | None
+    y: Any
     weight: np.ndarray | None
+    split: np.ndarray | None
     first_row: int
     nbytes: int
 
@@ -132,26 +137,27 @@ class StreamSource(Source):
         rows, y, weight = (*parts, None, None)[:3]
         # copies: the stream may fill the same buffers again while these rows are still being summed
         X: Any = rows.tocsr(copy=True) if sp.issparse(rows) else np.array(as_matrix(rows))
-        y = None if y is None else np.array(_checks.check_labels(y, first_row=row))
+        y = None if y is None else _checks.check_y(y, row).copy()
         weight = None if weight is None else np.array(_checks.check_weights(weight, row))
-        y, weight = self._columns.take(row, row + X.shape[0], y, weight)
-        for name, column in (("y", y), ("sample_weight", weight)):
+        columns = self._columns.take(row, row + X.shape[0], y, weight)
+        for name, column in zip(self._columns.names, columns, strict=True):
             if column is not None:
-                _checks.check_lengths(X.shape[0], len(column), name)
-        return Block(X, y, weight, row, X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes)
+                _checks.check_lengths(X.shape[0], column.shape[0], name)
+        return Block(X, *columns, row, X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes)
 
 
 # ---- labels and weights beside the rows ------------------------------------------------------------------------------
 
 
 class Columns:
-    """The labels and the weights of a source, read along with its rows."""
+    """Labels, weights, and groups or fold numbers of a source, read along with its rows."""
 
-    def __init__(self, y: Any, weight: Any, labelled: bool):
-        self._y, self._weight, self._labelled = y, weight, labelled
+    def __init__(self, y: Any, weight: Any, split: Any, labelled: bool, split_name: str):
+        self._y, self._weight, self._split, self._labelled = y, weight, split, labelled
+        self.names = "y", "sample_weight", split_name
 
-    def take(self, start: int, stop: int, y: Any = None, weight: Any = None) -> tuple[Any, Any]:
-        """Labels and weights of the rows from `start` to `stop`, the rows after those taken last.
+    def take(self, start: int, stop: int, y: Any = None, weight: Any = None) -> tuple[Any, Any, Any]:
+        """Labels, weights and splits of the rows from `start` to `stop`, the rows after those taken last.
 
         `y` and `weight` are what came with the rows themselves, in a stream.
         """
@@ -159,27 +165,30 @@ class Columns:
             if here is not None and there is not None:
                 raise ValueError(f"{name} is given beside X, but the stream X brings its own; leave one of them out")
         if self._y is not None:
-            y = _checks.check_labels(self._y.take(start, stop), first_row=start)
+            y = _checks.check_y(self._y.take(start, stop), start)
         if self._weight is not None:
             weight = _checks.check_weights(self._weight.take(start, stop), start)
         if self._labelled and y is None:
             raise ValueError(
                 "requires y to be passed, but the target y is None: pass y, or yield (X, y) from the stream"
             )
-        return y, weight
+        split = None
+        if self._split is not None:
+            split = _checks.check_labels(self._split.take(start, stop), self.names[2], start)
+        return y, weight, split
 
     def check_spent(self, n_rows: int) -> None:
-        """Refuse labels or weights left over behind the last row."""
-        for name, column in (("y", self._y), ("sample_weight", self._weight)):
+        """Refuse labels, weights or splits left over behind the last row."""
+        for name, column in zip(self.names, (self._y, self._weight, self._split), strict=True):
             if column is not None:
                 _checks.check_lengths(n_rows, column.n_rows, name)
 
 
 class _InMemory:
-    def __init__(self, values: np.ndarray):
-        self.values, self.n_rows = values, len(values)
+    def __init__(self, values: Any):
+        self.values, self.n_rows = values, values.shape[0]
 
-    def take(self, start: int, stop: int) -> np.ndarray:
+    def take(self, start: int, stop: int) -> Any:
         return self.values[start:stop]
 
 
@@ -193,6 +202,25 @@ class _InZarr:
             self._cursor = Cursor(self._array)
         assert self._cursor is not None, "rows are read from the first"
         return self._cursor.take(stop)
+
+
+class _IndicatorInZarr:
+    """An indicator of labels kept as a CSR group."""
+
+    def __init__(self, store: CSRStore):
+        self._store, self.n_rows = store, store.n_rows
+        self._cursors: tuple[Cursor, ...] = ()
+
+    def take(self, start: int, stop: int) -> sp.csr_array:
+        if start == 0:
+            self._store.check_complete()
+            self._cursors = tuple(Cursor(a) for a in (self._store.data, self._store.indices, self._store.indptr))
+        data, indices, indptr = self._cursors
+        ends = np.array(indptr.peek(stop + 1), np.int64)
+        indptr.take(stop)
+        arrays = data.take(int(ends[-1])), indices.take(int(ends[-1])), ends - ends[0]
+        chunk, _ = csr_chunk(*arrays, self._store.n_features, start)
+        return sp.csr_array(chunk.to_matrix())
 
 
 class _Masked:
@@ -240,24 +268,33 @@ class _Nullable(_Masked):
         return self._first.take(start, stop), self._mask.take(start, stop).astype(bool)
 
 
-def open_columns(y: Any, weight: Any, n_rows: int | None, labelled: bool, group: zarr.Group | None = None) -> Columns:
-    """Labels and weights for `n_rows` rows (None: not known yet); a string names an array in the group of X."""
-    parts: list[Any] = []
-    for name, column, check in (("y", y, _checks.check_labels), ("sample_weight", weight, _checks.check_weights)):
+def open_columns(
+    y: Any,
+    weight: Any,
+    n_rows: int | None,
+    labelled: bool,
+    group: zarr.Group | None = None,
+    split: tuple[str, Any] | None = None,
+) -> Columns:
+    """Labels, weights and a named split for `n_rows` rows (None: not known yet); a string names an array beside X."""
+    if isinstance(weight, numbers.Real) and n_rows is not None:
+        weight = np.full(n_rows, weight)
+    split_name, splits = split or ("split", None)
+
+    def opened(name: str, column: Any, check: Any) -> Any:
         if column is None:
-            parts.append(None)
-            continue
-        if name == "sample_weight" and isinstance(column, numbers.Real) and n_rows is not None:
-            column = np.full(n_rows, column)
+            return None
         if isinstance(column, str):
             column = _member(group, column, name)
-        if isinstance(column, (zarr.Array, zarr.Group)):
-            parts.append(_in_zarr(column, name))
-        else:
-            parts.append(_InMemory(check(in_memory(column))))
+        stored = isinstance(column, (zarr.Array, zarr.Group))
+        part = _in_zarr(column, name) if stored else _InMemory(check(in_memory(column)))
         if n_rows is not None:
-            _checks.check_lengths(n_rows, parts[-1].n_rows, name)
-    return Columns(parts[0], parts[1], labelled)
+            _checks.check_lengths(n_rows, part.n_rows, name)
+        return part
+
+    parts = opened("y", y, _checks.check_y), opened("sample_weight", weight, _checks.check_weights)
+    check_split = partial(_checks.check_labels, name=split_name)
+    return Columns(*parts, opened(split_name, splits, check_split), labelled, split_name)
 
 
 def _member(group: Any, path: str, name: str) -> Any:
@@ -275,10 +312,12 @@ def _member(group: Any, path: str, name: str) -> Any:
 def _in_zarr(column: Any, name: str) -> Any:
     if isinstance(column, zarr.Group):
         kind = str(column.attrs.get("encoding-type"))
+        if kind == "csr_matrix" and name == "y":
+            return _IndicatorInZarr(open_csr(column))
         if kind != "categorical" and not kind.startswith("nullable-"):
             raise ValueError(f"{name}: group {column.path!r} of encoding-type {kind!r} is not a column of labels")
         return _Categorical(column) if kind == "categorical" else _Nullable(column)
-    if column.ndim != 1:
+    if column.ndim != 1 and not (column.ndim == 2 and name == "y"):
         raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
     return _InZarr(column)
 
@@ -325,14 +364,30 @@ def _open_path(path: Any) -> Any:
         raise DataError(f"X={path!s} cannot be opened as a Zarr array or group: {error}") from error
 
 
+def whole_column(X: Any, column: Any, name: str) -> np.ndarray:
+    """All of a column beside X, in memory: an array, a lazy one, or the name of one in the group of X."""
+    if isinstance(column, str):
+        column = _member(resolve(X)[1], column, name)
+    return np.asarray(column[:] if isinstance(column, zarr.Array) else in_memory(column))
+
+
 def is_stream(X: Any) -> bool:
     """True for a callable or an iterator of chunks."""
     rows = ("__array__", "__len__", "shape")  # what holds rows itself
     return callable(X) or (isinstance(X, Iterable) and not any(hasattr(X, name) for name in rows))
 
 
-def open_source(X: Any, y: Any = None, sample_weight: Any = None, *, labelled: bool = True) -> Source:
+def open_source(
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    labelled: bool = True,
+    split: tuple[str, Any] | None = None,
+) -> Source:
     """Open rows that are read here, block by block (Dask arrays are folded where their blocks are).
+
+    `split` is the name and the values of groups or fold numbers beside the rows.
 
     Raises
     ------
@@ -343,21 +398,21 @@ def open_source(X: Any, y: Any = None, sample_weight: Any = None, *, labelled: b
     """
     X, group = resolve(X)
     if is_stream(X):
-        return StreamSource(X, open_columns(y, sample_weight, None, labelled))
+        return StreamSource(X, open_columns(y, sample_weight, None, labelled, split=split))
     if labelled and y is None:
         _checks.check_labels(y)
     if isinstance(X, zarr.Group):
         store = open_csr(X)
         _checks.check_min_size(store.n_rows, store.n_features)
-        return ZarrCSRSource(store, open_columns(y, sample_weight, store.n_rows, labelled, group))
+        return ZarrCSRSource(store, open_columns(y, sample_weight, store.n_rows, labelled, group, split))
     if isinstance(X, zarr.Array):
         if X.ndim != 2 or X.dtype.kind not in "buif":
             raise ValueError(f"X: array {X.path!r} has shape {X.shape} and dtype {X.dtype}; it should be 2-D numbers")
         _checks.check_min_size(*X.shape)
-        return ZarrSource(X, open_columns(y, sample_weight, X.shape[0], labelled, group))
+        return ZarrSource(X, open_columns(y, sample_weight, X.shape[0], labelled, group, split))
     if sp.issparse(X) and X.ndim == 2:
         X = X.tocsr()
     else:
         X = as_matrix(X)
     _checks.check_min_size(*X.shape)
-    return ArraySource(X, open_columns(y, sample_weight, X.shape[0], labelled))
+    return ArraySource(X, open_columns(y, sample_weight, X.shape[0], labelled, split=split))

@@ -44,6 +44,7 @@ class ScanEstimator(BaseEstimator):
     """
 
     _learned: dict[str, Any]  # predicting fills it, and sets no attribute
+    _takes_indicator = False  # True where a row may bear any number of labels
 
     # ---- what a subclass says ----------------------------------------------------------------------------------------
 
@@ -78,8 +79,9 @@ class ScanEstimator(BaseEstimator):
         ----------
         X : (n_rows, n_features)
             NumPy, SciPy sparse, Dask array, Zarr array or CSR group, a path to one, or a stream of chunks.
-        y : (n_rows,)
-            Labels: an array, or the name of one in the group of X. Streams bring their own.
+        y : (n_rows,) or, for `LinearNB`, (n_rows, n_labels)
+            Labels: an array, or the name of one in the group of X. Streams bring their own. A 2-D y, dense or CSR, is
+            an indicator of labels: each is set against the rest.
         sample_weight : (n_rows,), optional
             Counts as frequency.
         classes : array-like, optional
@@ -136,7 +138,7 @@ class ScanEstimator(BaseEstimator):
         """The closed set of labels for the next rows, None where it is open."""
         if not hasattr(self, "stats_") or not self.stats_.closed:
             return listed
-        if listed is not None and not np.array_equal(listed, self.classes_):
+        if listed is not None and not np.array_equal(np.sort(listed), np.sort(self.classes_)):
             raise ValueError(
                 f"classes={listed.tolist()} is not the same as on last call to partial_fit, was: "
                 f"{self.classes_.tolist()}; leave it out, or fit anew"
@@ -152,6 +154,8 @@ class ScanEstimator(BaseEstimator):
         stats, report = run_scan(self._plan(classes), X, y, weight, progress=progress, n_threads=n_threads)
         if not first:
             _checks.check_n_features(stats.n_features, self.n_features_in_, type(self).__name__)
+        if getattr(stats, "multilabel", False) and not self._takes_indicator:
+            raise ValueError(f"y is a 2-D indicator of labels; {type(self).__name__} takes one label a row")
         self._check_against(stats)
         return stats, report
 

@@ -72,7 +72,7 @@ class GaussianNB(NaiveBayes):
     @learned
     def class_prior_(self) -> np.ndarray:
         """Class probabilities, (K,)."""
-        return _checks.check_priors(self.priors, self.classes_, self.class_count_)
+        return _checks.check_priors(self.priors, self.classes_, self.class_count_ / self.class_count_.sum())
 
     @learned
     def theta_(self) -> np.ndarray:

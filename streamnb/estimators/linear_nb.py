@@ -72,7 +72,7 @@ class LinearNB(ScanClassifier):
 
     Attributes
     ----------
-    classes_ : (K,) labels, sorted
+    classes_ : (K,) labels, sorted; of a 2-D y its columns, 0, 1, .. unless `classes` named them
     coef_ : (1, n_features) for two classes; else (K, n_features), (K - 1, ..) for reference, (K(K - 1)/2, ..) for ovo
     intercept_ : one for each row of coef_
     stats_ : ClassStats
@@ -85,6 +85,7 @@ class LinearNB(ScanClassifier):
     """
 
     transform = _Parameter()
+    _takes_indicator = True
 
     def __init__(
         self,
@@ -149,7 +150,7 @@ class LinearNB(ScanClassifier):
 
     def _check_whole(self, stats: ClassStats) -> None:
         seen = stats.classes[stats.weight > 0]
-        if len(seen) < 2:
+        if len(seen) < 2 and not stats.multilabel:
             raise ValueError(
                 f"y holds one class only ({seen.tolist()}); {type(self).__name__} needs at least 2 classes "
                 "(partial_fit accepts one class and waits for a second)"
@@ -170,9 +171,13 @@ class LinearNB(ScanClassifier):
         return self._fitted("intercept_").intercept_
 
     def _fitted(self, attribute: str) -> LinearModel:
-        if len(getattr(self, "classes_", ())) < 2:
+        if not self._complete():
             raise AttributeError(f"{type(self).__name__} has no {attribute!r} before it has seen two classes")
         return self._model
+
+    def _complete(self) -> bool:
+        """True where there are classes enough for a model."""
+        return hasattr(self, "stats_") and (self.stats_.multilabel or len(self.classes_) > 1)
 
     @available_if(_takes_any_value_or_is_fitted)
     def sparsify(self) -> Self:
@@ -200,7 +205,7 @@ class LinearNB(ScanClassifier):
 
     def _ready(self, X: Any) -> LinearModel:
         check_is_fitted(self, "stats_")
-        if len(self.classes_) < 2:
+        if not self._complete():
             raise NotFittedError(
                 f"{type(self).__name__} has seen one class only ({self.classes_.tolist()}); "
                 "call partial_fit with rows of a second one before predicting"
@@ -210,7 +215,7 @@ class LinearNB(ScanClassifier):
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
     def to_state(self) -> dict[str, Any]:
-        return {**super().to_state(), "model": self._model if len(self.classes_) > 1 else None}
+        return {**super().to_state(), "model": self._model if self._complete() else None}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
@@ -221,6 +226,7 @@ class LinearNB(ScanClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
         try:
             family = as_family(self.family)
         except (TypeError, ValueError):

@@ -1,5 +1,6 @@
-"""Class sums of a moment of the feature: CSR and dense, plain (integers, exact) and in (hi, lo) pairs.
+"""Group sums of a moment of the feature: CSR and dense, plain (integers, exact) and in (hi, lo) pairs.
 
+An entry e puts row rows[e] into group codes[e] with weight[e]; a row may have several entries, or none.
 Values become float64 by np.float64: numba's float() leaves float32 what it is.
 """
 
@@ -35,55 +36,59 @@ def weighted_moment(w, x, moment, threshold):
 
 
 @kernel
-def add_csr(data, indices, indptr, codes, weight, moment, threshold, hi):
-    # hi[k, j] += weight[i] * moment(x[i, j]) over the stored values of rows i with code k
+def add_csr(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
+    # hi[codes[e], j] += weight[e] * moment(x[rows[e], j]) over the stored values
     start = indptr[0]
-    for i in range(len(codes)):
-        k = codes[i]
-        w = weight[i]
+    for e in range(len(codes)):
+        i = rows[e]
+        k = codes[e]
+        w = weight[e]
         for p in range(indptr[i] - start, indptr[i + 1] - start):
             hi[k, indices[p]] += w * moment_of(np.float64(data[p]), moment, threshold)
 
 
 @kernel
-def add_csr_pairs(data, indices, indptr, codes, weight, moment, threshold, hi, lo):
+def add_csr_pairs(data, indices, indptr, rows, codes, weight, moment, threshold, hi, lo):
     # the same, error-free: what rounding takes from hi goes to lo
     start = indptr[0]
-    for i in range(len(codes)):
-        k = codes[i]
+    for e in range(len(codes)):
+        i = rows[e]
+        k = codes[e]
         for p in range(indptr[i] - start, indptr[i + 1] - start):
             j = indices[p]
-            v, e = weighted_moment(weight[i], np.float64(data[p]), moment, threshold)
+            v, err = weighted_moment(weight[e], np.float64(data[p]), moment, threshold)
             hi[k, j], r = two_sum(hi[k, j], v)
-            lo[k, j] += r + e
+            lo[k, j] += r + err
 
 
 @kernel
-def add_dense(values, codes, weight, moment, threshold, hi):
-    # hi[k, j] += weight[i] * moment(x[i, j]) over rows i with code k
-    for i in range(len(codes)):
-        k = codes[i]
-        w = weight[i]
+def add_dense(values, rows, codes, weight, moment, threshold, hi):
+    # hi[codes[e], j] += weight[e] * moment(x[rows[e], j])
+    for e in range(len(codes)):
+        i = rows[e]
+        k = codes[e]
+        w = weight[e]
         for j in range(values.shape[1]):
             hi[k, j] += w * moment_of(np.float64(values[i, j]), moment, threshold)
 
 
 @kernel
-def add_dense_pairs(values, codes, weight, moment, threshold, hi, lo):
+def add_dense_pairs(values, rows, codes, weight, moment, threshold, hi, lo):
     # the same, error-free: what rounding takes from hi goes to lo
-    for i in range(len(codes)):
-        k = codes[i]
+    for e in range(len(codes)):
+        i = rows[e]
+        k = codes[e]
         for j in range(values.shape[1]):
-            v, e = weighted_moment(weight[i], np.float64(values[i, j]), moment, threshold)
+            v, err = weighted_moment(weight[e], np.float64(values[i, j]), moment, threshold)
             hi[k, j], r = two_sum(hi[k, j], v)
-            lo[k, j] += r + e
+            lo[k, j] += r + err
 
 
 @kernel
-def add_weights(codes, weight, rows, hi, lo):
-    # rows[k] += 1 and (hi, lo)[k] += weight[i] over rows i with code k
-    for i in range(len(codes)):
-        k = codes[i]
-        rows[k] += 1
-        hi[k, 0], r = two_sum(hi[k, 0], weight[i])
+def add_weights(codes, weight, count, hi, lo):
+    # count[k] += 1 and (hi, lo)[k] += weight[e] over entries e of group k
+    for e in range(len(codes)):
+        k = codes[e]
+        count[k] += 1
+        hi[k, 0], r = two_sum(hi[k, 0], weight[e])
         lo[k, 0] += r

@@ -1,13 +1,19 @@
 """Summing one run of blocks into a private table: the only place where statistics grow in place."""
 
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import Any
 
 import numpy as np
 
 from streamnb import _checks
-from streamnb.data.chunk import Chunk, Survey, transformed
+from streamnb.data.chunk import Chunk, Entries, Survey, transformed
+from streamnb.folds import Folding
 from streamnb.kernels import accumulate
-from streamnb.stats.class_stats import MOMENTS, ClassStats, RowOptions, merged_classes
+from streamnb.stats.class_stats import MOMENTS, ClassStats, RowOptions
+from streamnb.stats.grouping import Groups, LabelCodes
 from streamnb.stats.tables import Table
 
 _KERNEL_MOMENT = dict(
@@ -23,12 +29,20 @@ class Accumulator:
     ----------
     moments : names out of MOMENTS
     options : RowOptions
-    classes : sorted labels, or None for an open set
+    classes : labels, or None for an open set
+    folding : Folding, optional
+        Keep the statistics of each fold too.
     """
 
-    def __init__(self, moments: Iterable[str], options: RowOptions, classes: np.ndarray | None):
-        self._options = options
-        self._labels = _LabelCodes(classes)
+    def __init__(
+        self,
+        moments: Iterable[str],
+        options: RowOptions,
+        classes: np.ndarray | None,
+        folding: Folding | None = None,
+    ):
+        self._options, self._folding = options, folding
+        self._groups = Groups(classes, 1 if folding is None else folding.n_splits)
         self._sums: dict[str, _GrowingTable] = {name: _GrowingTable() for name in moments}
         self._weight = _GrowingTable()
         self._weight.pairs()
@@ -41,10 +55,19 @@ class Accumulator:
         """Memory of the tables."""
         return sum(t.nbytes for t in self._sums.values())
 
-    def add(self, chunk: Chunk, survey: Survey, y: np.ndarray, weight: np.ndarray | None) -> None:
-        """Add one block of rows; y (n_rows,), weight (n_rows,) or None for 1 each."""
+    def add(
+        self, chunk: Chunk, survey: Survey, y: Any, weight: np.ndarray | None, column: np.ndarray | None = None
+    ) -> None:
+        """Add one block of rows.
+
+        Parameters
+        ----------
+        y : (n_rows,) labels or (n_rows, n_labels) CSR indicator
+        weight : (n_rows,), or None for 1 each
+        column : (n_rows,) groups or fold numbers, where the folding asks for them
+        """
         n_rows, n_features = chunk.shape
-        _checks.check_lengths(n_rows, len(y))
+        _checks.check_lengths(n_rows, y.shape[0])
         if self.n_features is None:
             self.n_features = n_features
         _checks.check_n_features(n_features, self.n_features)
@@ -52,89 +75,64 @@ class Accumulator:
             return
         chunk, survey = transformed(chunk, survey, self._options.transform, self._options.normalize)
         self._negatives += survey.negatives
-        # The group of a row; today its class alone.
-        codes = self._labels.codes(y, chunk.first_row)
         whole = weight is None or bool((weight == np.floor(weight)).all())
         weight = np.ones(n_rows) if weight is None else weight
         heaviest = float(weight.max())
-        self._add_weights(codes, weight)
+        splits = None if self._folding is None else self._folding.splits(chunk.first_row, n_rows, column)
+        entries = self._groups.entries(y, weight, splits, chunk.first_row)
+        self._add_weights(entries)
         for name, table in self._sums.items():
-            table.grow(self._labels.n, n_features)
+            table.grow(self._groups.n, n_features)
             largest = {"sum": survey.top, "sum_sq": survey.top**2}.get(name, 1.0)
             exact = whole and (survey.whole or name in ("nonzero", "above"))
             table.note(n_rows * heaviest * largest if exact else np.inf)
-            threshold = self._options.binarize
-            chunk.add_moment(codes, weight, _KERNEL_MOMENT[name], threshold, table.hi, table.lo)
+            chunk.add_moment(entries, _KERNEL_MOMENT[name], self._options.binarize, table.hi, table.lo)
 
-    def _add_weights(self, codes: np.ndarray, weight: np.ndarray) -> None:
-        n = self._labels.n
-        self._weight.grow(n, 1)
-        self._rows = np.concatenate([self._rows, np.zeros(n - len(self._rows), np.int64)])
-        accumulate.add_weights(codes, weight, self._rows, self._weight.hi, self._weight.lo)
+    def _add_weights(self, entries: Entries) -> None:
+        self._weight.grow(self._groups.n, 1)
+        self._grow_rows()
+        accumulate.add_weights(entries.codes, entries.weight, self._rows, self._weight.hi, self._weight.lo)
+
+    def _grow_rows(self) -> None:
+        self._rows = np.concatenate([self._rows, np.zeros(self._groups.n - len(self._rows), np.int64)])
 
     def finish(self) -> ClassStats:
         """The statistics, classes sorted; the accumulator is spent."""
-        n, n_features = self._labels.n, self.n_features or 0
-        classes, order = self._labels.sorted()
+        if self._groups.codes is None:  # no rows came
+            self._groups.codes = LabelCodes(self._groups.classes)
+        classes, order = self._groups.codes.sorted()
+        n, n_features = self._groups.n, self.n_features or 0
         self._weight.grow(n, 1)
-        self._rows = np.concatenate([self._rows, np.zeros(n - len(self._rows), np.int64)])
-        weight = self._weight.table(n, 1)
-        tables = {"weight": weight.take(order)}
+        self._grow_rows()
+        tables = {"weight": self._weight.table(n, 1)}
         for name in list(self._sums):
             growing = self._sums.pop(name)  # one moment at a time is held twice
             growing.grow(n, n_features)
-            table = growing.table(n, n_features)
+            tables[name] = growing.table(n, n_features)
             if name == "above" and self._options.binarize < 0.0:
                 # The kernels count relative to an absent value, which lies above a negative threshold.
                 every = np.arange(n)
-                table = _spread(weight, n_features).combined(table, every, every, 1.0)
-            tables[name] = table.take(order)
-        rows, closed = self._rows[order], self._labels.closed
-        return ClassStats(classes, rows, tables, n_features, self._negatives, self._options, closed)
+                tables[name] = _spread(tables["weight"], n_features).combined(tables[name], every, every, 1.0)
+        if self._folding is None:
+            return replace(self._part(tables, classes, order, 0), negatives=self._negatives)
+        folds = tuple(self._part(tables, classes, order, split) for split in range(self._folding.n_splits))
+        total = reduce(add, folds[: self._folding.n_folds])
+        return replace(total, closed=folds[0].closed, negatives=self._negatives, folds=folds, folding=self._folding)
 
+    def _part(self, tables: dict[str, Table], classes: np.ndarray, order: np.ndarray, split: int) -> ClassStats:
+        """The statistics of one split."""
+        labels, n_features = self._groups.codes, self.n_features or 0
+        assert labels is not None
 
-class _LabelCodes:
-    """Labels to codes 0, 1, ..: in sorted order where the set is closed, else in order of appearance."""
+        def taken(classes: np.ndarray, codes: np.ndarray, **more: Any) -> ClassStats:
+            at = self._groups.of_split(split, codes)
+            part = {name: table.take(at) for name, table in tables.items()}
+            return ClassStats(classes, self._rows[at], part, n_features, options=self._options, **more)
 
-    def __init__(self, classes: np.ndarray | None):
-        self.closed = classes is not None
-        self._sorted = np.zeros(0, np.int64) if classes is None else classes
-        self._codes = np.arange(len(self._sorted))
-
-    @property
-    def n(self) -> int:
-        return len(self._sorted)
-
-    def codes(self, y: np.ndarray, first_row: int) -> np.ndarray:
-        codes = self._lookup(y)
-        if codes is None:
-            self._extend(y, first_row)
-            codes = self._lookup(y)
-            assert codes is not None
-        return codes
-
-    def _lookup(self, y: np.ndarray) -> np.ndarray | None:
-        if self.n == 0 or _checks.label_kind(y) != _checks.label_kind(self._sorted):
-            return None
-        at = np.minimum(np.searchsorted(self._sorted, y), self.n - 1)
-        return self._codes[at] if (self._sorted[at] == y).all() else None
-
-    def _extend(self, y: np.ndarray, first_row: int) -> None:
-        classes = merged_classes(self._sorted, np.unique(y))
-        new = ~np.isin(classes, self._sorted) if self.n else np.ones(len(classes), bool)
-        if self.closed:
-            row = int(np.flatnonzero(np.isin(y, classes[new]))[0])
-            raise ValueError(
-                f"y has the label {y[row].item()!r} at row {first_row + row}, not in classes={self._sorted.tolist()}: "
-                "list it there, or leave classes out"
-            )
-        codes = np.empty(len(classes), np.int64)
-        codes[~new] = self._codes
-        codes[new] = self.n + np.arange(np.count_nonzero(new))
-        self._sorted, self._codes = classes, codes
-
-    def sorted(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._sorted, self._codes
+        if labels.every is None:
+            return taken(classes, order, closed=labels.closed)
+        every = taken(np.zeros(1, np.int64), np.array([labels.every]), closed=True)
+        return taken(classes, order, closed=True, every=every)
 
 
 class _GrowingTable:

@@ -1,12 +1,14 @@
 """Per-class sufficient statistics: the one thing that a scan leaves and everything else is computed from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from streamnb import _checks, persistence
+from streamnb.folds import Folding
 from streamnb.kernels import exact
 from streamnb.stats.tables import Table
 
@@ -45,6 +47,10 @@ class ClassStats:
         N_y, the total weight of each class.
     sum, sum_sq, nonzero, above : (K, n_features) float64
         Weighted class sums of x, of x^2, of [x != 0] and of [x > binarize].
+    multilabel : bool
+        True where y was an indicator: rows enter each of their labels, and a total once.
+    n_folds : int
+        Folds in each repeat; `fold` and `without_fold` give the statistics of their rows and of the others.
     """
 
     classes: np.ndarray
@@ -54,10 +60,28 @@ class ClassStats:
     negatives: int = 0  # values below zero among those read, whatever their weight
     options: RowOptions = field(default_factory=RowOptions)
     closed: bool = False  # True where the user listed the classes
+    every: "ClassStats | None" = None  # multi-label: of all rows, each once, as one class
+    folds: tuple["ClassStats", ...] = ()  # of each fold, repeat by repeat
+    folding: Folding | None = None
 
     @property
     def n_rows(self) -> int:
-        return int(self.rows.sum())
+        return int(self.rows.sum()) if self.every is None else self.every.n_rows
+
+    @property
+    def multilabel(self) -> bool:
+        """True where rows bear any number of labels; then each class is a label."""
+        return self.every is not None
+
+    @property
+    def total_weight(self) -> float:
+        """N, the weight of all rows."""
+        return float((self if self.every is None else self.every).weight.sum())
+
+    @property
+    def n_folds(self) -> int:
+        """Folds in each repeat; 0 where rows were not split."""
+        return 0 if self.folding is None else self.folding.n_folds
 
     @property
     def weight(self) -> np.ndarray:
@@ -82,7 +106,8 @@ class ClassStats:
     @property
     def nbytes(self) -> int:
         """Memory of the tables."""
-        return sum(t.nbytes for t in self.tables.values())
+        parts = (*self.folds, *(() if self.every is None else (self.every,)))
+        return sum(t.nbytes for t in self.tables.values()) + sum(part.nbytes for part in parts)
 
     def table(self, moment: str) -> Table:
         """The pairs behind a moment; an error names those that were accumulated."""
@@ -93,6 +118,29 @@ class ClassStats:
                 "name it in scan(moments=), or fit the data again"
             )
         return self.tables[moment]
+
+    def fold(self, fold: int, repeat: int = 0) -> "ClassStats":
+        """The statistics of the rows of one fold; it holds all classes of these."""
+        if self.folding is None:
+            raise ValueError("these statistics have no folds; name them in scan(folds=)")
+        for name, number, count in (("fold", fold, self.n_folds), ("repeat", repeat, self.folding.repeats)):
+            if not 0 <= index(number) < count:
+                raise IndexError(f"{name}={number} should be from 0 to {count - 1}")
+        return self.folds[repeat * self.n_folds + fold]
+
+    def without_fold(self, fold: int, repeat: int = 0) -> "ClassStats":
+        """The statistics of all rows but those of one fold, with all classes: what its models are trained on."""
+        return replace(self, folds=(), folding=None)._combined(self.fold(fold, repeat), -1)
+
+    def against_rest(self, label: int) -> "ClassStats":
+        """Two classes: the rows without the label of that number, and those with it."""
+        assert self.every is not None
+        tables, here = {}, np.zeros(1, np.intp)
+        for name, table in self.tables.items():
+            own = table.take(np.array([label]))
+            tables[name] = self.every.tables[name].combined(own, here, here, -1.0).above(own)
+        rows = np.array([self.every.n_rows - self.rows[label], self.rows[label]])
+        return replace(self, classes=np.array([False, True]), rows=rows, tables=tables, every=None, folds=())
 
     def __repr__(self) -> str:
         moments = ", ".join(m for m in self.tables if m != "weight")
@@ -127,7 +175,9 @@ class ClassStats:
 
     def __mul__(self, gamma: float) -> "ClassStats":
         gamma = _checks.finite_number("gamma", gamma, minimum=0.0)
-        return replace(self, tables={name: t.scaled(gamma) for name, t in self.tables.items()})
+        tables = {name: t.scaled(gamma) for name, t in self.tables.items()}
+        every = None if self.every is None else self.every * gamma
+        return replace(self, tables=tables, every=every, folds=tuple(fold * gamma for fold in self.folds))
 
     __rmul__ = __mul__
 
@@ -144,16 +194,29 @@ class ClassStats:
 
     def _combined(self, other: "ClassStats", sign: int) -> "ClassStats":
         self._check_alike(other)
-        classes = merged_classes(self.classes, other.classes)
-        mine, theirs = positions(self.classes, classes), positions(other.classes, classes)
+        classes = self.classes if self.multilabel else merged_classes(self.classes, other.classes)
+        return self._onto(classes, other, sign)
+
+    def _onto(self, classes: np.ndarray, other: "ClassStats", sign: int) -> "ClassStats":
+        """self + sign * other, for those classes."""
+        mine = positions(self.classes, classes)
+        theirs = mine if self.multilabel else positions(other.classes, classes)
         rows = np.zeros(len(classes), np.int64)
         rows[mine >= 0] += self.rows
         rows[theirs >= 0] += sign * other.rows
         names = [m for m in self.tables if m in other.tables]
         tables = {m: self.tables[m].combined(other.tables[m], mine, theirs, float(sign)) for m in names}
         negatives = self.negatives + sign * other.negatives
-        closed = self.closed or other.closed
-        return replace(self, classes=classes, rows=rows, tables=tables, negatives=negatives, closed=closed)
+        return replace(
+            self,
+            classes=classes,
+            rows=rows,
+            tables=tables,
+            negatives=negatives,
+            closed=self.closed or other.closed,
+            every=None if self.every is None or other.every is None else self.every._combined(other.every, sign),
+            folds=tuple(a._onto(classes, b, sign) for a, b in zip(self.folds, other.folds, strict=True)),
+        )
 
     def _check_alike(self, other: "ClassStats") -> None:
         _checks.check_n_features(other.n_features, self.n_features, "the statistics")
@@ -164,6 +227,10 @@ class ClassStats:
         if self.tables.keys() != other.tables.keys():
             have, get = (sorted(set(s.tables) - {"weight"}) for s in (self, other))
             raise ValueError(f"these statistics hold the moments {have}, the others {get}; scan both with the same")
+        if self.multilabel != other.multilabel:
+            raise ValueError("one of the statistics is of an indicator of labels, the other of one label a row")
+        if self.folding != other.folding:
+            raise ValueError(f"these statistics have the folds {self.folding}, the others {other.folding}")
         if self.closed and other.closed and not np.array_equal(self.classes, other.classes):
             lists = f"{self.classes.tolist()} and {other.classes.tolist()}"
             raise ValueError(
@@ -179,7 +246,8 @@ class ClassStats:
             return self
         order = np.flatnonzero(keep)
         tables = {name: t.take(order) for name, t in self.tables.items()}
-        return replace(self, classes=self.classes[order], rows=self.rows[order], tables=tables)
+        folds = tuple(fold._taken(keep) for fold in self.folds)
+        return replace(self, classes=self.classes[order], rows=self.rows[order], tables=tables, folds=folds)
 
     def scatter(self, columns: slice = slice(None)) -> np.ndarray:
         """Sum over the rows of each class of (x - class mean)^2, (K, columns), free of cancellation."""
@@ -211,12 +279,24 @@ class ClassStats:
             "negatives": self.negatives,
             "options": options,
             "closed": self.closed,
+            "every": self.every,
+            "folds": list(self.folds),
+            "folding": None if self.folding is None else asdict(self.folding),
         }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "ClassStats":
         tables = {name: Table(*parts) for name, parts in state["tables"].items()}
-        return cls(**{**state, "tables": tables, "options": RowOptions(*state["options"])})
+        folding = state.get("folding")
+        return cls(
+            **{
+                **state,
+                "tables": tables,
+                "options": RowOptions(*state["options"]),
+                "folds": tuple(state.get("folds", ())),
+                "folding": None if folding is None else Folding(**folding),
+            }
+        )
 
 
 def merged_classes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -241,6 +321,8 @@ def _largest(labels: np.ndarray) -> float:
 
 def positions(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Where each of the sorted `classes` stands in the sorted `labels`, -1 where it does not."""
+    if labels is classes:
+        return np.arange(len(classes))
     if len(labels) == 0:
         return np.full(len(classes), -1)
     at = np.minimum(np.searchsorted(labels, classes), len(labels) - 1)

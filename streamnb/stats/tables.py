@@ -39,9 +39,19 @@ class Table:
 
     def take(self, order: np.ndarray) -> "Table":
         """The classes in another order, or some of them."""
-        if len(order) == self.shape[0] and (order == np.arange(len(order))).all():
-            return self
+        if len(order) <= self.shape[0] and (order == np.arange(len(order))).all():
+            return self if len(order) == self.shape[0] else self._first(len(order))
         return Table(self.hi[order], None if self.lo is None else self.lo[order])
+
+    def _first(self, n: int) -> "Table":
+        return Table(self.hi[:n], None if self.lo is None else self.lo[:n])
+
+    def above(self, other: "Table") -> "Table":
+        """The rows of this table and then those of the other."""
+        hi = np.vstack([self.hi, other.hi])
+        if self.lo is None and other.lo is None:
+            return Table(hi)
+        return Table(hi, np.vstack([t.lo if t.lo is not None else np.zeros(t.shape) for t in (self, other)]))
 
     def combined(self, other: "Table", rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "Table":
         """self + sign * other, row by row; where a row number is -1 that side has no such class."""

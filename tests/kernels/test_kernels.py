@@ -43,8 +43,8 @@ def test_plain_sums_of_integers_are_exact(name, threshold, index):
     expected = naive.rounded(naive.class_sums(x, codes, weight, n_classes, name, threshold))
     for dtype in (np.float32, np.float64):
         dense, sparse = np.zeros_like(expected), np.zeros_like(expected)
-        accumulate.add_dense(x.astype(dtype), codes, weight, MOMENTS[name], threshold, dense)
-        accumulate.add_csr(*csr(x, dtype, index), codes, weight, MOMENTS[name], threshold, sparse)
+        accumulate.add_dense(x.astype(dtype), np.arange(30), codes, weight, MOMENTS[name], threshold, dense)
+        accumulate.add_csr(*csr(x, dtype, index), np.arange(30), codes, weight, MOMENTS[name], threshold, sparse)
         assert (dense == expected).all()
         if name == "above" and threshold < 0:
             continue  # dense rows store zeros, which cancel: the same sums
@@ -58,7 +58,7 @@ def test_pairs_round_to_the_exact_sum(name, seed):
     expected = naive.rounded(naive.class_sums(x, codes, weight, n_classes, name, 0.0))
     for add, arrays_ in ((accumulate.add_dense_pairs, (x,)), (accumulate.add_csr_pairs, csr(x))):
         hi, lo = np.zeros_like(expected), np.zeros_like(expected)
-        add(*arrays_, codes, weight, MOMENTS[name], 0.0, hi, lo)
+        add(*arrays_, np.arange(30), codes, weight, MOMENTS[name], 0.0, hi, lo)
         assert (hi + lo == expected).all()
 
 
@@ -67,9 +67,21 @@ def test_csr_kernels_take_slices_of_a_larger_indptr():
     data, indices, indptr = csr(x)
     first = indptr[10]
     part, whole = np.zeros((n_classes, 7)), np.zeros((n_classes, 7))
-    accumulate.add_csr(data[first:], indices[first:], indptr[10:], codes[10:], weight[10:], accumulate.SUM, 0.0, part)
-    accumulate.add_csr(*csr(x[10:]), codes[10:], weight[10:], accumulate.SUM, 0.0, whole)
+    entries = np.arange(20), codes[10:], weight[10:]
+    accumulate.add_csr(data[first:], indices[first:], indptr[10:], *entries, accumulate.SUM, 0.0, part)
+    accumulate.add_csr(*csr(x[10:]), *entries, accumulate.SUM, 0.0, whole)
     assert (part == whole).all()
+
+
+def test_a_row_may_enter_several_groups_or_none():
+    x, codes, weight, n_classes = problem(5, real=False)
+    rows = np.concatenate([np.arange(20), np.arange(5, 30)])  # the first five once, fifteen twice
+    groups = np.concatenate([codes[:20], codes[5:] + n_classes])
+    expected = naive.rounded(naive.class_sums(x[rows], groups, weight[rows], 2 * n_classes, "sum", 0.0))
+    for add, arrays_ in ((accumulate.add_dense, (x,)), (accumulate.add_csr, csr(x))):
+        sums = np.zeros_like(expected)
+        add(*arrays_, rows, groups, weight[rows], accumulate.SUM, 0.0, sums)
+        assert (sums == expected).all()
 
 
 def test_weights_and_rows_of_each_class():

@@ -1,0 +1,120 @@
+"""Rows to groups: a group is a class in one split of the rows, and rows may enter several."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb import _checks
+from streamnb.data.chunk import Entries
+from streamnb.stats.class_stats import merged_classes
+
+
+class Groups:
+    """Numbers groups as class code * n_splits + split; `n` grows with the classes.
+
+    Parameters
+    ----------
+    classes : labels, or None for an open set
+    n_splits : int
+        1 where rows are not split.
+    """
+
+    def __init__(self, classes: np.ndarray | None, n_splits: int):
+        self.classes, self.n_splits = classes, n_splits
+        self.codes: LabelCodes | LabelColumns | None = None
+
+    @property
+    def n(self) -> int:
+        return 0 if self.codes is None else self.codes.n * self.n_splits
+
+    def entries(self, y: Any, weight: np.ndarray, splits: np.ndarray | None, first_row: int) -> Entries:
+        """Which rows of a block enter which groups; `y` labels or an indicator, `splits` (repeats, n_rows) or None."""
+        if self.codes is None:
+            self.codes = LabelColumns(self.classes, y.shape[1]) if sp.issparse(y) else LabelCodes(self.classes)
+        rows, codes = self.codes.entries(y, first_row)
+        if splits is not None:
+            codes = (codes * self.n_splits + splits[:, rows]).reshape(-1)
+            rows = np.tile(rows, len(splits))
+        return Entries(rows, codes, weight[rows])
+
+    def of_split(self, split: int, order: np.ndarray) -> np.ndarray:
+        """The groups of the class codes `order` in one split."""
+        return order * self.n_splits + split
+
+
+class LabelCodes:
+    """Labels to codes 0, 1, ..: in sorted order where the set is closed, else in order of appearance."""
+
+    every: int | None = None  # no code of its own holds every row
+
+    def __init__(self, classes: np.ndarray | None):
+        self.closed = classes is not None
+        self._sorted = np.zeros(0, np.int64) if classes is None else np.sort(classes)
+        self._codes = np.arange(len(self._sorted))
+
+    @property
+    def n(self) -> int:
+        return len(self._sorted)
+
+    def entries(self, y: Any, first_row: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and their codes."""
+        if sp.issparse(y):
+            raise ValueError("y is an indicator of labels here and was one label a row before; give one kind")
+        codes = self._lookup(y)
+        if codes is None:
+            self._extend(y, first_row)
+            codes = self._lookup(y)
+            assert codes is not None
+        return np.arange(len(y)), codes
+
+    def _lookup(self, y: np.ndarray) -> np.ndarray | None:
+        if self.n == 0 or _checks.label_kind(y) != _checks.label_kind(self._sorted):
+            return None
+        at = np.minimum(np.searchsorted(self._sorted, y), self.n - 1)
+        return self._codes[at] if (self._sorted[at] == y).all() else None
+
+    def _extend(self, y: np.ndarray, first_row: int) -> None:
+        classes = merged_classes(self._sorted, np.unique(y))
+        new = ~np.isin(classes, self._sorted) if self.n else np.ones(len(classes), bool)
+        if self.closed:
+            row = int(np.flatnonzero(np.isin(y, classes[new]))[0])
+            raise ValueError(
+                f"y has the label {y[row].item()!r} at row {first_row + row}, not in classes={self._sorted.tolist()}: "
+                "list it there, or leave classes out"
+            )
+        codes = np.empty(len(classes), np.int64)
+        codes[~new] = self._codes
+        codes[new] = self.n + np.arange(np.count_nonzero(new))
+        self._sorted, self._codes = classes, codes
+
+    def sorted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Labels in order, and their codes."""
+        return self._sorted, self._codes
+
+
+class LabelColumns:
+    """The labels of an indicator are its columns; one more code holds every row once."""
+
+    closed = True
+
+    def __init__(self, classes: np.ndarray | None, n_labels: int):
+        self._labels = np.arange(n_labels) if classes is None else classes
+        if len(self._labels) != n_labels:
+            raise ValueError(f"y is an indicator of {n_labels} labels, but classes names {len(self._labels)}")
+        self.every = n_labels
+        self.n = n_labels + 1
+
+    def entries(self, y: Any, first_row: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and their codes; a row has one for each of its labels, and one more."""
+        if not sp.issparse(y):
+            raise ValueError("y is one label a row here and was an indicator of labels before; give one kind")
+        if y.shape[1] != self.every:
+            raise ValueError(f"y has {y.shape[1]} columns at row {first_row} and {self.every} before; give one width")
+        n_rows = y.shape[0]
+        rows = np.concatenate([np.repeat(np.arange(n_rows), np.diff(y.indptr)), np.arange(n_rows)])
+        return rows, np.concatenate([y.indices.astype(np.int64), np.full(n_rows, self.every)])
+
+    def sorted(self) -> tuple[np.ndarray, np.ndarray]:
+        """Labels in the order of the columns, and their codes."""
+        return self._labels, np.arange(self.every)

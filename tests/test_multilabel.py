@@ -1,0 +1,118 @@
+"""Multi-label: binary relevance from one scan equals one two-class fit a label."""
+
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import accuracy_score
+from sklearn.multiclass import OneVsRestClassifier
+
+import streamnb as snb
+
+rng = np.random.default_rng(3)
+Y = (rng.random((300, 4)) < [0.5, 0.2, 0.4, 0.3]).astype(int)
+X = rng.poisson(0.7, (300, 12)).astype(float)
+X[:, :4] += 2 * Y
+
+
+@pytest.mark.parametrize("penalty", [None, snb.L1(2.0, scale="score"), snb.L1(1.0) + snb.L2(3.0), snb.TopK(5)], ids=str)
+@pytest.mark.parametrize("family", ["multinomial", "poisson", "bernoulli", "gaussian", "gamma"])
+def test_each_label_is_a_two_class_problem_of_its_own(family, penalty):
+    rows = X + 1.0 if family == "gamma" else X
+    all_at_once = snb.LinearNB(family, penalty).fit(rows, Y)
+    for label in range(4):
+        alone = snb.LinearNB(family, penalty).fit(rows, Y[:, label])
+        np.testing.assert_allclose(all_at_once.coef_[label], alone.coef_[0], rtol=1e-10, atol=1e-13)
+        np.testing.assert_allclose(all_at_once.intercept_[label], alone.intercept_[0], rtol=1e-10)
+        np.testing.assert_allclose(
+            all_at_once.predict_proba(rows)[:, label], alone.predict_proba(rows)[:, 1], rtol=1e-9
+        )
+
+
+def test_predictions_and_scores_of_each_label():
+    model = snb.LinearNB("poisson").fit(X, Y)
+    scores = model.decision_function(X)
+    assert scores.shape == (300, 4)
+    assert (model.predict(X) == (scores > 0)).all()
+    np.testing.assert_allclose(np.log(model.predict_proba(X)), model.predict_log_proba(X))
+    assert model.score(X, Y) == accuracy_score(Y, model.predict(X))
+    assert model.score(X, sp.csr_array(Y)) == model.score(X, Y)
+    lazy = model.predict(da.from_array(X, chunks=(70, 12)))
+    assert lazy.shape == (300, 4)
+    assert (lazy.compute() == model.predict(X)).all()
+    assert model.score(da.from_array(X, chunks=(70, 12)), da.from_array(Y, chunks=(50, 4))) == model.score(X, Y)
+
+
+def test_as_one_vs_rest_around_the_two_class_model():
+    around = OneVsRestClassifier(snb.LinearNB("poisson")).fit(X, Y)
+    model = snb.LinearNB("poisson").fit(X, Y)
+    assert (around.predict(X) == model.predict(X)).all()
+
+
+def test_partial_fit_forget_refit_save(tmp_path):
+    whole = snb.LinearNB("poisson").fit(X, Y, classes=["a", "b", "c", "d"])
+    assert whole.classes_.tolist() == ["a", "b", "c", "d"]
+    parts = (
+        snb.LinearNB("poisson")
+        .partial_fit(X[:100], Y[:100], classes=["a", "b", "c", "d"])
+        .partial_fit(X[100:], Y[100:])
+    )
+    assert (parts.coef_ == whole.coef_).all()
+    shorter = snb.LinearNB("poisson").fit(X[50:], Y[50:], classes=["a", "b", "c", "d"])
+    assert (whole.forget(X[:50], Y[:50]).coef_ == shorter.coef_).all()
+    assert np.count_nonzero(whole.refit(penalty=snb.L1(1e9)).coef_) == 0
+    whole.refit(penalty=None).save(tmp_path / "m.snb")
+    loaded = snb.load(tmp_path / "m.snb")
+    assert (loaded.predict(X) == whole.predict(X)).all()
+    snb.solve(whole.stats_, "poisson")[0].save(tmp_path / "p.snb")
+    assert (snb.load(tmp_path / "p.snb").predict(X) == whole.predict(X)).all()
+
+
+def test_labels_that_no_row_or_every_row_has():
+    labels = Y.copy()
+    labels[:, 1], labels[:, 2] = 0, 1
+    with pytest.warns(snb.StreamnbWarning, match="without any weight"):
+        model = snb.LinearNB("poisson").fit(X, labels)
+    assert (model.coef_[1:3] == 0).all()
+    predicted = model.predict(X)
+    assert (predicted[:, 1] == 0).all()
+    assert (predicted[:, 2] == 1).all()
+    assert (model.predict_proba(X)[:, 1:3] == [0.0, 1.0]).all()
+
+
+def test_priors_of_labels():
+    given = snb.solve(snb.scan(X, Y), "poisson", priors=[0.5, 0.1, 0.9, 0.2])[0]
+    uniform = snb.solve(snb.scan(X, Y), "poisson", priors="uniform")[0]
+    np.testing.assert_allclose(given.intercept_ - uniform.intercept_, np.log([1.0, 1 / 9, 9.0, 0.25]), atol=1e-12)
+    with pytest.raises(ValueError, match="at most 1"):
+        snb.solve(snb.scan(X, Y), priors=[0.5, 2.0, 0.1, 0.1])
+
+
+def test_two_thousand_labels():
+    labels = sp.random_array((3000, 2000), density=0.002, format="csr", rng=rng)
+    labels.data[:] = 1.0
+    rows = sp.random_array((3000, 400), density=0.02, format="csr", rng=rng)
+    rows.data[:] = 1.0
+    with pytest.warns(snb.StreamnbWarning):  # some labels have no row
+        model = snb.LinearNB("bernoulli", snb.L1(2.0, scale="score")).fit(rows, labels)
+    seen = int(np.flatnonzero(np.asarray(labels.sum(axis=0)) > 3)[0])
+    alone = snb.LinearNB("bernoulli", snb.L1(2.0, scale="score")).fit(rows, labels.toarray()[:, seen] > 0)
+    np.testing.assert_allclose(model.coef_[seen], alone.coef_[0], rtol=1e-10)
+    assert model.predict(rows).shape == (3000, 2000)
+
+
+@pytest.mark.parametrize("scheme", ["ovo", "reference"])
+def test_schemes_for_one_label_a_row_are_refused(scheme):
+    with pytest.raises(ValueError, match="binary relevance only"):
+        snb.LinearNB("poisson", scheme=scheme, reference=0 if scheme == "reference" else None).fit(X, Y)
+
+
+def test_what_takes_one_label_a_row_says_so():
+    with pytest.raises(ValueError, match="MultinomialNB takes one label a row"):
+        snb.MultinomialNB().fit(X, Y)
+    with pytest.raises(ValueError, match="indicator"):
+        snb.rank_features(snb.scan(X, Y))
+    with pytest.raises(ValueError, match="one label a row"):
+        snb.LinearNB("poisson").fit(X, Y).score(X, Y[:, 0])
+    with pytest.raises(ValueError, match="indicator of labels"):
+        snb.LinearNB("poisson").fit(X, Y[:, 0]).score(X, Y)
