@@ -72,11 +72,10 @@ class LinearModel:
         return self.answer(X, self.scheme.class_scores, width, np.dtype(np.float64), out)
 
     def predict(self, X: Any, *, out: Any = None) -> Any:
-        """Labels, (n_rows,); `X` and `out` as for `decision_function`. Multi-label: an indicator (n_rows, K) of 0 and 1."""
-        width, dtype = (
-            (len(self.classes_), np.dtype(np.int64)) if self.scheme.multilabel else (None, self.classes_.dtype)
-        )
-        return self.answer(X, self._labels, width, dtype, out)
+        """Labels, (n_rows,), or multi-label a 0/1 indicator (n_rows, K); `X` and `out` as for `decision_function`."""
+        if self.scheme.multilabel:
+            return self.answer(X, self._labels, len(self.classes_), np.dtype(np.int64), out)
+        return self.answer(X, self._labels, None, self.classes_.dtype, out)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
