@@ -110,7 +110,7 @@ def test_one_kind_of_y():
         snb.scan(iter([(X, Y), (X, Y[:, 0])]))
     with pytest.raises(ValueError, match="one label a row"):
         snb.scan(iter([(X, Y[:, 0]), (X, Y)]))
-    with pytest.raises(ValueError, match="5 before|different classes"):
+    with pytest.raises(ValueError, match=r"5 before|different classes"):
         snb.scan(iter([(X, Y), (X, Y[:, :3])]))
     with pytest.raises(ValueError, match="indicator"):
         snb.scan(X, Y) + snb.scan(X, Y[:, 0])
