@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import chain
 from operator import add
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -65,6 +65,8 @@ class ScanPlan:
     classes: np.ndarray | None = None
     domain: Domain = field(default_factory=Domain)
     folding: Folding | None = None
+    title: ClassVar[str] = "scan"  # of the progress bar
+    n_rows: ClassVar[int | None] = None  # where known beforehand
 
     def accumulator(self) -> Accumulator:
         return Accumulator(self.moments, self.options, self.classes, self.folding)
@@ -185,18 +187,33 @@ def run_scan(
     n_threads: int | None = None,
 ) -> tuple[ClassStats, Report]:
     """Scan and also report; see `scan`."""
+    stats, report = fold(plan, X, y, sample_weight, split=split, progress=progress, n_threads=n_threads)
+    _checks.check_min_size(stats.n_rows, stats.n_features or 1)
+    _checks.check_total_weight(stats.total_weight if isinstance(stats, ClassStats) else stats.weight.sum())
+    _check_folds(stats)
+    return stats, report
+
+
+def fold(
+    plan: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    split: Split = None,
+    progress: bool | None = None,
+    n_threads: int | None = None,
+) -> tuple[Any, Report]:
+    """Give every block of rows to accumulators of the plan, and add up what these finish with."""
     started = time.perf_counter()
     if n_threads is not None:
         n_threads = _checks.positive_integer("n_threads", n_threads)
     if sources.is_dask(X):
-        stats, report = _fold_dask(plan, sources.dask_array(X), y, sample_weight, split, progress)
+        total, report = _fold_dask(plan, sources.dask_array(X), y, sample_weight, split, progress)
     else:
         source = sources.open_source(X, y, sample_weight, split=split)
-        stats, report = _fold_here(plan, source, progress, n_threads or _n_cores())
-    _checks.check_min_size(stats.n_rows, stats.n_features or 1)
-    _checks.check_total_weight(stats.total_weight if isinstance(stats, ClassStats) else stats.weight.sum())
-    _check_folds(stats)
-    return stats, replace(report, seconds=time.perf_counter() - started)
+        total, report = _fold_here(plan, source, progress, n_threads or _n_cores())
+    return total, replace(report, seconds=time.perf_counter() - started)
 
 
 def _check_folds(stats: Any) -> None:
@@ -226,16 +243,16 @@ def checked(block: Block) -> tuple[Chunk, Survey]:
 # ---- here, with threads ----------------------------------------------------------------------------------------------
 
 
-def _fold_here(
-    plan: ScanPlan, source: sources.Source, progress: bool | None, n_threads: int
-) -> tuple[ClassStats, Report]:
+def _fold_here(plan: Any, source: sources.Source, progress: bool | None, n_threads: int) -> tuple[Any, Report]:
     reading, waiting = Clock(), Clock()
     blocks: Generator[Block] = timed(source.blocks(), reading)
     if source.reads_ahead:
         blocks = timed(one_ahead(blocks), waiting)
     team = _Team(plan, n_threads)
     rows = n_bytes = n_blocks = 0
-    with closing(blocks), team, tqdm(total=source.n_rows, unit=" rows", disable=not progress, unit_scale=True) as bar:
+    n_rows_in_all = source.n_rows or plan.n_rows
+    bar = tqdm(desc=plan.title, total=n_rows_in_all, unit=" rows", disable=not progress, unit_scale=True)
+    with closing(blocks), team, bar:
         for block in blocks:
             n_rows = block.y.shape[0] if block.y is not None else 0
             team.add(block)
@@ -248,12 +265,12 @@ def _fold_here(
 class _Team:
     """Threads that sum blocks, each into an accumulator of its own; a new one joins while tables are small."""
 
-    def __init__(self, plan: ScanPlan, n_threads: int):
+    def __init__(self, plan: Any, n_threads: int):
         self._plan, self._n_threads = plan, n_threads
         self._pool = ThreadPoolExecutor(n_threads, "streamnb-sum")
         self._members = [(plan.accumulator(), Clock())]
         self._seconds = 0.0  # of those that left
-        self._retired: list[ClassStats] = []
+        self._retired: list[Any] = []
         self._free: queue.SimpleQueue = queue.SimpleQueue()
         self._free.put((self._members[0], None))
 
@@ -303,7 +320,7 @@ class _Team:
             raise error
         return member
 
-    def results(self) -> list[ClassStats]:
+    def results(self) -> list[Any]:
         """What each accumulator holds, once all are free again; an error in a thread is raised here."""
         members = [self._take() for _ in self._members]
         return self._retired + [accumulator.finish() for accumulator, _ in members]
@@ -313,8 +330,8 @@ class _Team:
 
 
 def _fold_dask(
-    plan: ScanPlan, X: Any, y: Any, sample_weight: Any, split: Split, progress: bool | None
-) -> tuple[ClassStats, Report]:
+    plan: Any, X: Any, y: Any, sample_weight: Any, split: Split, progress: bool | None
+) -> tuple[Any, Report]:
     """Fold runs of blocks of X where they are, merge the statistics in a tree, under the scheduler that is active."""
     import dask.array as da
 
@@ -442,10 +459,10 @@ def _packed(X: Any, start: np.ndarray, *columns: Any, names: tuple[str, ...]) ->
     return _boxed(Block(matrix, y, weight, split, first_row, n_bytes), (1,))
 
 
-def _fold_run(parts: Any, axis: Any, keepdims: bool, *, plan: ScanPlan) -> np.ndarray:
+def _fold_run(parts: Any, axis: Any, keepdims: bool, *, plan: Any) -> np.ndarray:
     """Sum the blocks of a run into one table, and merge with statistics of other runs."""
     blocks: list[Block] = []
-    merged: list[tuple[ClassStats, Report]] = []
+    merged: list[tuple[Any, Report]] = []
     for item in _flat(parts):
         (blocks if isinstance(item, Block) else merged).append(item)
     if blocks:

@@ -76,6 +76,10 @@ class Scheme:
         """From the margins of the rows (n, R) to the scores of `decision_function`."""
         return margins
 
+    def ranking(self, margins: np.ndarray) -> np.ndarray:
+        """What rows are ranked by in ROC curves: posterior log-odds of the class where it has one, else the margin."""
+        return self.class_scores(margins)
+
     def decide(self, margins: np.ndarray) -> np.ndarray:
         """Number of the class for each row of data; multi-label: (n, K), 1 for its labels and 0 for the others."""
         return margins.argmax(axis=1)
@@ -100,6 +104,9 @@ class Joint(Scheme):
 
     def intercepts(self, log_priors):
         return log_priors
+
+    def ranking(self, margins):
+        return _log_odds(margins)
 
     def log_proba(self, margins):
         return log_softmax(margins, axis=1)
@@ -190,6 +197,9 @@ class Reference(Scheme):
     def class_scores(self, margins):
         return np.insert(margins, self.reference, 0.0, axis=1)
 
+    def ranking(self, margins):
+        return _log_odds(self.class_scores(margins))
+
     def decide(self, margins):
         return self.class_scores(margins).argmax(axis=1)
 
@@ -279,6 +289,18 @@ def _class_against_class(data: ClassSums, prior: Prior, positive: np.ndarray, ne
         (data.sums(classes) + pseudo_sum, data.counts[classes, None] + pseudo_count) for classes in (positive, negative)
     )
     return Sides(s_pos, n_pos, s_neg, n_neg, alive, False)
+
+
+def _log_odds(scores: np.ndarray) -> np.ndarray:
+    """s_y - logsumexp of the others', (n, K), without cancellation."""
+    rows, top = np.arange(len(scores)), scores.argmax(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = logsumexp(scores, axis=1, keepdims=True)
+        rest = total + np.log1p(-np.exp(scores - total))  # of the highest score this would cancel
+    others = scores.copy()
+    others[rows, top] = -np.inf
+    rest[rows, top] = logsumexp(others, axis=1)
+    return scores - rest
 
 
 def _log_ratio(positive: np.ndarray, negative: np.ndarray) -> np.ndarray:

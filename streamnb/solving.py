@@ -66,6 +66,26 @@ def solve(
     ValueError, TypeError
         An argument is wrong, or the statistics lack a moment that the family needs.
     """
+    path = weight_path(
+        stats, family, penalty, scheme=scheme, reference=reference, smoothing=smoothing, priors=priors, idf=idf
+    )
+    if (stats.weight == 0).any():
+        _checks.warn_absent(stats.classes[stats.weight == 0])
+    return path
+
+
+def weight_path(
+    stats: ClassStats,
+    family: Any = "poisson",
+    penalty: Penalty | None = None,
+    *,
+    scheme: str = "joint",
+    reference: Any = None,
+    smoothing: float = 1.0,
+    priors: Any = None,
+    idf: bool = False,
+) -> "WeightPath":
+    """`solve`, silent about classes without weight."""
     if not isinstance(stats, ClassStats):
         raise TypeError(f"stats={stats!r} should be ClassStats, as snb.scan returns them")
     if len(stats.classes) < 2 and not stats.multilabel:
@@ -74,8 +94,6 @@ def solve(
         )
     checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
     problem = Problem(stats, as_family(family), checked, smoothing, priors, idf)
-    if not problem.seen.all():
-        _checks.warn_absent(stats.classes[~problem.seen])
     return WeightPath(problem, as_penalty(penalty))
 
 

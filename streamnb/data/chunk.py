@@ -76,6 +76,18 @@ class DenseChunk:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
         score.score_dense(self.values, weights, out)
 
+    def add_grid_scores(self, rows: np.ndarray, weights: np.ndarray, spans: np.ndarray, out: np.ndarray) -> None:
+        """Add the rows of those numbers @ weights to out (len(rows), n); outside spans (n_features, 2) weights are 0."""
+        score.score_dense_grid(self.values, rows, weights, spans, out)
+
+    def used_columns(self) -> np.ndarray:
+        """Features with a stored value."""
+        return np.arange(self.shape[1])
+
+    def of_columns(self, columns: np.ndarray) -> "DenseChunk":
+        """The block with some features only, `columns` ascending."""
+        return replace(self, values=_frozen(np.ascontiguousarray(self.values[:, columns])))
+
     def to_matrix(self) -> np.ndarray:
         return self.values
 
@@ -123,6 +135,22 @@ class CSRChunk:
     def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
         score.score_csr(self.data, self.indices, self.indptr, weights, out)
+
+    def add_grid_scores(self, rows: np.ndarray, weights: np.ndarray, spans: np.ndarray, out: np.ndarray) -> None:
+        """Add the rows of those numbers @ weights to out (len(rows), n); outside spans (n_features, 2) weights are 0."""
+        score.score_csr_grid(self.data, self.indices, self.indptr, rows, weights, spans, out)
+
+    def used_columns(self) -> np.ndarray:
+        """Features with a stored value."""
+        return np.unique(self.indices)
+
+    def of_columns(self, columns: np.ndarray) -> "CSRChunk":
+        """The block with some features only, `columns` ascending."""
+        at = np.minimum(np.searchsorted(columns, self.indices), len(columns) - 1)
+        kept = columns[at] == self.indices
+        indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr - self.indptr[0]]
+        data, at, indptr = map(_frozen, (self.data[kept], at[kept], indptr))
+        return CSRChunk(data, at, indptr, len(columns), self.first_row)
 
     def to_matrix(self) -> sp.csr_array:
         return sp.csr_array((self.data, self.indices, self.indptr - self.indptr[0]), shape=self.shape)

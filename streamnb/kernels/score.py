@@ -18,6 +18,31 @@ def score_csr(data, indices, indptr, weights, out):
 
 
 @kernel
+def score_csr_grid(data, indices, indptr, rows, weights, spans, out):
+    # out[e, r] += sum over stored j of x[rows[e], j] * weights[j, r], r in spans[j] where weights may not be zero
+    start = indptr[0]
+    for e in range(len(rows)):
+        i = rows[e]
+        for p in range(indptr[i] - start, indptr[i + 1] - start):
+            j = indices[p]
+            x = np.float64(data[p])
+            for r in range(spans[j, 0], spans[j, 1]):
+                out[e, r] += x * weights[j, r]
+
+
+@kernel
+def score_dense_grid(values, rows, weights, spans, out):
+    # out[e, r] += sum over j of x[rows[e], j] * weights[j, r], r in spans[j] where weights may not be zero
+    for e in range(len(rows)):
+        i = rows[e]
+        for j in range(values.shape[1]):
+            x = np.float64(values[i, j])
+            if x != 0.0:
+                for r in range(spans[j, 0], spans[j, 1]):
+                    out[e, r] += x * weights[j, r]
+
+
+@kernel
 def score_dense(values, weights, out):
     # out[i, r] += sum over j of x[i, j] * weights[j, r]
     for i in range(out.shape[0]):
