@@ -57,6 +57,33 @@ def whole_number(name: str, value: Any) -> int:
     return int(value)
 
 
+def numbers_for_features(name: str, value: Any) -> Any:
+    """Return a finite float, or a 1-D array of such with one for each feature."""
+    if np.ndim(value) == 0:
+        return finite_number(name, value)
+    given = np.asarray(value)
+    if given.dtype.kind not in "iuf":
+        raise TypeError(f"{name} has dtype {given.dtype}; it should be a number, or one number for each feature")
+    if given.ndim != 1 or not given.size:
+        raise ValueError(f"{name} has shape {given.shape}; it should be a number, or an array of shape (n_features,)")
+    given = given.astype(np.float64)
+    if not np.isfinite(given).all():
+        at = int(np.argmin(np.isfinite(given)))
+        raise ValueError(f"{name}[{at}]={given[at]} should be finite")
+    return given
+
+
+def positive_numbers(name: str, value: Any) -> Any:
+    """Return a float above 0, or a 1-D array of such with one for each feature."""
+    given = numbers_for_features(name, value)
+    at = int(np.argmin(given))
+    least = given[at] if np.ndim(given) else given
+    if not least > 0.0:
+        where = f"{name}[{at}]" if np.ndim(given) else name
+        raise ValueError(f"{where}={least} should be greater than 0")
+    return given
+
+
 def tau_grid(name: str, tau: Any) -> np.ndarray:
     """Return one tau or a grid of them as an ascending float array without repeats."""
     if np.ndim(tau) == 0:

@@ -9,6 +9,7 @@ from streamnb import _checks
 from streamnb.equations import Equations
 from streamnb.families import Family, column_blocks
 from streamnb.penalties import Pull
+from streamnb.priors import Pseudo, Smoothing, class_probabilities
 from streamnb.schemes import ClassSums, Scheme, Sides
 from streamnb.stats.class_stats import ClassStats
 
@@ -18,10 +19,19 @@ BLOCK = 1 << 19  # weights solved for at once
 class Problem:
     """All that (6.2) needs to know of the data, for any block of features."""
 
-    def __init__(self, stats: ClassStats, family: Family, scheme: Scheme, smoothing: Any, priors: Any, idf: bool):
+    def __init__(
+        self,
+        stats: ClassStats,
+        family: Family,
+        scheme: Scheme,
+        smoothing: Any,
+        priors: Any,
+        idf: bool,
+        estimate: str = "posterior_mean",
+    ):
         self.stats, self.family = stats, family
         self.scheme = scheme
-        self._smoothing = _checks.finite_number("smoothing", smoothing, minimum=0.0)
+        self._smoothing = Smoothing.of(family, smoothing, estimate, stats.n_features)
         self.n_features = stats.n_features
         self.n_rows = self.scheme.n_rows(len(stats.classes))
         weight = stats.weight
@@ -50,8 +60,8 @@ class Problem:
             self._count = float(self._total.sum()) if family.coupled else self._n_all
         self._check_highest()
         self._phi = self._dispersion()
-        check = _checks.check_label_priors if stats.multilabel else _checks.check_priors
-        given = check(priors, stats.classes, weight / self._n_all)
+        self._check_mode()
+        given = class_probabilities(priors, stats, estimate)
         with np.errstate(divide="ignore"):
             log_priors = np.where(self.seen, np.log(given), -np.inf)
         self.intercepts = self.scheme.intercepts(log_priors)
@@ -64,9 +74,9 @@ class Problem:
         """phi, (n_features,); of an indicator that of each label against the rest, (n_labels, n_features)."""
         stats, family = self.stats, self.family
         if not stats.multilabel or type(family).dispersion is Family.dispersion:
-            return family.dispersion(stats, self.scale)
+            return self._smoothing.dispersion(stats, self.scale)
         labels = range(len(stats.classes))
-        return np.stack([family.dispersion(stats.against_rest(label), self.scale) for label in labels])
+        return np.stack([self._smoothing.dispersion(stats.against_rest(label), self.scale) for label in labels])
 
     def _check_highest(self) -> None:
         """Refuse means above the domain; a scan that knows its family names the very value."""
@@ -76,6 +86,20 @@ class Problem:
                 f"family={self.family!r} takes values of at most {self.family.highest:g}, but feature "
                 f"{int(self._total.argmax())} has a mean of {mean:g}"
             )
+
+    def _check_mode(self) -> None:
+        """Refuse classes without a mode here, before any model is asked for."""
+        if self._smoothing.estimate != "map":
+            return
+        for columns in self.blocks:
+            pseudo, sums = self._pseudo(columns), self._sums(columns)
+            self._smoothing.check_mode(pseudo, sums[self.seen], self._counts[self.seen])
+            if self.stats.multilabel:  # the rest of a label may be less than any label
+                rest = (self._total[columns] - sums)[self._has_rest]
+                self._smoothing.check_mode(pseudo, rest, (self._count - self._counts)[self._has_rest])
+
+    def _pseudo(self, columns: slice) -> Pseudo:
+        return self._smoothing.pseudo(self._total[columns] / self._n_all, columns, self.n_features)
 
     def _sums(self, columns: slice, classes: Any = slice(None)) -> np.ndarray:
         sums = self._scored.value(columns, classes)
@@ -102,10 +126,9 @@ class Problem:
     def sides(self, columns: slice, rows: slice = slice(None)) -> Sides:
         """Both sides of some rows of weights, for some features."""
         total = self._total[columns]
-        prior = self.family.prior(total / self._n_all, self._smoothing, self.n_features)
         counts = self._counts, self._count, self.seen, self._has_rest
         data = ClassSums(lambda classes: self._sums(columns, classes), total, *counts)
-        return self.scheme.sides(data, prior, rows)
+        return self.scheme.sides(data, self._pseudo(columns), rows)
 
     def equations(self, columns: slice, total: np.ndarray | None = None) -> "Equations":
         """(6.2) for some features; `total` (R, 1) is the sum of all pulls, which a coupled family needs."""

@@ -12,13 +12,14 @@ import numpy as np
 from scipy.special import expit, log_expit, log_softmax, logsumexp
 
 from streamnb import _checks
-
-Prior = tuple[Any, float]  # pseudo-sum, pseudo-count
+from streamnb.priors import Pseudo
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sides:
     """Smoothed sums S and counts N of both sides: sums (R, n_columns), counts (R, 1) or (1, 1).
+
+    Counts have a column for each feature where the prior has one.
 
     `alive` (R, 1) is False in rows where a side has no weight at all: their weights are zero.
     `pooled` is True where the negative side is the pooled model.
@@ -64,8 +65,8 @@ class Scheme:
         """Columns of `decision_function`; None where it has one number a row."""
         return n_classes
 
-    def sides(self, data: "ClassSums", prior: Prior, rows: slice) -> Sides:
-        """Form the sides of some rows of coef_, each smoothed once with the prior (pseudo-sum, pseudo-count)."""
+    def sides(self, data: "ClassSums", pseudo: Pseudo, rows: slice) -> Sides:
+        """Form the sides of some rows of coef_, each smoothed once."""
         raise NotImplementedError
 
     def intercepts(self, log_priors: np.ndarray) -> np.ndarray:
@@ -94,13 +95,15 @@ class Joint(Scheme):
 
     name = "joint"
 
-    def sides(self, data, prior, rows):
-        pseudo_sum, pseudo_count = prior
+    def sides(self, data, pseudo, rows):
         n_seen = np.count_nonzero(data.seen)
-        positive, n_positive = data.sums(rows) + pseudo_sum, data.counts[rows, None] + pseudo_count
-        n_pooled = data.count + n_seen * pseudo_count
-        pooled = (data.total + n_seen * pseudo_sum)[None, :], np.array([[n_pooled]])
-        return Sides(positive, n_positive, *pooled, data.seen[rows, None], True)
+        if pseudo.highest is None:
+            pooled = (data.total + n_seen * pseudo.sum)[None, :]
+        else:  # sums that were cut off do not add up to the total
+            pooled = pseudo.smoothed(data.sums(data.seen), data.counts[data.seen, None])[0].sum(axis=0, keepdims=True)
+        n_pooled = np.atleast_2d(data.count + n_seen * pseudo.count)
+        own = pseudo.smoothed(data.sums(rows), data.counts[rows, None])
+        return Sides(own[0], own[1], pooled, n_pooled, data.seen[rows, None], True)
 
     def intercepts(self, log_priors):
         return log_priors
@@ -117,8 +120,8 @@ class OneVsRest(Scheme):
 
     name = "ovr"
 
-    def sides(self, data, prior, rows):
-        return _against_rest(data, prior, rows)
+    def sides(self, data, pseudo, rows):
+        return _against_rest(data, pseudo, rows)
 
     def intercepts(self, log_priors):
         others = np.where(np.eye(len(log_priors), dtype=bool), -np.inf, log_priors)
@@ -140,8 +143,8 @@ class TwoClasses(Scheme):
     def width(self, n_classes):
         return None
 
-    def sides(self, data, prior, rows):
-        return _against_rest(data, prior, slice(1, 2))
+    def sides(self, data, pseudo, rows):
+        return _against_rest(data, pseudo, slice(1, 2))
 
     def intercepts(self, log_priors):
         return _log_ratio(log_priors[1:], log_priors[:1])
@@ -162,8 +165,8 @@ class MultiLabel(Scheme):
     name = "multilabel"
     multilabel = True
 
-    def sides(self, data, prior, rows):
-        return _against_rest(data, prior, rows)
+    def sides(self, data, pseudo, rows):
+        return _against_rest(data, pseudo, rows)
 
     def intercepts(self, log_priors):
         with np.errstate(divide="ignore"):
@@ -188,8 +191,8 @@ class Reference(Scheme):
     def n_rows(self, n_classes):
         return n_classes - 1
 
-    def sides(self, data, prior, rows):
-        return _class_against_class(data, prior, self._others[rows], np.array([self.reference]))
+    def sides(self, data, pseudo, rows):
+        return _class_against_class(data, pseudo, self._others[rows], np.array([self.reference]))
 
     def intercepts(self, log_priors):
         return _log_ratio(log_priors[self._others], log_priors[[self.reference]])
@@ -220,8 +223,8 @@ class OneVsOne(Scheme):
     def n_rows(self, n_classes):
         return n_classes * (n_classes - 1) // 2
 
-    def sides(self, data, prior, rows):
-        return _class_against_class(data, prior, self._later[rows], self._earlier[rows])
+    def sides(self, data, pseudo, rows):
+        return _class_against_class(data, pseudo, self._later[rows], self._earlier[rows])
 
     def intercepts(self, log_priors):
         return _log_ratio(log_priors[self._later], log_priors[self._earlier])
@@ -273,20 +276,17 @@ def probabilities(scheme: Scheme, margins: np.ndarray) -> np.ndarray:
     return np.exp(scheme.log_proba(margins))
 
 
-def _against_rest(data: ClassSums, prior: Prior, classes: slice) -> Sides:
-    pseudo_sum, pseudo_count = prior
+def _against_rest(data: ClassSums, pseudo: Pseudo, classes: slice) -> Sides:
     sums, n_positive = data.sums(classes), data.counts[classes, None]
     rest, n_rest = data.total - sums, data.count - n_positive
     alive = (data.seen & data.has_rest)[classes, None]
-    smoothed = sums + pseudo_sum, n_positive + pseudo_count, rest + pseudo_sum, n_rest + pseudo_count
-    return Sides(*smoothed, alive, False)
+    return Sides(*pseudo.smoothed(sums, n_positive), *pseudo.smoothed(rest, n_rest), alive, False)
 
 
-def _class_against_class(data: ClassSums, prior: Prior, positive: np.ndarray, negative: np.ndarray) -> Sides:
-    pseudo_sum, pseudo_count = prior
+def _class_against_class(data: ClassSums, pseudo: Pseudo, positive: np.ndarray, negative: np.ndarray) -> Sides:
     alive = (data.seen[positive] & data.seen[negative])[:, None]
     (s_pos, n_pos), (s_neg, n_neg) = (
-        (data.sums(classes) + pseudo_sum, data.counts[classes, None] + pseudo_count) for classes in (positive, negative)
+        pseudo.smoothed(data.sums(classes), data.counts[classes, None]) for classes in (positive, negative)
     )
     return Sides(s_pos, n_pos, s_neg, n_neg, alive, False)
 

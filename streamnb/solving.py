@@ -31,9 +31,10 @@ def solve(
     *,
     scheme: str = "joint",
     reference: Any = None,
-    smoothing: float = 1.0,
+    smoothing: Any = 1.0,
     priors: Any = None,
     idf: bool = False,
+    estimate: str = "posterior_mean",
 ) -> "WeightPath":
     """Regularised weights for every point of the penalty's grid; reads no data.
 
@@ -49,12 +50,18 @@ def solve(
         Two classes make one problem whatever the scheme; labels of an indicator each stand against the rest.
     reference : label, optional
         That named class.
-    smoothing : float
-        Bernoulli Beta(s, s); multinomial alpha = s; Gaussian none; else s pseudo-rows at the mean of all rows.
-    priors : None, "uniform" or (K,)
-        Class probabilities; None: shares of the weight.
+    smoothing : float, BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
+        The prior of the features in each class (in the rest, too). A number s: Bernoulli Beta(s, s); multinomial
+        alpha = s; Gaussian none; else s pseudo-rows at the mean of all rows.
+    priors : None, "uniform", (K,) or DirichletPrior
+        Class probabilities; None: shares of the weight. Under a Dirichlet prior they are estimated as the features
+        are.
     idf : bool
         Multiply feature j by ln((1 + N) / (1 + df_j)) + 1, df_j the weight of the rows where it is not 0.
+    estimate : {"posterior_mean", "map", "mle"}
+        The mean of the posterior, its mode, or maximum likelihood, which has no prior whatever `smoothing`. The mode
+        is for families with a conjugate prior: Bernoulli, Binomial, multinomial, Poisson, where a number s means the
+        same prior (pseudo-rows at m are Gamma(s m, s), or Beta(s m, s (k - m)) for Binomial; 0 none), and Gaussian.
 
     Returns
     -------
@@ -66,9 +73,8 @@ def solve(
     ValueError, TypeError
         An argument is wrong, or the statistics lack a moment that the family needs.
     """
-    path = weight_path(
-        stats, family, penalty, scheme=scheme, reference=reference, smoothing=smoothing, priors=priors, idf=idf
-    )
+    options = {"scheme": scheme, "reference": reference, "smoothing": smoothing, "priors": priors, "idf": idf}
+    path = weight_path(stats, family, penalty, estimate=estimate, **options)
     if (stats.weight == 0).any():
         _checks.warn_absent(stats.classes[stats.weight == 0])
     return path
@@ -81,9 +87,10 @@ def weight_path(
     *,
     scheme: str = "joint",
     reference: Any = None,
-    smoothing: float = 1.0,
+    smoothing: Any = 1.0,
     priors: Any = None,
     idf: bool = False,
+    estimate: str = "posterior_mean",
 ) -> "WeightPath":
     """`solve`, silent about classes without weight."""
     if not isinstance(stats, ClassStats):
@@ -93,7 +100,7 @@ def weight_path(
             f"stats hold {len(stats.classes)} class; a classifier needs at least 2 classes (this is one class only)"
         )
     checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
-    problem = Problem(stats, as_family(family), checked, smoothing, priors, idf)
+    problem = Problem(stats, as_family(family), checked, smoothing, priors, idf, estimate)
     return WeightPath(problem, as_penalty(penalty))
 
 
@@ -218,14 +225,15 @@ def tau_for(
     scale: str | None = None,
     scheme: str = "joint",
     reference: Any = None,
-    smoothing: float = 1.0,
+    smoothing: Any = 1.0,
     idf: bool = False,
+    estimate: str = "posterior_mean",
 ) -> float:
     """The smallest L1 tau that leaves at most `n_features` features; reads no data.
 
     Parameters
     ----------
-    stats, family, scheme, reference, smoothing, idf
+    stats, family, scheme, reference, smoothing, idf, estimate
         As for `solve`.
     n_features : int
         How many features may have any weight that is not zero; 0 for none.
@@ -249,7 +257,7 @@ def tau_for(
         raise ValueError(f"n_features={n_features!r} should be a whole number of at least 0")
     _checks.one_of("scale", scale, [None, "score"])
     checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
-    problem = Problem(stats, as_family(family), checked, smoothing, None, idf)
+    problem = Problem(stats, as_family(family), checked, smoothing, None, idf, estimate)
     row = None if class_ is None else _row_of_class(problem, class_)
     breaks = np.append(np.sort(problem.breakpoints(scale == "score", row))[::-1], 0.0)
     if problem.family.coupled:

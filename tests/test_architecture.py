@@ -23,6 +23,7 @@ ORDER = [
     "stats",
     "scanning",
     "families",
+    "priors",
     "penalties",
     "schemes",
     "equations",

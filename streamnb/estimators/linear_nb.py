@@ -14,6 +14,7 @@ from streamnb.estimators.base import ScanClassifier
 from streamnb.families import as_family
 from streamnb.model import LinearModel
 from streamnb.penalties import Penalty, as_penalty
+from streamnb.priors import Smoothing
 from streamnb.scanning import ScanPlan
 from streamnb.schemes import SCHEMES
 from streamnb.solving import solve
@@ -57,8 +58,9 @@ class LinearNB(ScanClassifier):
         Two classes make one problem. `predict_proba` does not exist for ovo.
     reference : label
         The named class of scheme="reference".
-    smoothing : float
-        Bernoulli: Beta(s, s); multinomial: alpha = s; Gaussian: none; else s pseudo-rows at the mean of all rows.
+    smoothing : float, BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
+        The prior of the features in each class. A number s: Bernoulli Beta(s, s); multinomial alpha = s; Gaussian
+        none; else s pseudo-rows at the mean of all rows.
     binarize : float
         For Bernoulli a feature is present where x > binarize.
     transform : {None, "binary", "log1p", "sqrt"}
@@ -67,8 +69,11 @@ class LinearNB(ScanClassifier):
         Then each row is divided by its length.
     idf : bool
         Then feature j is multiplied by ln((1 + N) / (1 + df_j)) + 1, from the training rows.
-    priors : None, "uniform" or (K,)
-        Class probabilities; None: shares of the training weight.
+    estimate : {"posterior_mean", "map", "mle"}
+        The mean of the posterior, its mode (for families with a conjugate prior), or maximum likelihood without any
+        prior; see `solve`.
+    priors : None, "uniform", (K,) or DirichletPrior
+        Class probabilities; None: shares of the training weight; a Dirichlet prior of them goes by `estimate` too.
 
     Attributes
     ----------
@@ -94,11 +99,12 @@ class LinearNB(ScanClassifier):
         *,
         scheme: str = "joint",
         reference: Any = None,
-        smoothing: float = 1.0,
+        smoothing: Any = 1.0,
         binarize: float = 0.0,
         transform: str | None = None,
         normalize: str | None = None,
         idf: bool = False,
+        estimate: str = "posterior_mean",
         priors: Any = None,
     ):
         self.family = family
@@ -110,6 +116,7 @@ class LinearNB(ScanClassifier):
         self.transform = transform
         self.normalize = normalize
         self.idf = idf
+        self.estimate = estimate
         self.priors = priors
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -132,7 +139,7 @@ class LinearNB(ScanClassifier):
         as_penalty(self.penalty)
         _checks.one_of("scheme", self.scheme, SCHEMES)
         _checks.one_of("idf", self.idf, [False, True])
-        _checks.finite_number("smoothing", self.smoothing, minimum=0.0)
+        Smoothing.of(as_family(self.family), self.smoothing, self.estimate)
         for part in self.penalty.parts if self.penalty is not None else ():
             if part.tau is None or len(part.tau) > 1:
                 what = "no tau" if part.tau is None else f"a grid of {len(part.tau)} taus"
@@ -159,7 +166,8 @@ class LinearNB(ScanClassifier):
     # ---- the model ---------------------------------------------------------------------------------------------------
 
     def _solved(self) -> LinearModel:
-        options = {name: getattr(self, name) for name in ("scheme", "reference", "smoothing", "priors", "idf")}
+        names = ("scheme", "reference", "smoothing", "priors", "idf", "estimate")
+        options = {name: getattr(self, name) for name in names}
         return solve(self.stats_, self.family, self.penalty, **options)[0]
 
     @property
