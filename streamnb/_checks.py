@@ -3,7 +3,7 @@
 import math
 import numbers
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -234,6 +234,28 @@ def check_classes(classes: Any) -> np.ndarray | None:
     if np.unique(labels).size < labels.size:
         raise ValueError("classes lists a label twice; each should stand once")
     return labels
+
+
+def check_class_weight(class_weight: Any, classes: np.ndarray) -> Any:
+    """Return None, "balanced", or a weight for each label that is named."""
+    if class_weight is None or isinstance(class_weight, str):
+        return one_of("class_weight", class_weight, [None, "balanced"])
+    if not isinstance(class_weight, Mapping):
+        raise TypeError(f"class_weight={class_weight!r} should be None, 'balanced' or a dict {{label: weight}}")
+    labels = classes.tolist()
+    for label, weight in class_weight.items():
+        if label not in labels:
+            raise ValueError(f"class_weight has the label {label!r}, which is not a class; those are {labels}")
+        finite_number(f"class_weight[{label!r}]", weight, minimum=0.0)
+    return {labels[labels.index(label)]: float(weight) for label, weight in class_weight.items()}
+
+
+def class_factors(class_weight: Any, classes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """What the weight (K,) of each class is multiplied by, (K,); "balanced" makes the classes weigh the same."""
+    if class_weight == "balanced":
+        seen = weight > 0
+        return np.where(seen, weight.sum() / (np.count_nonzero(seen) * np.where(seen, weight, 1.0)), 1.0)
+    return np.array([class_weight.get(label, 1.0) for label in classes.tolist()])
 
 
 def check_weights(weights: Any, first_row: int = 0) -> np.ndarray:

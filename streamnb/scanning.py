@@ -68,6 +68,10 @@ class ScanPlan:
     title: ClassVar[str] = "scan"  # of the progress bar
     n_rows: ClassVar[int | None] = None  # where known beforehand
 
+    def with_moments(self, more: Iterable[str]) -> "ScanPlan":
+        """The same scan with further moments."""
+        return replace(self, moments=tuple(m for m in MOMENTS if m in {*self.moments, *more}))
+
     def accumulator(self) -> Accumulator:
         return Accumulator(self.moments, self.options, self.classes, self.folding)
 
@@ -149,7 +153,7 @@ def scan(
         Data cannot be read: the message names the array and the chunk.
     """
     options = RowOptions(transform, normalize, binarize)
-    plan = ScanPlan(_check_moments(moments), options, _checks.check_classes(classes))
+    plan = ScanPlan(check_moments(moments), options, _checks.check_classes(classes))
     plan, split = with_folds(plan, X, folds, groups, repeats, seed)
     return run_scan(plan, X, y, sample_weight, split=split, progress=progress, n_threads=n_threads)[0]
 
@@ -167,7 +171,8 @@ def with_folds(plan: ScanPlan, X: Any, folds: Any, groups: Any, repeats: int, se
     return replace(plan, folding=folding), split
 
 
-def _check_moments(moments: Iterable[str] | None) -> tuple[str, ...]:
+def check_moments(moments: Iterable[str] | None) -> tuple[str, ...]:
+    """Names of moments, in one order; all there are for None."""
     if moments is None:
         return MOMENTS
     names = (moments,) if isinstance(moments, str) else tuple(moments)

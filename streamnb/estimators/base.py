@@ -1,6 +1,6 @@
 """What all estimators have in common: one scan, statistics, and scikit-learn's contract on top."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any, Self
 
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from streamnb import _checks, persistence
 from streamnb.data import sources
 from streamnb.model import LinearModel
-from streamnb.scanning import Report, ScanPlan, run_scan
+from streamnb.scanning import Report, ScanPlan, check_moments, run_scan
 
 
 class learned:
@@ -70,6 +70,7 @@ class ScanEstimator(BaseEstimator):
         sample_weight: Any = None,
         *,
         classes: Any = None,
+        moments: Iterable[str] | None = (),
         progress: bool | None = None,
         n_threads: int | None = None,
     ) -> Self:
@@ -86,6 +87,9 @@ class ScanEstimator(BaseEstimator):
             Counts as frequency.
         classes : array-like, optional
             All labels that may occur, now and in `partial_fit`; without it the set is open.
+        moments : names, optional
+            Of "sum", "sum_sq", "nonzero", "above"; None: all of them. Kept in `stats_` beside what the parameters
+            need, so that `refit` with others, such as another family, reads no data.
         progress : bool, optional
             Show a progress bar.
         n_threads : int, optional
@@ -99,10 +103,11 @@ class ScanEstimator(BaseEstimator):
             Data cannot be read.
         """
         listed = _checks.check_classes(classes)
-        stats, report = self._scan(X, y, sample_weight, listed, True, progress, n_threads)
+        stats, report = self._scan(X, y, sample_weight, listed, True, progress, n_threads, check_moments(moments))
         self._check_whole(stats)
         before = dict(vars(self))
         try:
+            self.__dict__.pop("class_weight_", None)
             self._remember_names(X)
             self._keep(stats, report)
             self._settle()  # now, so that later changes of parameters wait for refit
@@ -146,12 +151,22 @@ class ScanEstimator(BaseEstimator):
         return self.classes_
 
     def _scan(
-        self, X: Any, y: Any, weight: Any, classes: Any, first: bool, progress: bool | None, n_threads: int | None
+        self,
+        X: Any,
+        y: Any,
+        weight: Any,
+        classes: Any,
+        first: bool,
+        progress: bool | None,
+        n_threads: int | None,
+        moments: tuple[str, ...] = (),
     ) -> tuple[Any, Report]:
         self._check_params()
         if not first:
             self._check_features(X, reset=False)
-        stats, report = run_scan(self._plan(classes), X, y, weight, progress=progress, n_threads=n_threads)
+        plan = self._plan(classes)
+        plan = plan.with_moments(moments if first else self.stats_.moments)  # rows to come bring what is there
+        stats, report = run_scan(plan, X, y, weight, progress=progress, n_threads=n_threads)
         if not first:
             _checks.check_n_features(stats.n_features, self.n_features_in_, type(self).__name__)
         if getattr(stats, "multilabel", False) and not self._takes_indicator:
@@ -182,6 +197,8 @@ class ScanEstimator(BaseEstimator):
 class ScanClassifier(ClassifierMixin, ScanEstimator):
     """A classifier by a model that follows from the statistics."""
 
+    class_weight_: Any = None  # what the last refit said
+
     def _solved(self) -> LinearModel:
         """The model."""
         raise NotImplementedError
@@ -189,6 +206,14 @@ class ScanClassifier(ClassifierMixin, ScanEstimator):
     @learned
     def _model(self) -> LinearModel:
         return self._solved()
+
+    @learned
+    def _weighted(self) -> Any:
+        """The statistics with the weights of the classes."""
+        if self.class_weight_ is None:
+            return self.stats_
+        stats = self.stats_
+        return stats.reweighted(_checks.class_factors(self.class_weight_, stats.classes, stats.weight))
 
     def _settle(self) -> None:
         _ = self._model
@@ -201,20 +226,44 @@ class ScanClassifier(ClassifierMixin, ScanEstimator):
         return self
 
     def refit(self, **options: Any) -> Self:
-        """Change parameters of the constructor without another look at the data."""
+        """Change parameters of the constructor, or the weights of the classes, without another look at the data.
+
+        Parameters
+        ----------
+        **options
+            Parameters of the constructor; those not named stay as they are. And:
+        class_weight : None, "balanced" or {label: weight}
+            The model of the rows with their weights times that of their class, as if fitted with that
+            ``sample_weight``. "balanced": the total weight divided by K N_y; a label not named has 1. Holds until the
+            next `fit`, or `refit` that says otherwise, and is kept as `class_weight_`; `stats_` stay as scanned.
+
+        Raises
+        ------
+        ValueError, TypeError
+            An argument is wrong or needs another scan: the message names it, and the model stays as it was.
+        """
         check_is_fitted(self, "stats_")
-        before, learned_before = self.get_params(deep=False), self._learned
+        before = dict(vars(self))
         try:
+            if "class_weight" in options:
+                self.class_weight_ = self._class_weight(options.pop("class_weight"))
             self.set_params(**options)
             self._check_params()
             self._check_against(self.stats_)
             self._learned = {}
+            if self.class_weight_ is not None:
+                _checks.check_total_weight(self._weighted.weight.sum())
+                self._check_whole(self._weighted)
             self._settle()
         except Exception:
-            self.set_params(**before)
-            self._learned = learned_before
+            self.__dict__ = before  # a refit that fails changes nothing
             raise
         return self
+
+    def _class_weight(self, given: Any) -> Any:
+        if given is not None and getattr(self.stats_, "multilabel", False):
+            raise ValueError(f"class_weight={given!r} is for one label a row; give the rows sample_weight in fit")
+        return _checks.check_class_weight(given, self.classes_)
 
     # ---- predicting --------------------------------------------------------------------------------------------------
 
@@ -248,6 +297,8 @@ class ScanClassifier(ClassifierMixin, ScanEstimator):
 
     def to_state(self) -> dict[str, Any]:
         fitted = {"stats_": self.stats_, "report_": asdict(self.report_)}
+        if getattr(self, "class_weight_", None) is not None:
+            fitted["class_weight_"] = self.class_weight_
         if hasattr(self, "feature_names_in_"):
             fitted["feature_names_in_"] = self.feature_names_in_
         return {"params": self.get_params(deep=False), "fitted": fitted}
@@ -256,6 +307,8 @@ class ScanClassifier(ClassifierMixin, ScanEstimator):
     def from_state(cls, state: dict[str, Any]) -> Self:
         self, fitted = cls(**state["params"]), state["fitted"]
         self._keep(fitted["stats_"], Report(**fitted["report_"]))
+        if "class_weight_" in fitted:
+            self.class_weight_ = fitted["class_weight_"]
         if "feature_names_in_" in fitted:
             self.feature_names_in_ = fitted["feature_names_in_"].astype(object)
         return self
@@ -272,7 +325,7 @@ class NaiveBayes(ScanClassifier):
     @learned
     def class_count_(self) -> np.ndarray:
         """Weight of each class, (K,)."""
-        return self.stats_.weight
+        return self._weighted.weight
 
     def predict_joint_log_proba(self, X: Any, *, out: Any = None) -> Any:
         """Joint logs ln P(y) + ln P(x | y), (n_rows, K), without terms that depend on the row alone."""

@@ -110,7 +110,7 @@ class CategoricalNB(DiscreteNB):
 
     @learned
     def _counts(self) -> np.ndarray:
-        return self.stats_.laid_out(self.n_categories_).counts()
+        return self._weighted.laid_out(self.n_categories_).counts()
 
     def _by_feature(self, table: np.ndarray) -> list[np.ndarray]:
         return np.split(table, np.cumsum(self.n_categories_)[:-1], axis=1)
@@ -121,7 +121,7 @@ class CategoricalNB(DiscreteNB):
 
     def _solved(self) -> "CategoryModel":
         sizes = self.n_categories_ + 1  # the last category stands for those that were not seen
-        present = self._log_shares(self.stats_.laid_out(sizes).counts(), sizes)
+        present = self._log_shares(self._weighted.laid_out(sizes).counts(), sizes)
         starts = np.cumsum(sizes) - sizes
         zeros = present[:, starts]
         absent = np.repeat(zeros, sizes, axis=1)
@@ -258,8 +258,15 @@ class CategoryStats:
         return self.sums.weight
 
     @property
+    def moments(self) -> tuple[str, ...]:
+        return self.sums.moments
+
+    @property
     def nbytes(self) -> int:
         return self.sums.nbytes
+
+    def reweighted(self, class_weight: np.ndarray) -> "CategoryStats":
+        return replace(self, sums=self.sums.reweighted(class_weight))
 
     def __add__(self, other: "CategoryStats") -> "CategoryStats":
         sizes = self._common(other)

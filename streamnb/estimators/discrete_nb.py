@@ -107,7 +107,7 @@ class _CountNB(DiscreteNB):
     @learned
     def feature_count_(self) -> np.ndarray:
         """Weighted sum of each feature in each class, (K, n_features)."""
-        return self.stats_.sum
+        return self._weighted.sum
 
 
 @persistence.register
@@ -255,6 +255,8 @@ class BernoulliNB(DiscreteNB):
 
     def _check_against(self, stats: Any) -> None:
         super()._check_against(stats)
+        if self.binarize is None and "sum" in stats.tables:
+            return
         scanned = stats.options.binarize if "above" in stats.tables else None
         if scanned != self.binarize:
             raise ValueError(f"binarize={self.binarize!r} is applied in the scan, which had {scanned!r}; use fit")
@@ -267,7 +269,7 @@ class BernoulliNB(DiscreteNB):
     @learned
     def feature_count_(self) -> np.ndarray:
         """Weight of the rows where a feature is present, (K, n_features)."""
-        return self.stats_.sum if self.binarize is None else self.stats_.above
+        return self._weighted.sum if self.binarize is None else self._weighted.above
 
     @learned
     def feature_log_prob_(self) -> np.ndarray:

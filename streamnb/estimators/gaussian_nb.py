@@ -77,11 +77,11 @@ class GaussianNB(NaiveBayes):
     @learned
     def theta_(self) -> np.ndarray:
         """Mean of each feature in each class, (K, n_features)."""
-        return self.stats_.sum / np.where(self.class_count_ > 0, self.class_count_, 1.0)[:, None]
+        return self._weighted.sum / np.where(self.class_count_ > 0, self.class_count_, 1.0)[:, None]
 
     @learned
     def _within(self) -> np.ndarray:
-        return self.stats_.scatter() / np.where(self.class_count_ > 0, self.class_count_, 1.0)[:, None]
+        return self._weighted.scatter() / np.where(self.class_count_ > 0, self.class_count_, 1.0)[:, None]
 
     @learned
     def _largest_variance(self) -> float:

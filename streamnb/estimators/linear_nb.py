@@ -168,7 +168,7 @@ class LinearNB(ScanClassifier):
     def _solved(self) -> LinearModel:
         names = ("scheme", "reference", "smoothing", "priors", "idf", "estimate")
         options = {name: getattr(self, name) for name in names}
-        return solve(self.stats_, self.family, self.penalty, **options)[0]
+        return solve(self._weighted, self.family, self.penalty, **options)[0]
 
     @property
     def coef_(self) -> Any:

@@ -104,6 +104,11 @@ class ClassStats:
         return self.table("above").value()
 
     @property
+    def moments(self) -> tuple[str, ...]:
+        """Names of the moments that were accumulated."""
+        return tuple(name for name in self.tables if name != "weight")
+
+    @property
     def nbytes(self) -> int:
         """Memory of the tables."""
         parts = (*self.folds, *(() if self.every is None else (self.every,)))
@@ -112,10 +117,10 @@ class ClassStats:
     def table(self, moment: str) -> Table:
         """The pairs behind a moment; an error names those that were accumulated."""
         if moment not in self.tables:
-            have = ", ".join(repr(m) for m in self.tables if m != "weight")
+            have = ", ".join(map(repr, self.moments))
             raise ValueError(
                 f"these statistics lack the moment {moment!r} (they hold {have}); "
-                "name it in scan(moments=), or fit the data again"
+                "name it in scan(moments=) or fit(moments=)"
             )
         return self.tables[moment]
 
@@ -143,7 +148,7 @@ class ClassStats:
         return replace(self, classes=np.array([False, True]), rows=rows, tables=tables, every=None, folds=())
 
     def __repr__(self) -> str:
-        moments = ", ".join(m for m in self.tables if m != "weight")
+        moments = ", ".join(self.moments)
         return (
             f"<ClassStats: {self.n_rows:,} rows, {len(self.classes):,} classes, {self.n_features:,} features; "
             f"{moments}; {self.nbytes / 2**20:,.1f} MiB>"
@@ -180,6 +185,11 @@ class ClassStats:
         return replace(self, tables=tables, every=every, folds=tuple(fold * gamma for fold in self.folds))
 
     __rmul__ = __mul__
+
+    def reweighted(self, class_weight: np.ndarray) -> "ClassStats":
+        """The statistics of the same rows, each with its weight times that of its class; `class_weight` (K,)."""
+        tables = {name: t.scaled(class_weight) for name, t in self.tables.items()}
+        return replace(self, tables=tables, folds=(), folding=None)
 
     def __radd__(self, other: Any) -> "ClassStats":
         return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum() works

@@ -63,11 +63,12 @@ class Table:
             out.keep(k, exact.add_rows(*left, *right, sign, out.hi[k], out.lo))
         return out.table()
 
-    def scaled(self, factor: float) -> "Table":
-        """self * factor."""
+    def scaled(self, factor: Any) -> "Table":
+        """self * factor; one number, or one for each class."""
+        factors = np.broadcast_to(np.asarray(factor, np.float64), self.shape[0])
         out = _Builder(*self.shape)
         for k in range(self.shape[0]):
-            out.keep(k, exact.scale_rows(*self.row(k), factor, out.hi[k], out.lo))
+            out.keep(k, exact.scale_rows(*self.row(k), float(factors[k]), out.hi[k], out.lo))
         return out.table()
 
 
