@@ -32,6 +32,7 @@ ORDER = [
     "model",
     "solving",
     "selecting",
+    "predictive",
     "metrics",
     "model_selection",
     "estimators",

@@ -10,10 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb import _checks, persistence
 from streamnb.data.chunk import Domain
-from streamnb.estimators.base import ScanClassifier
+from streamnb.estimators.base import ScanClassifier, learned
 from streamnb.families import as_family
 from streamnb.model import LinearModel
 from streamnb.penalties import Penalty, as_penalty
+from streamnb.predictive import predictive_model
 from streamnb.priors import Smoothing
 from streamnb.scanning import ScanPlan
 from streamnb.schemes import SCHEMES
@@ -170,6 +171,20 @@ class LinearNB(ScanClassifier):
         options = {name: getattr(self, name) for name in names}
         return solve(self._weighted, self.family, self.penalty, **options)[0]
 
+    @learned
+    def _predictive(self) -> LinearModel:
+        options = {name: self._settled[name] for name in ("penalty", "smoothing", "estimate", "priors")}
+        return predictive_model(self._weighted, self._model, as_family(self._settled["family"]), **options)
+
+    @learned
+    def _settled(self) -> dict[str, Any]:
+        """The parameters that the model goes by; others that are set wait for refit."""
+        return self.get_params()
+
+    def _settle(self) -> None:
+        super()._settle()
+        _ = self._settled
+
     @property
     def coef_(self) -> Any:
         return self._fitted("coef_").coef_
@@ -196,29 +211,57 @@ class LinearNB(ScanClassifier):
 
     # ---- predicting --------------------------------------------------------------------------------------------------
 
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Any, *, out: Any = None) -> Any:
-        """Class probabilities, (n_rows, K)."""
-        return super().predict_proba(X, out=out)
+    def predict(self, X: Any, *, out: Any = None, predictive: bool = False) -> Any:
+        """Labels, (n_rows,). The answer is of the kind of X: NumPy, or lazy Dask for Dask; `out` takes blocks.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features)
+            As in `fit`.
+        out : array that takes slices of rows, optional
+            Where to write the answer, block by block; not for Dask.
+        predictive : bool
+            Decide by the exact predictive distribution, parameters averaged over their posterior, in place of one
+            estimate of them: negative binomial features for Poisson (with a Gamma prior, or s pseudo-rows), Student's
+            t for Gaussian (`NormalInverseGamma`, each class with a variance of its own), Dirichlet-multinomial rows
+            for multinomial, and for Bernoulli the linear model itself. For scheme="joint" or two classes, without
+            penalty and idf.
+
+        Raises
+        ------
+        ValueError
+            X is not what was fitted, or `predictive` does not go with the parameters.
+        """
+        return self._ready(X, predictive).predict(X, out=out)
 
     @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
-        """Logs of the class probabilities, (n_rows, K)."""
-        return super().predict_log_proba(X, out=out)
+    def predict_proba(self, X: Any, *, out: Any = None, predictive: bool = False) -> Any:
+        """Class probabilities, (n_rows, K); arguments as for `predict`."""
+        return self._ready(X, predictive).predict_proba(X, out=out)
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any, *, out: Any = None, predictive: bool = False) -> Any:
+        """Logs of the class probabilities, (n_rows, K); arguments as for `predict`."""
+        return self._ready(X, predictive).predict_log_proba(X, out=out)
 
     @available_if(_takes_any_value_or_is_fitted)
-    def decision_function(self, X: Any, *, out: Any = None) -> Any:
-        """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
-        return self._ready(X).decision_function(X, out=out)
+    def decision_function(self, X: Any, *, out: Any = None, predictive: bool = False) -> Any:
+        """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K).
 
-    def _ready(self, X: Any) -> LinearModel:
+        Arguments as for `predict`. Where the predictive model is not linear, its scores are ln P(y) + ln p(x | y) in
+        full, for two classes their difference.
+        """
+        return self._ready(X, predictive).decision_function(X, out=out)
+
+    def _ready(self, X: Any, predictive: bool = False) -> LinearModel:
         check_is_fitted(self, "stats_")
         if not self._complete():
             raise NotFittedError(
                 f"{type(self).__name__} has seen one class only ({self.classes_.tolist()}); "
                 "call partial_fit with rows of a second one before predicting"
             )
-        return super()._ready(X)
+        model = super()._ready(X)
+        return self._predictive if _checks.one_of("predictive", predictive, [False, True]) else model
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
