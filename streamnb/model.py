@@ -147,12 +147,17 @@ class LinearModel:
             intercept = intercept + np.asarray(weights.sum(axis=0)).reshape(-1)
         return weights, intercept
 
-    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
-        """Scores of the rows of weights for a checked block, (n_rows, R)."""
+    def prepared(self, chunk: Chunk, survey: Any) -> Chunk:
+        """A checked block as the weights take it, but for idf."""
         _checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
         chunk, _ = transformed(chunk, survey, self.options.transform, self.options.normalize)
         if self.binarize is not None:
             chunk = chunk.with_values((chunk.stored > np.float64(self.binarize)) - np.float32(self.binarize < 0.0))
+        return chunk
+
+    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """Scores of the rows of weights for a checked block, (n_rows, R)."""
+        chunk = self.prepared(chunk, survey)
         weights, intercept = self._scorer
         if sp.issparse(weights):
             return np.asarray((sp.csr_array(chunk.to_matrix()) @ weights).todense()) + intercept

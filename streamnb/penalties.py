@@ -1,7 +1,10 @@
 """Regularisers R(w): what pulls the means of the two sides together, -R'(w) being the pull."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +14,12 @@ from streamnb import _checks, persistence
 
 class Penalty(persistence.Parameters):
     """One regulariser, or a sum of some; `+` adds (additive regularisation)."""
+
+    def with_taus(self, taus: Any) -> "Penalty":
+        """The same regulariser with another grid."""
+        changed = copy(self)
+        changed.tau = _checks.tau_grid("tau", taus)  # type: ignore[attr-defined]
+        return changed
 
     @property
     def parts(self) -> tuple[Any, ...]:
@@ -98,6 +107,9 @@ class TopK(Penalty):
     def tau(self) -> np.ndarray:
         """The grid, under the name that all penalties have for it."""
         return self.k
+
+    def with_taus(self, taus: Any) -> "TopK":
+        return TopK([int(k) for k in taus], self.by)
 
     def __repr__(self) -> str:
         return f"TopK({self.k.tolist() if len(self.k) > 1 else int(self.k[0])}, by={self.by!r})"
@@ -217,6 +229,11 @@ def as_penalty(penalty: Any) -> Penalty | None:
     if penalty is None or isinstance(penalty, Penalty):
         return penalty
     raise TypeError(f"penalty={penalty!r} is unknown; it should be None, snb.L1, L2, TopK, Separable or a sum of these")
+
+
+def at_point(penalty: Penalty, point: dict[str, float]) -> Penalty:
+    """The penalty with the one tau of each part that a point of its grid names."""
+    return reduce(add, (part.with_taus([point[part.kind]]) for part in penalty.parts))
 
 
 def pull_at(penalty: Penalty | None, point: dict[str, float]) -> Pull:

@@ -77,7 +77,7 @@ class DenseChunk:
         score.score_dense(self.values, weights, out)
 
     def add_grid_scores(self, rows: np.ndarray, weights: np.ndarray, spans: np.ndarray, out: np.ndarray) -> None:
-        """Add the rows of those numbers @ weights to out (len(rows), n); outside spans (n_features, 2) weights are 0."""
+        """Add those rows @ weights to out (len(rows), n); weights are 0 outside spans (n_features, 2)."""
         score.score_dense_grid(self.values, rows, weights, spans, out)
 
     def used_columns(self) -> np.ndarray:
@@ -137,7 +137,7 @@ class CSRChunk:
         score.score_csr(self.data, self.indices, self.indptr, weights, out)
 
     def add_grid_scores(self, rows: np.ndarray, weights: np.ndarray, spans: np.ndarray, out: np.ndarray) -> None:
-        """Add the rows of those numbers @ weights to out (len(rows), n); outside spans (n_features, 2) weights are 0."""
+        """Add those rows @ weights to out (len(rows), n); weights are 0 outside spans (n_features, 2)."""
         score.score_csr_grid(self.data, self.indices, self.indptr, rows, weights, spans, out)
 
     def used_columns(self) -> np.ndarray:

@@ -136,11 +136,7 @@ class LinearNB(ScanClassifier):
         return RowOptions(vars(self)["transform"], self.normalize, self.binarize)
 
     def _check_params(self) -> None:
-        as_family(self.family)
-        as_penalty(self.penalty)
-        _checks.one_of("scheme", self.scheme, SCHEMES)
-        _checks.one_of("idf", self.idf, [False, True])
-        Smoothing.of(as_family(self.family), self.smoothing, self.estimate)
+        self._check_options()
         for part in self.penalty.parts if self.penalty is not None else ():
             if part.tau is None or len(part.tau) > 1:
                 what = "no tau" if part.tau is None else f"a grid of {len(part.tau)} taus"
@@ -148,6 +144,13 @@ class LinearNB(ScanClassifier):
                     f"penalty={part!r} has {what}, but LinearNB fits one model; "
                     "give one tau, choose it with LinearNBCV, or take all models from snb.solve"
                 )
+
+    def _check_options(self) -> None:
+        as_family(self.family)
+        as_penalty(self.penalty)
+        _checks.one_of("scheme", self.scheme, SCHEMES)
+        _checks.one_of("idf", self.idf, [False, True])
+        Smoothing.of(as_family(self.family), self.smoothing, self.estimate)
 
     def _check_against(self, stats: ClassStats) -> None:
         scanned, wanted = asdict(stats.options), asdict(self._row_options())
@@ -167,9 +170,16 @@ class LinearNB(ScanClassifier):
     # ---- the model ---------------------------------------------------------------------------------------------------
 
     def _solved(self) -> LinearModel:
+        return solve(self._weighted, self.family, self._penalty(), **self._options())[0]
+
+    def _options(self) -> dict[str, Any]:
+        """What `solve` is told beside family and penalty."""
         names = ("scheme", "reference", "smoothing", "priors", "idf", "estimate")
-        options = {name: getattr(self, name) for name in names}
-        return solve(self._weighted, self.family, self.penalty, **options)[0]
+        return {name: getattr(self, name) for name in names}
+
+    def _penalty(self) -> Penalty | None:
+        """The penalty of the one model."""
+        return self.penalty
 
     @learned
     def _predictive(self) -> LinearModel:
