@@ -37,6 +37,8 @@ _HOMES = {
     "FeatureRanking": "selecting",
     "WeightPath": "solving",
     "LinearModel": "model",
+    "Evaluation": "evaluation",
+    "evaluate": "metrics",
     "LinearNB": "estimators",
     "FeatureSelector": "estimators",
     "MultinomialNB": "estimators",

@@ -295,12 +295,12 @@ def check_total_weight(total: float) -> None:
         raise ValueError("sample_weight sums to zero; at least one row should have a positive weight")
 
 
-def check_lengths(n_rows: int, n_labels: int, name: str = "y") -> None:
+def check_lengths(n_rows: int, n_labels: int, name: str = "y", of: str = "X") -> None:
     """Refuse labels or weights of another length than the rows."""
     if n_rows != n_labels:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {n_labels}]; "
-            f"{name} should have one entry for each row of X"
+            f"{name} should have one entry for each row of {of}"
         )
 
 
@@ -344,6 +344,70 @@ def _given_priors(priors: Any, classes: np.ndarray) -> np.ndarray:
     if not np.all(np.isfinite(given)) or (given < 0).any():
         raise ValueError(f"priors={priors!r}; Priors must be non-negative and finite")
     return given
+
+
+# ---- what a model says of rows, and what is true ---------------------------------------------------------------------
+
+
+def check_class_numbers(codes: Any, n_classes: int, name: str, lowest: int = 0) -> np.ndarray:
+    """Return class numbers (n,) in [lowest, n_classes) as int64."""
+    codes = np.asarray(codes)
+    if codes.ndim != 1 or codes.dtype.kind not in "iub":
+        raise TypeError(
+            f"{name} has shape {codes.shape} and dtype {codes.dtype}; it should hold one class number (an int) a row; "
+            "snb.evaluate takes labels"
+        )
+    bad = np.flatnonzero((codes < lowest) | (codes >= n_classes))
+    if bad.size:
+        raise ValueError(
+            f"{name} has {codes[bad[0]]} at row {bad[0]}; class numbers should be from {lowest} to {n_classes - 1}"
+        )
+    return codes.astype(np.int64, copy=False)
+
+
+def check_indicator(values: Any, n_labels: int, name: str) -> sp.csr_array:
+    """Return a dense or sparse indicator (n, n_labels) as canonical CSR of uint8."""
+    if not sp.issparse(values):
+        values = np.asarray(values)
+    if values.ndim != 2 or values.shape[1] != n_labels:
+        raise ValueError(
+            f"{name} has shape {values.shape}; multi-label rows should be an indicator of shape (n_rows, {n_labels})"
+        )
+    stored = values.data if sp.issparse(values) else values
+    if stored.dtype.kind not in "buif" or not ((stored == 0) | (stored == 1)).all():
+        raise ValueError(f"{name} should hold 0 and 1 (or False and True) alone: 1 where the row has the label")
+    indicator = sp.csr_array(values, dtype=np.uint8, copy=True)
+    indicator.sum_duplicates()
+    indicator.eliminate_zeros()
+    return indicator
+
+
+def check_scores(scores: Any, n_rows: int, n_columns: int, name: str = "ranking", first_row: int = 0) -> np.ndarray:
+    """Return scores as float64 (n_rows, n_columns); one dimension will do for one column."""
+    scores = np.asarray(scores)
+    if scores.dtype.kind not in "buif":
+        raise TypeError(f"{name} has dtype {scores.dtype}; it should hold numbers")
+    if scores.ndim == 1 and n_columns == 1:
+        scores = scores[:, None]
+    if scores.ndim != 2 or scores.shape[1] != n_columns:
+        wanted = "(n_rows,)" if n_columns == 1 else f"(n_rows, {n_columns})"
+        raise ValueError(f"{name} has shape {scores.shape}; it should have shape {wanted}, one column a class")
+    check_lengths(n_rows, len(scores), name, "the labels")
+    scores = np.ascontiguousarray(scores, np.float64)
+    if scores.size and np.isnan(scores.min()):  # min hands a NaN on, and needs no table of flags
+        row, column = np.argwhere(np.isnan(scores))[0]
+        raise ValueError(
+            f"{name} contains NaN: row {first_row + row}, column {column}; a row without a score cannot be judged"
+        )
+    return scores
+
+
+def check_log_proba(log_proba: Any, n_rows: int, n_columns: int) -> np.ndarray:
+    """Return natural logs of probabilities as float64 (n_rows, n_columns)."""
+    logs = check_scores(log_proba, n_rows, n_columns, "log_proba")
+    if logs.size and logs.max() > 1e-6:
+        raise ValueError(f"log_proba has {logs.max():g}; natural logs of probabilities should not be above 0")
+    return np.minimum(logs, 0.0)
 
 
 # ---- values of X -----------------------------------------------------------------------------------------------------

@@ -287,7 +287,7 @@ def open_columns(
         if isinstance(column, str):
             column = _member(group, column, name)
         stored = isinstance(column, (zarr.Array, zarr.Group))
-        part = _in_zarr(column, name) if stored else _InMemory(check(in_memory(column)))
+        part = in_zarr(column, name) if stored else _InMemory(check(in_memory(column)))
         if n_rows is not None:
             _checks.check_lengths(n_rows, part.n_rows, name)
         return part
@@ -309,7 +309,8 @@ def _member(group: Any, path: str, name: str) -> Any:
     return member
 
 
-def _in_zarr(column: Any, name: str) -> Any:
+def in_zarr(column: Any, name: str) -> Any:
+    """Labels or weights in a Zarr array, or in a group of the AnnData layout: `n_rows`, and `take` in order."""
     if isinstance(column, zarr.Group):
         kind = str(column.attrs.get("encoding-type"))
         if kind == "csr_matrix" and name == "y":

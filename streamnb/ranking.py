@@ -1,0 +1,273 @@
+"""Scores in their order, kept one by one or in mergeable histograms, and what is read off that order."""
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from streamnb.kernels import ranks
+
+Block = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, labels, weight
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """One class against others, by score from the highest: distinct scores, or bins whose rows count as tied.
+
+    Attributes
+    ----------
+    own, rest : (m,)
+        Weight of the rows of the class, and of the others, at each level; one of the two is positive.
+    thresholds : (m,)
+        The score from which on a row is at this level or above.
+    blurred : (m,) bool
+        Levels that may hold different scores.
+    """
+
+    own: np.ndarray
+    rest: np.ndarray
+    thresholds: np.ndarray
+    blurred: np.ndarray
+
+    @property
+    def defined(self) -> bool:
+        """True if there are rows of the class and others."""
+        return bool(self.own.any() and self.rest.any())
+
+    def auc(self) -> float:
+        """Area under the ROC curve: probability that an own row stands above another, ties counted half."""
+        if not self.defined:
+            return np.nan
+        above = np.cumsum(self.rest)
+        return float(self.own @ (above[-1] - above + 0.5 * self.rest) / (self.own.sum() * above[-1]))
+
+    def auc_error(self) -> float:
+        """Bound on the error of `auc`: the pairs that share a bin, each wrong by a half at most.
+
+        ``1/2 sum_b own_b rest_b / (own rest)`` over the bins b that may hold different scores.
+        """
+        if not self.defined:
+            return np.nan
+        return float(0.5 * (self.own * self.rest) @ self.blurred / (self.own.sum() * self.rest.sum()))
+
+    def average_precision(self) -> float:
+        """Mean precision over own rows, ``sum_l own_l / own * T_l / (T_l + F_l)``, T and F the sums down to level l."""
+        if not self.defined:
+            return np.nan
+        hits = np.cumsum(self.own)
+        return float(self.own @ (hits / (hits + np.cumsum(self.rest))) / hits[-1])
+
+    def average_precision_error(self) -> float:
+        """Bound on the error of `average_precision`, from the best and the worst order inside bins.
+
+        With T own weight and F other weight above a bin of own weight p and other weight n, the precision of a row in
+        it is at most ``(T + p) / (T + p + F)``: own rows first, tied. A row whose own weight ends at t has at least
+        ``t / (t + F + n)``, and a sum of these over any cut of p into rows is at least their integral,
+        ``p - (F + n) ln((T + p + F + n) / (T + F + n))``.
+        """
+        if not self.defined:
+            return np.nan
+        after, others = np.cumsum(self.own), np.cumsum(self.rest)
+        before, others_before = after - self.own, others - self.rest
+        tied = self.own * after / (after + others)
+        best = self.own * after / np.maximum(after + others_before, np.finfo(float).tiny)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lost = others * np.log1p(self.own / (before + others))
+        worst = self.own - np.where(others > 0.0, lost, 0.0)
+        return float(max((best - tied) @ self.blurred, (tied - worst) @ self.blurred, 0.0) / after[-1])
+
+    def roc_curve(self, drop_intermediate: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """False and true positive rates from (0, 0) on, and thresholds from infinity on; NaN rates where undefined."""
+        false, true, thresholds = np.cumsum(self.rest), np.cumsum(self.own), self.thresholds
+        if drop_intermediate and len(true) > 2:
+            corner = np.ones(len(true), bool)  # points on a straight line say nothing
+            corner[1:-1] = (np.diff(false, 2) != 0) | (np.diff(true, 2) != 0)
+            false, true, thresholds = false[corner], true[corner], thresholds[corner]
+        false, true = (np.append(0.0, x / x[-1]) if x.any() else np.full(len(x) + 1, np.nan) for x in (false, true))
+        return false, true, np.append(np.inf, thresholds)
+
+
+def _exact_levels(scores: np.ndarray, own: np.ndarray, rest: np.ndarray) -> Levels:
+    """Levels of rows (n,) with their weights as own and as other rows."""
+    kept = own + rest > 0.0
+    scores, own, rest = scores[kept], own[kept], rest[kept]
+    thresholds, level = np.unique(-scores, return_inverse=True)
+    own, rest = (np.bincount(level, weights=w, minlength=len(thresholds)) for w in (own, rest))
+    return Levels(own, rest, -thresholds, np.zeros(len(own), bool))
+
+
+class Histogram:
+    """Weights of groups of rows in bins of score, a grid for each column of scores.
+
+    Bins are 2^s keys wide (see `kernels.ranks`) and begin at multiples of that, with the smallest s for which the
+    finite scores so far lie in `n_bins` of them. Narrower bins merge into wider ones without remainder, so a histogram
+    is a function of the rows alone, whatever the order and the blocks they came in. Infinities have bins of their own.
+    """
+
+    def __init__(self, n_columns: int, n_groups: int, n_bins: int):
+        self.n_bins = n_bins
+        self.low = np.full(n_columns, _keys(np.inf))  # keys of the least and the largest finite score: none yet
+        self.high = np.full(n_columns, _keys(-np.inf))
+        self.shift = np.zeros(n_columns, np.int64)
+        self.table = np.zeros((n_columns, n_bins + 2, n_groups))
+
+    @property
+    def first(self) -> np.ndarray:
+        """Number of the lowest bin of each column, counted from score 0."""
+        return np.where(self.low <= self.high, self.low >> self.shift, 0)
+
+    def add(self, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
+        """Count rows: scores (n, columns) without NaN, groups (n, columns) in [0, n_groups), weight (n,)."""
+        low, high = np.full(scores.shape[1], np.inf), np.full(scores.shape[1], -np.inf)
+        ranks.extremes(scores, low, high)
+        self._widen(_keys(low), _keys(high), self.shift)
+        ranks.fill(scores, groups, weight, self.shift, self.first, self.table)
+
+    def __add__(self, other: "Histogram") -> "Histogram":
+        total = Histogram(self.table.shape[0], self.table.shape[2], self.n_bins)
+        total._widen(np.minimum(self.low, other.low), np.maximum(self.high, other.high), self.shift)
+        for part in (self, other):
+            ranks.regrid(part.table, part.first, total.shift - part.shift, total.first, total.table)
+        return total
+
+    def _widen(self, low: np.ndarray, high: np.ndarray, shift: np.ndarray) -> None:
+        """Make room for scores from `low` to `high`; `shift` is where to begin the search for the width."""
+        first, old_shift = self.first, self.shift
+        self.low, self.high = np.minimum(self.low, low), np.maximum(self.high, high)
+        self.shift = shift.copy()
+        while (narrow := (self.high >> self.shift) - (self.low >> self.shift) >= self.n_bins).any():
+            self.shift[narrow] += 1
+        if (self.shift != old_shift).any() or (self.first != first).any():
+            old, self.table = self.table, np.zeros_like(self.table)
+            ranks.regrid(old, first, self.shift - old_shift, self.first, self.table)
+
+    def levels(self, column: int, own: np.ndarray, rest: np.ndarray, negate: bool) -> Levels:
+        """Levels of two histograms (n_bins + 2,) of a column; by falling score, or by rising with `negate`."""
+        shift = int(self.shift[column])
+        bins = int(self.first[column]) + np.arange(self.n_bins + 1)
+        # beyond the keys of numbers there is no score: such a bin is empty, its edge is infinity
+        edges = _scores(np.clip(bins, -_LAST >> shift, _LAST >> shift) << shift)
+        lower, upper = (
+            np.concatenate([[-np.inf], edges[:-1], [np.inf]]),
+            np.concatenate([[-np.inf], edges[1:], [np.inf]]),
+        )
+        thresholds = -upper if negate else lower
+        blurred = np.ones(len(own), bool)
+        blurred[[0, -1]] = False
+        filled = np.flatnonzero(own + rest > 0.0)
+        filled = filled if negate else filled[::-1]
+        return Levels(own[filled], rest[filled], thresholds[filled], blurred[filled])
+
+
+def _keys(scores: Any) -> Any:
+    """The key of each score, as in the kernel."""
+    scores = np.asarray(scores, np.float64)
+    keys = (1.0 + np.abs(scores)).view(np.int64) - ranks.KEY_OF_ONE
+    return np.where(scores < 0.0, -keys, keys)
+
+
+_LAST = int(_keys(np.inf))
+
+
+def _scores(keys: np.ndarray) -> np.ndarray:
+    """The score that a key stands for."""
+    return np.sign(keys) * ((np.abs(keys) + ranks.KEY_OF_ONE).view(np.float64) - 1.0)
+
+
+class Ranking:
+    """Scores of rows, column k for class k (K = 2: one column, for class 1), with labels and weights.
+
+    Up to `exact_rows` rows they are kept as they are, beyond that in a `Histogram`: which of the two depends on how
+    many rows there are in all, and on nothing else.
+
+    Parameters
+    ----------
+    multilabel : bool
+        Labels are an indicator (n, K) of uint8, not class numbers (n,).
+    pairs : bool
+        Keep what `levels` needs to set two classes against each other: a histogram for each pair of classes.
+    """
+
+    def __init__(self, n_classes: int, *, multilabel: bool, pairs: bool, exact_rows: int, n_bins: int):
+        self._binary = n_classes == 2 and not multilabel
+        self._classes = np.array([1]) if self._binary else np.arange(n_classes)
+        self._pairs, self.exact_rows, self.n_bins = pairs, exact_rows, n_bins
+        self._n_groups = n_classes if pairs else 2
+        self.n_rows = 0
+        self._blocks: list[Block] = []
+        self._histogram: Histogram | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """True while scores are kept one by one."""
+        return self._histogram is None
+
+    def add(self, scores: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
+        """Add rows: scores (n, columns) float64 without NaN, labels in range, positive weights (n,)."""
+        self.n_rows += len(weight)
+        if self.is_exact and self.n_rows <= self.exact_rows:  # copies: the caller may fill the same buffers again
+            self._blocks.append((scores.copy(), labels.copy(), weight.copy()))
+        else:
+            self._blocks.append((scores, labels, weight))
+            self._spill()
+
+    def __add__(self, other: "Ranking") -> "Ranking":
+        total = Ranking.__new__(Ranking)
+        total.__dict__.update(self.__dict__)
+        total.n_rows += other.n_rows
+        total._blocks = self._blocks + other._blocks
+        histograms = [part._histogram for part in (self, other) if part._histogram is not None]
+        total._histogram = reduce(add, histograms, self._empty()) if histograms else None
+        if histograms or total.n_rows > self.exact_rows:
+            total._spill()
+        return total
+
+    def _spill(self) -> None:
+        """Move the rows kept one by one into the histogram."""
+        if self._histogram is None:
+            self._histogram = self._empty()
+        for scores, labels, weight in self._blocks:
+            self._histogram.add(scores, self._groups(labels), weight)
+        self._blocks = []
+
+    def _empty(self) -> Histogram:
+        return Histogram(len(self._classes), self._n_groups, self.n_bins)
+
+    def _groups(self, labels: np.ndarray) -> np.ndarray:
+        """The group of histograms that each score of a row is counted in, (n, columns)."""
+        if labels.ndim == 2:
+            return labels
+        if self._pairs:
+            return np.repeat(labels[:, None], len(self._classes), axis=1)
+        return (labels[:, None] == self._classes).view(np.uint8)
+
+    def levels(self, class_: int, versus: int | None = None) -> Levels:
+        """One class against all others, or against one (`pairs`), by the scores of the class.
+
+        Of two classes the first is ranked by minus the score.
+        """
+        negate = self._binary and class_ == 0
+        column = 0 if self._binary else class_
+        if self._histogram is not None:
+            own, rest = self._binned(column, class_, versus)
+            return self._histogram.levels(column, own, rest, negate)
+        if not self._blocks:
+            nothing = np.zeros(0)
+            return Levels(nothing, nothing, nothing, np.zeros(0, bool))
+        scores = np.concatenate([scores[:, column] for scores, _, _ in self._blocks])
+        labels = np.concatenate([labels[:, column] if labels.ndim == 2 else labels for _, labels, _ in self._blocks])
+        weight = np.concatenate([weight for _, _, weight in self._blocks])
+        own = labels == (1 if self._blocks[0][1].ndim == 2 else class_)
+        rest = ~own if versus is None else labels == versus
+        return _exact_levels(-scores if negate else scores, weight * own, weight * rest)
+
+    def _binned(self, column: int, class_: int, versus: int | None) -> tuple[np.ndarray, np.ndarray]:
+        assert self._histogram is not None
+        table = self._histogram.table[column]
+        if not self._pairs:
+            own = 0 if self._binary and class_ == 0 else 1
+            return table[:, own], table[:, 1 - own]
+        rest = np.delete(table, class_, axis=1).sum(axis=1) if versus is None else table[:, versus]
+        return table[:, class_], rest
