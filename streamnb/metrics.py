@@ -323,8 +323,9 @@ class _DaskRows(_Rows):
     """Columns of which one at least is a Dask array; all are cut into the same blocks."""
 
     def __init__(self, columns: dict[str, Any]):
-        self._lengths = next(column for column in columns.values() if sources.is_dask(column)).chunks[0]
-        self._columns = {name: _cut(name, column, self._lengths) for name, column in columns.items()}
+        lead = next(name for name, column in columns.items() if sources.is_dask(column))
+        self._lengths = columns[lead].chunks[0]
+        self._columns = {name: _cut(name, column, lead, self._lengths) for name, column in columns.items()}
 
     def labels(self) -> np.ndarray:
         return self._folded([name for name in self._columns if name in _LABELS], _labels_of, merged_classes)
@@ -361,14 +362,14 @@ class _DaskRows(_Rows):
         return total.compute().item()
 
 
-def _cut(name: str, column: Any, lengths: tuple[float, ...]) -> Any:
-    """A column as a Dask array with row chunks of these lengths, and in one chunk across."""
+def _cut(name: str, column: Any, lead: str, lengths: tuple[float, ...]) -> Any:
+    """A column as a Dask array with the row chunks of the column `lead`, and in one chunk across."""
     import dask.array as da
 
     known = not np.isnan(lengths).any()
     n_rows = _n_rows(column)
     if known and not np.isnan(n_rows):
-        _checks.check_lengths(int(np.sum(lengths)), n_rows, name, "the others")
+        _checks.check_lengths(int(np.sum(lengths)), n_rows, name, lead)
         if sources.is_dask(column):
             return column.rechunk((lengths, *((n,) for n in column.shape[1:])))
         if getattr(column, "ndim", 1) == 1:
@@ -376,8 +377,8 @@ def _cut(name: str, column: Any, lengths: tuple[float, ...]) -> Any:
         return da.from_array(column, chunks=(lengths, *column.shape[1:]), asarray=False)
     if not sources.is_dask(column) or column.numblocks[0] != len(lengths):
         raise ValueError(
-            f"{name} cannot be cut like the others, whose row-chunk sizes are unknown: give all as Dask arrays with "
-            "the same blocks, or call compute_chunk_sizes() first"
+            f"{name} cannot be cut like {lead}, as row-chunk sizes are unknown: give all as Dask arrays with the same "
+            "blocks, or call compute_chunk_sizes() first"
         )
     return column if column.ndim == 1 else column.rechunk({1: -1})
 

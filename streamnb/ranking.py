@@ -122,26 +122,25 @@ class Histogram:
         """Count rows: scores (n, columns) without NaN, groups (n, columns) in [0, n_groups), weight (n,)."""
         low, high = np.full(scores.shape[1], np.inf), np.full(scores.shape[1], -np.inf)
         ranks.extremes(scores, low, high)
-        self._widen(_keys(low), _keys(high), self.shift)
+        self._widen(_keys(low), _keys(high))
         ranks.fill(scores, groups, weight, self.shift, self.first, self.table)
 
     def __add__(self, other: "Histogram") -> "Histogram":
         total = Histogram(self.table.shape[0], self.table.shape[2], self.n_bins)
-        total._widen(np.minimum(self.low, other.low), np.maximum(self.high, other.high), self.shift)
+        total.low, total.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        total.shift = _narrowest(total.low, total.high, self.shift, self.n_bins)
         for part in (self, other):
             ranks.regrid(part.table, part.first, total.shift - part.shift, total.first, total.table)
         return total
 
-    def _widen(self, low: np.ndarray, high: np.ndarray, shift: np.ndarray) -> None:
-        """Make room for scores from `low` to `high`; `shift` is where to begin the search for the width."""
-        first, old_shift = self.first, self.shift
+    def _widen(self, low: np.ndarray, high: np.ndarray) -> None:
+        """Make room for scores with keys from `low` to `high`."""
+        first, shift = self.first, self.shift
         self.low, self.high = np.minimum(self.low, low), np.maximum(self.high, high)
-        self.shift = shift.copy()
-        while (narrow := (self.high >> self.shift) - (self.low >> self.shift) >= self.n_bins).any():
-            self.shift[narrow] += 1
-        if (self.shift != old_shift).any() or (self.first != first).any():
+        self.shift = _narrowest(self.low, self.high, shift, self.n_bins)
+        if (self.shift != shift).any() or (self.first != first).any():
             old, self.table = self.table, np.zeros_like(self.table)
-            ranks.regrid(old, first, self.shift - old_shift, self.first, self.table)
+            ranks.regrid(old, first, self.shift - shift, self.first, self.table)
 
     def levels(self, column: int, own: np.ndarray, rest: np.ndarray, negate: bool) -> Levels:
         """Levels of two histograms (n_bins + 2,) of a column; by falling score, or by rising with `negate`."""
@@ -159,6 +158,14 @@ class Histogram:
         filled = np.flatnonzero(own + rest > 0.0)
         filled = filled if negate else filled[::-1]
         return Levels(own[filled], rest[filled], thresholds[filled], blurred[filled])
+
+
+def _narrowest(low: np.ndarray, high: np.ndarray, shift: np.ndarray, n_bins: int) -> np.ndarray:
+    """The least doublings, not fewer than `shift`, with which keys from `low` to `high` lie in `n_bins` bins."""
+    shift = shift.copy()
+    while (narrow := (high >> shift) - (low >> shift) >= n_bins).any():
+        shift[narrow] += 1
+    return shift
 
 
 def _keys(scores: Any) -> Any:
