@@ -384,6 +384,8 @@ def check_indicator(values: Any, n_labels: int, name: str) -> sp.csr_array:
 
 def check_scores(scores: Any, n_rows: int, n_columns: int, name: str = "ranking", first_row: int = 0) -> np.ndarray:
     """Return scores as float64 (n_rows, n_columns); one dimension will do for one column."""
+    if np.ma.is_masked(scores):
+        raise ValueError(f"{name} has masked entries; a row without a score cannot be judged: drop those rows")
     scores = np.asarray(scores)
     if scores.dtype.kind not in "buif":
         raise TypeError(f"{name} has dtype {scores.dtype}; it should hold numbers")

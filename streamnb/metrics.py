@@ -164,6 +164,8 @@ def evaluate(
     else:
         listed = _checks.check_classes(classes)
         names = rows.labels() if listed is None else listed
+    if not len(names):
+        raise ValueError("y_true is empty; there is nothing to judge")
     return rows.judged(_Judge(names, multilabel, frozenset(columns)))
 
 

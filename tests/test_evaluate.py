@@ -188,6 +188,7 @@ GOOD = dict(y_true=["a", "b", "a"], y_pred=["a", "b", "b"])
         (dict(y_pred=[1, 2, 1]), "strings"),
         (dict(y_pred=[1, 2, 1], classes=["a", "b"]), "y_pred holds numbers"),
         (dict(y_true=["a", None, "b"]), "y_true has a missing label at row 1"),
+        (dict(y_true=[], y_pred=[]), "y_true is empty"),
         (dict(scores=[0.0, np.nan, 1.0]), "scores contains NaN: row 1"),
         (dict(scores=np.zeros((3, 3))), "give classes="),
         (dict(scores=np.zeros((3, 3, 1))), "one dimension or two"),
@@ -207,6 +208,23 @@ def test_what_does_not_fit_is_refused(given, message, lazy):
         given |= {name: da.from_array(a, chunks=a.shape) for name, a in arrays.items() if name != "classes"}
     with pytest.raises((ValueError, TypeError), match=message):
         snb.evaluate(**given)
+
+
+def test_masked_scores_are_refused():
+    with pytest.raises(ValueError, match="scores has masked entries"):
+        snb.evaluate([0, 1], scores=np.ma.array([0.0, 1.0], mask=[False, True]))
+
+
+def test_blocks_without_rows_change_nothing():
+    y = da.from_array(np.repeat(["a", "b", "c"], 4), chunks=4)
+    kept = y[y != "b"]
+    assert snb.evaluate(kept, kept, scores=(kept == "c").astype(float)).roc_auc() == 1.0
+
+
+def test_a_single_label_has_an_accuracy_and_no_ranking():
+    e = snb.evaluate(["a", "a"], ["a", "a"], scores=[1.0, 2.0])
+    assert e.accuracy() == 1.0
+    assert np.isnan(e.roc_auc())
 
 
 def test_unknown_blocks_need_the_same_blocks_beside_them():

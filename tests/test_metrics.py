@@ -600,6 +600,11 @@ def test_evaluations_that_cannot_be_are_refused(options, message):
         snb.Evaluation(**options)
 
 
+def test_only_evaluations_can_be_added():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        snb.Evaluation(2) + 1
+
+
 def test_sets_have_no_confusion_matrix_and_no_pairs():
     e = set_evaluation(np.eye(3), np.eye(3), np.eye(3), np.ones(3))
     for value in (e.confusion_matrix, lambda: e.roc_auc("macro", "ovo")):
