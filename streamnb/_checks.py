@@ -194,33 +194,36 @@ def _check_float_labels(labels: np.ndarray, name: str, first_row: int) -> None:
 def check_y(y: Any, first_row: int = 0) -> np.ndarray | sp.csr_array:
     """Return labels as `check_labels` does, or an indicator of labels as `check_indicator` does."""
     if sp.issparse(y):
-        return check_indicator(y, first_row)
+        return check_indicator(y, first_row=first_row)
     if not isinstance(y, np.ndarray) and isinstance(y, (list, tuple)) and len(y) and np.ndim(y[0]) == 1:
         y = np.array(y)
     shape: tuple[int, ...] = getattr(y, "shape", ())
-    return check_indicator(y, first_row) if len(shape) == 2 and shape[1] > 1 else check_labels(y, first_row=first_row)
+    check: Any = check_indicator if len(shape) == 2 and shape[1] > 1 else check_labels
+    return check(y, first_row=first_row)
 
 
-def check_indicator(y: Any, first_row: int = 0) -> sp.csr_array:
-    """Return a 0/1 indicator (n_rows, n_labels), dense or sparse, as CSR without explicit zeros."""
+def check_indicator(y: Any, n_labels: int | None = None, name: str = "y", first_row: int = 0) -> sp.csr_array:
+    """Return a 0/1 indicator (n_rows, n_labels), dense or sparse, as canonical CSR without explicit zeros."""
     if not sp.issparse(y):
         y = np.asarray(y)
         if y.dtype.kind not in "buifO":
-            raise TypeError(f"y is 2-D with dtype {y.dtype}; an indicator of labels should hold 0 and 1")
+            raise TypeError(f"{name} is 2-D with dtype {y.dtype}; an indicator of labels should hold 0 and 1")
+    if y.ndim != 2 or (n_labels is not None and y.shape[1] != n_labels):
+        raise ValueError(
+            f"{name} has shape {y.shape}; multi-label rows should be an indicator of shape (n_rows, {n_labels})"
+        )
     indicator = sp.csr_array(y if y.dtype.kind != "O" else y.astype(np.float64))
-    if not indicator.has_canonical_format:
-        indicator = indicator.copy()
+    if not indicator.has_canonical_format or (indicator.data == 0).any():
+        indicator = indicator.copy()  # the user's stays as it is
         indicator.sum_duplicates()
-    wrong = np.flatnonzero((indicator.data != 0) & (indicator.data != 1))
+        indicator.eliminate_zeros()
+    wrong = np.flatnonzero(indicator.data != 1)
     if wrong.size:
         row = int(np.searchsorted(indicator.indptr, wrong[0], side="right")) - 1
         raise ValueError(
-            f"y has {indicator.data[wrong[0]]} at row {first_row + row}, column {indicator.indices[wrong[0]]}; a 2-D y "
-            "is an indicator of labels and should hold 0 and 1 alone"
+            f"{name} has {indicator.data[wrong[0]]} at row {first_row + row}, column {indicator.indices[wrong[0]]}; "
+            "a 2-D indicator of labels should hold 0 and 1 alone: 1 where the row has the label"
         )
-    if (indicator.data == 0).any():
-        indicator = indicator.copy()
-        indicator.eliminate_zeros()
     return indicator
 
 
@@ -363,23 +366,6 @@ def check_class_numbers(codes: Any, n_classes: int, name: str, lowest: int = 0) 
             f"{name} has {codes[bad[0]]} at row {bad[0]}; class numbers should be from {lowest} to {n_classes - 1}"
         )
     return codes.astype(np.int64, copy=False)
-
-
-def check_indicator(values: Any, n_labels: int, name: str) -> sp.csr_array:
-    """Return a dense or sparse indicator (n, n_labels) as canonical CSR of uint8."""
-    if not sp.issparse(values):
-        values = np.asarray(values)
-    if values.ndim != 2 or values.shape[1] != n_labels:
-        raise ValueError(
-            f"{name} has shape {values.shape}; multi-label rows should be an indicator of shape (n_rows, {n_labels})"
-        )
-    stored = values.data if sp.issparse(values) else values
-    if stored.dtype.kind not in "buif" or not ((stored == 0) | (stored == 1)).all():
-        raise ValueError(f"{name} should hold 0 and 1 (or False and True) alone: 1 where the row has the label")
-    indicator = sp.csr_array(values, dtype=np.uint8, copy=True)
-    indicator.sum_duplicates()
-    indicator.eliminate_zeros()
-    return indicator
 
 
 def check_scores(scores: Any, n_rows: int, n_columns: int, name: str = "ranking", first_row: int = 0) -> np.ndarray:

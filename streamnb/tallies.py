@@ -18,7 +18,7 @@ class Rows:
     """Checked rows with what a model says of them.
 
     Single label: `labels` and `predicted` are class numbers (n,), -1 in `labels` for a label that no class has.
-    Multi-label: both are indicators, canonical CSR (n, K) of uint8.
+    Multi-label: both are indicators, canonical CSR (n, K).
     """
 
     labels: Any
@@ -52,7 +52,7 @@ class RowMeans:
     def add(self, values: Sequence[np.ndarray], weight: np.ndarray) -> None:
         """Add rows; values of each name (n,)."""
         columns = np.column_stack([*values, np.ones(len(weight))])
-        add_dense_pairs(columns, np.zeros(len(weight), np.int64), weight, SUM, 0.0, self._hi, self._lo)
+        add_dense_pairs(columns, np.arange(len(weight)), np.zeros(len(weight), np.int64), weight, SUM, 0.0, self._hi, self._lo)
 
     def __add__(self, other: "RowMeans") -> "RowMeans":
         total = RowMeans(self._names[:-1])

@@ -93,7 +93,7 @@ def test_a_thousand_labels_cost_as_many_rows_as_they_have():
 @pytest.mark.parametrize(
     ("y", "classes", "message"),
     [
-        (Y * 2, None, "an indicator of labels and should hold 0 and 1"),
+        (Y * 2, None, "indicator of labels should hold 0 and 1"),
         (Y - 0.5, None, "row 0, column 0"),
         (Y[:99], None, "inconsistent numbers of samples"),
         (Y.astype(str), None, "an indicator of labels should hold 0 and 1"),
