@@ -203,18 +203,18 @@ def check_y(y: Any, first_row: int = 0) -> np.ndarray | sp.csr_array:
 
 
 def check_indicator(y: Any, n_labels: int | None = None, name: str = "y", first_row: int = 0) -> sp.csr_array:
-    """Return a 0/1 indicator (n_rows, n_labels), dense or sparse, as canonical CSR without explicit zeros."""
+    """Return a 0/1 indicator (n_rows, n_labels), dense or sparse, as canonical CSR of uint8 without explicit zeros."""
     if not sp.issparse(y):
         y = np.asarray(y)
-        if y.dtype.kind not in "buifO":
-            raise TypeError(f"{name} is 2-D with dtype {y.dtype}; an indicator of labels should hold 0 and 1")
     if y.ndim != 2 or (n_labels is not None and y.shape[1] != n_labels):
         raise ValueError(
             f"{name} has shape {y.shape}; multi-label rows should be an indicator of shape (n_rows, {n_labels})"
         )
+    if y.dtype.kind not in "buifO":
+        raise TypeError(f"{name} is 2-D with dtype {y.dtype}; an indicator of labels should hold 0 and 1")
     indicator = sp.csr_array(y if y.dtype.kind != "O" else y.astype(np.float64))
+    indicator = indicator.copy() if sp.issparse(y) else indicator  # the user's stays as it is
     if not indicator.has_canonical_format or (indicator.data == 0).any():
-        indicator = indicator.copy()  # the user's stays as it is
         indicator.sum_duplicates()
         indicator.eliminate_zeros()
     wrong = np.flatnonzero(indicator.data != 1)
@@ -224,6 +224,7 @@ def check_indicator(y: Any, n_labels: int | None = None, name: str = "y", first_
             f"{name} has {indicator.data[wrong[0]]} at row {first_row + row}, column {indicator.indices[wrong[0]]}; "
             "a 2-D indicator of labels should hold 0 and 1 alone: 1 where the row has the label"
         )
+    indicator.data = indicator.data.astype(np.uint8)  # one dtype for the kernels
     return indicator
 
 

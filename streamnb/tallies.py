@@ -18,7 +18,7 @@ class Rows:
     """Checked rows with what a model says of them.
 
     Single label: `labels` and `predicted` are class numbers (n,), -1 in `labels` for a label that no class has.
-    Multi-label: both are indicators, canonical CSR (n, K).
+    Multi-label: both are indicators, canonical CSR (n, K) of uint8.
     """
 
     labels: Any
