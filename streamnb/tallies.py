@@ -52,7 +52,8 @@ class RowMeans:
     def add(self, values: Sequence[np.ndarray], weight: np.ndarray) -> None:
         """Add rows; values of each name (n,)."""
         columns = np.column_stack([*values, np.ones(len(weight))])
-        add_dense_pairs(columns, np.arange(len(weight)), np.zeros(len(weight), np.int64), weight, SUM, 0.0, self._hi, self._lo)
+        entries = np.arange(len(weight)), np.zeros(len(weight), np.int64), weight
+        add_dense_pairs(columns, *entries, SUM, 0.0, self._hi, self._lo)
 
     def __add__(self, other: "RowMeans") -> "RowMeans":
         total = RowMeans(self._names[:-1])
