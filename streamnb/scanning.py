@@ -24,7 +24,7 @@ from streamnb.data.reader import Clock, one_ahead, timed
 from streamnb.data.sources import Block
 from streamnb.folds import Folding, as_folding
 from streamnb.stats.accumulating import Accumulator
-from streamnb.stats.class_stats import MOMENTS, ClassStats, RowOptions
+from streamnb.stats.class_stats import MOMENTS, PLAIN_MOMENTS, ClassStats, RowOptions
 
 PRIVATE_TABLES_BYTES = 64 << 20  # beyond this the tables of more threads cost more memory than they are worth
 
@@ -91,6 +91,7 @@ def scan(
     classes: Any = None,
     moments: Iterable[str] | None = None,
     binarize: float = 0.0,
+    centre: float = 0.0,
     transform: str | None = None,
     normalize: str | None = None,
     folds: Any = None,
@@ -114,9 +115,12 @@ def scan(
     classes : array-like, optional
         All labels that may occur; without it the set is open. For a 2-D y the names of its columns.
     moments : names, optional
-        Of "sum", "sum_sq", "nonzero", "above"; all four by default.
+        Of "sum", "sum_sq", "nonzero", "above", all four by default; and "log_sum", "inv_sum", "log1m_sum",
+        "deviation", the sums of ln x, 1/x, ln(1 - x) and abs(x - centre).
     binarize : float
         `above` counts x > binarize.
+    centre : float
+        `deviation` is the distance from here.
     transform : {None, "binary", "log1p", "sqrt"}
         Applied to each value; "binary" puts 1 for whatever is not 0.
     normalize : {None, "l1", "l2"}
@@ -152,7 +156,7 @@ def scan(
     DataError
         Data cannot be read: the message names the array and the chunk.
     """
-    options = RowOptions(transform, normalize, binarize)
+    options = RowOptions(transform, normalize, binarize, centre)
     plan = ScanPlan(check_moments(moments), options, _checks.check_classes(classes))
     plan, split = with_folds(plan, X, folds, groups, repeats, seed)
     return run_scan(plan, X, y, sample_weight, split=split, progress=progress, n_threads=n_threads)[0]
@@ -172,9 +176,9 @@ def with_folds(plan: ScanPlan, X: Any, folds: Any, groups: Any, repeats: int, se
 
 
 def check_moments(moments: Iterable[str] | None) -> tuple[str, ...]:
-    """Names of moments, in one order; all there are for None."""
+    """Names of moments, in one order; the plain ones for None."""
     if moments is None:
-        return MOMENTS
+        return PLAIN_MOMENTS
     names = (moments,) if isinstance(moments, str) else tuple(moments)
     for name in names:
         _checks.one_of("moments", name, MOMENTS)

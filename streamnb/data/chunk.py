@@ -5,7 +5,7 @@ repeats inside a row; every array is contiguous and read-only, so that few kerne
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -60,6 +60,10 @@ class DenseChunk:
         """Row and column of a stored value."""
         row, column = divmod(position, self.shape[1])
         return self.first_row + row, column
+
+    def first_absent(self) -> tuple[int, int] | None:
+        """Row and column of the first value that is not stored."""
+        return None
 
     def with_values(self, stored: np.ndarray) -> "DenseChunk":
         return replace(self, values=_frozen(stored.reshape(self.shape)))
@@ -121,6 +125,15 @@ class CSRChunk:
         row = int(np.searchsorted(self.indptr, position + self.indptr[0], side="right")) - 1
         return self.first_row + row, int(self.indices[position])
 
+    def first_absent(self) -> tuple[int, int] | None:
+        """Row and column of the first value that is not stored."""
+        short = np.flatnonzero(np.diff(self.indptr) < self.n_features)
+        if not short.size:
+            return None
+        first, last = self.indptr[short[0] : short[0] + 2] - self.indptr[0]
+        columns = np.arange(self.n_features)
+        return self.first_row + int(short[0]), int(np.setdiff1d(columns, self.indices[first:last])[0])
+
     def with_values(self, stored: np.ndarray) -> "CSRChunk":
         return replace(self, data=_frozen(stored))
 
@@ -131,6 +144,16 @@ class CSRChunk:
             accumulate.add_csr(*arrays)
         else:
             accumulate.add_csr_pairs(*arrays, lo)
+        if moment in (accumulate.LOG, accumulate.INVERSE):
+            self._mark_absent(entries, hi)
+
+    def _mark_absent(self, entries: Entries, hi: np.ndarray) -> None:
+        """Put NaN into hi where some row of the group has no value, hence no logarithm."""
+        if (np.bincount(self.indices, minlength=self.n_features) < self.shape[0]).any():
+            each_once = entries._replace(weight=np.ones(len(entries.rows)))
+            present = np.zeros(hi.shape)
+            self.add_moment(each_once, accumulate.NONZERO, 0.0, present, None)
+            hi[present < np.bincount(entries.codes, minlength=len(hi))[:, None]] = np.nan
 
     def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
@@ -233,23 +256,32 @@ def transformed(chunk: Chunk, survey: Survey, transform: str | None, normalize: 
 
 @dataclass(frozen=True)
 class Domain:
-    """The values of x that somebody takes."""
+    """The values of x that somebody takes; an open end is its neighbour among the floats."""
 
     who: str = ""
     lowest: float = -np.inf
     highest: float = np.inf
 
     def check(self, chunk: Chunk, survey: Survey) -> None:
-        """Report the first stored value that is outside."""
+        """Report the first value that is outside, of those stored, then of those absent."""
         if survey.low >= self.lowest and survey.top <= self.highest:
             return
-        outside = np.flatnonzero((chunk.stored < self.lowest) | (chunk.stored > self.highest))
+        # as float64: the smallest numbers are 0 in float32
+        lowest, highest = np.float64(self.lowest), np.float64(self.highest)
+        outside = np.flatnonzero((chunk.stored < lowest) | (chunk.stored > highest))
         if outside.size:
             row, column = chunk.locate(int(outside[0]))
-            value = float(chunk.stored[outside[0]])
-            if value < self.lowest:
-                _checks.raise_negative(value, row, column, self.who)
+            self._refuse(float(chunk.stored[outside[0]]), row, column)
+        absent = None if self.lowest <= 0.0 else chunk.first_absent()
+        if absent is not None:
+            self._refuse(0.0, *absent)
+
+    def _refuse(self, value: float, row: int, column: int) -> NoReturn:
+        if value > self.highest:
             _checks.raise_too_large(value, row, column, self.who, self.highest)
+        if value < min(self.lowest, 0.0):
+            _checks.raise_negative(value, row, column, self.who)
+        _checks.raise_too_small(value, row, column, self.who, self.lowest)
 
 
 def as_matrix(X: Any) -> np.ndarray:

@@ -4,13 +4,16 @@ An entry e puts row rows[e] into group codes[e] with weight[e]; a row may have s
 Values become float64 by np.float64: numba's float() leaves float32 what it is.
 """
 
+import math
+
 import numpy as np
 
 from streamnb._jit import kernel
 from streamnb.kernels.exact import two_product, two_sum
 
-# Moments, as the kernels know them. ABOVE is counted relative to an absent value, so that sparse rows stay sparse.
-SUM, SUM_SQ, NONZERO, ABOVE = 0, 1, 2, 3
+# Moments, as the kernels know them. ABOVE and DEVIATION are counted relative to an absent value, so that sparse rows
+# stay sparse; LOG and INVERSE have no value there, nor below zero.
+SUM, SUM_SQ, NONZERO, ABOVE, LOG, INVERSE, LOG1M, DEVIATION = ALL = 0, 1, 2, 3, 4, 5, 6, 7
 
 
 @kernel
@@ -26,13 +29,30 @@ def moment_of(x, moment, threshold):
 
 
 @kernel
+def function_of(x, moment):
+    """LOG, INVERSE or LOG1M of one value: never exact, so they are summed in pairs alone; NaN where undefined."""
+    if moment == LOG:
+        return math.log(x) if x > 0.0 else math.nan
+    if moment == INVERSE:
+        return 1.0 / x if x > 0.0 else math.nan
+    return math.log1p(-x) if x < 1.0 else math.nan
+
+
+@kernel
 def weighted_moment(w, x, moment, threshold):
     """Return w * moment(x) and what rounding took from it."""
     if moment == SUM_SQ:
         square, square_error = two_product(x, x)
         p, e = two_product(w, square)
         return p, e + w * square_error
-    return two_product(w, moment_of(x, moment, threshold))
+    if moment == DEVIATION:  # |x - threshold| - |threshold|
+        d, d_error = two_sum(x, -threshold)
+        if d < 0.0:
+            d, d_error = -d, -d_error
+        change, change_error = two_sum(d, -abs(threshold))
+        p, e = two_product(w, change)
+        return p, e + w * (change_error + d_error)
+    return two_product(w, moment_of(x, moment, threshold) if moment <= ABOVE else function_of(x, moment))
 
 
 @kernel

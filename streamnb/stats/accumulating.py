@@ -16,9 +16,7 @@ from streamnb.stats.class_stats import MOMENTS, ClassStats, RowOptions
 from streamnb.stats.grouping import Groups, LabelCodes
 from streamnb.stats.tables import Table
 
-_KERNEL_MOMENT = dict(
-    zip(MOMENTS, (accumulate.SUM, accumulate.SUM_SQ, accumulate.NONZERO, accumulate.ABOVE), strict=True)
-)
+_KERNEL_MOMENT = dict(zip(MOMENTS, accumulate.ALL, strict=True))
 _EXACT = 2.0**53  # integers below this are exact in float64
 
 
@@ -84,9 +82,10 @@ class Accumulator:
         for name, table in self._sums.items():
             table.grow(self._groups.n, n_features)
             largest = {"sum": survey.top, "sum_sq": survey.top**2}.get(name, 1.0)
-            exact = whole and (survey.whole or name in ("nonzero", "above"))
+            exact = whole and (name in ("nonzero", "above") or (survey.whole and name in ("sum", "sum_sq")))
             table.note(n_rows * heaviest * largest if exact else np.inf)
-            chunk.add_moment(entries, _KERNEL_MOMENT[name], self._options.binarize, table.hi, table.lo)
+            threshold = self._options.centre if name == "deviation" else self._options.binarize
+            chunk.add_moment(entries, _KERNEL_MOMENT[name], threshold, table.hi, table.lo)
 
     def _add_weights(self, entries: Entries) -> None:
         self._weight.grow(self._groups.n, 1)
@@ -109,10 +108,11 @@ class Accumulator:
             growing = self._sums.pop(name)  # one moment at a time is held twice
             growing.grow(n, n_features)
             tables[name] = growing.table(n, n_features)
-            if name == "above" and self._options.binarize < 0.0:
-                # The kernels count relative to an absent value, which lies above a negative threshold.
+            absent = self._options.of_absent(name)
+            if absent and n:  # the kernels count relative to an absent value
                 every = np.arange(n)
-                tables[name] = _spread(tables["weight"], n_features).combined(tables[name], every, every, 1.0)
+                weight = tables["weight"].scaled(absent)
+                tables[name] = _spread(weight, n_features).combined(tables[name], every, every, 1.0)
         if self._folding is None:
             return replace(self._part(tables, classes, order, 0), negatives=self._negatives)
         folds = tuple(self._part(tables, classes, order, split) for split in range(self._folding.n_splits))

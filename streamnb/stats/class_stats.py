@@ -1,7 +1,7 @@
 """Per-class sufficient statistics: the one thing that a scan leaves and everything else is computed from."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from operator import index
 from typing import Any
 
@@ -12,7 +12,9 @@ from streamnb.folds import Folding
 from streamnb.kernels import exact
 from streamnb.stats.tables import Table
 
-MOMENTS = ("sum", "sum_sq", "nonzero", "above")
+PLAIN_MOMENTS = ("sum", "sum_sq", "nonzero", "above")  # what a scan accumulates unless told
+MOMENTS = (*PLAIN_MOMENTS, "log_sum", "inv_sum", "log1m_sum", "deviation")
+_OF_EITHER_SIGN = {"sum", "log_sum", "log1m_sum"}
 
 
 @dataclass(frozen=True)
@@ -22,11 +24,17 @@ class RowOptions:
     transform: str | None = None
     normalize: str | None = None
     binarize: float = 0.0
+    centre: float = 0.0
 
     def __post_init__(self) -> None:
         _checks.one_of("transform", self.transform, [None, "binary", "log1p", "sqrt"])
         _checks.one_of("normalize", self.normalize, [None, "l1", "l2"])
-        object.__setattr__(self, "binarize", _checks.finite_number("binarize", self.binarize))
+        for name in ("binarize", "centre"):
+            object.__setattr__(self, name, _checks.finite_number(name, getattr(self, name)))
+
+    def of_absent(self, moment: str) -> float:
+        """The moment of a value that is not stored, where it is not 0 and has to be added for each row."""
+        return {"above": float(self.binarize < 0.0), "deviation": abs(self.centre)}.get(moment, 0.0)
 
 
 @persistence.register
@@ -47,6 +55,9 @@ class ClassStats:
         N_y, the total weight of each class.
     sum, sum_sq, nonzero, above : (K, n_features) float64
         Weighted class sums of x, of x^2, of [x != 0] and of [x > binarize].
+    log_sum, inv_sum, log1m_sum, deviation : (K, n_features) float64
+        Those of ln x, 1/x, ln(1 - x) and abs(x - centre). NaN where a value of that class and feature had no
+        logarithm or inverse; subtracting the row does not bring the sum back.
     multilabel : bool
         True where y was an indicator: rows enter each of their labels, and a total once.
     n_folds : int
@@ -102,6 +113,22 @@ class ClassStats:
     @property
     def above(self) -> np.ndarray:
         return self.table("above").value()
+
+    @property
+    def log_sum(self) -> np.ndarray:
+        return self.table("log_sum").value()
+
+    @property
+    def inv_sum(self) -> np.ndarray:
+        return self.table("inv_sum").value()
+
+    @property
+    def log1m_sum(self) -> np.ndarray:
+        return self.table("log1m_sum").value()
+
+    @property
+    def deviation(self) -> np.ndarray:
+        return self.table("deviation").value()
 
     @property
     def moments(self) -> tuple[str, ...]:
@@ -199,7 +226,8 @@ class ClassStats:
         if self.negatives < 0:
             raise ValueError("other holds rows that were never added: it has more values below 0 than there were")
         for name, table in self.tables.items():
-            if (name != "sum" or self.negatives == 0) and (table.hi < 0).any():
+            whatever = name in _OF_EITHER_SIGN and not (name == "sum" and self.negatives == 0)
+            if not whatever and (table.hi < 0).any():
                 raise ValueError(f"other holds rows that were never added: the difference has a {name} below 0")
 
     def _combined(self, other: "ClassStats", sign: int) -> "ClassStats":
@@ -230,7 +258,7 @@ class ClassStats:
 
     def _check_alike(self, other: "ClassStats") -> None:
         _checks.check_n_features(other.n_features, self.n_features, "the statistics")
-        for name in ("transform", "normalize", "binarize"):
+        for name in ("transform", "normalize", "binarize", "centre"):
             ours, theirs = getattr(self.options, name), getattr(other.options, name)
             if ours != theirs:
                 raise ValueError(f"these statistics were scanned with {name}={ours!r}, the others with {theirs!r}")
@@ -280,7 +308,7 @@ class ClassStats:
 
     def to_state(self) -> dict[str, Any]:
         tables = {name: [t.hi, t.lo] for name, t in self.tables.items()}
-        options = [self.options.transform, self.options.normalize, self.options.binarize]
+        options = list(astuple(self.options))
         return {
             "classes": self.classes,
             "rows": self.rows,
