@@ -23,6 +23,8 @@ _HOMES = {
     "NegativeBinomial": "families",
     "Gamma": "families",
     "InverseGaussian": "families",
+    "Laplace": "families",
+    "ChiSquared": "families",
     "BetaPrior": "priors",
     "DirichletPrior": "priors",
     "GammaPrior": "priors",

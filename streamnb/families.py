@@ -7,11 +7,13 @@ cumulant c, all as functions of the mean, the conjugate prior that smooths, and 
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import logit
+from scipy.optimize.elementwise import find_root
+from scipy.special import digamma, gammaln, logit, polygamma
 
 from streamnb import _checks, persistence
 from streamnb.stats.class_stats import ClassStats
 
+ABOVE_ZERO = np.nextafter(0.0, 1.0)  # the lowest value of families without 0
 FLOOR = 1e-12  # of an estimated dispersion of positive values: they do not vary within classes
 COLUMN_BLOCK = 1 << 16  # features looked at at once where a whole (K, n_features) temporary can be spared
 
@@ -28,6 +30,8 @@ class Family(persistence.Parameters):
     lowest: float = -np.inf  # smaller values of x have no probability
     highest: float = np.inf  # nor have larger ones
     coupled: ClassVar[bool] = False  # True where the means of a class sum to one (multinomial)
+    centre: float = 0.0  # that of the moment "deviation"
+    cure: ClassVar[str] = "drop such rows, or leave the feature out"  # of a moment that is NaN
 
     def __init_subclass__(cls) -> None:
         persistence.register(cls)  # so that a model with it can be saved
@@ -259,28 +263,71 @@ class NegativeBinomial(Family):
 
 
 class _Positive(Family):
-    """Positive values with a dispersion; phi is Pearson's, classes with mean 0 left out."""
+    """Positive values with a dispersion, by Pearson's statistic or by maximum likelihood."""
 
-    lowest = 0.0
-    moments = ("sum", "sum_sq")
+    function: ClassVar[str]  # the moment that maximum likelihood needs beside the sum
+    cure = "take dispersion='pearson', which zeros do not mind"
+
+    def __init__(self, dispersion: str = "pearson"):
+        self.by = _checks.one_of("dispersion", dispersion, ["pearson", "ml"])
+
+    @property
+    def moments(self):  # type: ignore[override]
+        return ("sum", self.function if self.by == "ml" else "sum_sq")
+
+    @property
+    def lowest(self):  # type: ignore[override]
+        return ABOVE_ZERO if self.by == "ml" else 0.0
+
+    def to_state(self) -> dict[str, Any]:
+        return {"dispersion": self.by}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(dispersion={self.by!r})"
 
     def dispersion(self, stats, scale):
         weight = stats.weight
         phi = np.zeros(stats.n_features)
         for columns in column_blocks(stats.n_features, COLUMN_BLOCK):
-            means = stats.table("sum").value(columns) / np.where(weight > 0, weight, 1.0)[:, None]
-            if scale is not None:
-                means = means * scale[columns]
-            scatter = stats.scatter(columns) * (1.0 if scale is None else scale[columns] ** 2)
-            ratio = np.divide(scatter, self.variance(means), out=np.zeros_like(scatter), where=means > 0)
-            phi[columns] = ratio.sum(axis=0) / weight.sum()
+            factor = 1.0 if scale is None else scale[columns]
+            means = stats.table("sum").value(columns) / np.where(weight > 0, weight, 1.0)[:, None] * factor
+            if self.by == "ml":
+                functions = stats.table(self.function).value(columns) / np.where(weight > 0, weight, 1.0)[:, None]
+                phi[columns] = self.most_likely(weight @ self.excess(means, functions, factor) / weight.sum())
+            else:
+                # classes with mean 0 are left out
+                scatter = stats.scatter(columns) * factor**2
+                ratio = np.divide(scatter, self.variance(means), out=np.zeros_like(scatter), where=means > 0)
+                phi[columns] = ratio.sum(axis=0) / weight.sum()
         return np.maximum(phi, FLOOR)
+
+    def excess(self, means: np.ndarray, functions: np.ndarray, factor: Any) -> np.ndarray:
+        """How far the function of the mean lies from the mean of the function; `factor` is what x is multiplied by."""
+        raise NotImplementedError
+
+    def most_likely(self, excess: np.ndarray) -> np.ndarray:
+        """phi of the mean excess."""
+        raise NotImplementedError
 
 
 class Gamma(_Positive):
-    """Waiting times, sizes: g(m) = -1 / m, variance phi m^2; phi = 1 would be the exponential."""
+    """Waiting times, sizes: g(m) = -1 / m, variance phi m^2; phi = 1 would be the exponential.
+
+    Parameters
+    ----------
+    dispersion : {"pearson", "ml"}
+        phi by Pearson's statistic, or by maximum likelihood: the shape k = 1 / phi is the root of
+        ``ln k - psi(k) = sum_y N_y / N (ln m_y - <ln x>_y)`` (Minka, 2002), for values above 0.
+    """
 
     name = "gamma"
+    function = "log_sum"
+
+    def excess(self, means, functions, factor):
+        return np.where(means > 0, np.log(np.where(means > 0, means, 1.0)) - functions - np.log(factor), 0.0)
+
+    def most_likely(self, excess):
+        return 1.0 / _shape(np.maximum(excess, FLOOR / 4.0))
 
     def link(self, m):
         return -1.0 / m
@@ -293,9 +340,23 @@ class Gamma(_Positive):
 
 
 class InverseGaussian(_Positive):
-    """First passage times: g(m) = -1 / (2 m^2), variance phi m^3."""
+    """First passage times: g(m) = -1 / (2 m^2), variance phi m^3.
+
+    Parameters
+    ----------
+    dispersion : {"pearson", "ml"}
+        phi by Pearson's statistic, or by maximum likelihood: ``phi = sum_y N_y / N (<1/x>_y - 1 / m_y)`` (Tweedie,
+        1957), for values above 0.
+    """
 
     name = "inverse_gaussian"
+    function = "inv_sum"
+
+    def excess(self, means, functions, factor):
+        return np.where(means > 0, functions / factor - 1.0 / np.where(means > 0, means, 1.0), 0.0)
+
+    def most_likely(self, excess):
+        return excess
 
     def link(self, m):
         return -0.5 / (m * m)
@@ -307,8 +368,91 @@ class InverseGaussian(_Positive):
         return -1.0 / m
 
 
+class Laplace(Family):
+    """Distances from a fixed centre a, T = abs(x - a), which are exponential: g(m) = -1 / m, phi = 1.
+
+    Linear in T, not in x; smoothed by pseudo-rows at the mean T of all rows.
+
+    Parameters
+    ----------
+    centre : float
+        a; statistics should be scanned with ``scan(..., centre=a)``.
+    """
+
+    name = "laplace"
+    moment = "deviation"
+    moments = ("deviation",)
+
+    def __init__(self, centre: float = 0.0):
+        self.centre = _checks.finite_number("centre", centre)
+
+    def link(self, m):
+        return -1.0 / m
+
+    def variance(self, m):
+        return m * m
+
+    def cumulant(self, m):
+        return np.log(m)
+
+
+class ChiSquared(Family):
+    """Chi-squared with degrees of freedom of each class: T = ln x, theta half of them.
+
+    ``c(theta) = ln Gamma(theta) + theta ln 2``, g the inverse of ``psi(theta) + ln 2``. Linear in ln x, so every value
+    should be above 0; smoothed by pseudo-rows at the mean of ln x over all rows.
+    """
+
+    name = "chi_squared"
+    lowest = ABOVE_ZERO
+    moment = "log_sum"
+    moments = ("log_sum",)
+
+    def link(self, m):
+        return inverse_digamma(m - np.log(2.0))
+
+    def variance(self, m):
+        return polygamma(1, self.link(m))
+
+    def cumulant(self, m):
+        theta = self.link(m)
+        return gammaln(theta) + theta * np.log(2.0)
+
+
+def inverse_digamma(value: np.ndarray) -> np.ndarray:
+    """The root x > 0 of psi(x) = value, by Newton's method from below the root or next to it (Minka, 2000)."""
+    value = np.asarray(value, dtype=np.float64)
+    x = np.where(
+        value >= -2.22, np.exp(np.maximum(value, -2.22)) + 0.5, -1.0 / (np.minimum(value, -2.22) + np.euler_gamma)
+    )
+    for _ in range(6):
+        x = x - (digamma(x) - value) / polygamma(1, x)
+    return x
+
+
+def _shape(excess: np.ndarray) -> np.ndarray:
+    """The root k of ln k - psi(k) = excess > 0, which lies between 1 / (2 excess) and 1 / excess."""
+
+    def rise(k: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        series = 1.0 / (2.0 * k) + 1.0 / (12.0 * k**2) - 1.0 / (120.0 * k**4) + 1.0 / (252.0 * k**6)
+        return wanted - np.where(k > 100.0, series, np.log(k) - digamma(k))  # where the two logs would cancel
+
+    return find_root(rise, (0.5 / excess, 1.0 / excess), args=(excess,)).x
+
+
 FAMILIES: dict[str, type[Family]] = {
-    f.name: f for f in (Gaussian, Poisson, Bernoulli, Multinomial, Geometric, Gamma, InverseGaussian)
+    f.name: f
+    for f in (
+        Gaussian,
+        Poisson,
+        Bernoulli,
+        Multinomial,
+        Geometric,
+        Gamma,
+        InverseGaussian,
+        Laplace,
+        ChiSquared,
+    )
 }  # those that need no parameter
 
 

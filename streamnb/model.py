@@ -1,8 +1,8 @@
 """A linear model: scores of rows, and the decisions and probabilities read off them, in kind."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,11 @@ from sklearn.utils.metaestimators import available_if
 
 from streamnb import _checks, persistence
 from streamnb.data import sources
-from streamnb.data.chunk import Chunk, as_chunk, transformed
+from streamnb.data.chunk import Chunk, Domain, as_chunk, transformed
 from streamnb.data.reader import one_ahead
 from streamnb.scanning import check_dask, checked
 from streamnb.schemes import MultiLabel, Scheme, as_scheme, probabilities
-from streamnb.stats.class_stats import RowOptions
+from streamnb.stats.class_stats import DOMAINS, RowOptions
 
 
 def _has_probabilities(model: "LinearModel") -> bool:
@@ -34,7 +34,8 @@ class LinearModel:
         One row where K = 2 (positive for `classes_[1]`); else one for each class (joint, ovr), for each class but
         the reference, or for each pair (0, 1), (0, 2), .. (ovo, positive for the later class).
     intercept_ : (R,)
-        Scores are ``transformed X @ coef_.T + intercept_``.
+        Scores are ``T(transformed X) @ coef_.T + intercept_``, T(x) being what the family is linear in: x itself
+        for most, [x > binarize] for Bernoulli, abs(x - centre) for Laplace, ln x for chi-squared.
     """
 
     classes_: np.ndarray
@@ -42,7 +43,8 @@ class LinearModel:
     intercept_: np.ndarray
     scheme: Scheme
     options: RowOptions = field(default_factory=RowOptions)
-    binarize: float | None = None  # where the family looks at x > binarize
+    moments: Mapping[str, np.ndarray | None] = field(default_factory=lambda: {"sum": None})
+    # the functions of x that weights multiply, each with its columns, None for all: that whose sum the moment is
     scale: np.ndarray | None = None  # idf
 
     @property
@@ -142,17 +144,23 @@ class LinearModel:
             weights = (
                 weights * self.scale[:, None] if not sp.issparse(weights) else sp.diags_array(self.scale) @ weights
             )
-        if self.binarize is not None and self.binarize < 0.0:
-            # an absent value lies above the threshold; presence is counted relative to it
-            intercept = intercept + np.asarray(weights.sum(axis=0)).reshape(-1)
+        for moment, columns in self.moments.items():
+            absent = self.options.of_absent(moment)
+            if absent:  # the function is taken relative to that of an absent value
+                mine = weights if columns is None else weights[columns]
+                intercept = intercept + absent * np.asarray(mine.sum(axis=0)).reshape(-1)
         return weights, intercept
 
     def prepared(self, chunk: Chunk, survey: Any) -> Chunk:
         """A checked block as the weights take it, but for idf."""
         _checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
-        chunk, _ = transformed(chunk, survey, self.options.transform, self.options.normalize)
-        if self.binarize is not None:
-            chunk = chunk.with_values((chunk.stored > np.float64(self.binarize)) - np.float32(self.binarize < 0.0))
+        chunk, survey = transformed(chunk, survey, self.options.transform, self.options.normalize)
+        for moment, columns in self.moments.items():
+            if moment in DOMAINS:
+                Domain(type(self).__name__, *DOMAINS[moment], columns).check(chunk, survey)
+        for moment, columns in self.moments.items():
+            if moment != "sum":
+                chunk = chunk.mapped(partial(self.options.statistic, moment), columns)
         return chunk
 
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
@@ -218,8 +226,8 @@ class LinearModel:
             "intercept": self.intercept_,
             "scheme": self.scheme.name,
             "reference": None if self.scheme.reference is None else self.classes_[self.scheme.reference].item(),
-            "options": [self.options.transform, self.options.normalize, self.options.binarize],
-            "binarize": self.binarize,
+            "options": list(astuple(self.options)),
+            "moments": self.moments,
             "scale": self.scale,
         }
 
@@ -233,7 +241,9 @@ class LinearModel:
         name = "joint" if multilabel or len(state["classes"]) == 2 else state["scheme"]
         scheme = as_scheme(name, state["classes"], state.get("reference"), multilabel)
         options = RowOptions(*state["options"])
-        return cls(state["classes"], weights, state["intercept"], scheme, options, state["binarize"], state["scale"])
+        # before 0.2 presence was the only function of x
+        moments = state.get("moments") or {"sum" if state["binarize"] is None else "above": None}
+        return cls(state["classes"], weights, state["intercept"], scheme, options, moments, state["scale"])
 
 
 def _answer(X: Any, model: LinearModel, finish: Callable) -> np.ndarray:

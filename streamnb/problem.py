@@ -11,7 +11,7 @@ from streamnb.families import Family, column_blocks
 from streamnb.penalties import Pull
 from streamnb.priors import Pseudo, Smoothing, class_probabilities
 from streamnb.schemes import ClassSums, Scheme, Sides
-from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.class_stats import DOMAINS, ClassStats
 
 BLOCK = 1 << 19  # weights solved for at once
 
@@ -40,13 +40,13 @@ class Problem:
         self._has_rest = weight < self._n_all if stats.multilabel else np.count_nonzero(self.seen) - self.seen > 0
         self.blocks = column_blocks(self.n_features, max(BLOCK // self.n_rows, 1))
         self._scored = stats.table(family.moment)
-        if idf and family.moment == "above":
-            raise ValueError(
-                f"idf=True means nothing for family={family.name!r}, which sees presence only; leave it out"
-            )
+        if idf and family.moment != "sum":
+            seen = _SEEN[family.moment]
+            raise ValueError(f"idf=True means nothing for family={family.name!r}, which sees {seen} only; leave it out")
         self.scale = _idf(stats) if idf else None
         if family.nonnegative and stats.negatives:
             _checks.raise_negatives(stats.negatives, f"family={family.name!r}")
+        _check_scanned(stats, family)
         self._total = np.empty(self.n_features)  # over all rows
         lengths = np.zeros(len(weight))
         for columns in self.blocks:
@@ -156,6 +156,29 @@ class Kept:
         merit, cut = equations.merit(self.by), self.cut[rows]
         first_ties = np.arange(columns.start or 0, (columns.start or 0) + merit.shape[1]) <= self.last[rows]
         return replace(equations, kept=(merit > cut) | ((merit == cut) & first_ties))
+
+
+_SEEN = {"above": "presence", "deviation": "the distance from its centre", "log_sum": "ln x"}
+
+
+def _check_scanned(stats: ClassStats, family: Family) -> None:
+    """Refuse a moment that is taken about another centre, or has no value."""
+    if "deviation" in family.moments and stats.options.centre != family.centre:
+        raise ValueError(
+            f"family={family!r} needs deviations from its centre, but the statistics were scanned with "
+            f"centre={stats.options.centre:g}; use scan(..., centre={family.centre:g})"
+        )
+    for moment in set(family.moments) & set(DOMAINS):
+        whole = stats.every or stats
+        for columns in column_blocks(stats.n_features, 1 << 16):
+            bad = np.argwhere(np.isnan(whole.table(moment).hi[:, columns]))
+            if len(bad):
+                feature = (columns.start or 0) + int(bad[0, 1])
+                which = "" if stats.multilabel else f" in class {stats.classes[bad[0, 0]].item()!r}"
+                raise ValueError(
+                    f"family={family!r} takes values {'below 1' if moment == 'log1m_sum' else 'above 0'}, but feature "
+                    f"{feature} has others{which}, so its {moment} is NaN; {family.cure}"
+                )
 
 
 def _idf(stats: ClassStats) -> np.ndarray:

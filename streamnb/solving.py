@@ -152,8 +152,8 @@ class WeightPath:
             weights[columns] = block.T
             intercept += shift
         stats = problem.stats
-        binarize = stats.options.binarize if problem.family.moment == "above" else None
-        return LinearModel(stats.classes, weights, intercept, problem.scheme, stats.options, binarize, problem.scale)
+        moments = {problem.family.moment: None}
+        return LinearModel(stats.classes, weights, intercept, problem.scheme, stats.options, moments, problem.scale)
 
     def breakpoints(self, scale: str | None = None) -> np.ndarray:
         """The L1 tau at which each feature loses its last weight, abs(t*) or with scale="score" abs(z), (n_features,).

@@ -4,6 +4,7 @@ Values are float32 or float64 and finite, indices int32 or int64 in [0, n_featur
 repeats inside a row; every array is contiguous and read-only, so that few kernels are compiled.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, NoReturn
 
@@ -61,9 +62,21 @@ class DenseChunk:
         row, column = divmod(position, self.shape[1])
         return self.first_row + row, column
 
-    def first_absent(self) -> tuple[int, int] | None:
-        """Row and column of the first value that is not stored."""
+    def columns_at(self, positions: np.ndarray) -> np.ndarray:
+        """Columns of stored values."""
+        return positions % self.shape[1]
+
+    def first_absent(self, columns: np.ndarray) -> tuple[int, int] | None:
+        """Row and column of the first value that is not stored, in the columns where the mask is True."""
         return None
+
+    def mapped(self, function: Callable[[np.ndarray], np.ndarray], columns: np.ndarray | None) -> "DenseChunk":
+        """With a function of the stored values in place of those of some columns, or of all."""
+        if columns is None:
+            return self.with_values(function(self.stored))
+        values = self.values.astype(np.float64)
+        values[:, columns] = function(self.values[:, columns])
+        return replace(self, values=_frozen(values))
 
     def with_values(self, stored: np.ndarray) -> "DenseChunk":
         return replace(self, values=_frozen(stored.reshape(self.shape)))
@@ -125,14 +138,27 @@ class CSRChunk:
         row = int(np.searchsorted(self.indptr, position + self.indptr[0], side="right")) - 1
         return self.first_row + row, int(self.indices[position])
 
-    def first_absent(self) -> tuple[int, int] | None:
-        """Row and column of the first value that is not stored."""
-        short = np.flatnonzero(np.diff(self.indptr) < self.n_features)
+    def columns_at(self, positions: np.ndarray) -> np.ndarray:
+        """Columns of stored values."""
+        return self.indices[positions]
+
+    def first_absent(self, columns: np.ndarray) -> tuple[int, int] | None:
+        """Row and column of the first value that is not stored, in the columns where the mask is True."""
+        ends = self.indptr - self.indptr[0]
+        stored = np.concatenate([[0], np.cumsum(columns[self.indices])])[ends]
+        short = np.flatnonzero(np.diff(stored) < np.count_nonzero(columns))
         if not short.size:
             return None
-        first, last = self.indptr[short[0] : short[0] + 2] - self.indptr[0]
-        columns = np.arange(self.n_features)
-        return self.first_row + int(short[0]), int(np.setdiff1d(columns, self.indices[first:last])[0])
+        here = self.indices[ends[short[0]] : ends[short[0] + 1]]
+        return self.first_row + int(short[0]), int(np.setdiff1d(np.flatnonzero(columns), here)[0])
+
+    def mapped(self, function: Callable[[np.ndarray], np.ndarray], columns: np.ndarray | None) -> "CSRChunk":
+        """With a function of the stored values in place of those of some columns, or of all."""
+        if columns is None:
+            return self.with_values(function(self.data))
+        data, mine = self.data.astype(np.float64), np.isin(self.indices, columns)
+        data[mine] = function(self.data[mine])
+        return self.with_values(data)
 
     def with_values(self, stored: np.ndarray) -> "CSRChunk":
         return replace(self, data=_frozen(stored))
@@ -261,6 +287,7 @@ class Domain:
     who: str = ""
     lowest: float = -np.inf
     highest: float = np.inf
+    columns: np.ndarray | None = None  # of these columns alone
 
     def check(self, chunk: Chunk, survey: Survey) -> None:
         """Report the first value that is outside, of those stored, then of those absent."""
@@ -269,12 +296,20 @@ class Domain:
         # as float64: the smallest numbers are 0 in float32
         lowest, highest = np.float64(self.lowest), np.float64(self.highest)
         outside = np.flatnonzero((chunk.stored < lowest) | (chunk.stored > highest))
+        mine = self._mine(chunk.shape[1])
+        outside = outside[mine[chunk.columns_at(outside)]]
         if outside.size:
             row, column = chunk.locate(int(outside[0]))
             self._refuse(float(chunk.stored[outside[0]]), row, column)
-        absent = None if self.lowest <= 0.0 else chunk.first_absent()
+        absent = None if self.lowest <= 0.0 else chunk.first_absent(mine)
         if absent is not None:
             self._refuse(0.0, *absent)
+
+    def _mine(self, n_features: int) -> np.ndarray:
+        mine = np.full(n_features, self.columns is None)
+        if self.columns is not None:
+            mine[self.columns] = True
+        return mine
 
     def _refuse(self, value: float, row: int, column: int) -> NoReturn:
         if value > self.highest:

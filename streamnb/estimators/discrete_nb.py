@@ -283,9 +283,8 @@ class BernoulliNB(DiscreteNB):
     def _solved(self) -> LinearModel:
         absence = self._log_share(np.maximum(self.class_count_[:, None] - self.feature_count_, 0.0))
         zeros = sums_of_logs(absence)
-        return OddsModel.of(
-            self.classes_, self.feature_log_prob_, absence, zeros, self.class_log_prior_, binarize=self.binarize
-        )
+        options = {} if self.binarize is None else {"options": self.stats_.options, "moments": {"above": None}}
+        return OddsModel.of(self.classes_, self.feature_log_prob_, absence, zeros, self.class_log_prior_, **options)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

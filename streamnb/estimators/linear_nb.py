@@ -133,7 +133,8 @@ class LinearNB(ScanClassifier):
         return ScanPlan(tuple(sorted(moments)), self._row_options(), classes, domain)
 
     def _row_options(self) -> RowOptions:
-        return RowOptions(vars(self)["transform"], self.normalize, self.binarize)
+        centre = as_family(self.family).centre
+        return RowOptions(vars(self)["transform"], self.normalize, self.binarize, centre)
 
     def _check_params(self) -> None:
         self._check_options()

@@ -14,6 +14,7 @@ from streamnb import _checks
 from streamnb.data import sources
 from streamnb.data.chunk import Domain
 from streamnb.estimators.base import ScanEstimator, learned
+from streamnb.families import as_family
 from streamnb.scanning import ScanPlan, check_dask, checked
 from streamnb.selecting import Criterion, FeatureRanking, as_criterion, rank_features
 from streamnb.stats.class_stats import ClassStats, RowOptions
@@ -82,7 +83,8 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
     def _plan(self, classes: np.ndarray | None) -> ScanPlan:
         criterion = self._criterion()
         domain = Domain(f"{type(self).__name__}(by={self.by!r})", criterion.lowest, criterion.highest)
-        return ScanPlan(tuple(sorted(criterion.moments)), RowOptions(binarize=self.binarize), classes, domain)
+        options = RowOptions(binarize=self.binarize, centre=as_family(self.family).centre)
+        return ScanPlan(tuple(sorted(criterion.moments)), options, classes, domain)
 
     def _check_params(self) -> None:
         self._criterion()

@@ -14,6 +14,11 @@ from streamnb.stats.tables import Table
 
 PLAIN_MOMENTS = ("sum", "sum_sq", "nonzero", "above")  # what a scan accumulates unless told
 MOMENTS = (*PLAIN_MOMENTS, "log_sum", "inv_sum", "log1m_sum", "deviation")
+DOMAINS = {
+    "log_sum": (np.nextafter(0.0, 1.0), np.inf),
+    "inv_sum": (np.nextafter(0.0, 1.0), np.inf),
+    "log1m_sum": (-np.inf, np.nextafter(1.0, 0.0)),
+}  # the values that have the function, lowest and highest, where not all have
 _OF_EITHER_SIGN = {"sum", "log_sum", "log1m_sum"}
 
 
@@ -31,6 +36,17 @@ class RowOptions:
         _checks.one_of("normalize", self.normalize, [None, "l1", "l2"])
         for name in ("binarize", "centre"):
             object.__setattr__(self, name, _checks.finite_number(name, getattr(self, name)))
+
+    def statistic(self, moment: str, x: np.ndarray) -> np.ndarray:
+        """The function of values whose sum the moment is, less that of an absent value where it has one."""
+        if moment == "sum":
+            return x
+        if moment == "above":
+            return (x > np.float64(self.binarize)) - np.float32(self.binarize < 0.0)
+        x = x.astype(np.float64)
+        if moment == "deviation":
+            return np.abs(x - self.centre) - abs(self.centre)
+        return np.log1p(-x) if moment == "log1m_sum" else np.log(x)
 
     def of_absent(self, moment: str) -> float:
         """The moment of a value that is not stored, where it is not 0 and has to be added for each row."""
