@@ -32,6 +32,7 @@ _HOMES = {
     "L1": "penalties",
     "L2": "penalties",
     "TopK": "penalties",
+    "Decorrelation": "penalties",
     "Separable": "penalties",
     "solve": "solving",
     "tau_for": "solving",

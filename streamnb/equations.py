@@ -4,6 +4,7 @@ With the pull t of a feature, W(t) = (g(m_+ - t/N_+) - g(m_- + t/N_-)) / phi fal
 weight at t = 0 to zero at t*, where both means are the pooled one. A penalty only says where to stop.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,7 @@ class Equations:
     t_star: np.ndarray  # (R, n)
     pooled: np.ndarray  # the mean at t*
     variance: np.ndarray  # v of the score statistic t*, (R, n)
+    alive: np.ndarray  # (R, 1) False where a side has no weight at all
     kept: np.ndarray | None = None  # (R, n) False where TopK leaves the feature out
 
     @classmethod
@@ -48,7 +50,7 @@ class Equations:
             t_star = np.where(sides.alive, t_star + total * pooled, 0.0)
         r_negative = np.zeros_like(n_pos) if sides.pooled else 1.0 / n_neg
         means = sides.positive / n_pos, 1.0 / n_pos, sides.negative / n_neg, r_negative
-        return cls(family, phi, *means, t_star, pooled, variance)
+        return cls(family, phi, *means, t_star, pooled, variance, sides.alive)
 
     def breakpoints(self, scored: bool) -> np.ndarray:
         """abs(t*), or abs(z) where scored, (R, n); 0 where v is 0."""
@@ -76,11 +78,16 @@ class Equations:
 
     def weights(self, pull: Pull) -> tuple[np.ndarray, np.ndarray]:
         """Weights (R, n) and what the features add to the intercepts (R,)."""
+        weights, shifts = self.solved(pull)
+        return weights, shifts.sum(axis=1)
+
+    def solved(self, pull: Pull) -> tuple[np.ndarray, np.ndarray]:
+        """Weights and what each adds to its intercept, both (R, n)."""
         active = self.active(pull)
         _, w, shift = self._at(active).solved(pull, pull.thresholds(self.variance)[active])
         weights, shifts = np.zeros(active.shape), np.zeros(active.shape)
         weights[active], shifts[active] = w, shift
-        return weights, shifts.sum(axis=1)
+        return weights, shifts
 
     def pulls(self, pull: Pull) -> np.ndarray:
         """The pull of each feature where it stops, (R, n)."""
@@ -89,12 +96,17 @@ class Equations:
         t[active] = self._at(active).solved(pull, pull.thresholds(self.variance)[active])[0]
         return t
 
-    def _at(self, active: np.ndarray) -> "_ActiveEquations":
-        def pick(values: np.ndarray) -> np.ndarray:
-            return np.broadcast_to(values, active.shape)[active]
+    def by_feature(self, columns: np.ndarray) -> "ScalarEquations":
+        """The equations of some features, each array (n_columns, R)."""
+        return self._picked(lambda values: np.ascontiguousarray(values[:, columns].T))
 
-        means = pick(self.m_positive), pick(self.r_positive), pick(self.m_negative), pick(self.r_negative)
-        return _ActiveEquations(self.family, pick(self.phi), *means, self.t_star[active], pick(self.pooled))
+    def _at(self, active: np.ndarray) -> "ScalarEquations":
+        return self._picked(lambda values: values[active])
+
+    def _picked(self, pick: Callable[[np.ndarray], np.ndarray]) -> "ScalarEquations":
+        names = ScalarEquations.__slots__[1:]
+        arrays = (pick(np.broadcast_to(getattr(self, name), self.t_star.shape)) for name in names)
+        return ScalarEquations(self.family, *arrays)
 
 
 def _safe(counts: np.ndarray) -> np.ndarray:
@@ -103,8 +115,8 @@ def _safe(counts: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _ActiveEquations:
-    """(6.2) for a flat list of weights that are not zero."""
+class ScalarEquations:
+    """(6.2) for some weights, a list of those that are not zero or all those of some features; arrays of one shape."""
 
     family: Family
     phi: np.ndarray
@@ -170,7 +182,7 @@ class _ActiveEquations:
         far = np.where(np.isfinite(first), first, side * 1e3)
 
         def rise(w: np.ndarray, start: np.ndarray, i: np.ndarray) -> np.ndarray:
-            here = self._only(i.astype(np.intp))
+            here = self.only(i.astype(np.intp))
             t = start + pull.of_weights(w)  # beyond t* the weight would have changed sign; the means end there
             t = np.where(np.abs(t) < np.abs(here.t_star), t, here.t_star)
             return w - np.where(t == here.t_star, 0.0, here.weight(t))
@@ -195,7 +207,7 @@ class _ActiveEquations:
         low, high, w = np.minimum(0.0, far), np.maximum(0.0, far), 0.5 * far
         todo = np.arange(len(w))
         for _ in range(200):
-            here, at = self._only(todo), w[todo]
+            here, at = self.only(todo), w[todo]
             t = start[todo] + tau * at
             f = at - here.weight(t)
             low[todo] = np.where(f < 0, at, low[todo])
@@ -216,8 +228,8 @@ class _ActiveEquations:
         slope = self.family.mean_slope
         return (self.r_positive / slope(positive) + self.r_negative / slope(negative)) / self.phi
 
-    def _only(self, some: np.ndarray) -> "_ActiveEquations":
+    def only(self, some: np.ndarray) -> "ScalarEquations":
         if len(some) == len(self.t_star):
             return self
         arrays = (getattr(self, name)[some] for name in self.__slots__[1:])
-        return _ActiveEquations(self.family, *arrays)
+        return ScalarEquations(self.family, *arrays)

@@ -115,6 +115,38 @@ class TopK(Penalty):
         return f"TopK({self.k.tolist() if len(self.k) > 1 else int(self.k[0])}, by={self.by!r})"
 
 
+@persistence.register
+class Decorrelation(Penalty):
+    """R = -sum_j tau_j sum_{u>v} w_uj w_vj: the weights of different classes are pulled apart (Shishkova 2016, 6.2).
+
+    It couples the weights of one feature: the pull of class u is tau times the sum of the weights of the others. It
+    needs three classes or more, a scheme with a row for each class (joint, ovr, reference), and a family whose
+    features are not coupled (not multinomial).
+
+    This R is not concave, and under most families there is no highest value: the solution is the branch of local
+    maxima that starts at tau = 0. Where the branch of a feature ends before tau, the feature keeps the last solution
+    there is; `WeightPath.saturated` counts such features.
+
+    Parameters
+    ----------
+    tau : float or grid of floats
+    scale : {None, "curvature"}
+        None: tau_j = tau. "curvature": tau_j = tau min_u a_uj, a_uj the curvature of the log likelihood in w_uj at
+        the weights without any penalty. Gaussian features then keep to the branch for every tau < 1.
+    """
+
+    kind: ClassVar[str] = "decorrelation"
+
+    def __init__(self, tau: Any, scale: str | None = None):
+        if tau is None:
+            raise TypeError("tau=None should be a number or a grid of numbers: only L1 takes its grid from the data")
+        self.tau = _checks.tau_grid("tau", tau)
+        self.scale = _checks.one_of("scale", scale, [None, "curvature"])
+
+    def __repr__(self) -> str:
+        return f"Decorrelation({_shown(self.tau)}, scale={self.scale!r})"
+
+
 class Separable(Penalty):
     """Any concave R = tau sum_j r(w_j) with its maximum at w = 0, given by its derivative.
 
@@ -161,7 +193,7 @@ class Separable(Penalty):
         return f"Separable({name}, {_shown(self.tau)})"
 
 
-KINDS = (L1.kind, L2.kind, TopK.kind, Separable.kind)  # the order of the grid, slowest first
+KINDS = (L1.kind, L2.kind, TopK.kind, Decorrelation.kind, Separable.kind)  # the order of the grid, slowest first
 
 
 @persistence.register
@@ -171,6 +203,8 @@ class _Sum(Penalty):
         twice = [k for k in kinds if kinds.count(k) > 1]
         if twice:
             raise ValueError(f"penalty has {twice[0]!r} twice; put its taus into one grid")
+        if {Decorrelation.kind, Separable.kind} <= set(kinds):
+            raise ValueError("penalty adds Decorrelation to Separable; it should add it to L1, L2 and TopK only")
         self._parts = tuple(sorted(parts, key=lambda p: KINDS.index(p.kind)))
 
     @property
@@ -186,20 +220,25 @@ class _Sum(Penalty):
 
 @dataclass(frozen=True)
 class Pull:
-    """The pull at one grid point: t = tau_1 sign(w) + tau_2 w, with tau_1 in units of sqrt(v) where `scored`."""
+    """The pull at one grid point: t = tau_1 sign(w) + tau_2 w, with tau_1 in units of sqrt(v) where `scored`.
+
+    `decorrelation` adds a multiple of the weights of the other classes, in units of min a where `curved`.
+    """
 
     l1: float = 0.0
     scored: bool = False
     l2: float = 0.0
     top_k: int | None = None
     by: str = "weight"
+    decorrelation: float = 0.0
+    curved: bool = False
     separable: Separable | None = None
     strength: float = 0.0  # of the separable one
 
     @property
     def none(self) -> bool:
         """True where no mean is moved and no feature left out."""
-        return self.l1 == self.l2 == self.strength == 0.0 and self.top_k is None
+        return self.l1 == self.l2 == self.decorrelation == self.strength == 0.0 and self.top_k is None
 
     @property
     def smooth(self) -> bool:
@@ -228,7 +267,7 @@ def as_penalty(penalty: Any) -> Penalty | None:
     """A penalty object or None; anything else is an error."""
     if penalty is None or isinstance(penalty, Penalty):
         return penalty
-    raise TypeError(f"penalty={penalty!r} is unknown; it should be None, snb.L1, L2, TopK, Separable or a sum of these")
+    raise TypeError(f"penalty={penalty!r} is unknown; it should be None, snb.L1, L2, TopK, Decorrelation, Separable or a sum")
 
 
 def at_point(penalty: Penalty, point: dict[str, float]) -> Penalty:
@@ -245,6 +284,8 @@ def pull_at(penalty: Penalty | None, point: dict[str, float]) -> Pull:
         l2=point.get("l2", 0.0),
         top_k=int(point["top_k"]) if "top_k" in point else None,
         by=getattr(parts.get("top_k"), "by", "weight"),
+        decorrelation=point.get("decorrelation", 0.0),
+        curved=getattr(parts.get("decorrelation"), "scale", None) == "curvature",
         separable=parts.get("separable"),
         strength=point.get("separable", 0.0),
     )

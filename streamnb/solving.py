@@ -15,6 +15,7 @@ import numpy as np
 
 from streamnb import _checks
 from streamnb.coupling import coupled_totals
+from streamnb.decorrelating import check_decorrelation, decorrelated
 from streamnb.equations import Equations
 from streamnb.families import as_family
 from streamnb.model import LinearModel
@@ -43,7 +44,7 @@ def solve(
     stats : ClassStats
         From `scan`; only read.
     family : {"gaussian", "poisson", "bernoulli", "multinomial"} or Family
-    penalty : None, L1, L2, TopK, Separable or a sum of them
+    penalty : None, L1, L2, TopK, Decorrelation, Separable or a sum of them
         L1 without taus takes its grid from the statistics.
     scheme : {"joint", "ovr", "ovo", "reference"}
         All classes against their pooled model, each against the rest, every pair, or each against one named class.
@@ -114,15 +115,18 @@ class WeightPath:
     ----------
     grid : list of dict
         A point: the tau of each penalty, e.g. ``{"l1": 0.3, "l2": 2.0}``; a product of ascending grids, slowest
-        first: l1, l2, top_k, separable.
+        first: l1, l2, top_k, decorrelation, separable.
     n_features : (G,) int
         Features with any weight that is not zero.
     n_features_per_class : (G, R) int
         The same for each row of coef_.
+    saturated : (G,) int
+        Features whose branch of solutions ends before the tau of `Decorrelation`: they keep the last solution.
     """
 
     def __init__(self, problem: Problem, penalty: Penalty | None):
         self._problem, self.penalty = problem, penalty
+        check_decorrelation(penalty, problem.family, problem.scheme)
         taus = {part.kind: self._taus(part) for part in (penalty.parts if penalty else ())}
         kinds = [kind for kind in KINDS if kind in taus]
         self.grid = [dict(zip(kinds, map(float, point), strict=True)) for point in product(*(taus[k] for k in kinds))]
@@ -165,7 +169,7 @@ class WeightPath:
     def weights(self, i: int, columns: slice = slice(None)) -> np.ndarray:
         """Weights (R, columns) of point i, computed for these features alone."""
         i = self._number(i)
-        return self._equations(i, columns).weights(self._pull(i))[0]
+        return decorrelated(self._equations(i, columns), self._pull(i))[0]
 
     @cached_property
     def n_features_per_class(self) -> np.ndarray:
@@ -176,16 +180,25 @@ class WeightPath:
         return self._counts[1]
 
     @cached_property
-    def _counts(self) -> tuple[np.ndarray, np.ndarray]:
+    def saturated(self) -> np.ndarray:
+        return self._counts[2]
+
+    @cached_property
+    def _counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         problem = self._problem
-        rows, union = np.zeros((len(self), problem.n_rows), np.int64), np.zeros(len(self), np.int64)
+        rows, union, ended = (np.zeros((len(self), *more), np.int64) for more in ((problem.n_rows,), (), ()))
         for columns in problem.blocks:
             at_rest = problem.equations(columns)
             for i in range(len(self)):
-                active = self._equations(i, columns, at_rest).active(self._pull(i))
+                equations, pull = self._equations(i, columns, at_rest), self._pull(i)
+                if pull.decorrelation == 0.0:
+                    active = equations.active(pull)
+                else:
+                    weights, _, saturated = decorrelated(equations, pull)
+                    active, ended[i] = weights != 0.0, ended[i] + np.count_nonzero(saturated)
                 rows[i] += np.count_nonzero(active, axis=1)
                 union[i] += np.count_nonzero(active.any(axis=0))
-        return rows, union
+        return rows, union, ended
 
     def _number(self, i: int) -> int:
         i = index(i)
@@ -199,7 +212,7 @@ class WeightPath:
     def _blocks(self, i: int) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         pull = self._pull(i)
         for columns in self._problem.blocks:
-            yield columns, *self._equations(i, columns).weights(pull)
+            yield columns, *decorrelated(self._equations(i, columns), pull)[:2]
 
     def _equations(self, i: int, columns: slice, at_rest: Equations | None = None) -> Equations:
         """(6.2) at point i; `at_rest` is the same without any pull, where it is at hand."""

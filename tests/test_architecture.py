@@ -27,6 +27,7 @@ ORDER = [
     "penalties",
     "schemes",
     "equations",
+    "decorrelating",
     "problem",
     "coupling",
     "model",
