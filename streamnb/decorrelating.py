@@ -1,8 +1,8 @@
 """Decorrelation of classes: the weights of a feature are coupled, and followed from tau = 0 (Shishkova 2016, 6.2).
 
-With S the sum of a feature's weights, class u is pulled by t_u = tau_1 sign(w_u) + tau_2 w_u + tau (S - w_u). The
-penalised likelihood of a feature has the Hessian -(diag(a + tau_2 - tau) + tau 11^T) in its weights, a_u = -1/W_u'(t_u).
-It is not concave everywhere and mostly unbounded; what is wanted is the branch of maxima that starts at tau = 0.
+With S the sum of a feature's weights, class u is pulled by t_u = tau_1 sign(w_u) + tau_2 w_u + tau (S - w_u). In its
+weights the penalised likelihood has the Hessian -(diag(a + tau_2 - tau) + tau 11^T), a_u = -1/W_u'(t_u). It is not
+concave everywhere and mostly unbounded; what is wanted is the branch of maxima that starts at tau = 0.
 """
 
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ import numpy as np
 from streamnb.equations import Equations, ScalarEquations
 from streamnb.families import Family, Gaussian
 from streamnb.penalties import Decorrelation, Penalty, Pull
-from streamnb.schemes import OneVsOne, Scheme, TwoClasses
+from streamnb.schemes import OneVsOne, Scheme
 
 EXACT = 1e-10  # Newton's last step, in units of the feature's largest weight: what is left is its square
 NOISE = 1e-6  # steps below this that no longer shrink are rounding
@@ -23,7 +23,7 @@ MOST_ITERATIONS = 10  # of Newton's method in one step
 MOST_STEPS = 300
 
 
-def check_decorrelation(penalty: Penalty | None, family: Family, scheme: Scheme) -> None:
+def check_decorrelation(penalty: Penalty | None, family: Family, scheme: Scheme, n_classes: int) -> None:
     """Refuse a `Decorrelation` that means nothing for this family or scheme."""
     part = next((p for p in (penalty.parts if penalty else ()) if p.kind == Decorrelation.kind), None)
     if part is None:
@@ -33,8 +33,8 @@ def check_decorrelation(penalty: Penalty | None, family: Family, scheme: Scheme)
             f"penalty={part!r} is not defined for family={family.name!r}, whose features are coupled already; take "
             "another family, 'poisson' for counts"
         )
-    if isinstance(scheme, TwoClasses):
-        raise ValueError(f"penalty={part!r} sets classes apart from each other and needs at least 3; there are 2")
+    if n_classes < 3:
+        raise ValueError(f"penalty={part!r} needs at least 3 classes to set apart; there are {n_classes}")
     if isinstance(scheme, OneVsOne):
         raise ValueError(
             f"penalty={part!r} is not defined for scheme='ovo', whose rows are pairs of classes; "
@@ -50,7 +50,9 @@ def decorrelated(equations: Equations, pull: Pull) -> tuple[np.ndarray, np.ndarr
     columns = np.flatnonzero((tau > 0) & weights.any(axis=0))
     if columns.size:
         with np.errstate(all="ignore"):  # what leaves the domain of a mean is noticed and undone
-            end = _Classes.of(equations, pull, columns).solved(tau[columns], weights[:, columns].T)
+            end = _Classes.of(equations, pull, columns).solved(
+                tau[columns], np.ascontiguousarray(weights[:, columns].T)
+            )
         weights[:, columns], shifts[:, columns], saturated[columns] = end[0].T, end[1].T, end[2]
     return weights, shifts.sum(axis=1), saturated
 
@@ -128,8 +130,8 @@ class _Classes:
     def of(cls, equations: Equations, pull: Pull, columns: np.ndarray) -> "_Classes":
         inside = equations.alive if equations.kept is None else equations.alive & equations.kept
         inside = np.broadcast_to(inside, equations.t_star.shape)
-        threshold = pull.thresholds(equations.variance)
-        return cls(equations.by_feature(columns), threshold[:, columns].T, inside[:, columns].T, pull.l2)
+        threshold = np.ascontiguousarray(pull.thresholds(equations.variance)[:, columns].T)
+        return cls(equations.by_feature(columns), threshold, np.ascontiguousarray(inside[:, columns].T), pull.l2)
 
     def only(self, some: np.ndarray) -> "_Classes":
         """Some of the features."""
@@ -138,7 +140,7 @@ class _Classes:
         return replace(self, at=self.at.only(some), threshold=self.threshold[some], inside=self.inside[some])
 
     def solved(self, target: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Weights, their shares of the intercepts, and where the branch ended before `target` (n,), from w at tau = 0."""
+        """Weights at `target` (n,), what they add to the intercepts, and where the branch ended; w is at tau = 0."""
         side = np.where(self.threshold > 0.0, np.sign(w), 1.0) * self.inside
         tau, ended = target.copy(), np.ones(len(w), bool)
         if isinstance(self.at.family, Gaussian) and not self.threshold.any():
@@ -237,9 +239,10 @@ class _Classes:
     def advanced(
         self, start: np.ndarray, goal: np.ndarray, w: np.ndarray, side: np.ndarray, a: np.ndarray
     ) -> tuple[np.ndarray, ...]:
-        """Weights, sides, curvature and smallest pivot at tau = goal, from those at start, and where they are on the branch.
+        """Weights, sides, curvature and smallest pivot at goal, and where they are on the branch followed from start.
 
-        They are where the objective is concave between the two solutions, and somewhat beyond: then no other is near.
+        They are on it where the objective is concave between the two solutions and somewhat beyond, which leaves room
+        for no other solution; or where the two are next to each other.
         """
         active = side != 0.0
         away = np.where(active, w - w.sum(axis=1, keepdims=True), 0.0)

@@ -6,6 +6,7 @@ weight at t = 0 to zero at t*, where both means are the pooled one. A penalty on
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize.elementwise import find_root
@@ -96,7 +97,7 @@ class Equations:
         t[active] = self._at(active).solved(pull, pull.thresholds(self.variance)[active])[0]
         return t
 
-    def by_feature(self, columns: np.ndarray) -> "ScalarEquations":
+    def by_feature(self, columns: Any) -> "ScalarEquations":
         """The equations of some features, each array (n_columns, R)."""
         return self._picked(lambda values: np.ascontiguousarray(values[:, columns].T))
 

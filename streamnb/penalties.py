@@ -267,7 +267,9 @@ def as_penalty(penalty: Any) -> Penalty | None:
     """A penalty object or None; anything else is an error."""
     if penalty is None or isinstance(penalty, Penalty):
         return penalty
-    raise TypeError(f"penalty={penalty!r} is unknown; it should be None, snb.L1, L2, TopK, Decorrelation, Separable or a sum")
+    raise TypeError(
+        f"penalty={penalty!r} is unknown; it should be None, snb.L1, L2, TopK, Decorrelation, Separable or a sum"
+    )
 
 
 def at_point(penalty: Penalty, point: dict[str, float]) -> Penalty:

@@ -126,7 +126,7 @@ class WeightPath:
 
     def __init__(self, problem: Problem, penalty: Penalty | None):
         self._problem, self.penalty = problem, penalty
-        check_decorrelation(penalty, problem.family, problem.scheme)
+        check_decorrelation(penalty, problem.family, problem.scheme, len(problem.stats.classes))
         taus = {part.kind: self._taus(part) for part in (penalty.parts if penalty else ())}
         kinds = [kind for kind in KINDS if kind in taus]
         self.grid = [dict(zip(kinds, map(float, point), strict=True)) for point in product(*(taus[k] for k in kinds))]

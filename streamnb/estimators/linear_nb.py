@@ -52,7 +52,7 @@ class LinearNB(ScanClassifier):
     ----------
     family : {"multinomial", "poisson", "bernoulli", "gaussian"} or Family
         Distribution of each feature given the class.
-    penalty : None, L1(tau), L2(tau), TopK(k), Separable(derivative, tau) or a sum of them
+    penalty : None, L1(tau), L2(tau), TopK(k), Decorrelation(tau), Separable(derivative, tau) or a sum of them
         With one tau each; (6.2), Shishkova 2016.
     scheme : {"joint", "ovr", "ovo", "reference"}
         All classes against their pooled model, each against the rest, every pair, or each against one named class.
