@@ -42,6 +42,7 @@ _HOMES = {
     "LinearModel": "model",
     "Evaluation": "evaluation",
     "evaluate": "metrics",
+    "balancing_shift": "decisions",
     "LinearNB": "estimators",
     "FeatureSelector": "estimators",
     "MultinomialNB": "estimators",

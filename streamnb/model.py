@@ -13,6 +13,7 @@ from streamnb import _checks, persistence
 from streamnb.data import sources
 from streamnb.data.chunk import Chunk, Domain, as_chunk, transformed
 from streamnb.data.reader import one_ahead
+from streamnb.decisions import DecisionRule
 from streamnb.scanning import check_dask, checked
 from streamnb.schemes import MultiLabel, Scheme, as_scheme, probabilities
 from streamnb.stats.class_stats import DOMAINS, RowOptions
@@ -46,6 +47,7 @@ class LinearModel:
     moments: Mapping[str, np.ndarray | None] = field(default_factory=lambda: {"sum": None})
     # the functions of x that weights multiply, each with its columns, None for all: that whose sum the moment is
     scale: np.ndarray | None = None  # idf
+    rule: DecisionRule | None = None  # where the likeliest class is not always the answer
 
     @property
     def coef_(self) -> Any:
@@ -64,6 +66,18 @@ class LinearModel:
         """The same model with weights stored sparse: less memory where most are zero."""
         return replace(self, weights=sp.csr_array(self.weights))
 
+    def shifted(self, shift: Any) -> "LinearModel":
+        """The same model with `shift` added to `intercept_`: a number where that has one entry, else (R,)."""
+        given = np.asarray(shift)
+        if given.dtype.kind not in "iuf" or not np.isfinite(given).all():
+            raise ValueError(f"intercept_shift={shift!r} should be finite numbers")
+        if given.shape != self.intercept_.shape and (given.shape or len(self.intercept_) > 1):
+            raise ValueError(
+                f"intercept_shift has shape {given.shape}; it should have one number for each row of coef_: "
+                f"shape {self.intercept_.shape}"
+            )
+        return replace(self, intercept_=self.intercept_ + given)
+
     def decision_function(self, X: Any, *, out: Any = None) -> Any:
         """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K).
 
@@ -77,7 +91,7 @@ class LinearModel:
         """Labels, (n_rows,), or multi-label a 0/1 indicator (n_rows, K); `X` and `out` as for `decision_function`."""
         if self.scheme.multilabel:
             return self.answer(X, self._labels, len(self.classes_), np.dtype(np.int64), out)
-        return self.answer(X, self._labels, None, self.classes_.dtype, out)
+        return self.answer(X, self._labels, None, self._answers.dtype, out)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
@@ -118,8 +132,13 @@ class LinearModel:
         return float(weight @ self._hits(found, labels) / weight.sum())
 
     def _labels(self, margins: np.ndarray) -> np.ndarray:
-        decided = self.scheme.decide(margins)
-        return decided if self.scheme.multilabel else self.classes_[decided]
+        decided = self.scheme.decide(margins) if self.rule is None else self.rule.decide(self.scheme, margins)
+        return decided if self.scheme.multilabel else self._answers[decided]
+
+    @property
+    def _answers(self) -> np.ndarray:
+        """What `predict` may answer: the classes, and last the label of rejected rows."""
+        return self.classes_ if self.rule is None else self.rule.labels(self.classes_)
 
     def _hits(self, found: np.ndarray, y: Any) -> np.ndarray:
         if sp.issparse(y) != self.scheme.multilabel:
@@ -229,6 +248,7 @@ class LinearModel:
             "options": list(astuple(self.options)),
             "moments": self.moments,
             "scale": self.scale,
+            "rule": self.rule,
         }
 
     @classmethod
@@ -243,7 +263,8 @@ class LinearModel:
         options = RowOptions(*state["options"])
         # before 0.2 presence was the only function of x
         moments = state.get("moments") or {"sum" if state["binarize"] is None else "above": None}
-        return cls(state["classes"], weights, state["intercept"], scheme, options, moments, state["scale"])
+        fields = options, moments, state["scale"], state.get("rule")
+        return cls(state["classes"], weights, state["intercept"], scheme, *fields)
 
 
 def _answer(X: Any, model: LinearModel, finish: Callable) -> np.ndarray:

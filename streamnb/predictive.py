@@ -60,12 +60,12 @@ def predictive_model(
     if prior.none or (family.name == "gaussian" and not isinstance(smoothing, NormalInverseGamma)):
         cure = "NormalInverseGamma(...)" if family.name == "gaussian" else "a number above 0, or a prior"
         raise ValueError(f"predictive=True needs a prior of the features; smoothing={smoothing!r} should be {cure}")
-    shares = class_probabilities(priors, stats.classes, stats.weight, estimate)
+    shares = class_probabilities(priors, stats, estimate)
     with np.errstate(divide="ignore"):
         log_priors = np.where(stats.weight > 0, np.log(shares), -np.inf)
     mean = stats.sum.sum(axis=0) / stats.weight.sum()
     tables = makers[family.name](stats, prior.pseudo(mean, slice(None), stats.n_features), smoothing, log_priors)
-    return tables(classes_=stats.classes, scheme=model.scheme, options=model.options)
+    return tables(classes_=stats.classes, scheme=model.scheme, options=model.options, rule=model.rule)
 
 
 def _negative_binomial(stats: ClassStats, pseudo: Pseudo, prior: Any, log_priors: np.ndarray) -> Any:

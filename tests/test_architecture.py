@@ -30,6 +30,7 @@ ORDER = [
     "decorrelating",
     "problem",
     "coupling",
+    "decisions",
     "model",
     "solving",
     "selecting",

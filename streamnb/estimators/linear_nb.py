@@ -1,6 +1,6 @@
 """LinearNB: one scan, one set of options, one linear model."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb import _checks, persistence
 from streamnb.data.chunk import Domain
+from streamnb.decisions import DecisionRule
 from streamnb.estimators.base import ScanClassifier, learned
 from streamnb.families import as_family
 from streamnb.model import LinearModel
@@ -75,6 +76,14 @@ class LinearNB(ScanClassifier):
         prior; see `solve`.
     priors : None, "uniform", (K,) or DirichletPrior
         Class probabilities; None: shares of the training weight; a Dirichlet prior of them goes by `estimate` too.
+    loss : (K, K), optional
+        L[y, s], what deciding class s costs where y is true, in the order of `classes_`: `predict` decides
+        argmin_s sum_y L[y, s] P(y | x), of equal ones the first. Scores and probabilities stay as they are.
+    threshold : float, optional
+        `predict` rejects rows whose largest probability is below it, 0 < threshold < 1; with `loss`, rows whose least
+        expected loss is above it.
+    reject_label : label
+        What `predict` returns for rejected rows; it must not be a class. `score` counts them as wrong.
 
     Attributes
     ----------
@@ -107,6 +116,9 @@ class LinearNB(ScanClassifier):
         idf: bool = False,
         estimate: str = "posterior_mean",
         priors: Any = None,
+        loss: Any = None,
+        threshold: float | None = None,
+        reject_label: Any = None,
     ):
         self.family = family
         self.penalty = penalty
@@ -119,6 +131,9 @@ class LinearNB(ScanClassifier):
         self.idf = idf
         self.estimate = estimate
         self.priors = priors
+        self.loss = loss
+        self.threshold = threshold
+        self.reject_label = reject_label
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters of the constructor; `deep` has no effect, for none of them is an estimator."""
@@ -152,6 +167,7 @@ class LinearNB(ScanClassifier):
         _checks.one_of("scheme", self.scheme, SCHEMES)
         _checks.one_of("idf", self.idf, [False, True])
         Smoothing.of(as_family(self.family), self.smoothing, self.estimate)
+        DecisionRule.of(self.loss, self.threshold, self.reject_label)
 
     def _check_against(self, stats: ClassStats) -> None:
         scanned, wanted = asdict(stats.options), asdict(self._row_options())
@@ -171,7 +187,9 @@ class LinearNB(ScanClassifier):
     # ---- the model ---------------------------------------------------------------------------------------------------
 
     def _solved(self) -> LinearModel:
-        return solve(self._weighted, self.family, self._penalty(), **self._options())[0]
+        model = solve(self._weighted, self.family, self._penalty(), **self._options())[0]
+        rule = DecisionRule.of(self.loss, self.threshold, self.reject_label)
+        return model if rule is None else replace(model, rule=rule.checked(model.classes_, model.scheme))
 
     def _options(self) -> dict[str, Any]:
         """What `solve` is told beside family and penalty."""
@@ -182,6 +200,36 @@ class LinearNB(ScanClassifier):
         """The penalty of the one model."""
         return self.penalty
 
+    def refit(self, **options: Any) -> Self:
+        """Change parameters, the weights of the classes or the intercept without another look at the data.
+
+        Parameters
+        ----------
+        **options
+            Parameters of the constructor; those not named stay as they are. And:
+        class_weight : None, "balanced" or {label: weight}
+            The model of the rows with their weights times that of their class, as if fitted with that
+            ``sample_weight``. "balanced": the total weight divided by K N_y; a label not named has 1. Holds until the
+            next `fit`, or `refit` that says otherwise, and is kept as `class_weight_`; `stats_` stay as scanned.
+        intercept_shift : float, or one number for each row of coef_
+            Added to `intercept_`, such as `balancing_shift` finds. It belongs to the scores of this very model:
+            whatever changes the model next drops it.
+
+        Raises
+        ------
+        ValueError, TypeError
+            An argument is wrong or needs another scan: the message names it, and the model stays as it was.
+        """
+        shift, before = options.pop("intercept_shift", None), dict(vars(self))
+        super().refit(**options)
+        if shift is not None:
+            try:
+                self._learned["_model"] = self._model.shifted(shift)
+            except Exception:
+                self.__dict__ = before
+                raise
+        return self
+
     @learned
     def _predictive(self) -> LinearModel:
         options = {name: self._settled[name] for name in ("penalty", "smoothing", "estimate", "priors")}
@@ -190,7 +238,7 @@ class LinearNB(ScanClassifier):
     @learned
     def _settled(self) -> dict[str, Any]:
         """The parameters that the model goes by; others that are set wait for refit."""
-        return self.get_params()
+        return {**self.get_params(), "penalty": self._penalty()}
 
     def _settle(self) -> None:
         super()._settle()
@@ -236,7 +284,7 @@ class LinearNB(ScanClassifier):
             estimate of them: negative binomial features for Poisson (with a Gamma prior, or s pseudo-rows), Student's
             t for Gaussian (`NormalInverseGamma`, each class with a variance of its own), Dirichlet-multinomial rows
             for multinomial, and for Bernoulli the linear model itself. For scheme="joint" or two classes, without
-            penalty and idf.
+            penalty and idf; an `intercept_shift` is not part of it.
 
         Raises
         ------
@@ -247,7 +295,21 @@ class LinearNB(ScanClassifier):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any, *, out: Any = None, predictive: bool = False) -> Any:
-        """Class probabilities, (n_rows, K); arguments as for `predict`."""
+        """Class probabilities, (n_rows, K); arguments as for `predict`.
+
+        ==================== =======================================================================
+        two classes          the sigmoid of the score, whatever the scheme
+        joint, predictive    softmax of the scores
+        ovr                  sigmoids of the scores divided by their sum
+        reference            softmax of the scores with 0 for the reference class
+        labels (2-D y)       the sigmoid of each label's score: they need not add up to 1
+        ovo                  none: the method does not exist
+        ==================== =======================================================================
+
+        They are those of the model, where features are independent given the class: of many features that are not,
+        they lie too close to 0 and 1. `priors`, `class_weight` and `intercept_shift` change them, `loss` and
+        `threshold` do not.
+        """
         return self._ready(X, predictive).predict_proba(X, out=out)
 
     @available_if(_has_probabilities)
