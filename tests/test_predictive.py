@@ -1,18 +1,13 @@
 """Exact predictive distributions, each against SciPy's of that name."""
 
-import math
-
 import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats as dist
 from scipy.special import log_softmax
 
 import streamnb as snb
-from streamnb.kernels import predictive
 from tests.strategies import example, messy_csr
 
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function")
@@ -214,21 +209,3 @@ def test_negative_counts_are_refused_where_they_stand():
     for x in (rows.x, sp.csr_array(rows.x)):
         with pytest.raises(ValueError, match="predictive=True for counts: row 3, column 4 is -2"):
             model.predict(x, predictive=True)
-
-
-# ------------------------------------------------------------------------------------------------ the kernel
-
-
-@given(st.floats(1e-8, 1e12), st.one_of(st.integers(0, 40).map(float), st.floats(0.0, 1e4)))
-def test_log_rising_factorials_keep_their_digits(a, x):
-    """ln G(a + x) - ln G(a) against the sum of the logarithms of a, a + 1, .. where x is whole, else by halves."""
-    got = predictive.log_rising(a, x)
-    if x == math.floor(x) and x <= 1000:
-        expected = math.fsum(math.log(a + i) for i in range(int(x)))
-        assert got == pytest.approx(expected, rel=1e-13, abs=1e-13 * (1 + x))
-    # G(z + 1) = z G(z): one step further adds ln(a + x)
-    step = predictive.log_rising(a, x + 1.0) - got
-    assert step == pytest.approx(math.log(a + x), rel=1e-10, abs=1e-13 * (1 + abs(got)))
-    # up to a + x and further on is up to the end at once
-    half = predictive.log_rising(a, x / 2) + predictive.log_rising(a + x / 2, x / 2)
-    assert half == pytest.approx(got, rel=1e-12, abs=1e-12 * (1 + x))

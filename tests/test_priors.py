@@ -294,6 +294,35 @@ def test_tau_for_knows_the_prior():
     assert snb.solve(stats, "poisson", snb.L1(tau), **options).n_features[0] == 2
 
 
+@pytest.mark.parametrize("estimate", ["posterior_mean", "map", "mle"])
+def test_labels_of_an_indicator_are_smoothed_as_two_classes_each(estimate):
+    _, x, y = scanned(3)
+    indicator = np.column_stack([y != 0, y == 1, (y == 2) | (x[:, 0] > 2)])
+    priors = {
+        "bernoulli": snb.BetaPrior(1.5, np.array([2.0, 3.0, 4.0, 5.0])),
+        "multinomial": snb.DirichletPrior(1.5),
+        "poisson": snb.GammaPrior(np.array([2.0, 3.0, 4.0, 5.0]), 0.5),
+        "gaussian": snb.NormalInverseGamma(1.0, 2.0, 3.0, 4.0),
+    }
+    for family, prior in priors.items():
+        options = {"smoothing": prior, "estimate": estimate, "penalty": snb.L1(0.2)}
+        model = snb.solve(snb.scan(x, indicator), family, **options)[0]
+        for label in range(3):
+            alone = snb.solve(snb.scan(x, indicator[:, label]), family, **options)[0]
+            np.testing.assert_allclose(model.coef_[label], alone.coef_[0], rtol=1e-10, atol=1e-12)
+            np.testing.assert_allclose(model.intercept_[label], alone.intercept_[0], rtol=1e-10)
+
+
+def test_what_labels_of_an_indicator_cannot_have():
+    _, x, y = scanned(3)
+    stats = snb.scan(x, np.column_stack([y != 0, y == 1]))
+    with pytest.raises(ValueError, match=r"DirichletPrior.* is for one label a row"):
+        snb.solve(stats, priors=snb.DirichletPrior(2.0))
+    nearly_all = snb.scan(x[:4], np.column_stack([[1, 1, 1, 0], [0, 1, 1, 1]]))
+    with pytest.raises(ValueError, match="no mode"):  # the rest of each label is a single row
+        snb.solve(nearly_all, "bernoulli", smoothing=snb.BetaPrior(0.3, 0.3), estimate="map")
+
+
 # ------------------------------------------------------------------------------------------- estimator, errors
 
 

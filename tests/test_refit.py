@@ -125,6 +125,14 @@ def test_wrong_class_weights_are_refused_and_change_nothing(class_weight, error,
     np.testing.assert_array_equal(model.predict_log_proba(rows.x), before)
 
 
+def test_labels_of_an_indicator_have_no_class_weight():
+    rows = example("int")
+    model = snb.LinearNB().fit(rows.x, np.column_stack([rows.y == 0, rows.y == 7]))
+    with pytest.raises(ValueError, match="class_weight='balanced' is for one label a row"):
+        model.refit(class_weight="balanced")
+    assert model.refit(class_weight=None).class_weight_ is None
+
+
 # ----------------------------------------------------------------------------------------------- other families
 
 ALL = ["sum", "sum_sq", "nonzero", "above"]
