@@ -44,6 +44,7 @@ _HOMES = {
     "evaluate": "metrics",
     "balancing_shift": "decisions",
     "LinearNB": "estimators",
+    "LinearNBCV": "estimators",
     "FeatureSelector": "estimators",
     "MultinomialNB": "estimators",
     "ComplementNB": "estimators",

@@ -151,7 +151,7 @@ class LinearModel:
         return probabilities(self.scheme, margins)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_scorer"}
+        return {name: value for name, value in vars(self).items() if name not in ("_scorer", "absent")}
 
     # ---- margins of a block ------------------------------------------------------------------------------------------
 
@@ -163,12 +163,17 @@ class LinearModel:
             weights = (
                 weights * self.scale[:, None] if not sp.issparse(weights) else sp.diags_array(self.scale) @ weights
             )
-        for moment, columns in self.moments.items():
-            absent = self.options.of_absent(moment)
-            if absent:  # the function is taken relative to that of an absent value
-                mine = weights if columns is None else weights[columns]
-                intercept = intercept + absent * np.asarray(mine.sum(axis=0)).reshape(-1)
+        if self.absent.any():
+            intercept = intercept + self.absent @ weights
         return weights, intercept
+
+    @cached_property
+    def absent(self) -> np.ndarray:
+        """What the function of an absent value is, (n_features,): `prepared` takes the others relative to it."""
+        absent = np.zeros(self.n_features)
+        for moment, columns in self.moments.items():
+            absent[slice(None) if columns is None else columns] = self.options.of_absent(moment)
+        return absent
 
     def prepared(self, chunk: Chunk, survey: Any) -> Chunk:
         """A checked block as the weights take it, but for idf."""

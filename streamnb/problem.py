@@ -121,7 +121,7 @@ class Problem:
             cut[r] = np.partition(merit, -pull.top_k)[-pull.top_k]
             ties = pull.top_k - np.count_nonzero(merit > cut[r])
             last[r] = np.flatnonzero(merit == cut[r])[ties - 1]
-        return Kept(pull.by, cut, last)
+        return Kept(pull.by, cut, last, self.n_features)
 
     def sides(self, columns: slice, rows: slice = slice(None)) -> Sides:
         """Both sides of some rows of weights, for some features."""
@@ -150,11 +150,12 @@ class Kept:
     by: str
     cut: np.ndarray
     last: np.ndarray
+    n_features: int
 
     def mark(self, equations: Equations, columns: slice, rows: slice = slice(None)) -> Equations:
         """Leave out the features that are not kept; `equations` are those without any pull."""
         merit, cut = equations.merit(self.by), self.cut[rows]
-        first_ties = np.arange(columns.start or 0, (columns.start or 0) + merit.shape[1]) <= self.last[rows]
+        first_ties = np.arange(self.n_features)[columns] <= self.last[rows]
         return replace(equations, kept=(merit > cut) | ((merit == cut) & first_ties))
 
 

@@ -6,9 +6,9 @@ The path is lazy: nothing of the size grid x classes x features is ever held.
 import numbers
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import product
-from operator import index
+from operator import add, index
 from typing import Any
 
 import numpy as np
@@ -125,9 +125,10 @@ class WeightPath:
     """
 
     def __init__(self, problem: Problem, penalty: Penalty | None):
-        self._problem, self.penalty = problem, penalty
+        self._problem = problem
         check_decorrelation(penalty, problem.family, problem.scheme, len(problem.stats.classes))
         taus = {part.kind: self._taus(part) for part in (penalty.parts if penalty else ())}
+        self.penalty = reduce(add, (part.with_taus(taus[part.kind]) for part in penalty.parts)) if penalty else None
         kinds = [kind for kind in KINDS if kind in taus]
         self.grid = [dict(zip(kinds, map(float, point), strict=True)) for point in product(*(taus[k] for k in kinds))]
         for k in taus.get("top_k", ()):
@@ -155,9 +156,17 @@ class WeightPath:
         for columns, block, shift in self._blocks(i):
             weights[columns] = block.T
             intercept += shift
-        stats = problem.stats
+        return self._model(weights, intercept)
+
+    def shell(self) -> LinearModel:
+        """The model of any point without its weights: what is done to rows, and what scores mean."""
+        return self._model(np.zeros((self._problem.n_features, 0)), np.zeros(0))
+
+    def _model(self, weights: np.ndarray, intercept: np.ndarray) -> LinearModel:
+        problem = self._problem
         moments = {problem.family.moment: None}
-        return LinearModel(stats.classes, weights, intercept, problem.scheme, stats.options, moments, problem.scale)
+        options = problem.stats.options
+        return LinearModel(problem.stats.classes, weights, intercept, problem.scheme, options, moments, problem.scale)
 
     def breakpoints(self, scale: str | None = None) -> np.ndarray:
         """The L1 tau at which each feature loses its last weight, abs(t*) or with scale="score" abs(z), (n_features,).
@@ -170,6 +179,27 @@ class WeightPath:
         """Weights (R, columns) of point i, computed for these features alone."""
         i = self._number(i)
         return decorrelated(self._equations(i, columns), self._pull(i))[0]
+
+    @property
+    def n_rows(self) -> int:
+        """R, the rows of coef_."""
+        return self._problem.n_rows
+
+    @property
+    def intercepts(self) -> np.ndarray:
+        """What the class priors add to each row, (R,)."""
+        return self._problem.intercepts
+
+    @property
+    def blocks(self) -> list[slice]:
+        """The features in blocks to be asked for at once."""
+        return self._problem.blocks
+
+    def grid_weights(self, columns: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of all points for some features, (n_columns, G, R), and what these add to intercepts, (G, R)."""
+        at_rest = self._problem.equations(columns)
+        solved = [decorrelated(self._equations(i, columns, at_rest), self._pull(i))[:2] for i in range(len(self))]
+        return np.stack([w.T for w, _ in solved], axis=1), np.stack([shift for _, shift in solved])
 
     @cached_property
     def n_features_per_class(self) -> np.ndarray:

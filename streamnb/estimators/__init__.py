@@ -4,6 +4,7 @@ from streamnb.estimators.categorical_nb import CategoricalNB
 from streamnb.estimators.discrete_nb import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
 from streamnb.estimators.gaussian_nb import GaussianNB
 from streamnb.estimators.linear_nb import LinearNB
+from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.selector import FeatureSelector
 from streamnb.persistence import load
 
@@ -14,6 +15,7 @@ __all__ = [
     "FeatureSelector",
     "GaussianNB",
     "LinearNB",
+    "LinearNBCV",
     "MultinomialNB",
     "PoissonNB",
     "load",

@@ -28,8 +28,10 @@ class Table:
     def nbytes(self) -> int:
         return self.hi.nbytes + (0 if self.lo is None else self.lo.nbytes)
 
-    def value(self, columns: slice = slice(None), classes: Any = slice(None)) -> np.ndarray:
-        """The sums rounded to float64, (classes, columns)."""
+    def value(self, columns: Any = slice(None), classes: Any = slice(None)) -> np.ndarray:
+        """The sums rounded to float64, (classes, columns); each a slice or numbers."""
+        if isinstance(columns, np.ndarray) and isinstance(classes, np.ndarray):
+            classes = classes[:, None]
         hi = self.hi[classes, columns]
         return hi if self.lo is None else hi + self.lo[classes, columns]
 

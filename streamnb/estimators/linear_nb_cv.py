@@ -1,0 +1,235 @@
+"""LinearNBCV: the whole grid of penalties judged by cross-validation, in two scans, and the best model."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from streamnb import _checks, persistence
+from streamnb.data import sources
+from streamnb.estimators.linear_nb import LinearNB
+from streamnb.folds import as_folding
+from streamnb.metrics import as_scorer
+from streamnb.model_selection import RULES, cross_validated
+from streamnb.penalties import L1, Penalty, at_point
+from streamnb.scanning import Report, run_scan, with_folds
+
+
+def _never(_: "LinearNBCV") -> bool:
+    return False
+
+
+@persistence.register
+class LinearNBCV(LinearNB):
+    """`LinearNB` whose penalty is chosen by repeated k-fold cross-validation in two scans of the data.
+
+    The first scan keeps the statistics of every fold; the models of a fold are solved from those of all other rows.
+    In the second each row is scored by all models that did not see it.
+
+    Parameters
+    ----------
+    family : as for `LinearNB`
+    penalty : None, L1, L2, TopK, Decorrelation, Separable or a sum of them
+        With a grid of taus each; the product of the grids is judged. None: ``L1(scale="score")``, whose grid is taken
+        from the data, from all features to one.
+    folds : int or (n_rows,) ints
+        Number of folds, or the fold of each row, numbered from 0. Which fold a row is in depends on its number (or
+        its group) and the seed alone, not on its class.
+    repeats : int
+        How many times the rows are split into folds.
+    scoring : str or callable
+        A name such as "roc_auc", "accuracy", "f1_macro", "neg_log_loss" (see `streamnb.metrics.SCORERS`), or a
+        function of an `Evaluation`; the greater the better. For more than two classes "roc_auc" is the mean over
+        classes, each against the rest.
+    rule : {"best", "parsimonious", "one_se"}
+        The point with the highest mean score; or that with the fewest features whose mean is within 1 % of it, or
+        within one standard error of it.
+    seed : int
+    scheme, reference, smoothing, binarize, transform, normalize, idf, estimate, priors
+        As for `LinearNB`.
+
+    Attributes
+    ----------
+    best_ : dict
+        The grid point chosen, e.g. ``{"l1": 0.3}``.
+    best_score_ : float
+        Its mean score.
+    cv_results_ : dict of (G,) arrays
+        A row a grid point: params, param_<kind>, mean_test_score, std_test_score, rank_test_score,
+        split<s>_test_score with s = repeat * folds + fold, class_test_score_<label>, n_features. NaN where a fold
+        lacks a class; means are over the others.
+    n_features_per_class_ : (K,) int
+        The fewest features of each class whose mean score is within 1 % of the best of that class (procedure 7.1,
+        Shishkova 2016); -1 where the class has no score. Only where the scoring has a value for each class.
+    scoring_report_ : Report
+        Of the second scan; `report_` is of the first.
+    classes_, coef_, intercept_, stats_, n_features_in_, feature_names_in_
+        As of `LinearNB`; the model is fitted to all rows.
+    """
+
+    def __init__(
+        self,
+        family: Any = "multinomial",
+        penalty: Penalty | None = None,
+        *,
+        folds: Any = 5,
+        repeats: int = 1,
+        scoring: Any = "roc_auc",
+        rule: str = "best",
+        seed: int = 0,
+        scheme: str = "joint",
+        reference: Any = None,
+        smoothing: float = 1.0,
+        binarize: float = 0.0,
+        transform: str | None = None,
+        normalize: str | None = None,
+        idf: bool = False,
+        estimate: str = "posterior_mean",
+        priors: Any = None,
+    ):
+        super().__init__(
+            family,
+            penalty,
+            scheme=scheme,
+            reference=reference,
+            smoothing=smoothing,
+            binarize=binarize,
+            transform=transform,
+            normalize=normalize,
+            idf=idf,
+            estimate=estimate,
+            priors=priors,
+        )
+        self.folds = folds
+        self.repeats = repeats
+        self.scoring = scoring
+        self.rule = rule
+        self.seed = seed
+
+    # ---- fitting -----------------------------------------------------------------------------------------------------
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        classes: Any = None,
+        progress: bool | None = None,
+        n_threads: int | None = None,
+    ) -> Self:
+        """Choose the penalty and fit, in two scans.
+
+        Parameters
+        ----------
+        X, y, sample_weight, classes, progress, n_threads
+            As for `LinearNB.fit`; X is read twice, so a stream has to be a callable that returns a fresh iterator.
+        groups : (n_rows,), optional
+            Labels; rows of one group are in one fold.
+
+        Raises
+        ------
+        ValueError, TypeError
+            An argument or a value is wrong: the message names it.
+        DataError
+            Data cannot be read.
+
+        Warns
+        -----
+        StreamnbWarning
+            A fold lacks a class.
+        """
+        self._check_params()
+        if sources.is_stream(X) and not callable(X):
+            raise ValueError(
+                "X is an iterator, which can be read once, but LinearNBCV reads the rows twice; "
+                "pass a callable that returns a fresh iterator"
+            )
+        plan = self._plan(_checks.check_classes(classes))
+        plan, split = with_folds(plan, X, self.folds, groups, self.repeats, self.seed)
+        run: dict[str, Any] = {"split": split, "progress": progress, "n_threads": n_threads}
+        stats, report = run_scan(plan, X, y, sample_weight, **run)
+        self._check_against(stats)
+        self._check_whole(stats)
+        (scores,), scoring_report = cross_validated(
+            stats, [(self.family, self._grid())], self._options(), as_scorer(self.scoring), X, y, sample_weight, **run
+        )
+        scores.warn_missing()
+        before = dict(vars(self))
+        try:
+            self._remember_names(X)
+            self._keep(stats, report)
+            self._scores, self.scoring_report_ = scores, scoring_report
+            self._choose()
+            self._settle()
+        except Exception:
+            self.__dict__ = before  # a fit that fails changes nothing
+            raise
+        return self
+
+    @available_if(_never)
+    def partial_fit(self, *_: Any, **__: Any) -> Self:
+        """Not there: the choice needs all rows twice."""
+        raise AttributeError
+
+    @available_if(_never)
+    def forget(self, *_: Any, **__: Any) -> Self:
+        """Not there: the choice needs all rows twice."""
+        raise AttributeError
+
+    def refit(self, **options: Any) -> Self:
+        """Change parameters without another look at the data; the grid and its scores stay.
+
+        `rule` chooses anew among the scores; the others (`priors`, `smoothing`, ..) change the final model alone.
+        """
+        choosing = "family", "penalty", "folds", "repeats", "scoring", "seed", "scheme", "reference"
+        fixed = [name for name in choosing if name in options]
+        if fixed:
+            raise ValueError(f"{fixed[0]}={options[fixed[0]]!r} asks for other scores of the rows; use fit")
+        check_is_fitted(self, "stats_")
+        if "rule" in options:
+            _checks.one_of("rule", options["rule"], RULES)
+            options = dict(options)
+            self.rule = options.pop("rule")
+            self._choose()
+        return super().refit(**options)
+
+    def _choose(self) -> None:
+        point = self._scores.best(self.rule)
+        self.best_, self.best_score_ = self._scores.grid[point], float(self._scores.mean[point])
+        self.cv_results_ = self._scores.table()
+        if self._scores.class_scores is not None:
+            self.n_features_per_class_ = self._scores.class_features()
+
+    def _grid(self) -> Penalty:
+        return L1(scale="score") if self.penalty is None else self.penalty
+
+    def _penalty(self) -> Penalty:
+        return at_point(self._grid(), self.best_)
+
+    def _check_params(self) -> None:
+        self._check_options()
+        as_folding(self.folds if np.ndim(self.folds) == 0 and not isinstance(self.folds, str) else 2, repeats=1)
+        _checks.positive_integer("repeats", self.repeats)
+        _checks.whole_number("seed", self.seed)
+        _checks.one_of("rule", self.rule, RULES)
+        scorer = as_scorer(self.scoring)
+        if self.scheme == "ovo" and isinstance(self.scoring, str) and "probabilities" in scorer.needs:
+            raise ValueError(
+                f"scoring={self.scoring!r} needs probabilities, which scheme='ovo' has not; take scoring='roc_auc' or "
+                "'accuracy', or another scheme"
+            )
+
+    # ---- the rest of the contract ------------------------------------------------------------------------------------
+
+    def to_state(self) -> dict[str, Any]:
+        return {**super().to_state(), "scores": self._scores, "scoring_report": vars(self.scoring_report_)}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        self = super().from_state(state)
+        self._scores, self.scoring_report_ = state["scores"], Report(**state["scoring_report"])
+        self._choose()
+        return self

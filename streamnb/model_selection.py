@@ -1,0 +1,342 @@
+"""The scoring scan: every row judged by the models that did not see it, at every point of the grid; then the choice."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.stats import rankdata
+
+from streamnb import _checks, persistence
+from streamnb.data.chunk import Chunk
+from streamnb.data.sources import Block
+from streamnb.evaluation import Evaluation
+from streamnb.folds import Folding
+from streamnb.metrics import Scorer
+from streamnb.penalties import Penalty
+from streamnb.scanning import Report, checked, fold
+from streamnb.solving import WeightPath, weight_path
+from streamnb.stats.class_stats import ClassStats, positions
+
+WEIGHTS_BYTES = 1 << 30  # of weights kept ready; beyond, they are computed for the columns of each block
+MARGINS = 1 << 22  # scored at once
+KEPT_SCORES = 1 << 24  # numbers that all evaluations together may keep to be exact, and again in histograms
+RULES = ("best", "parsimonious", "one_se")
+
+
+# ---- scores of all models of a path ----------------------------------------------------------------------------------
+
+
+class GridModels:
+    """All models of a path, which score rows together.
+
+    Parameters
+    ----------
+    path : WeightPath
+        G models of R rows of weights.
+    most_bytes : int
+        Weights are kept ready if they take no more.
+    """
+
+    def __init__(self, path: WeightPath, most_bytes: int):
+        self.shell = path.shell()
+        n_points, n_rows, n_features = len(path), path.n_rows, self.shell.n_features
+        self.shape = n_points, n_rows
+        self.intercepts = np.tile(path.intercepts, (n_points, 1))
+        whole = n_points * n_rows * n_features * 8 <= most_bytes
+        self._weights = np.empty((n_features, n_points * n_rows)) if whole else None
+        for columns in path.blocks:
+            weights, shifts = path.grid_weights(columns)
+            self.intercepts += shifts
+            raw = self._raw(weights, columns)
+            if self.shell.absent[columns].any():
+                self.intercepts += (self.shell.absent[columns] @ raw).reshape(self.shape)
+            if self._weights is not None:
+                self._weights[columns] = raw
+        self._spans = np.zeros((0, 2), np.int64) if self._weights is None else _spans(self._weights)
+        self._path = None if whole else path  # with its statistics
+
+    def _raw(self, weights: np.ndarray, columns: Any) -> np.ndarray:
+        """Weights for rows before idf, (n_columns, G * R)."""
+        raw = weights.reshape(len(weights), -1)
+        return raw if self.shell.scale is None else raw * self.shell.scale[columns, None]
+
+    def margins(self, chunk: Chunk, rows: np.ndarray) -> np.ndarray:
+        """Margins of some rows of a prepared block, (G, len(rows), R)."""
+        n_points, n_rows = self.shape
+        out = np.zeros((len(rows), n_points * n_rows))
+        if self._weights is not None:
+            chunk.add_grid_scores(rows, self._weights, self._spans, out)
+        else:
+            self._add_by_columns(chunk, rows, out)
+        out = out.reshape(len(rows), n_points, n_rows) + self.intercepts
+        return np.ascontiguousarray(out.transpose(1, 0, 2))
+
+    def _add_by_columns(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
+        columns = chunk.used_columns()
+        step = max(MARGINS // out.shape[1], 1)
+        for first in range(0, len(columns), step):
+            some = columns[first : first + step]
+            weights, _ = self._path.grid_weights(some)  # type: ignore[union-attr]
+            raw = self._raw(weights, some)
+            chunk.of_columns(some).add_grid_scores(rows, raw, _spans(raw), out)
+
+
+def _spans(weights: np.ndarray) -> np.ndarray:
+    """Where each row's weights that are not zero begin and end, (n_features, 2)."""
+    nonzero = weights != 0.0
+    first = nonzero.argmax(axis=1)
+    last = weights.shape[1] - nonzero[:, ::-1].argmax(axis=1)
+    return np.where(nonzero.any(axis=1)[:, None], np.stack([first, last], axis=1), 0)
+
+
+# ---- the scan --------------------------------------------------------------------------------------------------------
+
+
+class Sheet:
+    """What is known of each model: evaluations[candidate][split][point]; sheets merge."""
+
+    def __init__(self, evaluations: list[list[list[Evaluation]]], nbytes: int):
+        self.evaluations, self.nbytes = evaluations, nbytes
+
+    def finish(self) -> "Sheet":
+        return self
+
+    def __add__(self, other: "Sheet") -> "Sheet":
+        return Sheet(_added(self.evaluations, other.evaluations), self.nbytes)
+
+
+def _added(a: Any, b: Any) -> Any:
+    return [_added(*pair) for pair in zip(a, b, strict=True)] if isinstance(a, list) else a + b
+
+
+@dataclass(frozen=True, eq=False)
+class ScoringPlan:
+    """Every row goes to the models of its own splits; folded over the rows like any plan.
+
+    `candidates` holds, for each path to be judged, the models of each split.
+    """
+
+    candidates: tuple[tuple[GridModels, ...], ...]
+    classes: np.ndarray
+    folding: Folding
+    needs: frozenset[str]
+    n_rows: int
+    title: ClassVar[str] = "scoring"
+
+    def accumulator(self) -> Sheet:
+        n_evaluations = sum(len(grids) * grids[0].shape[0] for grids in self.candidates)
+        room = KEPT_SCORES // (n_evaluations * max(len(self.classes), 1))
+        exact_rows, n_bins = min(max(room, 100), 10_000), min(max(room // 4, 64), 2048)
+        multilabel = self.candidates[0][0].shell.scheme.multilabel
+
+        def one() -> Evaluation:
+            return Evaluation(
+                len(self.classes),
+                self.needs,
+                multilabel=multilabel,
+                exact_rows=exact_rows,
+                n_bins=n_bins,
+                classes=self.classes,
+            )
+
+        sheet = [[[one() for _ in range(models.shape[0])] for models in grids] for grids in self.candidates]
+        return Sheet(sheet, 16 * n_evaluations * len(self.classes) * n_bins)
+
+    def add(self, sheet: Sheet, block: Block) -> None:
+        """Judge one block of rows."""
+        chunk, survey = checked(block)
+        codes = self._codes(_checks.check_y(block.y), chunk.first_row)
+        weight = np.ones(chunk.shape[0]) if block.weight is None else block.weight
+        splits = self.folding.splits(chunk.first_row, chunk.shape[0], block.split)
+        for grids, evaluations in zip(self.candidates, sheet.evaluations, strict=True):
+            prepared = grids[0].shell.prepared(chunk, survey)
+            for numbers in splits:
+                for split in np.unique(numbers):
+                    rows = np.flatnonzero(numbers == split)
+                    self._judge(grids[split], evaluations[split], prepared, rows, codes, weight)
+
+    def _codes(self, y: Any, first_row: int) -> Any:
+        if y.ndim == 2:
+            return y
+        codes = positions(self.classes, y)
+        if (codes < 0).any():
+            row = int(np.argmin(codes))
+            raise ValueError(
+                f"y has the label {y[row].item()!r} at row {first_row + row}, which the first scan had not"
+            )
+        return codes
+
+    def _judge(
+        self,
+        models: GridModels,
+        evaluations: list[Evaluation],
+        chunk: Chunk,
+        rows: np.ndarray,
+        codes: Any,
+        weight: np.ndarray,
+    ) -> None:
+        n_points, n_rows = models.shape
+        scheme = models.shell.scheme
+        step = max(MARGINS // (n_points * max(n_rows, len(self.classes))), 1)
+        for first in range(0, len(rows), step):
+            some = rows[first : first + step]
+            margins = models.margins(chunk, some).reshape(-1, n_rows)
+            judged = {
+                name: answer(margins).reshape(n_points, len(some), -1)
+                for name, answer, needs in (
+                    ("predicted", scheme.decide, {"hits", "confusion", "multilabel"}),
+                    ("ranking", scheme.ranking, {"ranking"}),
+                    ("log_proba", scheme.log_proba, {"probabilities"}),
+                )
+                if needs & self.needs
+            }
+            for point, evaluation in enumerate(evaluations):
+                given = {name: values[point] for name, values in judged.items()}
+                if not scheme.multilabel and "predicted" in given:
+                    given["predicted"] = given["predicted"][:, 0]
+                evaluation.add(codes[some], weight[some], **given)
+
+
+def cross_validated(
+    stats: ClassStats,
+    candidates: Sequence[tuple[Any, Penalty]],
+    options: dict[str, Any],
+    scorer: Scorer,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    **run: Any,
+) -> tuple[list["GridScores"], Report]:
+    """Scores of each (family, penalty) of `candidates` at every point of its grid, from one scan of the rows.
+
+    `stats` hold the folds; `options` are those of `solve`, `run` those of `scanning.fold`.
+    """
+    folding = stats.folding
+    assert folding is not None
+    paths = [weight_path(stats, family, penalty, **options) for family, penalty in candidates]
+    most_bytes = WEIGHTS_BYTES // (len(paths) * folding.n_splits)
+    grids: list[list[GridModels]] = [[] for _ in paths]
+    for split in range(folding.n_splits):
+        repeat, number = divmod(split, folding.n_folds)
+        rest = stats.without_fold(number, repeat)
+        for models, path, (family, _) in zip(grids, paths, candidates, strict=True):
+            models.append(GridModels(weight_path(rest, family, path.penalty, **options), most_bytes))
+    needs = scorer.needs if grids[0][0].shell.scheme.has_probabilities else scorer.needs - {"probabilities"}
+    plan = ScoringPlan(tuple(map(tuple, grids)), stats.classes, folding, needs, stats.n_rows)
+    sheet, report = fold(plan, X, y, sample_weight, **run)
+    if report.rows != stats.n_rows:
+        raise ValueError(f"X gave {report.rows} rows in the second scan and {stats.n_rows} in the first")
+    return [GridScores.of(e, path, scorer) for e, path in zip(sheet.evaluations, paths, strict=True)], report
+
+
+# ---- the choice ------------------------------------------------------------------------------------------------------
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class GridScores(persistence.Parameters):
+    """Scores of G grid points in S splits, and what they cost in features.
+
+    Attributes
+    ----------
+    grid : G points
+    scores : (G, S), the greater the better
+    class_scores : (G, S, K) or None
+    n_features : (G,)
+    n_features_per_class : (G, R)
+    classes : (K,)
+    """
+
+    grid: Sequence[dict[str, float]]
+    scores: np.ndarray
+    class_scores: np.ndarray | None
+    n_features: np.ndarray
+    n_features_per_class: np.ndarray
+    classes: np.ndarray
+
+    @classmethod
+    def of(cls, evaluations: list[list[Evaluation]], path: WeightPath, scorer: Scorer) -> "GridScores":
+        """Scores of one candidate; `path` is that of all rows."""
+        scores = np.array([[scorer.value(e) for e in points] for points in evaluations]).T
+        per_class = None
+        if scorer.per_class is not None:
+            per_class = np.array([[scorer.per_class(e) for e in points] for points in evaluations]).transpose(1, 0, 2)
+        classes = evaluations[0][0].classes
+        return cls(path.grid, scores, per_class, path.n_features, path.n_features_per_class, classes)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean over the splits where the score is defined, (G,)."""
+        return _mean(self.scores)
+
+    @property
+    def std(self) -> np.ndarray:
+        """Standard deviation over these splits, divisor their number, (G,)."""
+        return np.sqrt(_mean((self.scores - self.mean[:, None]) ** 2))
+
+    @property
+    def class_mean(self) -> np.ndarray:
+        """Mean of each class over the splits where its score is defined, (G, K)."""
+        assert self.class_scores is not None
+        return _mean(self.class_scores.transpose(0, 2, 1))
+
+    def best(self, rule: str) -> int:
+        """The point chosen: of those good enough by the rule, that with the fewest features, then the best of these."""
+        mean = np.where(np.isnan(self.mean), -np.inf, self.mean)
+        top = int(mean.argmax())
+        slack = {"best": 0.0, "parsimonious": 0.01 * abs(mean[top]), "one_se": self._standard_error(top)}[rule]
+        enough = np.flatnonzero(mean >= mean[top] - slack)
+        return int(enough[np.lexsort([-mean[enough], self.n_features[enough]])[0]])
+
+    def _standard_error(self, point: int) -> float:
+        scores = self.scores[point][~np.isnan(self.scores[point])]
+        return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
+
+    def class_features(self) -> np.ndarray:
+        """For each class the fewest features whose mean score is within 1 % of its best, (K,); -1 without a score."""
+        mean, features = self.class_mean, self.n_features_per_class
+        n_classes = len(self.classes)
+        if features.shape[1] != n_classes:  # no row of weights is that of a class alone
+            features = np.repeat(self.n_features[:, None], n_classes, axis=1)
+        fewest = np.full(n_classes, -1)
+        for k in range(n_classes):
+            if not np.isnan(mean[:, k]).all():
+                top = np.nanmax(mean[:, k])
+                fewest[k] = features[mean[:, k] >= top - 0.01 * abs(top), k].min()
+        return fewest
+
+    def table(self) -> dict[str, np.ndarray]:
+        """What `cv_results_` holds: 1-D arrays, a row a grid point."""
+        columns: dict[str, Any] = {"params": np.array([*self.grid, None], dtype=object)[:-1]}
+        for kind in self.grid[0]:
+            columns[f"param_{kind}"] = np.array([point[kind] for point in self.grid])
+        columns["mean_test_score"], columns["std_test_score"] = self.mean, self.std
+        columns["rank_test_score"] = rankdata(-np.where(np.isnan(self.mean), -np.inf, self.mean), "min").astype(int)
+        for split in range(self.scores.shape[1]):
+            columns[f"split{split}_test_score"] = self.scores[:, split]
+        if self.class_scores is not None:
+            for k, label in enumerate(self.classes.tolist()):
+                columns[f"class_test_score_{label}"] = self.class_mean[:, k]
+        columns["n_features"] = self.n_features
+        return columns
+
+    def warn_missing(self) -> None:
+        """Say once which classes had no score in some splits."""
+        per_class = self.class_scores if self.class_scores is not None else self.scores[:, :, None]
+        missing = np.isnan(per_class).any(axis=0)
+        if missing.any():
+            names = self.classes[missing.any(axis=0)].tolist() if self.class_scores is not None else "the score"
+            n_lacking = np.count_nonzero(missing.any(axis=1))
+            _checks.warn(
+                f"{n_lacking} of {len(missing)} splits lack rows of a class: no score there for {names}; the means are "
+                "those of the others"
+            )
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """Mean over the last axis of what is not NaN; NaN where nothing is."""
+    defined = ~np.isnan(values)
+    total = np.where(defined, values, 0.0).sum(axis=-1)
+    count = defined.sum(axis=-1)
+    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
