@@ -409,8 +409,8 @@ def test_an_empty_class_takes_no_part():
     np.testing.assert_allclose(path.weights(0)[:3], solved(x, y, "poisson", penalty).weights(0), rtol=1e-12)
 
 
-class Exponential(snb.Family):
-    name = "exponential"
+class WaitingTime(snb.Family):
+    name = "waiting time"
     lowest = 0.0
 
     def link(self, m):
@@ -425,8 +425,8 @@ class Exponential(snb.Family):
 
 def test_a_family_of_ones_own_and_a_saved_model(tmp_path):
     x, y = rows("gamma", 11)
-    model = snb.LinearNB(Exponential(), snb.L1(1.0) + snb.Decorrelation(0.3, scale="curvature")).fit(x, y)
-    assert not np.allclose(model.coef_, snb.LinearNB(Exponential(), snb.L1(1.0)).fit(x, y).coef_)
+    model = snb.LinearNB(WaitingTime(), snb.L1(1.0) + snb.Decorrelation(0.3, scale="curvature")).fit(x, y)
+    assert not np.allclose(model.coef_, snb.LinearNB(WaitingTime(), snb.L1(1.0)).fit(x, y).coef_)
     model.save(tmp_path / "model")
     again = snb.load(tmp_path / "model")
     assert again.penalty == model.penalty
