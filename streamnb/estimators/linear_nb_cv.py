@@ -48,6 +48,8 @@ class LinearNBCV(LinearNB):
     seed : int
     scheme, reference, smoothing, binarize, transform, normalize, idf, estimate, priors
         As for `LinearNB`.
+    loss, threshold, reject_label
+        As for `LinearNB`: what the chosen model predicts. The scores judge the likeliest classes.
 
     Attributes
     ----------
@@ -87,6 +89,9 @@ class LinearNBCV(LinearNB):
         idf: bool = False,
         estimate: str = "posterior_mean",
         priors: Any = None,
+        loss: Any = None,
+        threshold: float | None = None,
+        reject_label: Any = None,
     ):
         super().__init__(
             family,
@@ -100,6 +105,9 @@ class LinearNBCV(LinearNB):
             idf=idf,
             estimate=estimate,
             priors=priors,
+            loss=loss,
+            threshold=threshold,
+            reject_label=reject_label,
         )
         self.folds = folds
         self.repeats = repeats
