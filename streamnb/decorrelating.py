@@ -165,7 +165,7 @@ class _Classes:
 
     def curvature(self, t: np.ndarray, side: np.ndarray) -> np.ndarray:
         """a = -1/W'(t); inf in classes that do not take part, NaN where a mean has left its domain."""
-        low, high = self.at.family.lowest, self.at.family.highest
+        low, high = self.at.family.mean_range
         a = 1.0 / self.at.steepness(t)
         for mean in self.at.moved(t):
             a = np.where((mean >= low) & (mean <= high), a, np.nan)

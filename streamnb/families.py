@@ -13,6 +13,7 @@ from scipy.special import digamma, gammaln, logit, polygamma
 from streamnb import _checks, persistence
 from streamnb.stats.class_stats import ClassStats
 
+MEANS = {"above": (0.0, 1.0), "deviation": (0.0, np.inf)}  # between which the means of a moment other than x lie
 ABOVE_ZERO = np.nextafter(0.0, 1.0)  # the lowest value of families without 0
 FLOOR = 1e-12  # of an estimated dispersion of positive values: they do not vary within classes
 COLUMN_BLOCK = 1 << 16  # features looked at at once where a whole (K, n_features) temporary can be spared
@@ -40,6 +41,11 @@ class Family(persistence.Parameters):
     def nonnegative(self) -> bool:
         """True where negative values have no probability."""
         return self.lowest >= 0.0
+
+    @property
+    def mean_range(self) -> tuple[float, float]:
+        """The lowest and highest mean of its moment."""
+        return (self.lowest, self.highest) if self.moment == "sum" else MEANS.get(self.moment, (-np.inf, np.inf))
 
     def link(self, m: np.ndarray) -> np.ndarray:
         """theta = g(m)."""

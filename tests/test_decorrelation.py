@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import expit
+from scipy.special import digamma, expit
 
 import streamnb as snb
 
@@ -407,6 +407,29 @@ def test_an_empty_class_takes_no_part():
         path = snb.solve(snb.scan(x, y, classes=[0, 1, 2, 7]), "poisson", penalty)
     assert not path.weights(0)[3].any()
     np.testing.assert_allclose(path.weights(0)[:3], solved(x, y, "poisson", penalty).weights(0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [None, "curvature"])
+def test_families_that_see_x_through_another_function(scale):
+    """Means of ln x may be negative, those of abs(x - a) may not: S_u - N_u c'(theta_u) = tau (S - w_u) either way."""
+    x, y = rows("gamma", 16)
+    x = x[:, 1:] / 4
+    seen = {
+        snb.ChiSquared(): (np.log(x), lambda a: digamma(a) + np.log(2)),
+        snb.Laplace(0.5): (np.abs(x - 0.5), lambda a: -1 / a),
+    }
+    for family, (t, mean) in seen.items():
+        stats = snb.scan(x, y, moments=family.moments, centre=family.centre)
+        path = snb.solve(stats, family, snb.Decorrelation([0.3], scale))
+        assert path.saturated[0] == 0
+        sums = np.array([t[y == k].sum(axis=0) for k in range(3)]) + t.mean(axis=0)
+        counts = np.bincount(y)[:, None] + 1.0
+        w = path.weights(0)
+        theta = family.link(sums.sum(axis=0) / counts.sum()) + w
+        left = sums - counts * mean(theta)
+        ratio = left / (w.sum(axis=0) - w)  # tau of each feature, the same for its classes
+        np.testing.assert_allclose(ratio, np.broadcast_to(ratio[0], ratio.shape), rtol=1e-7)
+        assert (ratio > 0).all() if scale else np.allclose(ratio, 0.3)
 
 
 class WaitingTime(snb.Family):
