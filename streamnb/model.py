@@ -10,11 +10,12 @@ import scipy.sparse as sp
 from sklearn.utils.metaestimators import available_if
 
 from streamnb import _checks, persistence
+from streamnb.cluster import check_dask
 from streamnb.data import sources
 from streamnb.data.chunk import Chunk, Domain, as_chunk, transformed
 from streamnb.data.reader import one_ahead
 from streamnb.decisions import DecisionRule
-from streamnb.scanning import check_dask, checked
+from streamnb.scanning import checked
 from streamnb.schemes import MultiLabel, Scheme, as_scheme, probabilities
 from streamnb.stats.class_stats import DOMAINS, RowOptions
 

@@ -14,7 +14,8 @@ from streamnb.evaluation import Evaluation
 from streamnb.folds import Folding
 from streamnb.metrics import Scorer
 from streamnb.penalties import Penalty
-from streamnb.scanning import Report, checked, fold
+from streamnb.report import Report
+from streamnb.scanning import checked, fold
 from streamnb.solving import WeightPath, weight_path
 from streamnb.stats.class_stats import ClassStats, positions
 

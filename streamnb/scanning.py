@@ -9,51 +9,24 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from itertools import chain
 from operator import add
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from tqdm.auto import tqdm
 
 from streamnb import _checks
+from streamnb.cluster import Split, fold_dask
 from streamnb.data import sources
 from streamnb.data.chunk import Chunk, Domain, Survey, as_chunk, csr_chunk
 from streamnb.data.reader import Clock, one_ahead, timed
 from streamnb.data.sources import Block
 from streamnb.folds import Folding, as_folding
+from streamnb.report import Report
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import MOMENTS, PLAIN_MOMENTS, ClassStats, RowOptions
 
 PRIVATE_TABLES_BYTES = 64 << 20  # beyond this the tables of more threads cost more memory than they are worth
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a scan did: rows, decoded bytes, blocks, and where the seconds went.
-
-    `seconds_reading` and `seconds_computing` are summed over threads, `seconds_waiting` is what the summing
-    waited for the reading, `seconds` is the wall time.
-    """
-
-    rows: int = 0
-    bytes: int = 0
-    blocks: int = 0
-    seconds: float = 0.0
-    seconds_reading: float = 0.0
-    seconds_computing: float = 0.0
-    seconds_waiting: float = 0.0
-
-    def __add__(self, other: "Report") -> "Report":
-        return Report(**{name: getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__})
-
-    def __str__(self) -> str:
-        return (
-            f"{self.rows:,} rows, {self.bytes / 1e9:.2f} GB in {self.blocks:,} blocks, {self.seconds:.1f} s "
-            f"(reading {self.seconds_reading:.1f}, computing {self.seconds_computing:.1f}, "
-            f"waiting {self.seconds_waiting:.1f})"
-        )
 
 
 @dataclass(frozen=True)
@@ -162,9 +135,6 @@ def scan(
     return run_scan(plan, X, y, sample_weight, split=split, progress=progress, n_threads=n_threads)[0]
 
 
-Split = tuple[str, Any] | None  # the name and the values of groups or fold numbers beside the rows
-
-
 def with_folds(plan: ScanPlan, X: Any, folds: Any, groups: Any, repeats: int, seed: int) -> tuple[ScanPlan, Split]:
     """The plan that keeps folds, and what must be read beside the rows for it."""
     if folds is not None and not isinstance(folds, numbers.Number):
@@ -218,7 +188,7 @@ def fold(
     if n_threads is not None:
         n_threads = _checks.positive_integer("n_threads", n_threads)
     if sources.is_dask(X):
-        total, report = _fold_dask(plan, sources.dask_array(X), y, sample_weight, split, progress)
+        total, report = fold_dask(plan, sources.dask_array(X), y, sample_weight, split, progress)
     else:
         source = sources.open_source(X, y, sample_weight, split=split)
         total, report = _fold_here(plan, source, progress, n_threads or _n_cores())
@@ -333,169 +303,3 @@ class _Team:
         """What each accumulator holds, once all are free again; an error in a thread is raised here."""
         members = [self._take() for _ in self._members]
         return self._retired + [accumulator.finish() for accumulator, _ in members]
-
-
-# ---- where a Dask array is -------------------------------------------------------------------------------------------
-
-
-def _fold_dask(
-    plan: Any, X: Any, y: Any, sample_weight: Any, split: Split, progress: bool | None
-) -> tuple[Any, Report]:
-    """Fold runs of blocks of X where they are, merge the statistics in a tree, under the scheduler that is active."""
-    import dask.array as da
-
-    check_dask(X)
-    beside = {"y": y, "sample_weight": sample_weight, **dict([split] if split else [])}
-    columns = [_beside(X, column, name) for name, column in beside.items()]
-    if y is None:
-        _checks.check_labels(y)
-    indexed = [(column, None if column is None else "ik"[: column.ndim]) for column in columns]
-    parts = da.blockwise(
-        _packed,
-        "i",
-        *(X, "ij", _first_rows(X, columns[0]), "i", *chain.from_iterable(indexed)),
-        names=tuple(beside),
-        dtype=object,
-        adjust_chunks={"i": 1},
-        align_arrays=False,
-        concatenate=None,
-        meta=np.empty(0, object),
-    )
-    total = da.reduction(
-        parts,
-        chunk=lambda part, axis, keepdims: part,
-        combine=partial(_fold_run, plan=plan),
-        aggregate=partial(_fold_run, plan=plan),
-        axis=0,
-        split_every=8,
-        concatenate=False,
-        dtype=object,
-        meta=np.empty((), object),
-    )
-    if not progress:
-        return total.compute().item()
-    from dask.diagnostics import ProgressBar
-
-    with ProgressBar():
-        return total.compute().item()
-
-
-def _first_rows(X: Any, y: Any) -> Any:
-    """The number of the first row of each block; where X does not know its own, from the lengths of y."""
-    import dask.array as da
-
-    known = np.array(X.chunks[0])
-    if not np.isnan(known).any():
-        return da.from_array((np.cumsum(known) - known).astype(np.int64), chunks=1)
-    one_each = ((1,) * X.numblocks[0],)
-    lengths = y.map_blocks(_length, chunks=one_each, dtype=np.int64, meta=np.empty(0, np.int64))
-    return da.cumsum(lengths, axis=0) - lengths
-
-
-def _length(block: np.ndarray) -> np.ndarray:
-    return np.array([len(block)])
-
-
-def check_dask(X: Any) -> None:
-    """Refuse a Dask array that is not 2-D or has its features in several chunks."""
-    if X.ndim != 2:
-        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: X should have shape (n_rows, n_features)")
-    if X.numblocks[1] > 1:
-        raise ValueError(f"X has its features in {X.numblocks[1]} chunks; put them in one with X.rechunk({{1: -1}})")
-    if not np.isnan(X.shape[0]):
-        _checks.check_min_size(*X.shape)
-
-
-def _beside(X: Any, column: Any, name: str) -> Any:
-    """Labels or weights as a Dask array with the row chunks of X."""
-    import dask.array as da
-
-    if column is None:
-        return None
-    lengths = X.chunks[0]
-    known = not np.isnan(lengths).any()
-    if not sources.is_dask(column):
-        if not known:
-            raise ValueError(
-                f"X has unknown row-chunk sizes, so {name} should be a Dask array with the same blocks; "
-                "or call X.compute_chunk_sizes() first"
-            )
-        values = _check_column(name, column[:] if hasattr(column, "store") else column, int(X.shape[0]))
-        _checks.check_lengths(int(X.shape[0]), values.shape[0], name)
-        return da.from_array(values, chunks=(lengths, *((n,) for n in values.shape[1:])), asarray=False)
-    column = sources.dask_array(column)
-    if column.ndim == 2 and column.shape[1] == 1:
-        column = column[:, 0]
-    if column.ndim != 1 and not (column.ndim == 2 and name == "y"):
-        raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
-    if column.ndim == 2 and column.numblocks[1] > 1:
-        raise ValueError(f"{name} has its labels in {column.numblocks[1]} chunks; put them in one: rechunk({{1: -1}})")
-    if known and not np.isnan(column.shape[0]):
-        _checks.check_lengths(int(X.shape[0]), int(column.shape[0]), name)
-        return column.rechunk({0: lengths})
-    if column.numblocks[0] != X.numblocks[0]:
-        raise ValueError(
-            f"{name} has {column.numblocks[0]} blocks and X, of unknown row-chunk sizes, {X.numblocks[0]}; "
-            "give both the same blocks, or call X.compute_chunk_sizes() first"
-        )
-    return column
-
-
-def _check_column(name: str, values: Any, n_rows: int | None = None, first_row: int = 0) -> Any:
-    """Labels, weights or splits of rows, checked; one weight for all only where n_rows is given."""
-    if name == "y":
-        return _checks.check_y(values, first_row)
-    if name != "sample_weight":
-        return _checks.check_labels(values, name, first_row)
-    if isinstance(values, numbers.Real) and n_rows is not None:
-        values = np.full(n_rows, values)
-    return _checks.check_weights(values, first_row)
-
-
-def _packed(X: Any, start: np.ndarray, *columns: Any, names: tuple[str, ...]) -> np.ndarray:
-    """A block of X with what belongs to its rows, still to be summed."""
-    matrix, first_row = X[0], int(start[0])  # X comes as a list over the one chunk of features
-    matrix = matrix.tocsr() if sp.issparse(matrix) else matrix
-    beside = []
-    for name, column in zip(names, columns, strict=True):
-        if column is not None:
-            column = column[0] if isinstance(column, list) else column
-            column = _check_column(name, column, first_row=first_row)
-            _checks.check_lengths(matrix.shape[0], column.shape[0], name)
-        beside.append(column)
-    n_bytes = matrix.data.nbytes + matrix.indices.nbytes if sp.issparse(matrix) else matrix.nbytes
-    y, weight, split = (*beside, None)[:3]
-    return _boxed(Block(matrix, y, weight, split, first_row, n_bytes), (1,))
-
-
-def _fold_run(parts: Any, axis: Any, keepdims: bool, *, plan: Any) -> np.ndarray:
-    """Sum the blocks of a run into one table, and merge with statistics of other runs."""
-    blocks: list[Block] = []
-    merged: list[tuple[Any, Report]] = []
-    for item in _flat(parts):
-        (blocks if isinstance(item, Block) else merged).append(item)
-    if blocks:
-        clock, accumulator = Clock(), plan.accumulator()
-        with clock:
-            for block in blocks:
-                plan.add(accumulator, block)
-            stats = accumulator.finish()
-        n_rows, n_bytes = sum(b.X.shape[0] for b in blocks), sum(b.nbytes for b in blocks)
-        merged.append((stats, Report(n_rows, n_bytes, len(blocks), seconds_computing=clock.seconds)))
-    total = reduce(add, (stats for stats, _ in merged)), reduce(add, (report for _, report in merged))
-    return _boxed(total, (1,) if keepdims else ())
-
-
-def _flat(parts: Any) -> Iterable[Any]:
-    if isinstance(parts, list):
-        for part in parts:
-            yield from _flat(part)
-    else:
-        yield parts.item()
-
-
-def _boxed(value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    box = np.empty(shape, object)
-    box[...] = None
-    box.reshape(-1)[0] = value
-    return box

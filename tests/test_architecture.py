@@ -21,6 +21,8 @@ ORDER = [
     "data",
     "folds",
     "stats",
+    "report",
+    "cluster",
     "scanning",
     "families",
     "priors",

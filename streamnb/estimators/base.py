@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from streamnb import _checks, persistence
 from streamnb.data import sources
 from streamnb.model import LinearModel
-from streamnb.scanning import Report, ScanPlan, check_moments, run_scan
+from streamnb.report import Report
+from streamnb.scanning import ScanPlan, check_moments, run_scan
 
 
 class learned:

@@ -13,7 +13,8 @@ from streamnb.folds import as_folding
 from streamnb.metrics import as_scorer
 from streamnb.model_selection import RULES, cross_validated
 from streamnb.penalties import L1, Penalty, at_point
-from streamnb.scanning import Report, run_scan, with_folds
+from streamnb.report import Report
+from streamnb.scanning import run_scan, with_folds
 
 
 def _never(_: "LinearNBCV") -> bool:

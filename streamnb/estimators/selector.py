@@ -11,11 +11,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb import _checks
+from streamnb.cluster import check_dask
 from streamnb.data import sources
 from streamnb.data.chunk import Domain
 from streamnb.estimators.base import ScanEstimator, learned
 from streamnb.families import as_family
-from streamnb.scanning import ScanPlan, check_dask, checked
+from streamnb.scanning import ScanPlan, checked
 from streamnb.selecting import Criterion, FeatureRanking, as_criterion, rank_features
 from streamnb.stats.class_stats import ClassStats, RowOptions
 

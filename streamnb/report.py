@@ -1,0 +1,30 @@
+"""What a scan did."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a scan did: rows, decoded bytes, blocks, and where the seconds went.
+
+    `seconds_reading` and `seconds_computing` are summed over threads, `seconds_waiting` is what the summing
+    waited for the reading, `seconds` is the wall time.
+    """
+
+    rows: int = 0
+    bytes: int = 0
+    blocks: int = 0
+    seconds: float = 0.0
+    seconds_reading: float = 0.0
+    seconds_computing: float = 0.0
+    seconds_waiting: float = 0.0
+
+    def __add__(self, other: "Report") -> "Report":
+        return Report(**{name: getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__})
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows:,} rows, {self.bytes / 1e9:.2f} GB in {self.blocks:,} blocks, {self.seconds:.1f} s "
+            f"(reading {self.seconds_reading:.1f}, computing {self.seconds_computing:.1f}, "
+            f"waiting {self.seconds_waiting:.1f})"
+        )
