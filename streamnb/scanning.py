@@ -24,7 +24,7 @@ from streamnb.data.sources import Block
 from streamnb.folds import Folding, as_folding
 from streamnb.report import Report
 from streamnb.stats.accumulating import Accumulator
-from streamnb.stats.class_stats import MOMENTS, PLAIN_MOMENTS, ClassStats, RowOptions
+from streamnb.stats.class_stats import MOMENTS, ClassStats, RowOptions, check_moments
 
 PRIVATE_TABLES_BYTES = 64 << 20  # beyond this the tables of more threads cost more memory than they are worth
 
@@ -143,16 +143,6 @@ def with_folds(plan: ScanPlan, X: Any, folds: Any, groups: Any, repeats: int, se
     by = "rows" if folding is None else folding.by
     split = {"rows": None, "groups": ("groups", groups), "given": ("folds", folds)}[by]
     return replace(plan, folding=folding), split
-
-
-def check_moments(moments: Iterable[str] | None) -> tuple[str, ...]:
-    """Names of moments, in one order; the plain ones for None."""
-    if moments is None:
-        return PLAIN_MOMENTS
-    names = (moments,) if isinstance(moments, str) else tuple(moments)
-    for name in names:
-        _checks.one_of("moments", name, MOMENTS)
-    return tuple(m for m in MOMENTS if m in names)
 
 
 def run_scan(

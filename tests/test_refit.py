@@ -93,6 +93,19 @@ def test_class_weight_holds_until_something_else_is_said(tmp_path):
     same_answers(model, snb.LinearNB("poisson", smoothing=2.0).fit(rows.x, rows.y), rows.x)
 
 
+def test_the_choice_of_a_penalty_takes_weights_and_losses_afterwards():
+    rows = example("int")
+    model = snb.LinearNBCV("poisson", snb.L1([0.1, 1.0]), folds=2, scoring="accuracy").fit(rows.x, rows.y)
+    plain = snb.LinearNB("poisson", snb.L1(model.best_["l1"]))
+    weight = np.where(rows.y == 0, 4.0, 1.0)
+    same_answers(model.refit(class_weight={0: 4.0}), clone(plain).fit(rows.x, rows.y, weight), rows.x)
+    same_answers(model.fit(rows.x, rows.y), plain.fit(rows.x, rows.y), rows.x)
+    loss = [[0, 1, 8], [2, 0, 1], [1, 4, 0]]
+    np.testing.assert_array_equal(model.refit(loss=loss).predict(rows.x), plain.refit(loss=loss).predict(rows.x))
+    with pytest.raises(ValueError, match="predictive=True is for penalty=None"):
+        model.predict(rows.x, predictive=True)
+
+
 def test_a_class_without_rows_any_more_keeps_no_weight():
     rows = example("str")
     model = snb.LinearNB().fit(rows.x, rows.y).refit(class_weight={"b": 4.0, "ash": 2.0})

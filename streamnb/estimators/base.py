@@ -12,7 +12,8 @@ from streamnb import _checks, persistence
 from streamnb.data import sources
 from streamnb.model import LinearModel
 from streamnb.report import Report
-from streamnb.scanning import ScanPlan, check_moments, run_scan
+from streamnb.scanning import ScanPlan, run_scan
+from streamnb.stats.class_stats import check_moments
 
 
 class learned:
@@ -89,7 +90,7 @@ class ScanEstimator(BaseEstimator):
         classes : array-like, optional
             All labels that may occur, now and in `partial_fit`; without it the set is open.
         moments : names, optional
-            Of "sum", "sum_sq", "nonzero", "above"; None: all of them. Kept in `stats_` beside what the parameters
+            As in `scan`; None: "sum", "sum_sq", "nonzero" and "above". Kept in `stats_` beside what the parameters
             need, so that `refit` with others, such as another family, reads no data.
         progress : bool, optional
             Show a progress bar.

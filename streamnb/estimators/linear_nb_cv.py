@@ -47,7 +47,7 @@ class LinearNBCV(LinearNB):
         The point with the highest mean score; or that with the fewest features whose mean is within 1 % of it, or
         within one standard error of it.
     seed : int
-    scheme, reference, smoothing, binarize, transform, normalize, idf, estimate, priors
+    scheme, reference, smoothing, binarize, transform, normalize, idf, estimate, priors, loss, threshold, reject_label
         As for `LinearNB`.
     loss, threshold, reject_label
         As for `LinearNB`: what the chosen model predicts. The scores judge the likeliest classes.
@@ -83,7 +83,7 @@ class LinearNBCV(LinearNB):
         seed: int = 0,
         scheme: str = "joint",
         reference: Any = None,
-        smoothing: float = 1.0,
+        smoothing: Any = 1.0,
         binarize: float = 0.0,
         transform: str | None = None,
         normalize: str | None = None,
@@ -168,6 +168,7 @@ class LinearNBCV(LinearNB):
         scores.warn_missing()
         before = dict(vars(self))
         try:
+            self.__dict__.pop("class_weight_", None)
             self._remember_names(X)
             self._keep(stats, report)
             self._scores, self.scoring_report_ = scores, scoring_report

@@ -1,6 +1,6 @@
 """Per-class sufficient statistics: the one thing that a scan leaves and everything else is computed from."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass, field, replace
 from operator import index
 from typing import Any
@@ -381,3 +381,13 @@ def positions(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
         return np.full(len(classes), -1)
     at = np.minimum(np.searchsorted(labels, classes), len(labels) - 1)
     return np.where(labels[at] == classes, at, -1)
+
+
+def check_moments(moments: Iterable[str] | None) -> tuple[str, ...]:
+    """Names of moments, in one order; the plain ones for None."""
+    if moments is None:
+        return PLAIN_MOMENTS
+    names = (moments,) if isinstance(moments, str) else tuple(moments)
+    for name in names:
+        _checks.one_of("moments", name, MOMENTS)
+    return tuple(m for m in MOMENTS if m in names)
