@@ -47,7 +47,7 @@ class LinearNBCV(LinearNB):
         The point with the highest mean score; or that with the fewest features whose mean is within 1 % of it, or
         within one standard error of it.
     seed : int
-    scheme, reference, smoothing, binarize, transform, normalize, idf, estimate, priors, loss, threshold, reject_label
+    scheme, reference, smoothing, binarize, transform, normalize, idf, estimate, priors
         As for `LinearNB`.
     loss, threshold, reject_label
         As for `LinearNB`: what the chosen model predicts. The scores judge the likeliest classes.
