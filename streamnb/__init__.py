@@ -25,6 +25,7 @@ _HOMES = {
     "InverseGaussian": "families",
     "Laplace": "families",
     "ChiSquared": "families",
+    "Mixed": "mixed",
     "BetaPrior": "priors",
     "DirichletPrior": "priors",
     "GammaPrior": "priors",

@@ -9,21 +9,24 @@ from scipy.optimize import brentq
 from streamnb.equations import Equations
 from streamnb.kernels.roots import total_pull
 from streamnb.penalties import Pull
-from streamnb.problem import Kept, Problem
+from streamnb.problem import Kept, Part, Problem
 from streamnb.schemes import Sides
 
+Totals = dict[Part, np.ndarray]
 
-def coupled_totals(problem: Problem, pull: Pull, kept: Kept | None = None) -> np.ndarray:
-    """T of each row of weights, (R, 1); math: the probabilities of a class must sum to one."""
-    totals = np.zeros((problem.n_rows, 1))
-    if pull.none:
-        return totals
-    for r in range(problem.n_rows):
-        rows = slice(r, r + 1)
-        sides = problem.sides(slice(None), rows)
+
+def coupled_totals(problem: Problem, pull: Pull, kept: Kept | None = None) -> Totals:
+    """T of each row of weights, (R, 1), for each coupled part; math: the probabilities of a class must sum to one."""
+    coupled = [part for part in problem.parts if part.family.coupled and not pull.none]
+    return {part: _part_totals(part, problem.n_rows, pull, kept) for part in coupled}
+
+
+def _part_totals(part: Part, n_rows: int, pull: Pull, kept: Kept | None) -> np.ndarray:
+    totals = np.zeros((n_rows, 1))
+    for r in range(n_rows):
+        sides, at_rest = part.row(r)
         if sides.alive.all():
-            at_rest = Equations.of(sides, problem.family, problem.phi(slice(None), rows), None)
-            at_rest = at_rest if kept is None else kept.mark(at_rest, slice(None), rows)
+            at_rest = at_rest if kept is None else kept.mark(at_rest, part.columns, slice(r, r + 1))
             totals[r] = _total(sides, at_rest, pull)
     return totals
 

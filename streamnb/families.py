@@ -38,6 +38,19 @@ class Family(persistence.Parameters):
         persistence.register(cls)  # so that a model with it can be saved
 
     @property
+    def members(self) -> tuple["Family", ...]:
+        """The families of the columns: this one, or those of a `Mixed`."""
+        return (self,)
+
+    def parts(self, n_features: int) -> list[tuple["Family", Any]]:
+        """Families with their columns, each a slice or sorted numbers."""
+        return [(self, slice(0, n_features))]
+
+    def named(self, names: Any) -> "Family":
+        """The same where the columns have these names, (n_features,) or None."""
+        return self
+
+    @property
     def nonnegative(self) -> bool:
         """True where negative values have no probability."""
         return self.lowest >= 0.0

@@ -263,7 +263,7 @@ class Smoothing:
         """True where there is no prior at all."""
         return self.estimate == "mle" or (not isinstance(self.given, Prior) and self.given == 0.0)
 
-    def pseudo(self, mean: np.ndarray, columns: slice, n_features: int) -> Pseudo:
+    def pseudo(self, mean: np.ndarray, columns: Any, n_features: int) -> Pseudo:
         """What to add to the sums and counts of a side; `mean` (n_columns,) is the raw mean over all rows."""
         if self.none:
             return Pseudo(0.0, 0.0)

@@ -1,6 +1,8 @@
 """What (6.2) needs to know of the data, for any block of features: sums of both sides, counts, dispersion."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,171 @@ from streamnb.stats.class_stats import DOMAINS, ClassStats
 BLOCK = 1 << 19  # weights solved for at once
 
 
+Columns = slice | np.ndarray
+
+
+class Part:
+    """The features of one family: sums, counts and dispersion; features are numbered from 0 here.
+
+    `columns` are their numbers among all features.
+    """
+
+    def __init__(
+        self, stats: ClassStats, family: Family, columns: Columns, scheme: Scheme, smoothing: Smoothing, idf: bool
+    ):
+        whole, moments = stats, (*family.moments, *(("nonzero",) if idf else ()))
+        stats = stats.select(columns, tuple(dict.fromkeys((family.moment, *moments))))
+        self.stats, self.family, self.columns = stats, family, columns
+        self._scheme, self._smoothing = scheme, smoothing
+        self.n_features = stats.n_features
+        weight = stats.weight
+        self._seen = weight > 0
+        self._n_all = stats.total_weight
+        self._has_rest = weight < self._n_all if stats.multilabel else np.count_nonzero(self._seen) - self._seen > 0
+        step = max(BLOCK // scheme.n_rows(len(stats.classes)), 1)
+        self.blocks = [Block(self, columns) for columns in column_blocks(self.n_features, step)]
+        self._scored = stats.table(family.moment)
+        if idf and family.moment != "sum":
+            seen = _SEEN[family.moment]
+            raise ValueError(f"idf=True means nothing for family={family.name!r}, which sees {seen} only; leave it out")
+        self.scale = _idf(stats) if idf else None
+        self._check_scanned(partly=stats is not whole)
+        self._total = np.empty(self.n_features)  # over all rows
+        lengths = np.zeros(len(weight))
+        for block in self.blocks:
+            sums = self._sums(block.local)
+            self._total[block.local] = sums.sum(axis=0) if stats.every is None else self._overall(block.local)
+            lengths += sums.sum(axis=1)
+        self._counts = lengths if family.coupled else weight
+        if stats.every is None:
+            self._count = float(self._counts.sum())
+        else:
+            self._count = float(self._total.sum()) if family.coupled else self._n_all
+        self._check_highest()
+        self._phi = self._dispersion()
+        self._check_mode()
+
+    def globally(self, local: Columns) -> Columns:
+        """Numbers among all features."""
+        if not isinstance(self.columns, slice):
+            return self.columns[local]
+        if isinstance(local, slice) and local.step in (None, 1):
+            first, stop, _ = local.indices(self.n_features)
+            return slice(self.columns.start + first, self.columns.start + max(first, stop))
+        return np.arange(self.columns.start, self.columns.stop)[local]
+
+    def _overall(self, columns: Columns) -> np.ndarray:
+        assert self.stats.every is not None
+        sums = self.stats.every.table(self.family.moment).value(columns)[0]
+        return sums if self.scale is None else sums * self.scale[columns]
+
+    def _dispersion(self) -> np.ndarray:
+        """phi, (n_features,); of an indicator that of each label against the rest, (n_labels, n_features)."""
+        stats, family = self.stats, self.family
+        if not stats.multilabel or type(family).dispersion is Family.dispersion:
+            return self._smoothing.dispersion(stats, self.scale)
+        labels = range(len(stats.classes))
+        return np.stack([self._smoothing.dispersion(stats.against_rest(label), self.scale) for label in labels])
+
+    def _check_scanned(self, partly: bool) -> None:
+        """Refuse negative values, a moment that is taken about another centre, or that has no value."""
+        stats, family = self.stats, self.family
+        if family.nonnegative and stats.negatives:
+            _checks.raise_negatives(stats.negatives, f"family={family.name!r}")
+        if "deviation" in family.moments and stats.options.centre != family.centre:
+            raise ValueError(
+                f"family={family!r} needs deviations from its centre, but the statistics were scanned with "
+                f"centre={stats.options.centre:g}; use scan(..., centre={family.centre:g})"
+            )
+        if partly and family.nonnegative and family.moment == "sum":
+            for at, label in self._first(lambda sums: sums < 0.0, "sum"):
+                raise ValueError(
+                    f"Negative values in data passed to family={family.name!r}: feature {at} has a sum below 0{label}; "
+                    "values should be at least 0 (shift or clip them, or take family='gaussian')"
+                )
+        for moment in set(family.moments) & set(DOMAINS):
+            for at, label in self._first(np.isnan, moment):
+                where = "below 1" if moment == "log1m_sum" else "above 0"
+                raise ValueError(
+                    f"family={family!r} takes values {where}, but feature {at} has others{label}, so its {moment} is "
+                    f"NaN; {family.cure}"
+                )
+
+    def _first(self, wrong: Callable[[np.ndarray], np.ndarray], moment: str) -> Iterator[tuple[int, str]]:
+        """The first feature with a class sum that is wrong, if any, and which class that is, in words."""
+        stats = self.stats
+        hi = (stats.every or stats).table(moment).hi
+        for columns in column_blocks(self.n_features, 1 << 16):
+            for k, j in np.argwhere(wrong(hi[:, columns]))[:1]:
+                label = "" if stats.multilabel else f" in class {stats.classes[k].item()!r}"
+                yield self._number(columns.start + int(j)), label
+
+    def _number(self, local: int) -> int:
+        return int(self.columns.start + local if isinstance(self.columns, slice) else self.columns[local])
+
+    def _check_highest(self) -> None:
+        """Refuse means above the domain; a scan that knows its family names the very value."""
+        mean = self._total.max() / self._n_all
+        if mean > self.family.mean_range[1]:
+            raise ValueError(
+                f"family={self.family!r} takes values of at most {self.family.highest:g}, but feature "
+                f"{self._number(int(self._total.argmax()))} has a mean of {mean:g}"
+            )
+
+    def _check_mode(self) -> None:
+        """Refuse classes without a mode here, before any model is asked for."""
+        if self._smoothing.estimate != "map":
+            return
+        for block in self.blocks:
+            pseudo, sums = self._pseudo(block.local), self._sums(block.local)
+            self._smoothing.check_mode(pseudo, sums[self._seen], self._counts[self._seen])
+            if self.stats.multilabel:  # the rest of a label may be less than any label
+                rest = (self._total[block.local] - sums)[self._has_rest]
+                self._smoothing.check_mode(pseudo, rest, (self._count - self._counts)[self._has_rest])
+
+    def _pseudo(self, columns: Columns) -> Pseudo:
+        return self._smoothing.pseudo(self._total[columns] / self._n_all, columns, self.n_features)
+
+    def _sums(self, columns: Columns, classes: Any = slice(None)) -> np.ndarray:
+        sums = self._scored.value(columns, classes)
+        return sums if self.scale is None else sums * self.scale[columns]
+
+    def phi(self, columns: Columns = slice(None), rows: slice = slice(None)) -> np.ndarray:
+        """The dispersions of some features, (n_columns,) or one row for each row of weights."""
+        return self._phi[columns] if self._phi.ndim == 1 else self._phi[rows, columns]
+
+    def sides(self, columns: Columns = slice(None), rows: slice = slice(None)) -> Sides:
+        """Both sides of some rows of weights, for some features."""
+        counts = self._counts, self._count, self._seen, self._has_rest
+        data = ClassSums(lambda classes: self._sums(columns, classes), self._total[columns], *counts)
+        return self._scheme.sides(data, self._pseudo(columns), rows)
+
+    def row(self, r: int) -> tuple[Sides, Equations]:
+        """One row of weights: both sides, and (6.2) for all features of the part."""
+        rows = slice(r, r + 1)
+        sides = self.sides(rows=rows)
+        return sides, Equations.of(sides, self.family, self.phi(rows=rows), None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Some features of one part, by their numbers in the part."""
+
+    part: Part
+    local: Columns
+
+    @property
+    def columns(self) -> Columns:
+        """Their numbers among all features."""
+        return self.part.globally(self.local)
+
+    def equations(self, total: np.ndarray | None = None) -> Equations:
+        """(6.2) for these features; `total` (R, 1) is the sum of all pulls, which a coupled family needs."""
+        return Equations.of(self.part.sides(self.local), self.part.family, self.part.phi(self.local), total)
+
+
 class Problem:
-    """All that (6.2) needs to know of the data, for any block of features."""
+    """All that (6.2) needs to know of the data: parts of one family each, class priors, and the scheme."""
 
     def __init__(
         self,
@@ -29,85 +194,62 @@ class Problem:
         idf: bool,
         estimate: str = "posterior_mean",
     ):
-        self.stats, self.family = stats, family
-        self.scheme = scheme
-        self._smoothing = Smoothing.of(family, smoothing, estimate, stats.n_features)
+        self.stats, self.family, self.scheme = stats, family, scheme
         self.n_features = stats.n_features
-        self.n_rows = self.scheme.n_rows(len(stats.classes))
-        weight = stats.weight
-        self.seen = weight > 0
-        self._n_all = stats.total_weight
-        self._has_rest = weight < self._n_all if stats.multilabel else np.count_nonzero(self.seen) - self.seen > 0
-        self.blocks = column_blocks(self.n_features, max(BLOCK // self.n_rows, 1))
-        self._scored = stats.table(family.moment)
-        if idf and family.moment != "sum":
-            seen = _SEEN[family.moment]
-            raise ValueError(f"idf=True means nothing for family={family.name!r}, which sees {seen} only; leave it out")
-        self.scale = _idf(stats) if idf else None
-        if family.nonnegative and stats.negatives:
-            _checks.raise_negatives(stats.negatives, f"family={family.name!r}")
-        _check_scanned(stats, family)
-        self._total = np.empty(self.n_features)  # over all rows
-        lengths = np.zeros(len(weight))
-        for columns in self.blocks:
-            sums = self._sums(columns)
-            self._total[columns] = sums.sum(axis=0) if stats.every is None else self._overall(stats.every, columns)
-            lengths += sums.sum(axis=1)
-        self._counts = lengths if family.coupled else weight
-        if stats.every is None:
-            self._count = float(self._counts.sum())
-        else:
-            self._count = float(self._total.sum()) if family.coupled else self._n_all
-        self._check_highest()
-        self._phi = self._dispersion()
-        self._check_mode()
+        self.n_rows = scheme.n_rows(len(stats.classes))
+        self.seen = stats.weight > 0
+        self.parts = []
+        for member, columns in family.parts(self.n_features):
+            n_columns = len(np.arange(self.n_features)[columns])
+            prior = Smoothing.of(member, smoothing, estimate, n_columns)
+            self.parts.append(Part(stats, member, columns, scheme, prior, idf))
+        self.blocks = [block for part in self.parts for block in part.blocks]
         given = class_probabilities(priors, stats, estimate)
         with np.errstate(divide="ignore"):
             log_priors = np.where(self.seen, np.log(given), -np.inf)
-        self.intercepts = self.scheme.intercepts(log_priors)
+        self.intercepts = scheme.intercepts(log_priors)
 
-    def _overall(self, every: ClassStats, columns: slice) -> np.ndarray:
-        sums = every.table(self.family.moment).value(columns)[0]
-        return sums if self.scale is None else sums * self.scale[columns]
+    @property
+    def scale(self) -> np.ndarray | None:
+        """What columns are multiplied by (idf), (n_features,) or None."""
+        if any(part.scale is None for part in self.parts):
+            return None
+        return self._gathered(lambda part: part.scale)
 
-    def _dispersion(self) -> np.ndarray:
-        """phi, (n_features,); of an indicator that of each label against the rest, (n_labels, n_features)."""
-        stats, family = self.stats, self.family
-        if not stats.multilabel or type(family).dispersion is Family.dispersion:
-            return self._smoothing.dispersion(stats, self.scale)
-        labels = range(len(stats.classes))
-        return np.stack([self._smoothing.dispersion(stats.against_rest(label), self.scale) for label in labels])
+    @property
+    def moments(self) -> dict[str, np.ndarray | None]:
+        """The functions of x that weights multiply, with their columns, None for all."""
+        names = {part.family.moment for part in self.parts}
+        if len(names) == 1:
+            return {names.pop(): None}
+        every = np.arange(self.n_features)
+        columns = {name: [every[p.columns] for p in self.parts if p.family.moment == name] for name in sorted(names)}
+        return {name: np.sort(np.concatenate(lists)) for name, lists in columns.items()}
 
-    def _check_highest(self) -> None:
-        """Refuse means above the domain; a scan that knows its family names the very value."""
-        mean = self._total.max() / self._n_all
-        if mean > self.family.highest:
-            raise ValueError(
-                f"family={self.family!r} takes values of at most {self.family.highest:g}, but feature "
-                f"{int(self._total.argmax())} has a mean of {mean:g}"
-            )
+    def _gathered(self, values: Callable[[Part], Any]) -> np.ndarray:
+        out = np.empty(self.n_features)
+        for part in self.parts:
+            out[part.columns] = values(part)
+        return out
 
-    def _check_mode(self) -> None:
-        """Refuse classes without a mode here, before any model is asked for."""
-        if self._smoothing.estimate != "map":
+    def pieces(self, columns: Columns) -> Iterator[tuple[Block, Columns]]:
+        """Some features cut into blocks, each with where its features stand among them."""
+        if len(self.parts) == 1:
+            yield Block(self.parts[0], columns), slice(None)
             return
-        for columns in self.blocks:
-            pseudo, sums = self._pseudo(columns), self._sums(columns)
-            self._smoothing.check_mode(pseudo, sums[self.seen], self._counts[self.seen])
-            if self.stats.multilabel:  # the rest of a label may be less than any label
-                rest = (self._total[columns] - sums)[self._has_rest]
-                self._smoothing.check_mode(pseudo, rest, (self._count - self._counts)[self._has_rest])
+        owner, place = self._homes[:, columns]
+        for k, part in enumerate(self.parts):
+            mine = np.flatnonzero(owner == k)
+            if mine.size:
+                yield Block(part, place[mine]), mine
 
-    def _pseudo(self, columns: slice) -> Pseudo:
-        return self._smoothing.pseudo(self._total[columns] / self._n_all, columns, self.n_features)
-
-    def _sums(self, columns: slice, classes: Any = slice(None)) -> np.ndarray:
-        sums = self._scored.value(columns, classes)
-        return sums if self.scale is None else sums * self.scale[columns]
-
-    def phi(self, columns: slice, rows: slice = slice(None)) -> np.ndarray:
-        """The dispersions of some features, (n_columns,) or one row for each row of weights."""
-        return self._phi[columns] if self._phi.ndim == 1 else self._phi[rows, columns]
+    @cached_property
+    def _homes(self) -> np.ndarray:
+        """The part of each feature and its number there, (2, n_features)."""
+        homes = np.empty((2, self.n_features), np.intp)
+        for k, part in enumerate(self.parts):
+            homes[0, part.columns], homes[1, part.columns] = k, np.arange(part.n_features)
+        return homes
 
     def kept(self, pull: Pull) -> "Kept | None":
         """Which features TopK keeps."""
@@ -115,31 +257,18 @@ class Problem:
             return None
         cut, last = np.empty((self.n_rows, 1)), np.empty((self.n_rows, 1), np.intp)
         for r in range(self.n_rows):
-            rows = slice(r, r + 1)
-            sides, phi = self.sides(slice(None), rows), self.phi(slice(None), rows)
-            merit = Equations.of(sides, self.family, phi, None).merit(pull.by)[0]
+            merit = self._gathered(lambda part, r=r: part.row(r)[1].merit(pull.by)[0])  # type: ignore[misc]
             cut[r] = np.partition(merit, -pull.top_k)[-pull.top_k]
             ties = pull.top_k - np.count_nonzero(merit > cut[r])
             last[r] = np.flatnonzero(merit == cut[r])[ties - 1]
         return Kept(pull.by, cut, last, self.n_features)
 
-    def sides(self, columns: slice, rows: slice = slice(None)) -> Sides:
-        """Both sides of some rows of weights, for some features."""
-        total = self._total[columns]
-        counts = self._counts, self._count, self.seen, self._has_rest
-        data = ClassSums(lambda classes: self._sums(columns, classes), total, *counts)
-        return self.scheme.sides(data, self._pseudo(columns), rows)
-
-    def equations(self, columns: slice, total: np.ndarray | None = None) -> "Equations":
-        """(6.2) for some features; `total` (R, 1) is the sum of all pulls, which a coupled family needs."""
-        return Equations.of(self.sides(columns), self.family, self.phi(columns), total)
-
     def breakpoints(self, scored: bool, row: int | None = None) -> np.ndarray:
         """For each feature the L1 tau at which its last weight (or that of one row) becomes zero, (n_features,)."""
         out = np.empty(self.n_features)
-        for columns in self.blocks:
-            breaks = self.equations(columns).breakpoints(scored)
-            out[columns] = breaks.max(axis=0) if row is None else breaks[row]
+        for block in self.blocks:
+            breaks = block.equations().breakpoints(scored)
+            out[block.columns] = breaks.max(axis=0) if row is None else breaks[row]
         return out
 
 
@@ -152,34 +281,14 @@ class Kept:
     last: np.ndarray
     n_features: int
 
-    def mark(self, equations: Equations, columns: slice, rows: slice = slice(None)) -> Equations:
-        """Leave out the features that are not kept; `equations` are those without any pull."""
+    def mark(self, equations: Equations, columns: Columns, rows: slice = slice(None)) -> Equations:
+        """Leave out the features that are not kept; `equations` are those without any pull, `columns` their numbers."""
         merit, cut = equations.merit(self.by), self.cut[rows]
         first_ties = np.arange(self.n_features)[columns] <= self.last[rows]
         return replace(equations, kept=(merit > cut) | ((merit == cut) & first_ties))
 
 
 _SEEN = {"above": "presence", "deviation": "the distance from its centre", "log_sum": "ln x"}
-
-
-def _check_scanned(stats: ClassStats, family: Family) -> None:
-    """Refuse a moment that is taken about another centre, or has no value."""
-    if "deviation" in family.moments and stats.options.centre != family.centre:
-        raise ValueError(
-            f"family={family!r} needs deviations from its centre, but the statistics were scanned with "
-            f"centre={stats.options.centre:g}; use scan(..., centre={family.centre:g})"
-        )
-    for moment in set(family.moments) & set(DOMAINS):
-        whole = stats.every or stats
-        for columns in column_blocks(stats.n_features, 1 << 16):
-            bad = np.argwhere(np.isnan(whole.table(moment).hi[:, columns]))
-            if len(bad):
-                feature = (columns.start or 0) + int(bad[0, 1])
-                which = "" if stats.multilabel else f" in class {stats.classes[bad[0, 0]].item()!r}"
-                raise ValueError(
-                    f"family={family!r} takes values {'below 1' if moment == 'log1m_sum' else 'above 0'}, but feature "
-                    f"{feature} has others{which}, so its {moment} is NaN; {family.cure}"
-                )
 
 
 def _idf(stats: ClassStats) -> np.ndarray:

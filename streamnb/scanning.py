@@ -90,10 +90,8 @@ def scan(
     moments : names, optional
         Of "sum", "sum_sq", "nonzero", "above", all four by default; and "log_sum", "inv_sum", "log1m_sum",
         "deviation", the sums of ln x, 1/x, ln(1 - x) and abs(x - centre).
-    binarize : float
-        `above` counts x > binarize.
-    centre : float
-        `deviation` is the distance from here.
+    binarize, centre : float
+        `above` counts x > binarize, `deviation` is the distance from the centre.
     transform : {None, "binary", "log1p", "sqrt"}
         Applied to each value; "binary" puts 1 for whatever is not 0.
     normalize : {None, "l1", "l2"}

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from streamnb import _checks
-from streamnb.coupling import coupled_totals
+from streamnb.coupling import Totals, coupled_totals
 from streamnb.decorrelating import check_decorrelation, decorrelated
 from streamnb.equations import Equations
 from streamnb.families import as_family
 from streamnb.model import LinearModel
 from streamnb.penalties import KINDS, L1, Penalty, Pull, as_penalty, pull_at
-from streamnb.problem import Kept, Problem
+from streamnb.problem import Block, Columns, Kept, Problem
 from streamnb.schemes import as_scheme
 from streamnb.stats.class_stats import ClassStats
 
@@ -135,7 +135,7 @@ class WeightPath:
             if k > problem.n_features:
                 raise ValueError(f"TopK(k={int(k)}) keeps more features than the {problem.n_features} there are")
         self._kept: dict[int, Kept | None] = {}
-        self._totals: dict[int, np.ndarray] = {}
+        self._totals: dict[int, Totals] = {}
 
     def _taus(self, part: Any) -> np.ndarray:
         return part.tau if part.tau is not None else taus_from_data(self._problem, part)
@@ -164,9 +164,8 @@ class WeightPath:
 
     def _model(self, weights: np.ndarray, intercept: np.ndarray) -> LinearModel:
         problem = self._problem
-        moments = {problem.family.moment: None}
-        options = problem.stats.options
-        return LinearModel(problem.stats.classes, weights, intercept, problem.scheme, options, moments, problem.scale)
+        applied = problem.stats.options, problem.moments, problem.scale
+        return LinearModel(problem.stats.classes, weights, intercept, problem.scheme, *applied)
 
     def breakpoints(self, scale: str | None = None) -> np.ndarray:
         """The L1 tau at which each feature loses its last weight, abs(t*) or with scale="score" abs(z), (n_features,).
@@ -177,8 +176,11 @@ class WeightPath:
 
     def weights(self, i: int, columns: slice = slice(None)) -> np.ndarray:
         """Weights (R, columns) of point i, computed for these features alone."""
-        i = self._number(i)
-        return decorrelated(self._equations(i, columns), self._pull(i))[0]
+        i, problem = self._number(i), self._problem
+        weights = np.empty((problem.n_rows, len(range(*columns.indices(problem.n_features)))))
+        for block, at in problem.pieces(columns):
+            weights[:, at] = decorrelated(self._equations(i, block), self._pull(i))[0]
+        return weights
 
     @property
     def n_rows(self) -> int:
@@ -191,15 +193,21 @@ class WeightPath:
         return self._problem.intercepts
 
     @property
-    def blocks(self) -> list[slice]:
+    def blocks(self) -> list[Columns]:
         """The features in blocks to be asked for at once."""
-        return self._problem.blocks
+        return [block.columns for block in self._problem.blocks]
 
-    def grid_weights(self, columns: Any) -> tuple[np.ndarray, np.ndarray]:
+    def grid_weights(self, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
         """Weights of all points for some features, (n_columns, G, R), and what these add to intercepts, (G, R)."""
-        at_rest = self._problem.equations(columns)
-        solved = [decorrelated(self._equations(i, columns, at_rest), self._pull(i))[:2] for i in range(len(self))]
-        return np.stack([w.T for w, _ in solved], axis=1), np.stack([shift for _, shift in solved])
+        n_columns = len(np.arange(self._problem.n_features)[columns])
+        weights, shifts = np.empty((n_columns, len(self), self.n_rows)), np.zeros((len(self), self.n_rows))
+        for block, at in self._problem.pieces(columns):
+            at_rest = block.equations()
+            for i in range(len(self)):
+                w, shift, _ = decorrelated(self._equations(i, block, at_rest), self._pull(i))
+                weights[at, i] = w.T
+                shifts[i] += shift
+        return weights, shifts
 
     @cached_property
     def n_features_per_class(self) -> np.ndarray:
@@ -217,10 +225,10 @@ class WeightPath:
     def _counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         problem = self._problem
         rows, union, ended = (np.zeros((len(self), *more), np.int64) for more in ((problem.n_rows,), (), ()))
-        for columns in problem.blocks:
-            at_rest = problem.equations(columns)
+        for block in problem.blocks:
+            at_rest = block.equations()
             for i in range(len(self)):
-                equations, pull = self._equations(i, columns, at_rest), self._pull(i)
+                equations, pull = self._equations(i, block, at_rest), self._pull(i)
                 if pull.decorrelation == 0.0:
                     active = equations.active(pull)
                 else:
@@ -239,24 +247,24 @@ class WeightPath:
     def _pull(self, i: int) -> Pull:
         return pull_at(self.penalty, self.grid[i])
 
-    def _blocks(self, i: int) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    def _blocks(self, i: int) -> Iterator[tuple[Columns, np.ndarray, np.ndarray]]:
         pull = self._pull(i)
-        for columns in self._problem.blocks:
-            yield columns, *decorrelated(self._equations(i, columns), pull)[:2]
+        for block in self._problem.blocks:
+            yield block.columns, *decorrelated(self._equations(i, block), pull)[:2]
 
-    def _equations(self, i: int, columns: slice, at_rest: Equations | None = None) -> Equations:
+    def _equations(self, i: int, block: Block, at_rest: Equations | None = None) -> Equations:
         """(6.2) at point i; `at_rest` is the same without any pull, where it is at hand."""
         problem, pull = self._problem, self._pull(i)
-        at_rest = at_rest or problem.equations(columns)
+        at_rest = at_rest or block.equations()
         if i not in self._kept:
             self._kept[i] = problem.kept(pull)
         kept = self._kept[i]
-        marked = at_rest if kept is None else kept.mark(at_rest, columns)
-        if not problem.family.coupled or pull.none:
+        marked = at_rest if kept is None else kept.mark(at_rest, block.columns)
+        if not block.part.family.coupled or pull.none:
             return marked
         if i not in self._totals:
             self._totals[i] = coupled_totals(problem, pull, kept)
-        return replace(problem.equations(columns, self._totals[i]), kept=marked.kept)
+        return replace(block.equations(self._totals[i][block.part]), kept=marked.kept)
 
 
 def tau_for(
@@ -379,7 +387,7 @@ def _corrected(problem: "Problem", scored: bool, wanted: np.ndarray, taus: np.nd
 
 
 def _any_active(problem: "Problem", pull: Pull, row: int | None = None) -> np.ndarray:
-    """Features with a weight that is not zero (in one row), for a coupled family, (n_features,)."""
+    """Which features have a weight that is not zero (in one row), part by part, (n_features,)."""
     totals = coupled_totals(problem, pull)
-    active = (problem.equations(columns, totals).active(pull) for columns in problem.blocks)
+    active = (block.equations(totals.get(block.part)).active(pull) for block in problem.blocks)
     return np.concatenate([part.any(axis=0) if row is None else part[row] for part in active])

@@ -25,6 +25,7 @@ ORDER = [
     "cluster",
     "scanning",
     "families",
+    "mixed",
     "priors",
     "penalties",
     "schemes",

@@ -287,7 +287,7 @@ class Domain:
     who: str = ""
     lowest: float = -np.inf
     highest: float = np.inf
-    columns: np.ndarray | None = None  # of these columns alone
+    columns: Any = None  # of these alone, a slice or numbers; None for all
 
     def check(self, chunk: Chunk, survey: Survey) -> None:
         """Report the first value that is outside, of those stored, then of those absent."""
@@ -306,9 +306,8 @@ class Domain:
             self._refuse(0.0, *absent)
 
     def _mine(self, n_features: int) -> np.ndarray:
-        mine = np.full(n_features, self.columns is None)
-        if self.columns is not None:
-            mine[self.columns] = True
+        mine = np.zeros(n_features, bool)
+        mine[slice(None) if self.columns is None else self.columns] = True
         return mine
 
     def _refuse(self, value: float, row: int, column: int) -> NoReturn:

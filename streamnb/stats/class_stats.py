@@ -190,6 +190,18 @@ class ClassStats:
         rows = np.array([self.every.n_rows - self.rows[label], self.rows[label]])
         return replace(self, classes=np.array([False, True]), rows=rows, tables=tables, every=None, folds=())
 
+    def select(self, columns: Any, moments: tuple[str, ...]) -> "ClassStats":
+        """The statistics of some columns, a slice or numbers, without folds; itself where these are all.
+
+        How many negative values there were is known of all columns alone: of some it is taken for none.
+        """
+        n_features = len(np.arange(self.n_features)[columns])
+        if n_features == self.n_features:
+            return self
+        tables = {"weight": self.tables["weight"]} | {name: self.table(name).select(columns) for name in moments}
+        every = None if self.every is None else self.every.select(columns, moments)
+        return replace(self, tables=tables, n_features=n_features, negatives=0, every=every, folds=(), folding=None)
+
     def __repr__(self) -> str:
         moments = ", ".join(self.moments)
         return (

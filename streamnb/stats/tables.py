@@ -35,6 +35,11 @@ class Table:
         hi = self.hi[classes, columns]
         return hi if self.lo is None else hi + self.lo[classes, columns]
 
+    def select(self, columns: Any) -> "Table":
+        """Some columns, a slice or numbers."""
+        order = np.asarray if isinstance(columns, slice) else np.ascontiguousarray
+        return Table(order(self.hi[:, columns]), None if self.lo is None else order(self.lo[:, columns]))
+
     def row(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """One class, as (hi, lo)."""
         return self.hi[k], np.zeros(self.shape[1]) if self.lo is None else self.lo[k]
