@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 from streamnb import _checks
 from streamnb.cluster import Split, fold_dask
 from streamnb.data import sources
-from streamnb.data.chunk import Chunk, Domain, Survey, as_chunk, csr_chunk
+from streamnb.data.chunk import Chunk, Domain, Survey, TakesValues, as_chunk, csr_chunk
 from streamnb.data.reader import Clock, one_ahead, timed
 from streamnb.data.sources import Block
 from streamnb.folds import Folding, as_folding
@@ -36,7 +36,7 @@ class ScanPlan:
     moments: tuple[str, ...]
     options: RowOptions
     classes: np.ndarray | None = None
-    domain: Domain = field(default_factory=Domain)
+    domain: TakesValues = field(default_factory=Domain)
     folding: Folding | None = None
     title: ClassVar[str] = "scan"  # of the progress bar
     n_rows: ClassVar[int | None] = None  # where known beforehand

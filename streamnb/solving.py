@@ -43,7 +43,7 @@ def solve(
     ----------
     stats : ClassStats
         From `scan`; only read.
-    family : {"gaussian", "poisson", "bernoulli", "multinomial"} or Family
+    family : {"gaussian", "poisson", "bernoulli", "multinomial"}, Family or Mixed
     penalty : None, L1, L2, TopK, Decorrelation, Separable or a sum of them
         L1 without taus takes its grid from the statistics.
     scheme : {"joint", "ovr", "ovo", "reference"}

@@ -6,7 +6,7 @@ repeats inside a row; every array is contiguous and read-only, so that few kerne
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -278,6 +278,13 @@ def transformed(chunk: Chunk, survey: Survey, transform: str | None, normalize: 
     if transform is None and normalize is None:
         return chunk, survey
     return _surveyed(chunk)
+
+
+class TakesValues(Protocol):
+    """Somebody who does not take every value of x."""
+
+    def check(self, chunk: Chunk, survey: Survey) -> None:
+        """Report the first value that is outside."""
 
 
 @dataclass(frozen=True)

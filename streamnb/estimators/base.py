@@ -1,6 +1,7 @@
 """What all estimators have in common: one scan, statistics, and scikit-learn's contract on top."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any, Self
 
@@ -105,18 +106,24 @@ class ScanEstimator(BaseEstimator):
             Data cannot be read.
         """
         listed = _checks.check_classes(classes)
-        stats, report = self._scan(X, y, sample_weight, listed, True, progress, n_threads, check_moments(moments))
-        self._check_whole(stats)
-        before = dict(vars(self))
-        try:
-            self.__dict__.pop("class_weight_", None)
+        with self._all_or_nothing():
             self._remember_names(X)
+            stats, report = self._scan(X, y, sample_weight, listed, True, progress, n_threads, check_moments(moments))
+            self._check_whole(stats)
+            self.__dict__.pop("class_weight_", None)
             self._keep(stats, report)
             self._settle()  # now, so that later changes of parameters wait for refit
-        except Exception:
-            self.__dict__ = before  # a fit that fails changes nothing
-            raise
         return self
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """A fit that fails changes nothing."""
+        before = dict(vars(self))
+        try:
+            yield
+        except Exception:
+            self.__dict__ = before
+            raise
 
     def partial_fit(
         self,
@@ -135,10 +142,11 @@ class ScanEstimator(BaseEstimator):
         """
         first = not hasattr(self, "stats_")
         listed = self._known(_checks.check_classes(classes))
-        stats, report = self._scan(X, y, sample_weight, listed, first, progress, n_threads)
-        if first:
-            self._remember_names(X)
-        self._keep(stats if first else stats + self.stats_, report)
+        with self._all_or_nothing():
+            if first:
+                self._remember_names(X)
+            stats, report = self._scan(X, y, sample_weight, listed, first, progress, n_threads)
+            self._keep(stats if first else stats + self.stats_, report)
         return self
 
     def _known(self, listed: np.ndarray | None) -> np.ndarray | None:
@@ -186,6 +194,7 @@ class ScanEstimator(BaseEstimator):
         """Compute what depends on parameters."""
 
     def _remember_names(self, X: Any) -> None:
+        self._check_params()
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self._check_features(X, reset=True)

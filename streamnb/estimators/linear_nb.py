@@ -1,6 +1,6 @@
 """LinearNB: one scan, one set of options, one linear model."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,10 +9,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb import _checks, persistence
-from streamnb.data.chunk import Domain
+from streamnb.data.chunk import Chunk, Domain, Survey
 from streamnb.decisions import DecisionRule
 from streamnb.estimators.base import ScanClassifier, learned
-from streamnb.families import as_family
+from streamnb.families import Family, as_family
 from streamnb.model import LinearModel
 from streamnb.penalties import Penalty, as_penalty
 from streamnb.predictive import predictive_model
@@ -30,6 +30,20 @@ def _takes_any_value_or_is_fitted(estimator: "LinearNB") -> bool:
 
 def _has_probabilities(estimator: "LinearNB") -> bool:
     return estimator.scheme != "ovo" or len(getattr(estimator, "classes_", ())) == 2
+
+
+@dataclass(frozen=True)
+class FamilyDomain:
+    """The values that a family takes, or each of the families of a `Mixed` in its own columns."""
+
+    who: str
+    family: Family
+
+    def check(self, chunk: Chunk, survey: Survey) -> None:
+        """Report the first value that is outside."""
+        for family, columns in self.family.parts(chunk.shape[1]):
+            who = f"{self.who}(family={family.name!r})"
+            Domain(who, family.lowest, family.highest, columns).check(chunk, survey)
 
 
 class _Parameter:
@@ -51,8 +65,8 @@ class LinearNB(ScanClassifier):
 
     Parameters
     ----------
-    family : {"multinomial", "poisson", "bernoulli", "gaussian"} or Family
-        Distribution of each feature given the class.
+    family : {"multinomial", "poisson", "bernoulli", "gaussian"}, Family or Mixed
+        Distribution of each feature given the class; `Mixed` gives columns of different kinds families of their own.
     penalty : None, L1(tau), L2(tau), TopK(k), Decorrelation(tau), Separable(derivative, tau) or a sum of them
         With one tau each; (6.2), Shishkova 2016.
     scheme : {"joint", "ovr", "ovo", "reference"}
@@ -142,10 +156,14 @@ class LinearNB(ScanClassifier):
     # ---- what is scanned ---------------------------------------------------------------------------------------------
 
     def _plan(self, classes: np.ndarray | None) -> ScanPlan:
-        family = as_family(self.family)
+        family = self._family()
         moments = {*family.moments, *(["nonzero"] if self.idf else [])}
-        domain = Domain(f"{type(self).__name__}(family={family.name!r})", family.lowest, family.highest)
+        domain = FamilyDomain(type(self).__name__, family)
         return ScanPlan(tuple(sorted(moments)), self._row_options(), classes, domain)
+
+    def _family(self) -> Family:
+        """The family, its columns numbered where they were named."""
+        return as_family(self.family).named(getattr(self, "feature_names_in_", None))
 
     def _row_options(self) -> RowOptions:
         centre = as_family(self.family).centre
@@ -166,7 +184,8 @@ class LinearNB(ScanClassifier):
         as_penalty(self.penalty)
         _checks.one_of("scheme", self.scheme, SCHEMES)
         _checks.one_of("idf", self.idf, [False, True])
-        Smoothing.of(as_family(self.family), self.smoothing, self.estimate)
+        for member in as_family(self.family).members:
+            Smoothing.of(member, self.smoothing, self.estimate)
         DecisionRule.of(self.loss, self.threshold, self.reject_label)
 
     def _check_against(self, stats: ClassStats) -> None:
@@ -187,7 +206,7 @@ class LinearNB(ScanClassifier):
     # ---- the model ---------------------------------------------------------------------------------------------------
 
     def _solved(self) -> LinearModel:
-        model = solve(self._weighted, self.family, self._penalty(), **self._options())[0]
+        model = solve(self._weighted, self._family(), self._penalty(), **self._options())[0]
         rule = DecisionRule.of(self.loss, self.threshold, self.reject_label)
         return model if rule is None else replace(model, rule=rule.checked(model.classes_, model.scheme))
 
