@@ -402,3 +402,20 @@ def test_a_fit_that_fails_changes_nothing():
             fit(frame.iloc[:, :8].rename(columns={"c0": "other"}), y)
         assert model.feature_names_in_.tolist() == frame.columns.tolist()
         assert np.array_equal(model.decision_function(frame), scores)
+
+
+def test_penalties_are_chosen_by_cross_validation_over_all_columns():
+    x, y = rows(18)
+    frame = pd.DataFrame(x, columns=[f"c{j}" for j in range(9)])
+    named = snb.Mixed(
+        {"gaussian": ["c0", "c5"], "bernoulli": ["c1", "c8"], snb.Laplace(0.5): ["c6"], "multinomial": ...}
+    )
+    grid = snb.L1([0.3, 2.0, 9.0])
+    chosen = snb.LinearNBCV(named, grid, folds=3, scoring="accuracy").fit(frame, y)
+    numbers, means = snb.fold_numbers(len(y), 3), []
+    for tau in (0.3, 2.0, 9.0):
+        parts = [(frame[numbers != f], y[numbers != f], frame[numbers == f], y[numbers == f]) for f in range(3)]
+        scores = [snb.LinearNB(named, snb.L1(tau)).fit(a, b).score(c, d) for a, b, c, d in parts]
+        means.append(np.mean(scores))
+    np.testing.assert_allclose(chosen.cv_results_["mean_test_score"], means, rtol=1e-12)
+    assert np.array_equal(chosen.coef_, snb.LinearNB(named, snb.L1(chosen.best_["l1"])).fit(frame, y).coef_)

@@ -156,27 +156,22 @@ class LinearNBCV(LinearNB):
                 "X is an iterator, which can be read once, but LinearNBCV reads the rows twice; "
                 "pass a callable that returns a fresh iterator"
             )
-        plan = self._plan(_checks.check_classes(classes))
-        plan, split = with_folds(plan, X, self.folds, groups, self.repeats, self.seed)
-        run: dict[str, Any] = {"split": split, "progress": progress, "n_threads": n_threads}
-        stats, report = run_scan(plan, X, y, sample_weight, **run)
-        self._check_against(stats)
-        self._check_whole(stats)
-        (scores,), scoring_report = cross_validated(
-            stats, [(self.family, self._grid())], self._options(), as_scorer(self.scoring), X, y, sample_weight, **run
-        )
-        scores.warn_missing()
-        before = dict(vars(self))
-        try:
+        listed = _checks.check_classes(classes)
+        with self._all_or_nothing():
             self.__dict__.pop("class_weight_", None)
             self._remember_names(X)
+            plan, split = with_folds(self._plan(listed), X, self.folds, groups, self.repeats, self.seed)
+            run: dict[str, Any] = {"split": split, "progress": progress, "n_threads": n_threads}
+            stats, report = run_scan(plan, X, y, sample_weight, **run)
+            self._check_against(stats)
+            self._check_whole(stats)
+            asked = [(self._family(), self._grid())], self._options(), as_scorer(self.scoring)
+            (scores,), scoring_report = cross_validated(stats, *asked, X, y, sample_weight, **run)
+            scores.warn_missing()
             self._keep(stats, report)
             self._scores, self.scoring_report_ = scores, scoring_report
             self._choose()
             self._settle()
-        except Exception:
-            self.__dict__ = before  # a fit that fails changes nothing
-            raise
         return self
 
     @available_if(_never)
