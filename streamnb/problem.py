@@ -1,7 +1,7 @@
 """What (6.2) needs to know of the data, for any block of features: sums of both sides, counts, dispersion."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -166,10 +166,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Some features of one part, by their numbers in the part."""
+    """Some features of one part, by their numbers in the part, and some rows of weights."""
 
     part: Part
     local: Columns
+    rows: slice = field(default_factory=lambda: slice(None))
 
     @property
     def columns(self) -> Columns:
@@ -177,8 +178,9 @@ class Block:
         return self.part.globally(self.local)
 
     def equations(self, total: np.ndarray | None = None) -> Equations:
-        """(6.2) for these features; `total` (R, 1) is the sum of all pulls, which a coupled family needs."""
-        return Equations.of(self.part.sides(self.local), self.part.family, self.part.phi(self.local), total)
+        """(6.2) for these features and rows; `total` (R, 1), the sum of all pulls, is what a coupled family needs."""
+        sides, phi = self.part.sides(self.local, self.rows), self.part.phi(self.local, self.rows)
+        return Equations.of(sides, self.part.family, phi, None if total is None else total[self.rows])
 
 
 class Problem:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import expit, log_expit, log_softmax, logsumexp
 
 from streamnb import _checks
@@ -231,19 +232,49 @@ class OneVsOne(Scheme):
 
     def class_scores(self, margins):
         """Votes, and the sum of margins squeezed into a third of a vote, (n, K)."""
-        scores = np.zeros((len(margins), self._n_classes))
-        confidence = np.zeros_like(scores)
-        for row, (u, v) in enumerate(zip(self._earlier, self._later, strict=True)):
-            margin = margins[:, row]
-            scores[:, v] += margin > 0
-            scores[:, u] += margin <= 0
-            bounded = np.sign(margin) - np.sign(margin) / (1.0 + np.abs(margin))
-            confidence[:, v] += bounded
-            confidence[:, u] -= bounded
-        return scores + confidence / (3.0 * (np.abs(confidence) + 1.0))
+        ballot = self.ballot(len(margins))
+        ballot.cast(margins, slice(0, margins.shape[1]))
+        return ballot.scores()
+
+    def ballot(self, n_rows: int) -> "Ballot":
+        """Votes of some rows, still to be cast."""
+        return Ballot(n_rows, self._n_classes, self._earlier, self._later)
 
     def decide(self, margins):
         return self.class_scores(margins).argmax(axis=1)
+
+
+class Votes(OneVsOne):
+    """The same where margins come as votes already counted, (n, K)."""
+
+    def class_scores(self, margins):
+        return margins
+
+
+class Ballot:
+    """Votes of rows for K classes, and the sums of bounded margins that decide between equal ones."""
+
+    def __init__(self, n_rows: int, n_classes: int, earlier: np.ndarray, later: np.ndarray):
+        self._earlier, self._later = earlier, later
+        self._votes = np.zeros((n_rows, n_classes))
+        self._confidence = np.zeros_like(self._votes)
+
+    def cast(self, margins: np.ndarray, pairs: slice) -> None:
+        """Add the votes of some pairs, margins (n_rows, n_pairs)."""
+        later, earlier = (self._sums(classes[pairs]) for classes in (self._later, self._earlier))
+        won = margins > 0
+        self._votes += (later @ won.T + earlier @ ~won.T).T
+        bounded = np.sign(margins) - np.sign(margins) / (1.0 + np.abs(margins))
+        self._confidence += ((later - earlier) @ bounded.T).T
+
+    def _sums(self, classes: np.ndarray) -> sp.csr_array:
+        """What adds up the pairs of each class, (K, n_pairs)."""
+        n_pairs = len(classes)
+        return sp.csr_array((np.ones(n_pairs), (classes, np.arange(n_pairs))), shape=(self._votes.shape[1], n_pairs))
+
+    def scores(self) -> np.ndarray:
+        """Votes and less than a third of a vote."""
+        return self._votes + self._confidence / (3.0 * (np.abs(self._confidence) + 1.0))
 
 
 SCHEMES = ("joint", "ovr", "ovo", "reference")

@@ -6,7 +6,7 @@ The path is lazy: nothing of the size grid x classes x features is ever held.
 import numbers
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from itertools import product
 from operator import add, index
 from typing import Any
@@ -19,10 +19,13 @@ from streamnb.decorrelating import check_decorrelation, decorrelated
 from streamnb.equations import Equations
 from streamnb.families import as_family
 from streamnb.model import LinearModel
+from streamnb.pairwise import PairwiseModel
 from streamnb.penalties import KINDS, L1, Penalty, Pull, as_penalty, pull_at
 from streamnb.problem import Block, Columns, Kept, Problem
-from streamnb.schemes import as_scheme
+from streamnb.schemes import OneVsOne, as_scheme
 from streamnb.stats.class_stats import ClassStats
+
+PAIRS_BYTES = 1 << 30  # weights of all pairs of classes that would take more are computed when they are needed
 
 
 def solve(
@@ -151,6 +154,8 @@ class WeightPath:
     def __getitem__(self, i: int) -> LinearModel:
         i = self._number(i)
         problem = self._problem
+        if problem.scheme.name == OneVsOne.name and 8 * problem.n_features * problem.n_rows > PAIRS_BYTES:
+            return PairwiseModel.of(self.shell(), self.intercepts, partial(self._some_weights, i))
         weights = np.empty((problem.n_features, problem.n_rows))
         intercept = problem.intercepts.copy()
         for columns, block, shift in self._blocks(i):
@@ -176,11 +181,18 @@ class WeightPath:
 
     def weights(self, i: int, columns: slice = slice(None)) -> np.ndarray:
         """Weights (R, columns) of point i, computed for these features alone."""
-        i, problem = self._number(i), self._problem
-        weights = np.empty((problem.n_rows, len(range(*columns.indices(problem.n_features)))))
-        for block, at in problem.pieces(columns):
-            weights[:, at] = decorrelated(self._equations(i, block), self._pull(i))[0]
-        return weights
+        return self._some_weights(self._number(i), columns, slice(0, self.n_rows))[0].T
+
+    def _some_weights(self, i: int, columns: Columns, rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of some rows for some features, (n_columns, n_rows), and what these add to intercepts, (n_rows,)."""
+        n_rows = rows.stop - rows.start
+        weights = np.empty((len(np.arange(self._problem.n_features)[columns]), n_rows))
+        shifts = np.zeros(n_rows)
+        for block, at in self._problem.pieces(columns):
+            w, shift, _ = decorrelated(self._equations(i, replace(block, rows=rows)), self._pull(i))
+            weights[at] = w.T
+            shifts += shift
+        return weights, shifts
 
     @property
     def n_rows(self) -> int:
@@ -259,7 +271,7 @@ class WeightPath:
         if i not in self._kept:
             self._kept[i] = problem.kept(pull)
         kept = self._kept[i]
-        marked = at_rest if kept is None else kept.mark(at_rest, block.columns)
+        marked = at_rest if kept is None else kept.mark(at_rest, block.columns, block.rows)
         if not block.part.family.coupled or pull.none:
             return marked
         if i not in self._totals:

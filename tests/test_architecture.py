@@ -35,6 +35,7 @@ ORDER = [
     "coupling",
     "decisions",
     "model",
+    "pairwise",
     "solving",
     "selecting",
     "predictive",

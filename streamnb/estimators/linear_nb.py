@@ -14,6 +14,7 @@ from streamnb.decisions import DecisionRule
 from streamnb.estimators.base import ScanClassifier, learned
 from streamnb.families import Family, as_family
 from streamnb.model import LinearModel
+from streamnb.pairwise import PairwiseModel
 from streamnb.penalties import Penalty, as_penalty
 from streamnb.predictive import predictive_model
 from streamnb.priors import Smoothing
@@ -358,7 +359,8 @@ class LinearNB(ScanClassifier):
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
     def to_state(self) -> dict[str, Any]:
-        return {**super().to_state(), "model": self._model if self._complete() else None}
+        solved = self._complete() and not isinstance(self._model, PairwiseModel)  # which follows from the statistics
+        return {**super().to_state(), "model": self._model if solved else None}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
