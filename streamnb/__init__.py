@@ -25,6 +25,8 @@ _HOMES = {
     "InverseGaussian": "families",
     "Laplace": "families",
     "ChiSquared": "families",
+    "Dirichlet": "dirichlet",
+    "Beta": "dirichlet",
     "Mixed": "mixed",
     "BetaPrior": "priors",
     "DirichletPrior": "priors",

@@ -46,6 +46,8 @@ def decorrelated(equations: Equations, pull: Pull) -> tuple[np.ndarray, np.ndarr
     """Weights (R, n), what the features add to the intercepts (R,), and the features whose branch ended (n,)."""
     weights, shifts = equations.solved(pull)
     saturated = np.zeros(weights.shape[1], bool)
+    if pull.decorrelation == 0.0:
+        return weights, shifts.sum(axis=1), saturated
     tau = _strengths(equations, pull)
     columns = np.flatnonzero((tau > 0) & weights.any(axis=0))
     if columns.size:

@@ -4,13 +4,14 @@ With the pull t of a feature, W(t) = (g(m_+ - t/N_+) - g(m_- + t/N_-)) / phi fal
 weight at t = 0 to zero at t*, where both means are the pooled one. A penalty only says where to stop.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.optimize.elementwise import find_root
 
+from streamnb.dirichlet import Together
 from streamnb.families import Family
 from streamnb.penalties import Pull
 from streamnb.schemes import Sides
@@ -108,6 +109,58 @@ class Equations:
         names = ScalarEquations.__slots__[1:]
         arrays = (pick(np.broadcast_to(getattr(self, name), self.t_star.shape)) for name in names)
         return ScalarEquations(self.family, *arrays)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """What stands in place of (6.2) for densities whose parameters are fitted together: their differences.
+
+    Arrays (R, n): the weights of one function of x and, for beta, of a second; and what each feature adds to the
+    intercepts.
+    """
+
+    first: np.ndarray
+    second: np.ndarray | None
+    shifts: np.ndarray
+
+    @classmethod
+    def of(cls, sides: Sequence[Sides], family: Together) -> "Fitted":
+        """Fit all features; `sides` of each function of x."""
+        alive = sides[0].alive[:, 0]
+        shape = len(alive), sides[0].positive.shape[1]
+        positive = np.stack([s.positive / _safe(s.n_positive) for s in sides], axis=-1)
+        negative = np.stack([s.negative / _safe(s.n_negative) for s in sides], axis=-1)
+
+        def fitted(means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            # a group of parameters belongs to a row of weights, or where there are two functions to each feature
+            means = means if len(means) == 1 else means[alive]
+            groups = means.reshape(-1, len(sides) if len(sides) > 1 else shape[1])
+            parameters = family.parameters(groups)
+            normaliser = family.log_normaliser(parameters).reshape(len(means), -1)
+            return parameters.reshape(means.shape), normaliser
+
+        weights, shifts = np.zeros((*shape, len(sides))), np.zeros(shape)
+        if alive.any():
+            (plus, c_plus), (minus, c_minus) = fitted(positive), fitted(negative)
+            weights[alive] = plus - minus
+            shifts[alive] = (c_minus - c_plus) / (shape[1] if len(sides) == 1 else 1)
+        return cls(weights[..., 0], weights[..., 1] if len(sides) > 1 else None, shifts)
+
+    def take(self, columns: Any, rows: slice) -> "Fitted":
+        """Those of some features and rows of weights."""
+        second = None if self.second is None else self.second[rows, columns]
+        return Fitted(self.first[rows, columns], second, self.shifts[rows, columns])
+
+    def solved(self, pull: Pull) -> tuple[np.ndarray, np.ndarray]:
+        """Weights and what each adds to its intercept, both (R, n); there is no pull."""
+        return self.first, self.shifts
+
+    def active(self, pull: Pull) -> np.ndarray:
+        """Where the weight is not zero, (R, n)."""
+        return (self.first != 0.0) | (False if self.second is None else self.second != 0.0)
+
+    def breakpoints(self, scored: bool) -> np.ndarray:
+        raise ValueError("families 'dirichlet' and 'beta' have no breakpoints: their features leave under no penalty")
 
 
 def _safe(counts: np.ndarray) -> np.ndarray:

@@ -1,10 +1,13 @@
 """Columns of different kinds in one model: each group of columns has a family of its own, and scores add up."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
+from streamnb.data.chunk import Chunk, Domain, Survey
+from streamnb.dirichlet import Dirichlet
 from streamnb.families import Family, as_family
 from streamnb.stats.class_stats import MOMENTS
 
@@ -111,6 +114,12 @@ class Mixed(Family):
                 "list them, or give one family the rest (...)"
             )
         divided = [(family, np.flatnonzero(owner == k)) for k, family in enumerate(self.members)]
+        for family, columns in divided:
+            if isinstance(family, Dirichlet) and columns.size == 1:
+                raise ValueError(
+                    f"columns of {family!r} are column {columns[0]} alone; a composition has two or more (a single "
+                    "share takes family='beta')"
+                )
         return [(family, _compact(columns)) for family, columns in divided if columns.size]
 
     # ---- a value like other families ---------------------------------------------------------------------------------
@@ -133,6 +142,20 @@ class Mixed(Family):
 
     def __repr__(self) -> str:
         return f"Mixed({{{', '.join(f'{family!r}: {_shown(which)}' for family, which in self._given)}}})"
+
+
+@dataclass(frozen=True)
+class FamilyDomain:
+    """The values that a family takes, or each of the families of a `Mixed` in its own columns."""
+
+    who: str
+    family: Family
+
+    def check(self, chunk: Chunk, survey: Survey) -> None:
+        """Report the first value that is outside."""
+        for family, columns in self.family.parts(chunk.shape[1]):
+            who = f"{self.who}(family={family.name!r})"
+            Domain(who, family.lowest, family.highest, columns).check(chunk, survey)
 
 
 # ---- columns in one of four forms: a slice, an array of numbers or bools, a list of names, or ... --------------------

@@ -37,7 +37,8 @@ class LinearModel:
         the reference, or for each pair (0, 1), (0, 2), .. (ovo, positive for the later class).
     intercept_ : (R,)
         Scores are ``T(transformed X) @ coef_.T + intercept_``, T(x) being what the family is linear in: x itself
-        for most, [x > binarize] for Bernoulli, abs(x - centre) for Laplace, ln x for chi-squared.
+        for most, [x > binarize] for Bernoulli, abs(x - centre) for Laplace, ln x for chi-squared and Dirichlet. For
+        beta T(x) is ln x, and ``ln(1 - X) @ second`` adds to the scores.
     """
 
     classes_: np.ndarray
@@ -49,6 +50,7 @@ class LinearModel:
     # the functions of x that weights multiply, each with its columns, None for all: that whose sum the moment is
     scale: np.ndarray | None = None  # idf
     rule: DecisionRule | None = None  # where the likeliest class is not always the answer
+    second: np.ndarray | None = None  # (n_features, R), of ln(1 - x), for beta columns
 
     @property
     def coef_(self) -> Any:
@@ -190,13 +192,24 @@ class LinearModel:
 
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
         """Scores of the rows of weights for a checked block, (n_rows, R)."""
-        chunk = self.prepared(chunk, survey)
+        given, chunk = chunk, self.prepared(chunk, survey)
         weights, intercept = self._scorer
-        if sp.issparse(weights):
-            return np.asarray((sp.csr_array(chunk.to_matrix()) @ weights).todense()) + intercept
         out = np.zeros((chunk.shape[0], weights.shape[1]))
-        chunk.add_scores(weights, out)
+        if sp.issparse(weights):
+            out += (sp.csr_array(chunk.to_matrix()) @ weights).todense()
+        else:
+            chunk.add_scores(weights, out)
+        if self.second is not None:
+            self._add_second(given, survey, out)
         return out + intercept
+
+    def _add_second(self, chunk: Chunk, survey: Any, out: np.ndarray) -> None:
+        """Add ln(1 - x) times its weights, in the columns that have any."""
+        assert self.second is not None
+        columns = np.flatnonzero(self.second.any(axis=1))
+        chunk, survey = transformed(chunk, survey, self.options.transform, self.options.normalize)
+        Domain(type(self).__name__, *DOMAINS["log1m_sum"], columns).check(chunk, survey)
+        chunk.mapped(partial(self.options.statistic, "log1m_sum"), columns).add_scores(self.second, out)
 
     # ---- any X, answered in kind -------------------------------------------------------------------------------------
 
@@ -255,6 +268,7 @@ class LinearModel:
             "moments": self.moments,
             "scale": self.scale,
             "rule": self.rule,
+            "second": self.second,
         }
 
     @classmethod
@@ -269,7 +283,7 @@ class LinearModel:
         options = RowOptions(*state["options"])
         # before 0.2 presence was the only function of x
         moments = state.get("moments") or {"sum" if state["binarize"] is None else "above": None}
-        fields = options, moments, state["scale"], state.get("rule")
+        fields = options, moments, state["scale"], state.get("rule"), state.get("second")
         return cls(state["classes"], weights, state["intercept"], scheme, *fields)
 
 

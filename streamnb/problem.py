@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from streamnb import _checks
-from streamnb.equations import Equations
+from streamnb.dirichlet import Together
+from streamnb.equations import Equations, Fitted
 from streamnb.families import Family, column_blocks
 from streamnb.penalties import Pull
 from streamnb.priors import Pseudo, Smoothing, class_probabilities
@@ -157,6 +158,16 @@ class Part:
         data = ClassSums(lambda classes: self._sums(columns, classes), self._total[columns], *counts)
         return self._scheme.sides(data, self._pseudo(columns), rows)
 
+    @cached_property
+    def fitted(self) -> Fitted:
+        """For families whose parameters are fitted together: the fit of all features."""
+        assert isinstance(self.family, Together)
+        sides, second = [self.sides()], self.family.second
+        if second is not None:
+            smoothing = replace(self._smoothing, family=second)
+            sides.append(Part(self.stats, second, slice(0, self.n_features), self._scheme, smoothing, False).sides())
+        return Fitted.of(sides, self.family)
+
     def row(self, r: int) -> tuple[Sides, Equations]:
         """One row of weights: both sides, and (6.2) for all features of the part."""
         rows = slice(r, r + 1)
@@ -177,8 +188,13 @@ class Block:
         """Their numbers among all features."""
         return self.part.globally(self.local)
 
-    def equations(self, total: np.ndarray | None = None) -> Equations:
-        """(6.2) for these features and rows; `total` (R, 1), the sum of all pulls, is what a coupled family needs."""
+    def equations(self, total: np.ndarray | None = None) -> Any:
+        """(6.2) for these features and rows; `total` (R, 1), the sum of all pulls, is what a coupled family needs.
+
+        Of parameters that are fitted together the fit, in its place.
+        """
+        if isinstance(self.part.family, Together):
+            return self.part.fitted.take(self.local, self.rows)
         sides, phi = self.part.sides(self.local, self.rows), self.part.phi(self.local, self.rows)
         return Equations.of(sides, self.part.family, phi, None if total is None else total[self.rows])
 
@@ -227,6 +243,17 @@ class Problem:
         every = np.arange(self.n_features)
         columns = {name: [every[p.columns] for p in self.parts if p.family.moment == name] for name in sorted(names)}
         return {name: np.sort(np.concatenate(lists)) for name, lists in columns.items()}
+
+    @property
+    def second(self) -> np.ndarray | None:
+        """Weights of ln(1 - x), (n_features, R), where a family has them."""
+        fits = {part: part.fitted.second for part in self.parts if isinstance(part.family, Together)}
+        if all(second is None for second in fits.values()):
+            return None
+        weights = np.zeros((self.n_features, self.n_rows))
+        for part, second in fits.items():
+            weights[part.columns] = 0.0 if second is None else second.T
+        return weights
 
     def _gathered(self, values: Callable[[Part], Any]) -> np.ndarray:
         out = np.empty(self.n_features)
@@ -290,7 +317,7 @@ class Kept:
         return replace(equations, kept=(merit > cut) | ((merit == cut) & first_ties))
 
 
-_SEEN = {"above": "presence", "deviation": "the distance from its centre", "log_sum": "ln x"}
+_SEEN = {"above": "presence", "deviation": "the distance from its centre", "log_sum": "ln x", "log1m_sum": "ln(1 - x)"}
 
 
 def _idf(stats: ClassStats) -> np.ndarray:

@@ -16,8 +16,9 @@ import numpy as np
 from streamnb import _checks
 from streamnb.coupling import Totals, coupled_totals
 from streamnb.decorrelating import check_decorrelation, decorrelated
+from streamnb.dirichlet import Together
 from streamnb.equations import Equations
-from streamnb.families import as_family
+from streamnb.families import Family, as_family
 from streamnb.model import LinearModel
 from streamnb.pairwise import PairwiseModel
 from streamnb.penalties import KINDS, L1, Penalty, Pull, as_penalty, pull_at
@@ -129,6 +130,7 @@ class WeightPath:
 
     def __init__(self, problem: Problem, penalty: Penalty | None):
         self._problem = problem
+        _check_unpenalised(penalty, problem.family)
         check_decorrelation(penalty, problem.family, problem.scheme, len(problem.stats.classes))
         taus = {part.kind: self._taus(part) for part in (penalty.parts if penalty else ())}
         self.penalty = reduce(add, (part.with_taus(taus[part.kind]) for part in penalty.parts)) if penalty else None
@@ -170,7 +172,8 @@ class WeightPath:
     def _model(self, weights: np.ndarray, intercept: np.ndarray) -> LinearModel:
         problem = self._problem
         applied = problem.stats.options, problem.moments, problem.scale
-        return LinearModel(problem.stats.classes, weights, intercept, problem.scheme, *applied)
+        second = problem.second if len(intercept) else None
+        return LinearModel(problem.stats.classes, weights, intercept, problem.scheme, *applied, second=second)
 
     def breakpoints(self, scale: str | None = None) -> np.ndarray:
         """The L1 tau at which each feature loses its last weight, abs(t*) or with scale="score" abs(z), (n_features,).
@@ -279,6 +282,16 @@ class WeightPath:
         return replace(block.equations(self._totals[i][block.part]), kept=marked.kept)
 
 
+def _check_unpenalised(penalty: Penalty | None, family: Family) -> None:
+    """Refuse a penalty of parameters that are fitted together."""
+    for member in family.members:
+        if isinstance(member, Together) and penalty is not None:
+            raise ValueError(
+                f"penalty={penalty!r} is not defined for family={member.name!r}, whose parameters are fitted together; "
+                "it should be None (LinearNBCV, which chooses a penalty, is not for this family)"
+            )
+
+
 def tau_for(
     stats: ClassStats,
     family: Any = "poisson",
@@ -321,6 +334,7 @@ def tau_for(
     _checks.one_of("scale", scale, [None, "score"])
     checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
     problem = Problem(stats, as_family(family), checked, smoothing, None, idf, estimate)
+    _check_unpenalised(L1(0.0, scale), problem.family)
     row = None if class_ is None else _row_of_class(problem, class_)
     breaks = np.append(np.sort(problem.breakpoints(scale == "score", row))[::-1], 0.0)
     if problem.family.coupled:

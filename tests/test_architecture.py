@@ -25,6 +25,7 @@ ORDER = [
     "cluster",
     "scanning",
     "families",
+    "dirichlet",
     "mixed",
     "priors",
     "penalties",

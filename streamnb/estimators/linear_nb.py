@@ -1,6 +1,6 @@
 """LinearNB: one scan, one set of options, one linear model."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,10 +9,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb import _checks, persistence
-from streamnb.data.chunk import Chunk, Domain, Survey
 from streamnb.decisions import DecisionRule
 from streamnb.estimators.base import ScanClassifier, learned
 from streamnb.families import Family, as_family
+from streamnb.mixed import FamilyDomain
 from streamnb.model import LinearModel
 from streamnb.pairwise import PairwiseModel
 from streamnb.penalties import Penalty, as_penalty
@@ -31,20 +31,6 @@ def _takes_any_value_or_is_fitted(estimator: "LinearNB") -> bool:
 
 def _has_probabilities(estimator: "LinearNB") -> bool:
     return estimator.scheme != "ovo" or len(getattr(estimator, "classes_", ())) == 2
-
-
-@dataclass(frozen=True)
-class FamilyDomain:
-    """The values that a family takes, or each of the families of a `Mixed` in its own columns."""
-
-    who: str
-    family: Family
-
-    def check(self, chunk: Chunk, survey: Survey) -> None:
-        """Report the first value that is outside."""
-        for family, columns in self.family.parts(chunk.shape[1]):
-            who = f"{self.who}(family={family.name!r})"
-            Domain(who, family.lowest, family.highest, columns).check(chunk, survey)
 
 
 class _Parameter:
