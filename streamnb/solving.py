@@ -157,6 +157,7 @@ class WeightPath:
         i = self._number(i)
         problem = self._problem
         if problem.scheme.name == OneVsOne.name and 8 * problem.n_features * problem.n_rows > PAIRS_BYTES:
+            _check_held(problem)
             return PairwiseModel.of(self.shell(), self.intercepts, partial(self._some_weights, i))
         weights = np.empty((problem.n_features, problem.n_rows))
         intercept = problem.intercepts.copy()
@@ -289,6 +290,17 @@ def _check_unpenalised(penalty: Penalty | None, family: Family) -> None:
             raise ValueError(
                 f"penalty={penalty!r} is not defined for family={member.name!r}, whose parameters are fitted together; "
                 "it should be None (LinearNBCV, which chooses a penalty, is not for this family)"
+            )
+
+
+def _check_held(problem: Problem) -> None:
+    """Refuse parameters that are fitted together where not all weights fit into memory."""
+    for member in problem.family.members:
+        if isinstance(member, Together):
+            raise MemoryError(
+                f"family={member.name!r} under scheme='ovo' holds the weights of all {problem.n_rows:,} pairs of "
+                f"classes, which would take {problem.n_rows * problem.n_features * 8 / 2**30:,.0f} GiB; "
+                "scheme='joint' or 'ovr' has one row of weights a class"
             )
 
 

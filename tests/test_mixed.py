@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import streamnb as snb
+from streamnb import solving
 from streamnb.data.chunk import as_chunk
 
 GAUSSIAN, POISSON, BERNOULLI, COUNTS, TRIALS = [0, 5], [3], [1, 8], [2, 4, 7], [6]
@@ -419,3 +420,16 @@ def test_penalties_are_chosen_by_cross_validation_over_all_columns():
         means.append(np.mean(scores))
     np.testing.assert_allclose(chosen.cv_results_["mean_test_score"], means, rtol=1e-12)
     assert np.array_equal(chosen.coef_, snb.LinearNB(named, snb.L1(chosen.best_["l1"])).fit(frame, y).coef_)
+
+
+def test_pairs_of_many_classes_vote_as_with_all_weights_held(monkeypatch):
+    x, y = rows(19)
+    whole = snb.LinearNB(MIXED, snb.L1(0.5), scheme="ovo").fit(x, y)
+    monkeypatch.setattr(solving, "PAIRS_BYTES", 0)
+    model = snb.LinearNB(MIXED, snb.L1(0.5), scheme="ovo").fit(x, y)
+    for given in (x, sp.csr_array(x)):
+        np.testing.assert_allclose(model.decision_function(given), whole.decision_function(given), rtol=1e-9)
+    x = np.exp(-1.0 - np.abs(x))
+    for family in (snb.Beta(), snb.Mixed({"dirichlet": [0, 1], "gaussian": ...})):
+        with pytest.raises(MemoryError, match=r"under scheme='ovo' holds the weights of all 6 pairs"):
+            snb.LinearNB(family, scheme="ovo").fit(x, y)
