@@ -345,3 +345,17 @@ def test_the_last_category_stands_for_the_unseen_ones():
     cells = categorical_nb.Cells(np.array([1, 5]), np.array([0, 1]), np.array([0, 2]), 2)
     one_hot, _ = cells.one_hot(np.array([3, 3]), 0)
     assert one_hot.indices.tolist() == [1, 5]
+
+
+def test_counts_of_category_zero_are_rounded_once_however_rows_are_cut():
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        n_rows = int(rng.integers(3, 9))
+        X, y = rng.integers(0, 3, (n_rows, 2)), np.arange(n_rows) % 2
+        weight = rng.integers(1, 9, n_rows) * (np.pi / 4)  # sums lie half-way between floats again and again
+        cut = int(rng.integers(1, n_rows))
+        whole = snb.CategoricalNB(min_categories=5).fit(X, y, sample_weight=weight)
+        parts = snb.CategoricalNB(min_categories=5).partial_fit(X[:cut], y[:cut], [0, 1], sample_weight=weight[:cut])
+        parts.partial_fit(X[cut:], y[cut:], sample_weight=weight[cut:])
+        for a, b in zip(whole.category_count_, parts.category_count_):
+            assert (a == b).all()

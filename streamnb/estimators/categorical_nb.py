@@ -306,7 +306,7 @@ class CategoryStats:
         counts = self.sums.sum.copy()
         starts = np.cumsum(self.sizes) - self.sizes
         table, weight = self.sums.table("sum"), self.sums.tables["weight"]
-        if table.lo is None and weight.lo is None:
+        if all(t.lo is None and (t.hi == np.floor(t.hi)).all() for t in (table, weight)):  # nothing is rounded
             counts[:, starts] = weight.hi - np.add.reduceat(table.hi, starts, axis=1)
             return counts
         for k in range(len(self.classes)):
