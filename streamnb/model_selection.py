@@ -8,14 +8,16 @@ import numpy as np
 from scipy.stats import rankdata
 
 from streamnb import _checks, persistence
+from streamnb.data import sources
 from streamnb.data.chunk import Chunk
 from streamnb.data.sources import Block
 from streamnb.evaluation import Evaluation
-from streamnb.folds import Folding
-from streamnb.metrics import Scorer
+from streamnb.folds import Folding, as_folding
+from streamnb.metrics import Scorer, as_scorer
 from streamnb.penalties import Penalty
 from streamnb.report import Report
 from streamnb.scanning import checked, fold
+from streamnb.schemes import OneVsOne
 from streamnb.solving import WeightPath, weight_path
 from streamnb.stats.class_stats import ClassStats, positions
 
@@ -201,7 +203,7 @@ class ScoringPlan:
 
 def cross_validated(
     stats: ClassStats,
-    candidates: Sequence[tuple[Any, Penalty]],
+    candidates: Sequence[tuple[Any, Penalty | None]],
     options: dict[str, Any],
     scorer: Scorer,
     X: Any,
@@ -231,6 +233,15 @@ def cross_validated(
     return [GridScores.of(e, path, scorer) for e, path in zip(sheet.evaluations, paths, strict=True)], report
 
 
+def check_read_twice(X: Any, who: str) -> None:
+    """Refuse a stream that can be read only once."""
+    if sources.is_stream(X) and not callable(X):
+        raise ValueError(
+            f"X is an iterator, which can be read once, but {who} reads the rows twice; "
+            "pass a callable that returns a fresh iterator"
+        )
+
+
 # ---- the choice ------------------------------------------------------------------------------------------------------
 
 
@@ -245,7 +256,7 @@ class GridScores(persistence.Parameters):
     scores : (G, S), the greater the better
     class_scores : (G, S, K) or None
     n_features : (G,)
-    n_features_per_class : (G, R)
+    n_features_per_class : (G, K), of all classes together where no row of weights is that of a class alone
     classes : (K,)
     """
 
@@ -263,8 +274,10 @@ class GridScores(persistence.Parameters):
         per_class = None
         if scorer.per_class is not None:
             per_class = np.array([[scorer.per_class(e) for e in points] for points in evaluations]).transpose(1, 0, 2)
-        classes = evaluations[0][0].classes
-        return cls(path.grid, scores, per_class, path.n_features, path.n_features_per_class, classes)
+        classes, n_features = evaluations[0][0].classes, path.n_features_per_class
+        if n_features.shape[1] != len(classes) or isinstance(path.shell().scheme, OneVsOne):
+            n_features = np.repeat(path.n_features[:, None], len(classes), axis=1)
+        return cls(path.grid, scores, per_class, path.n_features, n_features, classes)
 
     @property
     def mean(self) -> np.ndarray:
@@ -284,28 +297,20 @@ class GridScores(persistence.Parameters):
 
     def best(self, rule: str) -> int:
         """The point chosen: of those good enough by the rule, that with the fewest features, then the best of these."""
-        mean = np.where(np.isnan(self.mean), -np.inf, self.mean)
-        top = int(mean.argmax())
-        slack = {"best": 0.0, "parsimonious": 0.01 * abs(mean[top]), "one_se": self._standard_error(top)}[rule]
-        enough = np.flatnonzero(mean >= mean[top] - slack)
-        return int(enough[np.lexsort([-mean[enough], self.n_features[enough]])[0]])
+        return _chosen(self.scores, self.n_features, rule)
 
-    def _standard_error(self, point: int) -> float:
-        scores = self.scores[point][~np.isnan(self.scores[point])]
-        return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
+    def class_best(self, rule: str) -> np.ndarray:
+        """The point that the rule chooses by the scores and features of each class alone, (K,); -1 without score."""
+        if self.class_scores is None:
+            return np.full(len(self.classes), -1)
+        by_class = zip(self.class_scores.transpose(2, 0, 1), self.n_features_per_class.T, strict=True)
+        return np.array([-1 if np.isnan(s).all() else _chosen(s, n_features, rule) for s, n_features in by_class])
 
     def class_features(self) -> np.ndarray:
         """For each class the fewest features whose mean score is within 1 % of its best, (K,); -1 without a score."""
-        mean, features = self.class_mean, self.n_features_per_class
-        n_classes = len(self.classes)
-        if features.shape[1] != n_classes:  # no row of weights is that of a class alone
-            features = np.repeat(self.n_features[:, None], n_classes, axis=1)
-        fewest = np.full(n_classes, -1)
-        for k in range(n_classes):
-            if not np.isnan(mean[:, k]).all():
-                top = np.nanmax(mean[:, k])
-                fewest[k] = features[mean[:, k] >= top - 0.01 * abs(top), k].min()
-        return fewest
+        points = self.class_best("parsimonious")
+        fewest = self.n_features_per_class[points, np.arange(len(points))]
+        return np.where(points < 0, -1, fewest)
 
     def table(self) -> dict[str, np.ndarray]:
         """What `cv_results_` holds: 1-D arrays, a row a grid point."""
@@ -333,6 +338,36 @@ class GridScores(persistence.Parameters):
                 f"{n_lacking} of {len(missing)} splits lack rows of a class: no score there for {names}; the means are "
                 "those of the others"
             )
+
+
+def check_choice(scheme: str, folds: Any, repeats: int, seed: int, scoring: Any, rule: str) -> Scorer:
+    """The scorer, if what says how to judge and choose makes sense whatever the data."""
+    as_folding(folds if np.ndim(folds) == 0 and not isinstance(folds, str) else 2, repeats=1)
+    _checks.positive_integer("repeats", repeats)
+    _checks.whole_number("seed", seed)
+    _checks.one_of("rule", rule, RULES)
+    scorer = as_scorer(scoring)
+    if scheme == "ovo" and isinstance(scoring, str) and "probabilities" in scorer.needs:
+        raise ValueError(
+            f"scoring={scoring!r} needs probabilities, which scheme='ovo' has not; take scoring='roc_auc' or "
+            "'accuracy', or another scheme"
+        )
+    return scorer
+
+
+def _chosen(scores: np.ndarray, n_features: np.ndarray, rule: str) -> int:
+    """The point that the rule chooses by scores (G, S) and what they cost in features (G,)."""
+    mean = _mean(scores)
+    mean = np.where(np.isnan(mean), -np.inf, mean)
+    top = int(mean.argmax())
+    slack = {"best": 0.0, "parsimonious": 0.01 * abs(mean[top]), "one_se": _standard_error(scores[top])}[rule]
+    enough = np.flatnonzero(mean >= mean[top] - slack)
+    return int(enough[np.lexsort([-mean[enough], n_features[enough]])[0]])
+
+
+def _standard_error(scores: np.ndarray) -> float:
+    scores = scores[~np.isnan(scores)]
+    return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
 
 
 def _mean(values: np.ndarray) -> np.ndarray:

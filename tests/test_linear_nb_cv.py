@@ -253,3 +253,10 @@ def test_what_needs_another_scan_is_said():
         model.refit(scoring="accuracy")
     assert not hasattr(model, "partial_fit")
     assert not hasattr(model, "forget")
+
+
+def test_of_pairs_of_three_classes_no_row_of_weights_is_that_of_a_class():
+    model = snb.LinearNBCV("poisson", snb.L1([1.0, 300.0]), folds=3, scheme="ovo").fit(X[three], y[three])
+    for k, fewest in enumerate(model.n_features_per_class_):
+        scores = model.cv_results_[f"class_test_score_{k}"]
+        assert fewest == model.cv_results_["n_features"][scores >= 0.99 * scores.max()].min()

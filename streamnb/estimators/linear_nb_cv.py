@@ -2,16 +2,13 @@
 
 from typing import Any, Self
 
-import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb import _checks, persistence
-from streamnb.data import sources
 from streamnb.estimators.linear_nb import LinearNB
-from streamnb.folds import as_folding
 from streamnb.metrics import as_scorer
-from streamnb.model_selection import RULES, cross_validated
+from streamnb.model_selection import RULES, check_choice, check_read_twice, cross_validated
 from streamnb.penalties import L1, Penalty, at_point
 from streamnb.report import Report
 from streamnb.scanning import run_scan, with_folds
@@ -151,11 +148,7 @@ class LinearNBCV(LinearNB):
             A fold lacks a class.
         """
         self._check_params()
-        if sources.is_stream(X) and not callable(X):
-            raise ValueError(
-                "X is an iterator, which can be read once, but LinearNBCV reads the rows twice; "
-                "pass a callable that returns a fresh iterator"
-            )
+        check_read_twice(X, type(self).__name__)
         listed = _checks.check_classes(classes)
         with self._all_or_nothing():
             self.__dict__.pop("class_weight_", None)
@@ -216,16 +209,7 @@ class LinearNBCV(LinearNB):
 
     def _check_params(self) -> None:
         self._check_options()
-        as_folding(self.folds if np.ndim(self.folds) == 0 and not isinstance(self.folds, str) else 2, repeats=1)
-        _checks.positive_integer("repeats", self.repeats)
-        _checks.whole_number("seed", self.seed)
-        _checks.one_of("rule", self.rule, RULES)
-        scorer = as_scorer(self.scoring)
-        if self.scheme == "ovo" and isinstance(self.scoring, str) and "probabilities" in scorer.needs:
-            raise ValueError(
-                f"scoring={self.scoring!r} needs probabilities, which scheme='ovo' has not; take scoring='roc_auc' or "
-                "'accuracy', or another scheme"
-            )
+        check_choice(self.scheme, self.folds, self.repeats, self.seed, self.scoring, self.rule)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
