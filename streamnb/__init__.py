@@ -46,6 +46,8 @@ _HOMES = {
     "Evaluation": "evaluation",
     "evaluate": "metrics",
     "balancing_shift": "decisions",
+    "compare": "comparing",
+    "Comparison": "comparing",
     "LinearNB": "estimators",
     "LinearNBCV": "estimators",
     "FeatureSelector": "estimators",

@@ -263,12 +263,12 @@ class Pull:
         return self.l2 * w - self.strength * self.separable.slopes(w)
 
 
-def as_penalty(penalty: Any) -> Penalty | None:
+def as_penalty(penalty: Any, name: str = "penalty") -> Penalty | None:
     """A penalty object or None; anything else is an error."""
     if penalty is None or isinstance(penalty, Penalty):
         return penalty
     raise TypeError(
-        f"penalty={penalty!r} is unknown; it should be None, snb.L1, L2, TopK, Decorrelation, Separable or a sum"
+        f"{name}={penalty!r} is unknown; it should be None, snb.L1, L2, TopK, Decorrelation, Separable or a sum"
     )
 
 

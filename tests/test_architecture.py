@@ -45,6 +45,7 @@ ORDER = [
     "evaluation",
     "metrics",
     "model_selection",
+    "comparing",
     "estimators",
     "plotting",
 ]
