@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from streamnb import _checks
-from streamnb.data.chunk import Chunk, Domain, Survey
+from streamnb.data.chunk import Chunk, Survey
 from streamnb.decorrelating import check_decorrelation
 from streamnb.families import Family, as_family
+from streamnb.mixed import FamilyDomain
 from streamnb.model_selection import GridScores, check_choice, check_read_twice, cross_validated
 from streamnb.penalties import L1, Decorrelation, Penalty, TopK, as_penalty
 from streamnb.priors import Smoothing
@@ -65,7 +66,7 @@ def compare(
         As for `scan`; a stream has to be a callable that returns a fresh iterator, for the rows are read twice.
     y : (n_rows,) or (n_rows, n_labels)
         Labels, or an indicator of labels; as for `scan`.
-    families : names or Family objects
+    families : names, Family or Mixed objects
         A table each.
     penalties : names, or dict {name: penalty or None}
         A column each. By name: "plain"; "TopK", with 20 numbers of features from all to one, geometric; "L1", with
@@ -109,16 +110,17 @@ def compare(
     StreamnbWarning
         A fold lacks a class: the means are those of the others.
     """
-    members = _families(families)
+    members = _families(families, getattr(X, "columns", None))
     columns = _penalties(penalties)
     scorer = check_choice(scheme, folds, repeats, seed, scoring, rule)
     options = {"scheme": scheme, "reference": reference, "smoothing": smoothing, "priors": priors}
     options |= {"idf": idf, "estimate": estimate}
-    _check_options(members, scheme, smoothing, estimate, idf)
+    every = tuple(members.values())
+    _check_options(every, scheme, smoothing, estimate, idf)
     check_read_twice(X, "compare")
-    row_options = RowOptions(transform, normalize, binarize, _centre(members))
-    domain = _Domains(families=tuple(members.items()))
-    plan = ScanPlan((), row_options, _checks.check_classes(classes), domain).with_moments(_moments(members, idf))
+    row_options = RowOptions(transform, normalize, binarize, _centre(every))
+    plan = ScanPlan((), row_options, _checks.check_classes(classes), _Domains(every))
+    plan = plan.with_moments(_moments(every, idf))
     plan, split = with_folds(plan, X, folds, groups, repeats, seed)
     run: dict[str, Any] = {"split": split, "progress": progress, "n_threads": n_threads}
     stats, report = run_scan(plan, X, y, sample_weight, **run)
@@ -137,8 +139,8 @@ def compare(
 # ---- what is compared ------------------------------------------------------------------------------------------------
 
 
-def _families(families: Any) -> dict[str, Family]:
-    """Families by name; objects go by how they are written."""
+def _families(families: Any, names: Any) -> dict[str, Family]:
+    """Families by name; objects go by how they are written. `names` are those of the columns of X, or None."""
     given = [families] if isinstance(families, str | Family) or not isinstance(families, Iterable) else list(families)
     if not given:
         raise ValueError("families is empty; give at least one, such as 'poisson'")
@@ -147,7 +149,7 @@ def _families(families: Any) -> dict[str, Family]:
         name = one if isinstance(one, str) else repr(one)
         if name in members:
             raise ValueError(f"families has {name} twice; give each family once")
-        members[name] = as_family(one)
+        members[name] = as_family(one).named(names)
     return members
 
 
@@ -195,11 +197,12 @@ def _defined(
     return pairs, left_out
 
 
-def _check_options(members: dict[str, Family], scheme: str, smoothing: Any, estimate: str, idf: bool) -> None:
+def _check_options(families: Iterable[Family], scheme: str, smoothing: Any, estimate: str, idf: bool) -> None:
     _checks.one_of("scheme", scheme, SCHEMES)
     _checks.one_of("idf", idf, [False, True])
-    for family in members.values():
-        Smoothing.of(family, smoothing, estimate)
+    for family in families:
+        for member in family.members:
+            Smoothing.of(member, smoothing, estimate)
 
 
 def _check_classes(stats: ClassStats) -> None:
@@ -212,30 +215,29 @@ def _check_classes(stats: ClassStats) -> None:
 
 
 @dataclass(frozen=True)
-class _Domains(Domain):
+class _Domains:
     """The values that every family takes."""
 
-    families: tuple[tuple[str, Family], ...] = ()
+    families: tuple[Family, ...]
 
     def check(self, chunk: Chunk, survey: Survey) -> None:
-        for name, family in self.families:
-            Domain(f"compare(families=[{name!r}])", family.lowest, family.highest).check(chunk, survey)
+        """Report the first value that is outside."""
+        for family in self.families:
+            FamilyDomain("compare", family).check(chunk, survey)
 
 
-def _moments(members: dict[str, Family], idf: bool) -> set[str]:
+def _moments(families: Iterable[Family], idf: bool) -> set[str]:
     """What any of the families needs."""
-    return {moment for family in members.values() for moment in family.moments} | ({"nonzero"} if idf else set())
+    return {moment for family in families for moment in family.moments} | ({"nonzero"} if idf else set())
 
 
-def _centre(members: dict[str, Family]) -> float:
+def _centre(families: Iterable[Family]) -> float:
     """The one centre that distances are taken from."""
-    centres = {name: family.centre for name, family in members.items() if "deviation" in family.moments}
-    if len(set(centres.values())) > 1:
-        raise ValueError(
-            f"families {', '.join(centres)} take distances from different centres, and one scan takes them from one; "
-            "compare them apart"
-        )
-    return next(iter(centres.values()), 0.0)
+    centres = {family.centre for family in families if "deviation" in family.moments}
+    if len(centres) > 1:
+        given = ", ".join(f"{centre:g}" for centre in sorted(centres))
+        raise ValueError(f"families take distances from {given}, and one scan takes them from one; compare them apart")
+    return centres.pop() if centres else 0.0
 
 
 # ---- the tables ------------------------------------------------------------------------------------------------------

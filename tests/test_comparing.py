@@ -5,6 +5,7 @@ from collections import Counter
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
@@ -95,6 +96,7 @@ def test_the_standard_columns_are_those_of_the_thesis():
         {"transform": "sqrt", "normalize": "l2", "idf": True, "families": ["poisson", "gaussian"]},
         {"families": [snb.NegativeBinomial(2.0), snb.NegativeBinomial(5.0)], "priors": "uniform"},
         {"families": [snb.Laplace(4.0), "gamma"]},
+        {"families": [snb.Mixed({"poisson": range(30), snb.Laplace(4.0): ...}), "gaussian"]},
         {"groups": np.arange(len(y)) // 7},
         {"scoring": "accuracy"},
     ],
@@ -107,6 +109,17 @@ def test_options_are_those_of_cross_validation(options):
         model = snb.LinearNBCV(family, SMALL["l1"], **options).fit(X, y, groups=groups)
         assert table.scores[f, 1, -1] == model.best_score_
         assert table.points[f, 1, -1] == model.best_
+
+
+def test_columns_of_a_data_frame_go_to_families_by_name():
+    frame = pd.DataFrame(X - [0.0, 20.0] * 32, columns=[f"{'red' if j % 2 else 'black'}{j}" for j in range(64)])
+    family = snb.Mixed({"poisson": [name for name in frame if name.startswith("black")], "gaussian": ...})
+    assert (
+        compare(frame, y, families=family).scores
+        == compare(frame.to_numpy(), y, families=snb.Mixed({"poisson": slice(0, 64, 2), "gaussian": ...})).scores
+    ).all()
+    with pytest.raises(ValueError, match=r"compare\(family='poisson'\)"):
+        compare(frame, y, families=[family, "poisson"])
 
 
 def test_labels_of_an_indicator():
@@ -248,7 +261,7 @@ def test_the_result_does_not_depend_on_what_holds_the_rows():
         ({"families": []}, "families is empty"),
         ({"families": ["poisson", "poisson"]}, "families has poisson twice"),
         ({"families": 3}, "family=3"),
-        ({"families": [snb.Laplace(1.0), snb.Laplace(2.0)]}, "different centres"),
+        ({"families": [snb.Laplace(1.0), snb.Laplace(2.0)]}, "distances from 1, 2"),
         ({"penalties": {}}, "penalties={} is empty"),
         ({"penalties": ["plain", "L3"]}, "penalties='L3' is unknown; it should be one of 'plain', 'TopK'"),
         ({"penalties": {"mine": "l1"}}, "penalties['mine']='l1' is unknown"),
@@ -274,11 +287,11 @@ def test_arguments_that_cannot_be(options, message):
 
 
 def test_a_family_that_does_not_take_the_data_is_named():
-    with pytest.raises(ValueError, match=r"compare\(families=\['poisson'\]\): row 0, column 0 is -1.0"):
+    with pytest.raises(ValueError, match=r"compare\(family='poisson'\): row 0, column 0 is -1.0"):
         compare(X - 1.0, y)
-    with pytest.raises(ValueError, match=r"families=\['chi_squared'\]\) takes values above 0"):
+    with pytest.raises(ValueError, match=r"compare\(family='chi_squared'\) takes values above 0"):
         compare(X, y, families=["gaussian", "chi_squared"])
-    with pytest.raises(ValueError, match=r"families=\['Binomial\(k=3\)'\]\) takes values of at most 3"):
+    with pytest.raises(ValueError, match=r"compare\(family='binomial'\) takes values of at most 3"):
         compare(X, y, families=["poisson", snb.Binomial(3)])
     assert np.isfinite(compare(X - 1.0, y, families="gaussian").scores).all()
 
