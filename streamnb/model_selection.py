@@ -23,7 +23,7 @@ from streamnb.stats.class_stats import ClassStats, positions
 
 WEIGHTS_BYTES = 1 << 30  # of weights kept ready; beyond, they are computed for the columns of each block
 MARGINS = 1 << 22  # scored at once
-KEPT_SCORES = 1 << 24  # numbers that all evaluations together may keep to be exact, and again in histograms
+KEPT_SCORES = 1 << 25  # numbers that all evaluations together may keep to be exact, and again in histograms
 RULES = ("best", "parsimonious", "one_se")
 
 
@@ -130,7 +130,7 @@ class ScoringPlan:
     def accumulator(self) -> Sheet:
         n_evaluations = sum(len(grids) * grids[0].shape[0] for grids in self.candidates)
         room = KEPT_SCORES // (n_evaluations * max(len(self.classes), 1))
-        exact_rows, n_bins = min(max(room, 100), 10_000), min(max(room // 4, 64), 2048)
+        exact_rows, n_bins = min(max(room, 100), 10_000), min(max(room // 2, 64), 2048)
         multilabel = self.candidates[0][0].shell.scheme.multilabel
 
         def one() -> Evaluation:

@@ -1,11 +1,13 @@
 """The examples run as a user runs them, on less data."""
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import zarr
 
@@ -63,3 +65,19 @@ def test_source_lines_touches_no_folder_of_others(tmp_path):
     kept.write_text("mine")
     ran = run(tmp_path, 2, "--store", tmp_path)
     assert ran.returncode != 0 and "not a store of this example" in ran.stderr and kept.read_text() == "mine"
+
+
+def test_thesis_tables_are_printed_and_saved(tmp_path):
+    command = [sys.executable, EXAMPLES / "thesis_tables.py", "--out", "tables", "--points", "3", "--debian"]
+    without_apt = {**os.environ, "PATH": ""}
+    ran = subprocess.run(command, cwd=tmp_path, env=without_apt, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    assert "No Debian packages" in ran.stdout
+    text = (tmp_path / "tables" / "digits.txt").read_text()
+    assert text in ran.stdout
+    cells = [float(score) for score in re.findall(r"(\d\.\d{4}) +\(\d+\)", text)]
+    frame = pd.read_csv(tmp_path / "tables" / "digits.csv")
+    assert len(cells) == len(frame) == 3 * 5 * 11
+    by_line = frame.pivot_table(index=["family", "class"], columns="penalty", values="score", sort=False)
+    np.testing.assert_allclose(cells, by_line.to_numpy().ravel(), atol=6e-5)
+    assert by_line.loc[("gaussian", "overall")].min() > 0.95

@@ -147,6 +147,21 @@ def test_columns_at_hand_give_the_same_scores(monkeypatch):
         assert (model.cv_results_["mean_test_score"] == expected.cv_results_["mean_test_score"]).all()
 
 
+def test_where_scores_do_not_fit_histograms_come_close(monkeypatch):
+    from streamnb import model_selection
+
+    models = {}
+    for kept in (model_selection.KEPT_SCORES, 1 << 20):  # room for all 6000 rows of a fold, and for 4369
+        monkeypatch.setattr(model_selection, "KEPT_SCORES", kept)
+        rows, labels = np.tile(X, (30, 1)), np.tile(y, 30)
+        models[kept] = snb.LinearNBCV("poisson", snb.L1(n_taus=8), folds=3).fit(rows, labels).cv_results_
+    exact, near = models.values()
+    for name in exact:
+        if name.startswith(("mean", "class")):
+            np.testing.assert_allclose(near[name], exact[name], atol=1e-3)
+    assert (near["mean_test_score"] != exact["mean_test_score"]).any()
+
+
 def test_groups_and_given_folds():
     groups = np.arange(600) // 7
     by_group = snb.LinearNBCV("poisson", folds=4, scoring="accuracy").fit(X, y, groups=groups)
