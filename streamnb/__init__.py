@@ -58,6 +58,11 @@ _HOMES = {
     "GaussianNB": "estimators",
     "CategoricalNB": "estimators",
     "load": "estimators",
+    "RegularizationPathDisplay": "plotting",
+    "ScoreDisplay": "plotting",
+    "RocDisplay": "plotting",
+    "ConfusionMatrixDisplay": "plotting",
+    "TellingFeaturesDisplay": "plotting",
     "DataError": "_checks",
     "StreamnbWarning": "_checks",
 }

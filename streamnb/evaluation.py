@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb import _checks
+from streamnb import _checks, _html
 from streamnb.kernels import ranks
 from streamnb.ranking import Levels, Ranking
 from streamnb.tallies import Decisions, Losses, RowMeans, Rows, SetDecisions, ratio
@@ -412,8 +412,18 @@ class Evaluation:
             raise ValueError(f"{what} is for rows of one label each; these are multi-label")
 
     def __repr__(self) -> str:
+        lines = [f"  {name:18} {value:10.6f}" + error for name, value, error in self._shown()]
+        return "\n".join([self._title(), *lines])
+
+    def _repr_html_(self) -> str:
+        return _html.table(self._title(), [(name, f"{value:.6f}{error}") for name, value, error in self._shown()])
+
+    def _title(self) -> str:
         kind = "labels" if self.multilabel else "classes"
-        lines = [f"Evaluation of {self.n_rows:,} rows (weight {self.weight:,.6g}), {self.n_classes:,} {kind}"]
+        return f"Evaluation of {self.n_rows:,} rows (weight {self.weight:,.6g}), {self.n_classes:,} {kind}"
+
+    def _shown(self) -> list[tuple[str, float, str]]:
+        """Names and values of the metrics there are, and within what they are known."""
         shown: list[tuple[str, float, float]] = []
         if "decisions" in self._tallies:
             shown += [("accuracy", self.accuracy(), 0.0), ("f_score (macro)", self.f_score("macro"), 0.0)]
@@ -424,9 +434,7 @@ class Evaluation:
             shown += [("average_precision", self.average_precision(), self.average_precision_error)]
         if "losses" in self._tallies:
             shown += [("log_loss", self.log_loss(), 0.0), ("brier", self.brier(), 0.0)]
-        for name, value, error in shown:
-            lines.append(f"  {name:18} {value:10.6f}" + (f"  (within {error:.1g})" if error > 0.0 else ""))
-        return "\n".join(lines)
+        return [(name, value, f"  (within {error:.1g})" if error > 0.0 else "") for name, value, error in shown]
 
 
 def _mean(values: np.ndarray, weights: np.ndarray | None = None) -> float:

@@ -134,8 +134,12 @@ class LinearModel:
         _checks.check_total_weight(weight.sum())
         return float(weight @ self._hits(found, labels) / weight.sum())
 
+    def decided(self, margins: np.ndarray) -> np.ndarray:
+        """What is decided for each row, as `Scheme.decide` numbers it; -1 where the row is rejected."""
+        return self.scheme.decide(margins) if self.rule is None else self.rule.decide(self.scheme, margins)
+
     def _labels(self, margins: np.ndarray) -> np.ndarray:
-        decided = self.scheme.decide(margins) if self.rule is None else self.rule.decide(self.scheme, margins)
+        decided = self.decided(margins)
         return decided if self.scheme.multilabel else self._answers[decided]
 
     @property

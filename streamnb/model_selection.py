@@ -1,6 +1,6 @@
 """The scoring scan: every row judged by the models that did not see it, at every point of the grid; then the choice."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,12 +14,13 @@ from streamnb.data.sources import Block
 from streamnb.evaluation import Evaluation
 from streamnb.folds import Folding, as_folding
 from streamnb.metrics import Scorer, as_scorer
+from streamnb.model import LinearModel
 from streamnb.penalties import Penalty
 from streamnb.report import Report
 from streamnb.scanning import checked, fold
 from streamnb.schemes import OneVsOne
 from streamnb.solving import WeightPath, weight_path
-from streamnb.stats.class_stats import ClassStats, positions
+from streamnb.stats.class_stats import ClassStats, merged_classes, positions
 
 WEIGHTS_BYTES = 1 << 30  # of weights kept ready; beyond, they are computed for the columns of each block
 MARGINS = 1 << 22  # scored at once
@@ -97,9 +98,9 @@ def _spans(weights: np.ndarray) -> np.ndarray:
 
 
 class Sheet:
-    """What is known of each model: evaluations[candidate][split][point]; sheets merge."""
+    """What is known of each model: evaluations[candidate][split][point], or one alone; sheets merge."""
 
-    def __init__(self, evaluations: list[list[list[Evaluation]]], nbytes: int):
+    def __init__(self, evaluations: Any, nbytes: int):
         self.evaluations, self.nbytes = evaluations, nbytes
 
     def finish(self) -> "Sheet":
@@ -242,6 +243,52 @@ def check_read_twice(X: Any, who: str) -> None:
         )
 
 
+# ---- one model on rows of any kind -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class JudgingPlan:
+    """One fitted model on rows that it need not have seen; a plan like `ScoringPlan`."""
+
+    model: LinearModel
+    needs: frozenset[str]
+    title: ClassVar[str] = "judging"
+    n_rows: ClassVar[int | None] = None
+
+    def accumulator(self) -> Sheet:
+        classes, multilabel = self.model.classes_, self.model.scheme.multilabel
+        evaluation = Evaluation(len(classes), self.needs, multilabel=multilabel, classes=classes)
+        return Sheet(evaluation, 8 * len(classes) * 10_000)
+
+    def add(self, sheet: Sheet, block: Block) -> None:
+        """Judge one block of rows; a label that the model does not know is one it gets wrong."""
+        y, model = _checks.check_y(block.y), self.model
+        if (y.ndim == 2) != model.scheme.multilabel:
+            kinds = "one label a row", "an indicator of labels"
+            given, wanted = kinds if y.ndim == 1 else kinds[::-1]
+            raise ValueError(f"y is {given}; the model was fitted with {wanted}")
+        margins = model.margins(*checked(block))
+        said: dict[str, Any] = {}
+        if "ranking" in self.needs:
+            said["ranking"] = model.scheme.ranking(margins)
+        if "confusion" in self.needs:
+            said["predicted"] = model.decided(margins)
+            if not model.scheme.multilabel and (said["predicted"] < 0).any():
+                raise ValueError("the model rejects rows, which have no place among the classes; refit(threshold=None)")
+        sheet.evaluations.add(self._codes(y), block.weight, **said)
+
+    def _codes(self, y: Any) -> Any:
+        if y.ndim == 2:
+            return y
+        merged_classes(self.model.classes_, y[:1])  # labels of another kind are no strangers but a mistake
+        return positions(self.model.classes_, y)
+
+
+def judged(model: LinearModel, X: Any, y: Any, sample_weight: Any, needs: Iterable[str]) -> Evaluation:
+    """What a model makes of rows of any kind, of "confusion" and "ranking"; arguments as those of `scan`."""
+    return fold(JudgingPlan(model, frozenset(needs)), X, y, sample_weight)[0].evaluations
+
+
 # ---- the choice ------------------------------------------------------------------------------------------------------
 
 
@@ -298,6 +345,17 @@ class GridScores(persistence.Parameters):
     def best(self, rule: str) -> int:
         """The point chosen: of those good enough by the rule, that with the fewest features, then the best of these."""
         return _chosen(self.scores, self.n_features, rule)
+
+        mean = np.where(np.isnan(self.mean), -np.inf, self.mean)
+        enough = np.flatnonzero(mean >= self.least(rule))
+        return int(enough[np.lexsort([-mean[enough], self.n_features[enough]])[0]])
+
+    def least(self, rule: str) -> float:
+        """The mean score that is good enough by the rule."""
+        mean = np.where(np.isnan(self.mean), -np.inf, self.mean)
+        top = int(mean.argmax())
+        slack = {"best": 0.0, "parsimonious": 0.01 * abs(mean[top]), "one_se": self._standard_error(top)}[rule]
+        return float(mean[top] - slack)
 
     def class_best(self, rule: str) -> np.ndarray:
         """The point that the rule chooses by the scores and features of each class alone, (K,); -1 without score."""

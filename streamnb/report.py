@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from streamnb import _html
+
 
 @dataclass(frozen=True)
 class Report:
@@ -28,3 +30,17 @@ class Report:
             f"(reading {self.seconds_reading:.1f}, computing {self.seconds_computing:.1f}, "
             f"waiting {self.seconds_waiting:.1f})"
         )
+
+    def _repr_html_(self) -> str:
+        speed = f"{self.bytes / 1e6 / self.seconds:,.1f}" if self.seconds > 0 else "–"
+        rows = [
+            ("rows", f"{self.rows:,}"),
+            ("MB", f"{self.bytes / 1e6:,.1f}"),
+            ("blocks", f"{self.blocks:,}"),
+            ("seconds", f"{self.seconds:,.2f}"),
+            ("seconds reading, over threads", f"{self.seconds_reading:,.2f}"),
+            ("seconds computing, over threads", f"{self.seconds_computing:,.2f}"),
+            ("seconds waiting for rows", f"{self.seconds_waiting:,.2f}"),
+            ("MB/s", speed),
+        ]
+        return _html.table("One scan", rows)

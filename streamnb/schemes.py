@@ -62,6 +62,10 @@ class Scheme:
         """R, the rows of coef_."""
         return n_classes
 
+    def row_names(self, classes: np.ndarray) -> list[Any]:
+        """What the positive side of each row of coef_ is: a class, or (ovo) the pair (earlier, later)."""
+        return classes.tolist()
+
     def width(self, n_classes: int) -> int | None:
         """Columns of `decision_function`; None where it has one number a row."""
         return n_classes
@@ -141,6 +145,9 @@ class TwoClasses(Scheme):
     def n_rows(self, n_classes):
         return 1
 
+    def row_names(self, classes):
+        return classes[1:].tolist()
+
     def width(self, n_classes):
         return None
 
@@ -192,6 +199,9 @@ class Reference(Scheme):
     def n_rows(self, n_classes):
         return n_classes - 1
 
+    def row_names(self, classes):
+        return classes[self._others].tolist()
+
     def sides(self, data, pseudo, rows):
         return _class_against_class(data, pseudo, self._others[rows], np.array([self.reference]))
 
@@ -223,6 +233,9 @@ class OneVsOne(Scheme):
 
     def n_rows(self, n_classes):
         return n_classes * (n_classes - 1) // 2
+
+    def row_names(self, classes):
+        return list(zip(classes[self._earlier].tolist(), classes[self._later].tolist(), strict=True))
 
     def sides(self, data, pseudo, rows):
         return _class_against_class(data, pseudo, self._later[rows], self._earlier[rows])

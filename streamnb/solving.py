@@ -176,14 +176,15 @@ class WeightPath:
         second = problem.second if len(intercept) else None
         return LinearModel(problem.stats.classes, weights, intercept, problem.scheme, *applied, second=second)
 
-    def breakpoints(self, scale: str | None = None) -> np.ndarray:
+    def breakpoints(self, scale: str | None = None, row: int | None = None) -> np.ndarray:
         """The L1 tau at which each feature loses its last weight, abs(t*) or with scale="score" abs(z), (n_features,).
 
-        For multinomial those at the start of the path: its features are coupled and may come back.
+        `row` asks for the weight in that row of coef_ alone. For multinomial those at the start of the path: its
+        features are coupled and may come back.
         """
-        return self._problem.breakpoints(_checks.one_of("scale", scale, [None, "score"]) == "score")
+        return self._problem.breakpoints(_checks.one_of("scale", scale, [None, "score"]) == "score", row)
 
-    def weights(self, i: int, columns: slice = slice(None)) -> np.ndarray:
+    def weights(self, i: int, columns: Columns = slice(None)) -> np.ndarray:
         """Weights (R, columns) of point i, computed for these features alone."""
         return self._some_weights(self._number(i), columns, slice(0, self.n_rows))[0].T
 

@@ -16,6 +16,7 @@ PACKAGE = Path(streamnb.__file__).parent
 ORDER = [
     "_jit",
     "_checks",
+    "_html",
     "persistence",
     "kernels",
     "data",

@@ -1,0 +1,16 @@
+"""Pictures in scikit-learn's convention: a `from_...` makes a display and draws it, `plot` draws it once more.
+
+They need matplotlib, ``pip install streamnb[plot]``; nothing else here does. Once drawn, a display has `ax_` and
+`figure_`. Keywords that `plot` does not name go to matplotlib's lines (or bars).
+"""
+
+from streamnb.plotting.scores import ConfusionMatrixDisplay, RocDisplay, ScoreDisplay
+from streamnb.plotting.weights import RegularizationPathDisplay, TellingFeaturesDisplay
+
+__all__ = [
+    "ConfusionMatrixDisplay",
+    "RegularizationPathDisplay",
+    "RocDisplay",
+    "ScoreDisplay",
+    "TellingFeaturesDisplay",
+]

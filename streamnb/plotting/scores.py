@@ -1,0 +1,340 @@
+"""Pictures of how well models do: scores of a grid, ROC curves, the confusion matrix."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn import metrics
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from streamnb import _checks
+from streamnb.estimators.base import ScanClassifier
+from streamnb.estimators.linear_nb_cv import LinearNBCV
+from streamnb.evaluation import Evaluation
+from streamnb.model import LinearModel
+from streamnb.model_selection import judged
+from streamnb.plotting.drawing import QUIET, axes, beside, line_style, log_axis, tau_name
+from streamnb.tallies import ratio
+
+MOST_CURVES = 100  # ROC curves; more can not be told apart
+
+
+class ScoreDisplay:
+    """Mean cross-validated score against tau or the number of features, with its spread, and the point chosen.
+
+    Parameters
+    ----------
+    x, mean, std : (G,)
+        A point of the grid each.
+    lines : (G,) int
+        Which line a point is on.
+    line_names : sequence of str
+    chosen : int
+        The point the rule chose.
+    least : float
+        The mean score that is good enough by the rule.
+    x_name, score_name, rule : str
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+    lines_ : list of Line2D
+    bands_ : list of PolyCollection
+        Mean plus and minus one standard deviation over splits: of every line if there are three at most, else of the
+        line that has the chosen point.
+    chosen_ : Line2D
+        The mark of the chosen point.
+    """
+
+    def __init__(
+        self,
+        x: np.ndarray,
+        mean: np.ndarray,
+        std: np.ndarray,
+        *,
+        lines: np.ndarray,
+        line_names: Sequence[str],
+        chosen: int,
+        least: float,
+        x_name: str,
+        score_name: str,
+        rule: str,
+    ):
+        self.x, self.mean, self.std, self.lines, self.line_names = x, mean, std, lines, line_names
+        self.chosen, self.least, self.x_name, self.score_name, self.rule = chosen, least, x_name, score_name, rule
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: LinearNBCV, against: str | None = None, *, ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Draw the scores by which `LinearNBCV` chose.
+
+        Parameters
+        ----------
+        estimator : LinearNBCV
+            Fitted.
+        against : str, optional
+            "n_features", or the kind of penalty whose tau is on the axis, such as "l1"; the kind with the most taus
+            unless given. Every combination of the other taus has a line.
+        ax : matplotlib axes, optional
+        **kwargs
+            Of `plot`.
+        """
+        if not isinstance(estimator, LinearNBCV):
+            raise TypeError(f"estimator={estimator!r} should be a fitted snb.LinearNBCV")
+        check_is_fitted(estimator, "cv_results_")
+        scores, table = estimator._scores, estimator.cv_results_
+        kinds = sorted(scores.grid[0], key=lambda kind: -len(set(table[f"param_{kind}"].tolist())))
+        against = kinds[0] if against is None else _checks.one_of("against", against, [*kinds, "n_features"])
+        axis = kinds[0] if against == "n_features" else against
+        rest = [tuple(f"{kind} = {point[kind]:.3g}" for kind in kinds if kind != axis) for point in scores.grid]
+        names = list(dict.fromkeys(rest))
+        scoring = estimator.scoring
+        return cls(
+            np.asarray(table[against if against == "n_features" else f"param_{against}"], dtype=np.float64),
+            scores.mean,
+            scores.std,
+            lines=np.array([names.index(name) for name in rest]),
+            line_names=[", ".join(name) for name in names],
+            chosen=list(scores.grid).index(estimator.best_),
+            least=scores.least(estimator.rule),
+            x_name=tau_name(against, estimator._grid()),
+            score_name=scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score"),
+            rule=estimator.rule,
+        ).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, n_named: int = 8, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            New ones unless given.
+        n_named : int
+            Lines that have a name and a colour, where there are several: that of the chosen point, then the best.
+        **kwargs
+            Of the lines.
+        """
+        n_lines = len(self.line_names)
+        self.ax_ = ax = axes(ax, (6.4 if n_lines == 1 else 8.0, 4.8))
+        self.figure_, self.lines_, self.bands_ = ax.figure, [], []
+        main = self.lines[self.chosen]
+        tops = [np.nan_to_num(self.mean[self.lines == k], nan=-np.inf).max() for k in range(n_lines)]
+        named = sorted(range(n_lines), key=lambda k: (k != main, -tops[k]))[: _checks.whole_number("n_named", n_named)]
+        for k in range(n_lines):
+            points = np.flatnonzero(self.lines == k)
+            points = points[np.argsort(self.x[points], kind="stable")]
+            x, mean, std = self.x[points], self.mean[points], self.std[points]
+            style: dict[str, Any] = {"marker": "o", "markersize": 3.5, "linewidth": 1.5}
+            style |= line_style(named.index(k)) if k in named else {**QUIET, "markersize": 0.0}
+            label = self.line_names[k] or f"mean of {self.score_name}"
+            self.lines_ += ax.plot(x, mean, **{**style, "label": label, **kwargs})
+            if k == main or n_lines <= 3:
+                colour, label = self.lines_[-1].get_color(), "± one standard deviation over splits"
+                self.bands_ += [
+                    ax.fill_between(x, mean - std, mean + std, color=colour, alpha=0.18, linewidth=0, label=label)
+                ]
+        self._mark(ax, [self.lines_[k] for k in named], main)
+        return self
+
+    def _mark(self, ax: Any, handles: list[Any], main: int) -> None:
+        x, y = self.x[self.chosen], self.mean[self.chosen]
+        mark = {"color": "k", "markersize": 15, "markerfacecolor": "none", "linestyle": "none", "zorder": 4}
+        (self.chosen_,) = ax.plot([x], [y], "o", **mark, label=f"chosen by {self.rule!r}: {x:,.4g}")
+        handles = [*handles, self.bands_[main if len(self.bands_) > 1 else 0], self.chosen_]
+        if self.least < np.nanmax(self.mean):
+            within = {"parsimonious": "within 1 % of the best", "one_se": "within one standard error of the best"}
+            style = {"color": "k", "linestyle": ":", "linewidth": 1}
+            handles.append(ax.axhline(self.least, **style, label=within.get(self.rule, "good enough")))
+        log_axis(ax, self.x)
+        ax.set(xlabel=self.x_name, ylabel=self.score_name)
+        if len(self.line_names) > 1:
+            beside(ax, handles)
+        else:
+            ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, ncols=2)
+
+
+class RocDisplay:
+    """ROC curve of each class against the others, their mean, and chance.
+
+    Parameters
+    ----------
+    curves : dict of label to ((m,) false, (m,) true positive rates)
+        Those drawn: of more than 100 classes 100, evenly from the worst to the best.
+    roc_auc : dict of label to float
+        Of all classes that have rows, the best first.
+    mean : ((m,), (m,)), optional
+        False, and mean true positive rates over all classes.
+    error : float
+        Bound on the error of the areas; 0 where they are exact.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+    lines_ : dict of label to Line2D
+    mean_, chance_ : Line2D, the first None for two classes
+    """
+
+    def __init__(
+        self,
+        curves: dict[Any, tuple[np.ndarray, np.ndarray]],
+        roc_auc: dict[Any, float],
+        *,
+        mean: tuple[np.ndarray, np.ndarray] | None = None,
+        error: float = 0.0,
+    ):
+        self.curves, self.roc_auc, self.mean, self.error = curves, roc_auc, mean, error
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any = None, *, sample_weight: Any = None, ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Score rows in one reading, and draw.
+
+        Parameters
+        ----------
+        estimator : a fitted classifier of streamnb, a model of a path, or a pipeline that ends in a classifier
+        X, y, sample_weight
+            Of any kind that `fit` takes.
+        ax : matplotlib axes, optional
+        **kwargs
+            Of `plot`.
+        """
+        return cls.from_evaluation(evaluation(estimator, X, y, sample_weight, "ranking"), ax=ax, **kwargs)
+
+    @classmethod
+    def from_evaluation(cls, evaluation: Evaluation, *, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw what `snb.evaluate` returned, given scores or probabilities.
+
+        Raises
+        ------
+        ValueError
+            It keeps no ranking, or no class has both rows and others.
+        """
+        binary = evaluation.n_classes == 2 and not evaluation.multilabel
+        areas = evaluation.roc_auc(average=None)
+        order = np.argsort(-areas, kind="stable")
+        order = np.array([1]) if binary else order
+        order = order[~np.isnan(areas[order])]
+        if not len(order):
+            raise ValueError("no class has both rows of its own and others, so there is no ROC curve")
+        drawn = set(order[np.linspace(0, len(order) - 1, min(len(order), MOST_CURVES)).round().astype(int)].tolist())
+        at, total, curves = np.linspace(0.0, 1.0, 1001), 0.0, {}
+        labels = evaluation.classes.tolist()
+        for k in order.tolist():
+            false, true, _ = evaluation.roc_curve(evaluation.classes[k])
+            total = total + np.interp(at, false, true)
+            if k in drawn:
+                curves[labels[k]] = false, true
+        mean = None if binary else (np.append(0.0, at), np.append(0.0, total / len(order)))
+        roc_auc = {labels[k]: float(areas[k]) for k in order}
+        return cls(curves, roc_auc, mean=mean, error=evaluation.roc_auc_error).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, n_named: int = 6, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            New ones unless given.
+        n_named : int
+            Of more classes only the best and the worst have a colour and a name.
+        **kwargs
+            Of the curves.
+        """
+        self.ax_ = ax = axes(ax, (7.4, 4.8))
+        self.figure_, self.lines_ = ax.figure, {}
+        labels = list(self.curves)
+        best = -(-min(_checks.whole_number("n_named", n_named), len(labels)) // 2)
+        worst = min(n_named, len(labels)) - best
+        named = labels[:best] + labels[len(labels) - worst :]
+        for label, (false, true) in self.curves.items():
+            style = line_style(named.index(label)) if label in named else QUIET
+            name = f"{label} (AUC = {self.roc_auc[label]:.3f})"
+            self.lines_[label] = ax.plot(false, true, **{**style, "label": name, **kwargs})[0]
+        handles = [self.lines_[label] for label in named]
+        if len(labels) > len(named):
+            others = next(line for label, line in self.lines_.items() if label not in named)
+            others.set_label(f"{len(self.roc_auc) - len(named):,} other classes between")
+            handles.insert(best, others)
+        self.mean_ = None
+        if self.mean is not None:
+            name = f"mean (AUC = {np.mean(list(self.roc_auc.values())):.3f})"
+            self.mean_ = ax.plot(*self.mean, color="k", linewidth=2.0, linestyle=(0, (4, 1)), label=name)[0]
+            handles.append(self.mean_)
+        self.chance_ = ax.plot([0, 1], [0, 1], color="0.5", linestyle=":", label="chance (AUC = 0.5)")[0]
+        ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
+        ax.set(xlabel="false positive rate", ylabel="true positive rate")
+        beside(ax, [*handles, self.chance_], f"AUC within {self.error:.1g}" if self.error > 0.0 else None)
+        return self
+
+
+class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
+    """scikit-learn's display of this name, for an `Evaluation` and for rows of any kind."""
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, sample_weight: Any = None, **kwargs: Any) -> Self:
+        """Judge rows in one reading, and draw.
+
+        Parameters
+        ----------
+        estimator, X, y, sample_weight
+            As for `RocDisplay.from_estimator`.
+        **kwargs
+            Of `from_evaluation`.
+        """
+        return cls.from_evaluation(evaluation(estimator, X, y, sample_weight, "confusion"), **kwargs)
+
+    @classmethod
+    def from_evaluation(cls, evaluation: Evaluation, *, normalize: str | None = None, **kwargs: Any) -> Self:
+        """Draw the confusion matrix of what `snb.evaluate` returned, given y_pred.
+
+        Parameters
+        ----------
+        evaluation : Evaluation
+            Of rows with one label each.
+        normalize : {None, "true", "pred", "all"}
+            Weights, or shares of a row, of a column, or of all.
+        **kwargs
+            Of scikit-learn's `plot`; numbers are written for 20 classes at most unless `include_values` is given.
+        """
+        table = evaluation.confusion_matrix()
+        _checks.one_of("normalize", normalize, [None, "true", "pred", "all"])
+        if normalize is not None:
+            axis = {"true": 1, "pred": 0, "all": None}[normalize]
+            table = ratio(table, np.broadcast_to(table.sum(axis=axis, keepdims=True), table.shape))
+            kwargs.setdefault("values_format", ".2f")
+        elif (table == table.round()).all():
+            table = table.astype(np.int64)
+        return cls(table, display_labels=evaluation.classes).plot(**kwargs)
+
+    def plot(self, *, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw; keywords are those of scikit-learn."""
+        n_classes = len(self.confusion_matrix)
+        side = min(max(4.8, 0.45 * n_classes), 10.0)
+        ax = axes(ax, (1.2 * side, side))
+        kwargs = {"include_values": n_classes <= 20, "cmap": "Blues", **kwargs}
+        if max(len(str(label)) for label in self.display_labels) > 3:
+            kwargs.setdefault("xticks_rotation", "vertical")
+        super().plot(ax=ax, **kwargs)
+        every = -(-n_classes // 40)  # more names would overlap
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_ticks(range(0, n_classes, every), [str(label) for label in self.display_labels[::every]])
+        return self
+
+
+def evaluation(estimator: Any, X: Any, y: Any, sample_weight: Any, need: str) -> Evaluation:
+    """What a fitted classifier makes of rows of any kind."""
+    given = estimator
+    if isinstance(estimator, Pipeline):
+        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+        estimator = estimator[-1]
+    if isinstance(estimator, ScanClassifier):
+        estimator = estimator._ready(X)
+    if not isinstance(estimator, LinearModel):
+        raise TypeError(
+            f"estimator={given!r} should be a fitted classifier of streamnb, or a pipeline that ends in one; for "
+            "others there is from_evaluation(snb.evaluate(y_true, y_pred, scores=..))"
+        )
+    return judged(estimator, X, y, sample_weight, {need})

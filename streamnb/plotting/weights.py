@@ -1,0 +1,339 @@
+"""Pictures of weights: the regularisation path, and the features that tell classes."""
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import add
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb import _checks
+from streamnb.estimators.linear_nb import LinearNB
+from streamnb.model import LinearModel
+from streamnb.penalties import L1, Penalty
+from streamnb.plotting.drawing import (
+    COLOURS,
+    QUIET,
+    axes,
+    beside,
+    feature_names_of,
+    line_style,
+    log_axis,
+    model_of,
+    row_of,
+    tau_name,
+    title_of,
+)
+from streamnb.solving import WeightPath, weight_path
+
+MOST_FEATURES = 200  # lines of a path; more can not be told apart
+MOST_GROUPS = 12  # classes whose features are shown without being asked for
+
+
+class RegularizationPathDisplay:
+    """Weights of the features in one row of coef_ against tau.
+
+    Parameters
+    ----------
+    tau : (G,)
+        Ascending.
+    weights : (G, m)
+        Of the m features drawn, the strongest first.
+    feature_names : (m,)
+    breakpoints : (m,), optional
+        The tau at which each weight becomes zero.
+    class_ : label or pair of labels, optional
+        What the row stands for.
+    tau_name : str
+        What tau is.
+    chosen : float, optional
+        The tau of the fitted model.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+    lines_ : (m,) list of Line2D
+    breakpoints_ : Line2D or None
+        Their marks, on the line of weight zero.
+    """
+
+    def __init__(
+        self,
+        tau: np.ndarray,
+        weights: np.ndarray,
+        *,
+        feature_names: Sequence[str],
+        breakpoints: np.ndarray | None = None,
+        class_: Any = None,
+        tau_name: str = "tau",
+        chosen: float | None = None,
+    ):
+        self.tau, self.weights, self.feature_names = tau, weights, feature_names
+        self.breakpoints, self.class_, self.tau_name, self.chosen = breakpoints, class_, tau_name, chosen
+
+    @classmethod
+    def from_path(
+        cls, path: WeightPath, class_: Any = None, *, feature_names: Any = None, ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Draw a path that `solve` returned, at the points of its grid.
+
+        Parameters
+        ----------
+        path : WeightPath
+            One tau varies along it.
+        class_ : label, optional
+            Whose weights; (earlier, later) labels for scheme="ovo". Not needed for two classes.
+        feature_names : (n_features,), optional
+        ax : matplotlib axes, optional
+        **kwargs
+            Of `plot`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            The path has no tau, or several, that vary; no row of weights is of that class.
+        """
+        if not isinstance(path, WeightPath):
+            raise TypeError(f"path={path!r} should be a WeightPath, as snb.solve returns it")
+        return cls._of(path, class_, feature_names, None, None).plot(ax, **kwargs)
+
+    @classmethod
+    def from_stats(
+        cls,
+        stats: Any,
+        family: Any = "poisson",
+        penalty: Penalty | None = None,
+        class_: Any = None,
+        *,
+        feature_names: Any = None,
+        ax: Any = None,
+        n_named: int = 8,
+        **options: Any,
+    ) -> Self:
+        """Solve the path and draw it; reads no data.
+
+        Parameters
+        ----------
+        stats, family, penalty
+            As for `solve`. An L1 whose tau is None, or no penalty (``L1(scale="score")``), takes a fine grid that
+            holds the breakpoints too, so that the lines bend where they should.
+        class_, feature_names, ax
+            As for `from_path`.
+        n_named : int
+            As for `plot`.
+        **options
+            Those of `solve`: scheme, reference, smoothing, priors, idf, estimate.
+        """
+        penalty = L1(scale="score") if penalty is None else penalty
+        path = weight_path(stats, family, _with_fine_grid(penalty, stats, family, class_, options), **options)
+        return cls._of(path, class_, feature_names, None, None).plot(ax, n_named=n_named)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, class_: Any = None, *, feature_names: Any = None, ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Draw the L1 path that leads through a fitted model, with the tau of the model; reads no data.
+
+        Parameters
+        ----------
+        estimator : LinearNB or LinearNBCV
+            Other parts of its penalty stay as they are; without L1 the model is where the path starts.
+        class_, feature_names, ax, **kwargs
+            As for `from_path`.
+        """
+        if not isinstance(estimator, LinearNB):
+            raise TypeError(
+                f"estimator={estimator!r} should be a fitted snb.LinearNB or LinearNBCV, with its statistics"
+            )
+        model_of(estimator)
+        settled, stats = estimator._settled, estimator._weighted
+        parts = settled["penalty"].parts if settled["penalty"] else ()
+        l1 = next((part for part in parts if part.kind == "l1"), None)
+        free = L1(scale=l1.scale if l1 else "score")
+        penalty = reduce(add, [free, *(part for part in parts if part.kind != "l1")])
+        options = {name: settled[name] for name in ("scheme", "reference", "smoothing", "priors", "idf", "estimate")}
+        penalty = _with_fine_grid(penalty, stats, settled["family"], class_, options)
+        path = weight_path(stats, settled["family"], penalty, **options)
+        chosen = float(l1.tau[0]) if l1 else None
+        return cls._of(path, class_, feature_names, estimator, chosen).plot(ax, **kwargs)
+
+    @classmethod
+    def _of(cls, path: WeightPath, class_: Any, names: Any, source: Any, chosen: float | None) -> Self:
+        kind, tau = _varied(path.grid)
+        shell = path.shell()
+        row, class_ = row_of(shell.scheme, shell.classes_, class_)
+        names = feature_names_of(names, source, shell.n_features)
+        breaks = path.breakpoints(_scale(path.penalty), row)
+        columns = np.argsort(-breaks, kind="stable")[:MOST_FEATURES]
+        columns = columns[breaks[columns] > 0.0]
+        weights = np.array([path.weights(i, columns)[row] for i in range(len(path))])
+        apart = np.abs(tau[:, None] - breaks[columns]) > 1e-9 * breaks[columns]
+        exact = kind == "l1" and ((weights != 0.0) == (tau[:, None] < breaks[columns]))[apart].all()
+        return cls(
+            tau,
+            weights,
+            feature_names=names[columns],
+            breakpoints=breaks[columns] if exact else None,
+            class_=class_,
+            tau_name=tau_name(kind, path.penalty),
+            chosen=chosen,
+        )
+
+    def plot(self, ax: Any = None, *, n_named: int = 8, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            New ones unless given.
+        n_named : int
+            Features that have a colour and a name: those that L1 would keep longest.
+        **kwargs
+            Of the lines.
+        """
+        self.ax_ = ax = axes(ax, (8.0, 4.8))
+        self.figure_ = ax.figure
+        n_named = _checks.whole_number("n_named", n_named)
+        self.lines_ = []
+        for k, name in enumerate(self.feature_names):
+            style = {**line_style(k), "zorder": 2, "label": str(name)} if k < n_named else QUIET
+            self.lines_ += ax.plot(self.tau, self.weights[:, k], **{**style, **kwargs})
+        ax.axhline(0.0, color="0.3", linewidth=0.8, zorder=1.5)
+        self.breakpoints_ = None
+        handles = self.lines_[:n_named]
+        if self.breakpoints is not None:
+            inside = self.breakpoints[(self.breakpoints >= self.tau[0]) & (self.breakpoints <= self.tau[-1])]
+            marks = {"color": "0.3", "markersize": 7, "markeredgewidth": 0.8, "label": "a feature leaves"}
+            (self.breakpoints_,) = ax.plot(inside, np.zeros(len(inside)), "|", **marks)
+            handles = [*handles, self.breakpoints_]
+        if self.chosen is not None:
+            line = ax.axvline(self.chosen, color="k", linestyle="--", linewidth=1, label=f"chosen: {self.chosen:.3g}")
+            handles = [*handles, line]
+        log_axis(ax, np.append(self.tau, [] if self.chosen is None else self.chosen))
+        ax.set(xlabel=self.tau_name, ylabel=f"weight for {title_of(self.class_)}")
+        ax.margins(x=0.02)
+        beside(ax, handles)
+        return self
+
+
+def _scale(penalty: Penalty | None) -> str | None:
+    """That of the L1 part; the features that stay longest are told by the score without one."""
+    parts = penalty.parts if penalty else ()
+    return next((part.scale for part in parts if part.kind == "l1"), "score")
+
+
+def _varied(grid: Sequence[dict[str, float]]) -> tuple[str, np.ndarray]:
+    """The one kind of penalty whose tau varies along a grid, and its taus."""
+    kinds = [kind for kind in grid[0] if len({point[kind] for point in grid}) > 1]
+    if len(kinds) != 1:
+        given = f"the taus of {' and '.join(kinds)}" if kinds else "one point"
+        raise ValueError(f"the path has {given}; give one penalty a grid of taus, and one tau to each other")
+    return kinds[0], np.array([point[kinds[0]] for point in grid])
+
+
+def _with_fine_grid(penalty: Penalty, stats: Any, family: Any, class_: Any, options: dict[str, Any]) -> Penalty:
+    """The penalty with taus for L1, if it has none: evenly on a log axis, and every breakpoint of the row."""
+    parts = penalty.parts
+    free = next((part for part in parts if part.kind == "l1" and part.tau is None), None)
+    if free is None:
+        return penalty
+    path = weight_path(stats, family, free.with_taus([0.0]), **options)
+    shell = path.shell()
+    breaks = np.sort(path.breakpoints(free.scale, row_of(shell.scheme, shell.classes_, class_)[0]))[::-1]
+    top = breaks[0] if breaks[0] > 0.0 else 1.0
+    breaks = breaks[:MOST_FEATURES]
+    low = max(0.7 * breaks[breaks > 0.0].min(initial=top), 1e-3 * top)
+    taus = np.append(np.geomspace(low, 1.1 * top, 100), breaks[breaks > low])
+    return reduce(add, [part.with_taus(taus) if part is free else part for part in parts])
+
+
+class TellingFeaturesDisplay:
+    """Bars of the largest weights of a class, or of each of several.
+
+    Parameters
+    ----------
+    groups : list of (name, (m,) feature names, (m,) weights)
+        The weights of each row of coef_ that is shown, the largest in absolute value first.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+    bars_ : list of BarContainer
+        One for each group.
+    """
+
+    def __init__(self, groups: Sequence[tuple[Any, Sequence[str], np.ndarray]]):
+        self.groups = groups
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        class_: Any = None,
+        *,
+        n_features: int | None = None,
+        feature_names: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the features with the largest absolute weights; a feature without weight is left out.
+
+        Parameters
+        ----------
+        estimator : LinearNB, LinearNBCV, or a model of a path
+        class_ : label, or list of labels, optional
+            Whose weights; (earlier, later) labels for scheme="ovo". All rows of coef_ unless given, up to 12.
+        n_features : int, optional
+            How many of each class: 15 of one, 4 of each of several unless given.
+        feature_names : (n_features_in,), optional
+        ax : matplotlib axes, optional
+        **kwargs
+            Of the bars.
+        """
+        model = model_of(estimator)
+        rows = [row_of(model.scheme, model.classes_, label) for label in _asked(model, class_)]
+        n_features = (15 if len(rows) == 1 else 4) if n_features is None else n_features
+        n_features = _checks.positive_integer("n_features", n_features)
+        names = feature_names_of(feature_names, estimator, model.n_features)
+        groups = []
+        for row, name in rows:
+            weights = model.weights[:, [row]]
+            weights = (weights.toarray() if sp.issparse(weights) else weights)[:, 0]
+            best = np.argsort(-np.abs(weights), kind="stable")[:n_features]
+            best = best[weights[best] != 0.0]
+            groups.append((name, names[best].tolist(), weights[best]))
+        return cls(groups).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw on `ax`, new ones unless given; keywords are those of the bars."""
+        n_lines = sum(len(weights) for _, _, weights in self.groups) + len(self.groups)
+        self.ax_ = ax = axes(ax, (6.4, max(2.4, 0.9 + 0.21 * n_lines)))
+        self.figure_, self.bars_ = ax.figure, []
+        ticks: list[float] = []
+        names: list[str] = []
+        top = 0
+        for name, features, weights in self.groups:
+            places = top + np.arange(len(weights))
+            colours = np.where(weights > 0.0, COLOURS[0], COLOURS[1]).tolist()
+            self.bars_.append(ax.barh(places, weights, **{"color": colours, "height": 0.75, **kwargs}))
+            if len(self.groups) > 1:
+                middle = top + 0.5 * max(len(weights) - 1, 0)
+                ax.annotate(title_of(name), (1.01, middle), xycoords=("axes fraction", "data"), va="center")
+            ticks, names, top = [*ticks, *places], [*names, *features], top + len(weights) + 1
+        ax.axvline(0.0, color="0.3", linewidth=0.8)
+        ax.set_yticks(ticks, [str(name) for name in names])
+        ax.set_ylim(max(top - 1.4, 0.6), -0.6)  # the largest on top
+        ax.margins(x=0.05)
+        ax.set_xlabel("weight" if len(self.groups) > 1 else f"weight for {title_of(self.groups[0][0])}")
+        return self
+
+
+def _asked(model: LinearModel, class_: Any) -> Iterable[Any]:
+    """The names of rows of weights that are asked for; all if they are few enough."""
+    if class_ is not None:
+        return class_ if isinstance(class_, (list, np.ndarray)) else [class_]
+    names = model.scheme.row_names(model.classes_)
+    if len(names) > MOST_GROUPS:
+        raise ValueError(f"class_=None shows all rows of weights, but there are {len(names)}; name up to {MOST_GROUPS}")
+    return names
