@@ -53,9 +53,9 @@ def fold_dask(plan: Any, X: Any, y: Any, sample_weight: Any, split: Split, progr
     )
     if not progress:
         return total.compute().item()
-    from dask.diagnostics import ProgressBar
+    from tqdm.dask import TqdmCallback
 
-    with ProgressBar():
+    with TqdmCallback(desc=plan.title, unit=" tasks"):
         return total.compute().item()
 
 

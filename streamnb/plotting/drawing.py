@@ -22,42 +22,62 @@ def axes(ax: Any, size: tuple[float, float] = (6.4, 4.8)) -> Any:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError("pictures need matplotlib: pip install streamnb[plot]") from error
-    return pyplot.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
+    return pyplot.subplots(figsize=size, layout="compressed")[1] if ax is None else ax
 
 
 def log_axis(ax: Any, values: np.ndarray) -> None:
-    """Make x logarithmic, with a place at the left for 0 where that is one of the values."""
+    """Make x logarithmic for these values; 0, if it is one of them, has a place at the left."""
     from matplotlib import ticker
 
     positive = values[values > 0.0]
     if not positive.size:
         return
     low, high = float(positive.min()), float(positive.max())
-    decades = np.log10(high / low)
-    few = decades < 2.5
+    decades = max(float(np.log10(high / low)), 0.1)
+    margin = 10.0 ** (0.04 * decades)
     if (values == 0.0).any():
-        ax.set_xscale("symlog", linthresh=low, linscale=max(0.1, 0.12 * decades))
-        ax.xaxis.set_major_locator(ticker.FixedLocator([0.0, *_round_numbers(low, high, few)]))
-    elif few:
-        ax.set_xscale("log")
-        ax.xaxis.set_major_locator(ticker.FixedLocator(_round_numbers(low, high, few)))
+        ax.set_xscale("symlog", linthresh=low, linscale=0.15 * decades)
+        ax.set_xlim(-0.25 * low, high * margin)
+        ax.xaxis.set_major_locator(ticker.FixedLocator([0.0, *_round_numbers(low, high)]))
+        ax.xaxis.set_minor_locator(ticker.NullLocator())  # would suggest that the part from 0 is logarithmic
     else:
         ax.set_xscale("log")
-    ax.xaxis.set_minor_formatter(ticker.NullFormatter())
-    ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.6g}"))
+        ax.set_xlim(low / margin, high * margin)
+        ax.xaxis.set_major_locator(ticker.FixedLocator(_round_numbers(low, high)))
+        ax.xaxis.set_minor_formatter(ticker.NullFormatter())
+    ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _written(value)))
 
 
-def _round_numbers(low: float, high: float, few: bool) -> list[float]:
-    """Powers of ten from low to high; 2 and 5 times these too where they are few."""
-    powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
-    numbers = np.outer(powers, [1.0, 2.0, 5.0] if few else [1.0]).ravel()
+def _round_numbers(low: float, high: float) -> list[float]:
+    """Ten at most, evenly on a log axis as far as possible."""
+    from matplotlib import ticker
+
+    decades = np.log10(high / low)
+    if decades < 0.8:
+        numbers = np.asarray(ticker.MaxNLocator(5).tick_values(low, high))
+    else:
+        every = max(int(decades) // 8 + 1, 1)
+        powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)[::every]
+        numbers = np.outer(powers, [1.0, 2.0, 5.0] if decades < 2.5 else [1.0]).ravel()
     return numbers[(numbers >= 0.999 * low) & (numbers <= 1.001 * high)].tolist() or [low]
+
+
+def _written(value: float) -> str:
+    """A number on an axis; far from 1 as a power of ten."""
+    if value == 0.0 or 1e-3 <= value < 1e6:
+        return f"{value:,.10g}"
+    mantissa, power = f"{value:.3e}".split("e")
+    times = "" if float(mantissa) == 1.0 else rf"{float(mantissa):g}\times"
+    return f"${times}10^{{{int(power)}}}$"
 
 
 def beside(ax: Any, handles: Sequence[Any], title: str | None = None) -> None:
     """A legend at the right of the axes, where it hides nothing."""
-    if handles:
-        ax.legend(handles=handles, title=title, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
+    style = {"handles": handles, "title": title, "frameon": False, "alignment": "left"}
+    if ax.figure.get_layout_engine() is not None and len(ax.figure.axes) == 1:
+        ax.figure.legend(loc="outside right upper", **style)  # the layout makes room for it
+    else:
+        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), **style)
 
 
 def line_style(number: int) -> dict[str, Any]:
@@ -75,6 +95,12 @@ def feature_names_of(given: Any, source: Any, n_features: int) -> np.ndarray:
     if names.shape != (n_features,):
         raise ValueError(f"feature_names has shape {names.shape}; it should have one name a feature: ({n_features},)")
     return names
+
+
+def shortened(name: Any) -> str:
+    """A name that leaves room for the picture."""
+    text = str(name)
+    return text if len(text) <= 32 else text[:31] + "…"
 
 
 def row_of(scheme: Scheme, classes: np.ndarray, class_: Any) -> tuple[int, Any]:

@@ -14,7 +14,7 @@ from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.evaluation import Evaluation
 from streamnb.model import LinearModel
 from streamnb.model_selection import judged
-from streamnb.plotting.drawing import QUIET, axes, beside, line_style, log_axis, tau_name
+from streamnb.plotting.drawing import QUIET, axes, beside, line_style, log_axis, shortened, tau_name
 from streamnb.tallies import ratio
 
 MOST_CURVES = 100  # ROC curves; more can not be told apart
@@ -30,7 +30,7 @@ class ScoreDisplay:
     lines : (G,) int
         Which line a point is on.
     line_names : sequence of str
-    chosen : int
+    chosen, chosen_name : int, str
         The point the rule chose.
     least : float
         The mean score that is good enough by the rule.
@@ -56,13 +56,15 @@ class ScoreDisplay:
         lines: np.ndarray,
         line_names: Sequence[str],
         chosen: int,
+        chosen_name: str,
         least: float,
         x_name: str,
         score_name: str,
         rule: str,
     ):
         self.x, self.mean, self.std, self.lines, self.line_names = x, mean, std, lines, line_names
-        self.chosen, self.least, self.x_name, self.score_name, self.rule = chosen, least, x_name, score_name, rule
+        self.chosen, self.chosen_name, self.least = chosen, chosen_name, least
+        self.x_name, self.score_name, self.rule = x_name, score_name, rule
 
     @classmethod
     def from_estimator(
@@ -88,16 +90,17 @@ class ScoreDisplay:
         kinds = sorted(scores.grid[0], key=lambda kind: -len(set(table[f"param_{kind}"].tolist())))
         against = kinds[0] if against is None else _checks.one_of("against", against, [*kinds, "n_features"])
         axis = kinds[0] if against == "n_features" else against
-        rest = [tuple(f"{kind} = {point[kind]:.3g}" for kind in kinds if kind != axis) for point in scores.grid]
+        rest = [_told({kind: point[kind] for kind in kinds if kind != axis}) for point in scores.grid]
         names = list(dict.fromkeys(rest))
-        scoring = estimator.scoring
+        chosen, scoring = list(scores.grid).index(estimator.best_), estimator.scoring
         return cls(
             np.asarray(table[against if against == "n_features" else f"param_{against}"], dtype=np.float64),
             scores.mean,
             scores.std,
             lines=np.array([names.index(name) for name in rest]),
-            line_names=[", ".join(name) for name in names],
-            chosen=list(scores.grid).index(estimator.best_),
+            line_names=names,
+            chosen=chosen,
+            chosen_name=f"{_told(estimator.best_)}, {scores.n_features[chosen]:,} features",
             least=scores.least(estimator.rule),
             x_name=tau_name(against, estimator._grid()),
             score_name=scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score"),
@@ -117,21 +120,22 @@ class ScoreDisplay:
             Of the lines.
         """
         n_lines = len(self.line_names)
-        self.ax_ = ax = axes(ax, (6.4 if n_lines == 1 else 8.0, 4.8))
+        self.ax_ = ax = axes(ax, (8.4, 4.8))
         self.figure_, self.lines_, self.bands_ = ax.figure, [], []
         main = self.lines[self.chosen]
         tops = [np.nan_to_num(self.mean[self.lines == k], nan=-np.inf).max() for k in range(n_lines)]
-        named = sorted(range(n_lines), key=lambda k: (k != main, -tops[k]))[: _checks.whole_number("n_named", n_named)]
+        best = sorted(range(n_lines), key=lambda k: (k != main, -tops[k]))
+        named = sorted(best[: _checks.whole_number("n_named", n_named)])
         for k in range(n_lines):
             points = np.flatnonzero(self.lines == k)
             points = points[np.argsort(self.x[points], kind="stable")]
             x, mean, std = self.x[points], self.mean[points], self.std[points]
             style: dict[str, Any] = {"marker": "o", "markersize": 3.5, "linewidth": 1.5}
             style |= line_style(named.index(k)) if k in named else {**QUIET, "markersize": 0.0}
-            label = self.line_names[k] or f"mean of {self.score_name}"
+            label = self.line_names[k] or "mean over splits"
             self.lines_ += ax.plot(x, mean, **{**style, "label": label, **kwargs})
             if k == main or n_lines <= 3:
-                colour, label = self.lines_[-1].get_color(), "± one standard deviation over splits"
+                colour, label = self.lines_[-1].get_color(), "± standard deviation"
                 self.bands_ += [
                     ax.fill_between(x, mean - std, mean + std, color=colour, alpha=0.18, linewidth=0, label=label)
                 ]
@@ -141,18 +145,20 @@ class ScoreDisplay:
     def _mark(self, ax: Any, handles: list[Any], main: int) -> None:
         x, y = self.x[self.chosen], self.mean[self.chosen]
         mark = {"color": "k", "markersize": 15, "markerfacecolor": "none", "linestyle": "none", "zorder": 4}
-        (self.chosen_,) = ax.plot([x], [y], "o", **mark, label=f"chosen by {self.rule!r}: {x:,.4g}")
+        (self.chosen_,) = ax.plot([x], [y], "o", **mark, label=f"chosen by {self.rule!r}:\n{self.chosen_name}")
         handles = [*handles, self.bands_[main if len(self.bands_) > 1 else 0], self.chosen_]
         if self.least < np.nanmax(self.mean):
-            within = {"parsimonious": "within 1 % of the best", "one_se": "within one standard error of the best"}
+            within = {"parsimonious": "within 1 % of the best", "one_se": "within a standard error of the best"}
             style = {"color": "k", "linestyle": ":", "linewidth": 1}
             handles.append(ax.axhline(self.least, **style, label=within.get(self.rule, "good enough")))
         log_axis(ax, self.x)
-        ax.set(xlabel=self.x_name, ylabel=self.score_name)
-        if len(self.line_names) > 1:
-            beside(ax, handles)
-        else:
-            ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, ncols=2)
+        ax.set(xlabel=self.x_name, ylabel=f"{self.score_name}, mean over splits")
+        beside(ax, handles)
+
+
+def _told(point: dict[str, float]) -> str:
+    """A point of a grid in words."""
+    return ", ".join(f"{kind} = {tau:,.4g}" for kind, tau in point.items())
 
 
 class RocDisplay:
@@ -251,7 +257,7 @@ class RocDisplay:
         named = labels[:best] + labels[len(labels) - worst :]
         for label, (false, true) in self.curves.items():
             style = line_style(named.index(label)) if label in named else QUIET
-            name = f"{label} (AUC = {self.roc_auc[label]:.3f})"
+            name = f"{shortened(label)} ({self.roc_auc[label]:.3f})"
             self.lines_[label] = ax.plot(false, true, **{**style, "label": name, **kwargs})[0]
         handles = [self.lines_[label] for label in named]
         if len(labels) > len(named):
@@ -260,13 +266,15 @@ class RocDisplay:
             handles.insert(best, others)
         self.mean_ = None
         if self.mean is not None:
-            name = f"mean (AUC = {np.mean(list(self.roc_auc.values())):.3f})"
+            name = f"mean ({np.mean(list(self.roc_auc.values())):.3f})"
             self.mean_ = ax.plot(*self.mean, color="k", linewidth=2.0, linestyle=(0, (4, 1)), label=name)[0]
             handles.append(self.mean_)
-        self.chance_ = ax.plot([0, 1], [0, 1], color="0.5", linestyle=":", label="chance (AUC = 0.5)")[0]
+        self.chance_ = ax.plot([0, 1], [0, 1], color="0.5", linestyle=":", label="chance (0.5)")[0]
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
         ax.set(xlabel="false positive rate", ylabel="true positive rate")
-        beside(ax, [*handles, self.chance_], f"AUC within {self.error:.1g}" if self.error > 0.0 else None)
+        beside(
+            ax, [*handles, self.chance_], "class (area)" + (f"\nareas within {self.error:.1g}" if self.error else "")
+        )
         return self
 
 
@@ -320,7 +328,7 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
         super().plot(ax=ax, **kwargs)
         every = -(-n_classes // 40)  # more names would overlap
         for axis in (ax.xaxis, ax.yaxis):
-            axis.set_ticks(range(0, n_classes, every), [str(label) for label in self.display_labels[::every]])
+            axis.set_ticks(range(0, n_classes, every), [shortened(label) for label in self.display_labels[::every]])
         return self
 
 

@@ -22,6 +22,7 @@ from streamnb.plotting.drawing import (
     log_axis,
     model_of,
     row_of,
+    shortened,
     tau_name,
     title_of,
 )
@@ -197,7 +198,7 @@ class RegularizationPathDisplay:
         n_named = _checks.whole_number("n_named", n_named)
         self.lines_ = []
         for k, name in enumerate(self.feature_names):
-            style = {**line_style(k), "zorder": 2, "label": str(name)} if k < n_named else QUIET
+            style = {**line_style(k), "zorder": 2, "label": shortened(name)} if k < n_named else QUIET
             self.lines_ += ax.plot(self.tau, self.weights[:, k], **{**style, **kwargs})
         ax.axhline(0.0, color="0.3", linewidth=0.8, zorder=1.5)
         self.breakpoints_ = None
@@ -212,7 +213,6 @@ class RegularizationPathDisplay:
             handles = [*handles, line]
         log_axis(ax, np.append(self.tau, [] if self.chosen is None else self.chosen))
         ax.set(xlabel=self.tau_name, ylabel=f"weight for {title_of(self.class_)}")
-        ax.margins(x=0.02)
         beside(ax, handles)
         return self
 
@@ -322,8 +322,9 @@ class TellingFeaturesDisplay:
                 ax.annotate(title_of(name), (1.01, middle), xycoords=("axes fraction", "data"), va="center")
             ticks, names, top = [*ticks, *places], [*names, *features], top + len(weights) + 1
         ax.axvline(0.0, color="0.3", linewidth=0.8)
-        ax.set_yticks(ticks, [str(name) for name in names])
+        ax.set_yticks(ticks, [shortened(name) for name in names])
         ax.set_ylim(max(top - 1.4, 0.6), -0.6)  # the largest on top
+        ax.use_sticky_edges = False  # room beside bars that all point to one side
         ax.margins(x=0.05)
         ax.set_xlabel("weight" if len(self.groups) > 1 else f"weight for {title_of(self.groups[0][0])}")
         return self
