@@ -184,9 +184,13 @@ class WeightPath:
         """
         return self._problem.breakpoints(_checks.one_of("scale", scale, [None, "score"]) == "score", row)
 
-    def weights(self, i: int, columns: Columns = slice(None)) -> np.ndarray:
-        """Weights (R, columns) of point i, computed for these features alone."""
-        return self._some_weights(self._number(i), columns, slice(0, self.n_rows))[0].T
+    def weights(self, i: int, columns: Columns = slice(None), row: int | None = None) -> np.ndarray:
+        """Weights (R, columns) of point i, computed for these features alone; (columns,) of one row of coef_."""
+        i = self._number(i)
+        alone = row is not None and self._pull(i).decorrelation == 0.0
+        rows = slice(row, row + 1) if row is not None and alone else slice(0, self.n_rows)
+        weights = self._some_weights(i, columns, rows)[0].T
+        return weights if row is None else weights[0 if alone else row]
 
     def _some_weights(self, i: int, columns: Columns, rows: slice) -> tuple[np.ndarray, np.ndarray]:
         """Weights of some rows for some features, (n_columns, n_rows), and what these add to intercepts, (n_rows,)."""

@@ -81,3 +81,12 @@ def test_thesis_tables_are_printed_and_saved(tmp_path):
     by_line = frame.pivot_table(index=["family", "class"], columns="penalty", values="score", sort=False)
     np.testing.assert_allclose(cells, by_line.to_numpy().ravel(), atol=6e-5)
     assert by_line.loc[("gaussian", "overall")].min() > 0.95
+
+
+def test_pictures_are_saved_and_their_paths_printed(tmp_path):
+    command = [sys.executable, EXAMPLES / "pictures.py", tmp_path / "new" / "folder"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    files = [Path(line) for line in ran.stdout.splitlines()]
+    assert len(files) == 8 and set(files) == set((tmp_path / "new" / "folder").iterdir())
+    assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)

@@ -65,7 +65,7 @@ def _round_numbers(low: float, high: float) -> list[float]:
 def _written(value: float) -> str:
     """A number on an axis; far from 1 as a power of ten."""
     if value == 0.0 or 1e-3 <= value < 1e6:
-        return f"{value:,.10g}"
+        return f"{value:,.6g}"
     mantissa, power = f"{value:.3e}".split("e")
     times = "" if float(mantissa) == 1.0 else rf"{float(mantissa):g}\times"
     return f"${times}10^{{{int(power)}}}$"
@@ -75,6 +75,8 @@ def beside(ax: Any, handles: Sequence[Any], title: str | None = None) -> None:
     """A legend at the right of the axes, where it hides nothing."""
     style = {"handles": handles, "title": title, "frameon": False, "alignment": "left"}
     if ax.figure.get_layout_engine() is not None and len(ax.figure.axes) == 1:
+        for legend in ax.figure.legends:  # of what was drawn on these axes before
+            legend.remove()
         ax.figure.legend(loc="outside right upper", **style)  # the layout makes room for it
     else:
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), **style)

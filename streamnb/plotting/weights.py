@@ -10,8 +10,9 @@ import scipy.sparse as sp
 
 from streamnb import _checks
 from streamnb.estimators.linear_nb import LinearNB
+from streamnb.families import as_family
 from streamnb.model import LinearModel
-from streamnb.penalties import L1, Penalty
+from streamnb.penalties import L1, Penalty, as_penalty
 from streamnb.plotting.drawing import (
     COLOURS,
     QUIET,
@@ -126,8 +127,8 @@ class RegularizationPathDisplay:
         **options
             Those of `solve`: scheme, reference, smoothing, priors, idf, estimate.
         """
-        penalty = L1(scale="score") if penalty is None else penalty
-        path = weight_path(stats, family, _with_fine_grid(penalty, stats, family, class_, options), **options)
+        penalty = as_penalty(penalty) or L1(scale="score")
+        path = weight_path(stats, family, _with_fine_grid(penalty, stats, family, class_, options, []), **options)
         return cls._of(path, class_, feature_names, None, None).plot(ax, n_named=n_named)
 
     @classmethod
@@ -154,9 +155,10 @@ class RegularizationPathDisplay:
         free = L1(scale=l1.scale if l1 else "score")
         penalty = reduce(add, [free, *(part for part in parts if part.kind != "l1")])
         options = {name: settled[name] for name in ("scheme", "reference", "smoothing", "priors", "idf", "estimate")}
-        penalty = _with_fine_grid(penalty, stats, settled["family"], class_, options)
-        path = weight_path(stats, settled["family"], penalty, **options)
+        family = as_family(settled["family"]).named(getattr(estimator, "feature_names_in_", None))
         chosen = float(l1.tau[0]) if l1 else None
+        penalty = _with_fine_grid(penalty, stats, family, class_, options, [chosen or 0.0])
+        path = weight_path(stats, family, penalty, **options)
         return cls._of(path, class_, feature_names, estimator, chosen).plot(ax, **kwargs)
 
     @classmethod
@@ -166,9 +168,10 @@ class RegularizationPathDisplay:
         row, class_ = row_of(shell.scheme, shell.classes_, class_)
         names = feature_names_of(names, source, shell.n_features)
         breaks = path.breakpoints(_scale(path.penalty), row)
-        columns = np.argsort(-breaks, kind="stable")[:MOST_FEATURES]
-        columns = columns[breaks[columns] > 0.0]
-        weights = np.array([path.weights(i, columns)[row] for i in range(len(path))])
+        active = (path.weights(0, row=row) != 0.0) | (path.weights(-1, row=row) != 0.0)  # TopK starts with the fewest
+        columns = np.argsort(-np.where(active, breaks, -1.0), kind="stable")
+        columns = columns[: min(np.count_nonzero(active), MOST_FEATURES)]
+        weights = np.array([path.weights(i, columns, row) for i in range(len(path))])
         apart = np.abs(tau[:, None] - breaks[columns]) > 1e-9 * breaks[columns]
         exact = kind == "l1" and ((weights != 0.0) == (tau[:, None] < breaks[columns]))[apart].all()
         return cls(
@@ -232,8 +235,10 @@ def _varied(grid: Sequence[dict[str, float]]) -> tuple[str, np.ndarray]:
     return kinds[0], np.array([point[kinds[0]] for point in grid])
 
 
-def _with_fine_grid(penalty: Penalty, stats: Any, family: Any, class_: Any, options: dict[str, Any]) -> Penalty:
-    """The penalty with taus for L1, if it has none: evenly on a log axis, and every breakpoint of the row."""
+def _with_fine_grid(
+    penalty: Penalty, stats: Any, family: Any, class_: Any, options: dict[str, Any], more: list[float]
+) -> Penalty:
+    """The penalty with taus for L1, if it has none: evenly on a log axis, every breakpoint of the row, and more."""
     parts = penalty.parts
     free = next((part for part in parts if part.kind == "l1" and part.tau is None), None)
     if free is None:
@@ -244,7 +249,9 @@ def _with_fine_grid(penalty: Penalty, stats: Any, family: Any, class_: Any, opti
     top = breaks[0] if breaks[0] > 0.0 else 1.0
     breaks = breaks[:MOST_FEATURES]
     low = max(0.7 * breaks[breaks > 0.0].min(initial=top), 1e-3 * top)
-    taus = np.append(np.geomspace(low, 1.1 * top, 100), breaks[breaks > low])
+    taus = [*np.geomspace(low, 1.1 * top, 100), *breaks[breaks > low], *more]
+    if min(more, default=low) < low:
+        taus += np.linspace(min(more), low, 8).tolist()
     return reduce(add, [part.with_taus(taus) if part is free else part for part in parts])
 
 
