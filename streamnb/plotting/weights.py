@@ -249,7 +249,7 @@ def _with_fine_grid(
     top = breaks[0] if breaks[0] > 0.0 else 1.0
     breaks = breaks[:MOST_FEATURES]
     low = max(0.7 * breaks[breaks > 0.0].min(initial=top), 1e-3 * top)
-    taus = [*np.geomspace(low, 1.1 * top, 100), *breaks[breaks > low], *more]
+    taus = [*np.geomspace(low, 1.1 * top, 60), *breaks[breaks > low], *more]
     if min(more, default=low) < low:
         taus += np.linspace(min(more), low, 8).tolist()
     return reduce(add, [part.with_taus(taus) if part is free else part for part in parts])
