@@ -134,7 +134,7 @@ def test_scores_are_those_of_the_cross_validation(model, against):
     display = snb.ScoreDisplay.from_estimator(model, against)
     table = pd.DataFrame(model.cv_results_)
     x = table["n_features" if against == "n_features" else "param_l1"]
-    order = np.argsort(x, kind="stable")
+    order = np.lexsort((table["mean_test_score"], x))
     np.testing.assert_array_equal(display.lines_[0].get_xdata(), x[order])
     np.testing.assert_array_equal(display.lines_[0].get_ydata(), table["mean_test_score"][order])
     corners = display.bands_[0].get_paths()[0].vertices

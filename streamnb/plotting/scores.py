@@ -128,7 +128,7 @@ class ScoreDisplay:
         named = sorted(best[: _checks.whole_number("n_named", n_named)])
         for k in range(n_lines):
             points = np.flatnonzero(self.lines == k)
-            points = points[np.argsort(self.x[points], kind="stable")]
+            points = points[np.lexsort((self.mean[points], self.x[points]))]
             x, mean, std = self.x[points], self.mean[points], self.std[points]
             style: dict[str, Any] = {"marker": "o", "markersize": 3.5, "linewidth": 1.5}
             style |= line_style(named.index(k)) if k in named else {**QUIET, "markersize": 0.0}
