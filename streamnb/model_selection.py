@@ -346,16 +346,9 @@ class GridScores(persistence.Parameters):
         """The point chosen: of those good enough by the rule, that with the fewest features, then the best of these."""
         return _chosen(self.scores, self.n_features, rule)
 
-        mean = np.where(np.isnan(self.mean), -np.inf, self.mean)
-        enough = np.flatnonzero(mean >= self.least(rule))
-        return int(enough[np.lexsort([-mean[enough], self.n_features[enough]])[0]])
-
     def least(self, rule: str) -> float:
         """The mean score that is good enough by the rule."""
-        mean = np.where(np.isnan(self.mean), -np.inf, self.mean)
-        top = int(mean.argmax())
-        slack = {"best": 0.0, "parsimonious": 0.01 * abs(mean[top]), "one_se": self._standard_error(top)}[rule]
-        return float(mean[top] - slack)
+        return _least(self.scores, rule)
 
     def class_best(self, rule: str) -> np.ndarray:
         """The point that the rule chooses by the scores and features of each class alone, (K,); -1 without score."""
@@ -415,12 +408,16 @@ def check_choice(scheme: str, folds: Any, repeats: int, seed: int, scoring: Any,
 
 def _chosen(scores: np.ndarray, n_features: np.ndarray, rule: str) -> int:
     """The point that the rule chooses by scores (G, S) and what they cost in features (G,)."""
-    mean = _mean(scores)
-    mean = np.where(np.isnan(mean), -np.inf, mean)
+    mean = np.nan_to_num(_mean(scores), nan=-np.inf)
+    enough = np.flatnonzero(mean >= _least(scores, rule))
+    return int(enough[np.lexsort([-mean[enough], n_features[enough]])[0]])
+
+
+def _least(scores: np.ndarray, rule: str) -> float:
+    mean = np.nan_to_num(_mean(scores), nan=-np.inf)
     top = int(mean.argmax())
     slack = {"best": 0.0, "parsimonious": 0.01 * abs(mean[top]), "one_se": _standard_error(scores[top])}[rule]
-    enough = np.flatnonzero(mean >= mean[top] - slack)
-    return int(enough[np.lexsort([-mean[enough], n_features[enough]])[0]])
+    return float(mean[top] - slack)
 
 
 def _standard_error(scores: np.ndarray) -> float:
