@@ -207,9 +207,9 @@ class Problem:
         stats: ClassStats,
         family: Family,
         scheme: Scheme,
-        smoothing: Any,
-        priors: Any,
-        idf: bool,
+        smoothing: Any = 1.0,
+        priors: Any = None,
+        idf: bool = False,
         estimate: str = "posterior_mean",
     ):
         self.stats, self.family, self.scheme = stats, family, scheme

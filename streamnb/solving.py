@@ -87,15 +87,11 @@ def solve(
 
 def weight_path(
     stats: ClassStats,
-    family: Any = "poisson",
-    penalty: Penalty | None = None,
-    *,
+    family: Any,
+    penalty: Penalty | None,
     scheme: str = "joint",
     reference: Any = None,
-    smoothing: Any = 1.0,
-    priors: Any = None,
-    idf: bool = False,
-    estimate: str = "posterior_mean",
+    **options: Any,
 ) -> "WeightPath":
     """`solve`, silent about classes without weight."""
     if not isinstance(stats, ClassStats):
@@ -105,8 +101,7 @@ def weight_path(
             f"stats hold {len(stats.classes)} class; a classifier needs at least 2 classes (this is one class only)"
         )
     checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
-    problem = Problem(stats, as_family(family), checked, smoothing, priors, idf, estimate)
-    return WeightPath(problem, as_penalty(penalty))
+    return WeightPath(Problem(stats, as_family(family), checked, **options), as_penalty(penalty))
 
 
 # ---- the path --------------------------------------------------------------------------------------------------------
