@@ -1,7 +1,7 @@
 """One pass over the rows of a Dask array: runs of blocks folded where they are, merged in a tree."""
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial, reduce
 from itertools import chain
 from operator import add
@@ -21,42 +21,60 @@ Split = tuple[str, Any] | None  # the name and the values of groups or fold numb
 
 def fold_dask(plan: Any, X: Any, y: Any, sample_weight: Any, split: Split, progress: bool | None) -> tuple[Any, Report]:
     """Fold runs of blocks of X where they are, merge the statistics in a tree, under the scheduler that is active."""
-    import dask.array as da
-
     check_dask(X)
     beside = {"y": y, "sample_weight": sample_weight, **dict([split] if split else [])}
     columns = [_beside(X, column, name) for name, column in beside.items()]
     if y is None:
         _checks.check_labels(y)
-    indexed = [(column, None if column is None else "ik"[: column.ndim]) for column in columns]
-    parts = da.blockwise(
-        _packed,
-        "i",
-        *(X, "ij", _first_rows(X, columns[0]), "i", *chain.from_iterable(indexed)),
-        names=tuple(beside),
-        dtype=object,
-        adjust_chunks={"i": 1},
-        align_arrays=False,
-        concatenate=None,
-        meta=np.empty(0, object),
-    )
-    total = da.reduction(
-        parts,
-        chunk=lambda part, axis, keepdims: part,
-        combine=partial(_fold_run, plan=plan),
-        aggregate=partial(_fold_run, plan=plan),
-        axis=0,
-        split_every=8,
-        concatenate=False,
-        dtype=object,
-        meta=np.empty((), object),
-    )
+    arrays = [X, _first_rows(X, columns[0]), *columns]
+    total = in_a_tree(partial(_packed, names=tuple(beside)), arrays, partial(_fold_run, plan=plan))
     if not progress:
         return total.compute().item()
     from tqdm.dask import TqdmCallback
 
     with TqdmCallback(desc=plan.title, unit=" tasks"):
         return total.compute().item()
+
+
+def in_a_tree(pack: Callable, arrays: Iterable[Any], merge: Callable) -> Any:
+    """A lazy value: `pack` makes an object of each block of rows, `merge` one object of a list of up to eight.
+
+    `arrays` are cut into the same blocks of rows, and have one chunk across; None stands for itself.
+    """
+    import dask.array as da
+
+    indexed = [(array, None if array is None else "ik"[: array.ndim]) for array in arrays]
+    parts = da.blockwise(
+        partial(_boxed_block, pack=pack),
+        "i",
+        *chain.from_iterable(indexed),
+        adjust_chunks={"i": 1},
+        align_arrays=False,
+        dtype=object,
+        concatenate=None,
+        meta=np.empty(0, object),
+    )
+    step = partial(_boxed_merge, merge=merge)
+    return da.reduction(
+        parts,
+        chunk=lambda part, axis, keepdims: part,
+        combine=step,
+        aggregate=step,
+        axis=0,
+        split_every=8,
+        concatenate=False,
+        dtype=object,
+        meta=np.empty((), object),
+    )
+
+
+def _boxed_block(*blocks: Any, pack: Callable) -> np.ndarray:
+    # what is 2-D comes as a list over its one chunk across
+    return _boxed(pack(*(block[0] if isinstance(block, list) else block for block in blocks)), (1,))
+
+
+def _boxed_merge(parts: Any, axis: Any, keepdims: bool, *, merge: Callable) -> np.ndarray:
+    return _boxed(merge(list(_flat(parts))), (1,) if keepdims else ())
 
 
 def _first_rows(X: Any, y: Any) -> Any:
@@ -131,28 +149,24 @@ def _check_column(name: str, values: Any, n_rows: int | None = None, first_row: 
     return _checks.check_weights(values, first_row)
 
 
-def _packed(X: Any, start: np.ndarray, *columns: Any, names: tuple[str, ...]) -> np.ndarray:
+def _packed(matrix: Any, start: np.ndarray, *columns: Any, names: tuple[str, ...]) -> Block:
     """A block of X with what belongs to its rows, still to be summed."""
-    matrix, first_row = X[0], int(start[0])  # X comes as a list over the one chunk of features
-    matrix = matrix.tocsr() if sp.issparse(matrix) else matrix
+    matrix, first_row = matrix.tocsr() if sp.issparse(matrix) else matrix, int(start[0])
     beside = []
     for name, column in zip(names, columns, strict=True):
         if column is not None:
-            column = column[0] if isinstance(column, list) else column
             column = _check_column(name, column, first_row=first_row)
             _checks.check_lengths(matrix.shape[0], column.shape[0], name)
         beside.append(column)
     n_bytes = matrix.data.nbytes + matrix.indices.nbytes if sp.issparse(matrix) else matrix.nbytes
     y, weight, split = (*beside, None)[:3]
-    return _boxed(Block(matrix, y, weight, split, first_row, n_bytes), (1,))
+    return Block(matrix, y, weight, split, first_row, n_bytes)
 
 
-def _fold_run(parts: Any, axis: Any, keepdims: bool, *, plan: Any) -> np.ndarray:
+def _fold_run(items: list[Any], *, plan: Any) -> tuple[Any, Report]:
     """Sum the blocks of a run into one table, and merge with statistics of other runs."""
-    blocks: list[Block] = []
-    merged: list[tuple[Any, Report]] = []
-    for item in _flat(parts):
-        (blocks if isinstance(item, Block) else merged).append(item)
+    blocks = [item for item in items if isinstance(item, Block)]
+    merged = [item for item in items if not isinstance(item, Block)]
     if blocks:
         clock, accumulator = Clock(), plan.accumulator()
         with clock:
@@ -161,8 +175,7 @@ def _fold_run(parts: Any, axis: Any, keepdims: bool, *, plan: Any) -> np.ndarray
             stats = accumulator.finish()
         n_rows, n_bytes = sum(b.X.shape[0] for b in blocks), sum(b.nbytes for b in blocks)
         merged.append((stats, Report(n_rows, n_bytes, len(blocks), seconds_computing=clock.seconds)))
-    total = reduce(add, (stats for stats, _ in merged)), reduce(add, (report for _, report in merged))
-    return _boxed(total, (1,) if keepdims else ())
+    return reduce(add, (stats for stats, _ in merged)), reduce(add, (report for _, report in merged))
 
 
 def _flat(parts: Any) -> Iterable[Any]:

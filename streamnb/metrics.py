@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import zarr
 
 from streamnb import _checks
+from streamnb.cluster import in_a_tree
 from streamnb.data import sources
 from streamnb.data.reader import Cursor
 from streamnb.evaluation import Evaluation
@@ -342,26 +343,8 @@ class _DaskRows(_Rows):
         ends = np.nan_to_num(np.cumsum(self._lengths))  # first rows are told in messages; 0 where unknown
         first_rows = da.from_array(np.append(0, ends[:-1]).astype(np.int64), chunks=1)
         arrays = [first_rows, *(self._columns[name] for name in names)]
-        parts = da.blockwise(
-            partial(_boxed, names=names, of_block=of_block),
-            "i",
-            *(x for array in arrays for x in (array, "ij"[: array.ndim])),
-            dtype=object,
-            adjust_chunks={"i": 1},
-            align_arrays=False,
-            concatenate=None,
-            meta=np.empty(0, object),
-        )
-        total = da.reduction(
-            parts,
-            chunk=lambda part, axis, keepdims: part,
-            aggregate=partial(_merged, merge=merge),
-            axis=0,
-            split_every=8,
-            dtype=object,
-            meta=np.empty((), object),
-        )
-        return total.compute().item()
+        pack = partial(_of_block, names=names, of_block=of_block)
+        return in_a_tree(pack, arrays, partial(reduce, merge)).compute().item()
 
 
 def _cut(name: str, column: Any, lead: str, lengths: tuple[float, ...]) -> Any:
@@ -391,17 +374,5 @@ def _judged(first_row: int, block: dict[str, Any], judge: _Judge) -> Evaluation:
     return evaluation
 
 
-def _boxed(first_row: np.ndarray, *parts: Any, names: Sequence[str], of_block: Callable) -> np.ndarray:
-    # a 2-D array comes as a list over its one chunk of columns
-    block = {name: part[0] if isinstance(part, list) else part for name, part in zip(names, parts, strict=True)}
-    return _box(of_block(int(first_row[0]), block), (1,))
-
-
-def _merged(parts: np.ndarray, axis: Any, keepdims: bool, *, merge: Callable) -> np.ndarray:
-    return _box(reduce(merge, parts), (1,) if keepdims else ())
-
-
-def _box(value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    box = np.empty(1, object)
-    box[0] = value
-    return box.reshape(shape)
+def _of_block(first_row: np.ndarray, *parts: Any, names: Sequence[str], of_block: Callable) -> Any:
+    return of_block(int(first_row[0]), dict(zip(names, parts, strict=True)))
