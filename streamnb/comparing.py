@@ -10,6 +10,7 @@ import numpy as np
 from streamnb import _checks
 from streamnb.data.chunk import Chunk, Survey
 from streamnb.decorrelating import check_decorrelation
+from streamnb.dirichlet import Together
 from streamnb.families import Family, as_family
 from streamnb.mixed import FamilyDomain
 from streamnb.model_selection import GridScores, check_choice, check_read_twice, cross_validated
@@ -209,6 +210,11 @@ def _check_options(families: Iterable[Family], scheme: str, smoothing: Any, esti
     for family in families:
         for member in family.members:
             Smoothing.of(member, smoothing, estimate)
+            if isinstance(member, Together):
+                raise ValueError(
+                    f"family={member.name!r} has no penalties to compare: its parameters are fitted together; leave it "
+                    "out of families"
+                )
 
 
 def _check_classes(stats: ClassStats) -> None:

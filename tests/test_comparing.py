@@ -262,6 +262,7 @@ def test_the_result_does_not_depend_on_what_holds_the_rows():
         ({"families": ["poisson", "poisson"]}, "families has poisson twice"),
         ({"families": 3}, "family=3"),
         ({"families": [snb.Laplace(1.0), snb.Laplace(2.0)]}, "distances from 1, 2"),
+        ({"families": ["poisson", snb.Mixed({"beta": [1, 2], "poisson": ...})]}, "family='beta' has no penalties"),
         ({"penalties": {}}, "penalties={} is empty"),
         ({"penalties": ["plain", "L3"]}, "penalties='L3' is unknown; it should be one of 'plain', 'TopK'"),
         ({"penalties": {"mine": "l1"}}, "penalties['mine']='l1' is unknown"),
