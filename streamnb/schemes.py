@@ -50,12 +50,16 @@ class ClassSums:
     has_rest: np.ndarray
 
 
+_LEAST = float(np.log(np.finfo(np.float64).tiny))
+
+
 class Scheme:
     """Rows of weights for K classes."""
 
     name: ClassVar[str]
     has_probabilities: ClassVar[bool] = True
     multilabel: ClassVar[bool] = False  # True where a row bears any number of labels
+    of_classes: ClassVar[bool] = True  # row k of coef_ is that of class k
     reference: Any = None  # number of the class that the others are set against
 
     def n_rows(self, n_classes: int) -> int:
@@ -141,6 +145,7 @@ class TwoClasses(Scheme):
     """The second class against the first: what every scheme comes to where K = 2."""
 
     name = "two classes"
+    of_classes = False
 
     def n_rows(self, n_classes):
         return 1
@@ -191,6 +196,7 @@ class Reference(Scheme):
     """Each class against one named class, which scores 0."""
 
     name = "reference"
+    of_classes = False
 
     def __init__(self, n_classes: int, reference: int):
         self.reference = reference
@@ -206,7 +212,8 @@ class Reference(Scheme):
         return _class_against_class(data, pseudo, self._others[rows], np.array([self.reference]))
 
     def intercepts(self, log_priors):
-        return _log_ratio(log_priors[self._others], log_priors[[self.reference]])
+        # the reference scores 0: without rows it has, in place of no probability, one that nothing comes down to
+        return _log_ratio(log_priors[self._others], np.maximum(log_priors[[self.reference]], _LEAST))
 
     def class_scores(self, margins):
         return np.insert(margins, self.reference, 0.0, axis=1)
@@ -226,6 +233,7 @@ class OneVsOne(Scheme):
 
     name = "ovo"
     has_probabilities = False
+    of_classes = False
 
     def __init__(self, n_classes: int):
         self._n_classes = n_classes
@@ -338,12 +346,19 @@ def _class_against_class(data: ClassSums, pseudo: Pseudo, positive: np.ndarray, 
 def _log_odds(scores: np.ndarray) -> np.ndarray:
     """s_y - logsumexp of the others', (n, K), without cancellation."""
     rows, top = np.arange(len(scores)), scores.argmax(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        total = logsumexp(scores, axis=1, keepdims=True)
-        rest = total + np.log1p(-np.exp(scores - total))  # of the highest score this would cancel
-    others = scores.copy()
-    others[rows, top] = -np.inf
-    rest[rows, top] = logsumexp(others, axis=1)
+    highest = scores[rows, top]
+    mass = np.exp(scores - highest[:, None])
+    mass[rows, top] = 0.0
+    beside = mass.sum(axis=1)  # of all but the highest score, from which it would cancel
+    rest = np.log(1.0 + beside[:, None] - mass)
+    with np.errstate(divide="ignore"):
+        rest[rows, top] = np.log(beside)
+    rest += highest[:, None]
+    far = np.flatnonzero(beside < 1e-290)  # too far below the highest for exp
+    if far.size:
+        others = scores[far]
+        others[np.arange(len(far)), top[far]] = -np.inf
+        rest[far, top[far]] = logsumexp(others, axis=1)
     return scores - rest
 
 

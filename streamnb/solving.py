@@ -100,6 +100,8 @@ def weight_path(
         raise ValueError(
             f"stats hold {len(stats.classes)} class; a classifier needs at least 2 classes (this is one class only)"
         )
+    if stats.total_weight == 0.0:
+        raise ValueError("stats hold no row with any weight (0 samples), from which no model follows; scan rows first")
     checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
     return WeightPath(Problem(stats, as_family(family), checked, **options), as_penalty(penalty))
 
@@ -361,7 +363,7 @@ def tau_for(
 
 def _row_of_class(problem: Problem, label: Any) -> int:
     at = np.flatnonzero([label == c for c in problem.stats.classes])
-    if problem.n_rows != len(problem.stats.classes) or at.size == 0:
+    if not problem.scheme.of_classes or at.size == 0:
         raise ValueError(
             f"class_={label!r} has no row of weights of its own; it should be one of {problem.stats.classes.tolist()}, "
             "more than two, under scheme='joint' or 'ovr'"

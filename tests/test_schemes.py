@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 
 import streamnb as snb
+from streamnb.schemes import as_scheme
 
 LABELS = np.array(["ague", "cold", "flu", "healthy"])
 FAMILIES = ["poisson", "bernoulli", "gaussian", "multinomial"]
@@ -117,3 +118,35 @@ def test_wrong_references_are_named():
         snb.solve(stats, "poisson", scheme="reference")
     with pytest.raises(ValueError, match=r"reference='flu' goes with scheme='reference'"):
         snb.solve(stats, "poisson", scheme="ovr", reference="flu")
+
+
+def test_a_reference_without_rows_is_never_predicted_and_makes_no_nan():
+    """The others are then told apart by their priors alone."""
+    x, y = rows(7)
+    stats = snb.scan(x, y, classes=[*LABELS, "other"])
+    with pytest.warns(snb.StreamnbWarning, match="without any weight"):
+        model = snb.solve(stats, "poisson", scheme="reference", reference="other")[0]
+    proba = model.predict_proba(x)
+    np.testing.assert_allclose(proba, np.tile(stats.weight / stats.n_rows, (len(x), 1)), atol=1e-12)
+    assert (model.predict(x) == stats.classes[stats.weight.argmax()]).all()
+
+
+def test_a_row_of_a_pair_is_not_that_of_a_class():
+    """Three classes have three pairs, none of which is a class."""
+    x, y = rows(8)
+    stats = snb.scan(x, np.where(y == LABELS[0], LABELS[1], y))
+    few = snb.scan(x[np.isin(y, LABELS[:3])], y[np.isin(y, LABELS[:3])])
+    for some in (few, stats):
+        with pytest.raises(ValueError, match="no row of weights of its own"):
+            snb.tau_for(some, "poisson", n_features=1, class_=LABELS[1], scheme="ovo")
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0, 3000.0])
+def test_log_odds_are_without_cancellation(scale):
+    """s - ln sum exp of the others', also where exp would underflow, and of scores of -inf."""
+    scores = np.random.default_rng(0).normal(size=(50, 4)) * scale
+    scores[::5, 1] = -np.inf
+    found = as_scheme("joint", np.arange(4)).ranking(scores)
+    for k in range(4):
+        expected = scores[:, k] - logsumexp(np.delete(scores, k, axis=1), axis=1)
+        np.testing.assert_allclose(found[:, k], expected, rtol=1e-13, atol=1e-14 * scale)
