@@ -204,6 +204,8 @@ def check_y(y: Any, first_row: int = 0) -> np.ndarray | sp.csr_array:
 
 def check_indicator(y: Any, n_labels: int | None = None, name: str = "y", first_row: int = 0) -> sp.csr_array:
     """Return a 0/1 indicator (n_rows, n_labels), dense or sparse, as canonical CSR of uint8 without explicit zeros."""
+    if np.ma.is_masked(y):
+        raise ValueError(f"{name} is a masked array with masked entries; fill them (with 0 or 1), or drop those rows")
     if not sp.issparse(y):
         y = np.asarray(y)
     if y.ndim != 2 or (n_labels is not None and y.shape[1] != n_labels):

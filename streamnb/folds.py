@@ -88,7 +88,8 @@ def fold_numbers(n_rows: int, folds: int, *, groups: Any = None, seed: int = 0, 
     (n_rows,) int64
         The same in every process and on every machine. Without groups the sizes of folds differ by one at most.
     """
-    folding = as_folding(folds, groups=groups, repeats=repeat + 1, seed=seed)
+    n_rows, repeat = _checks.whole_number("n_rows", n_rows), _checks.whole_number("repeat", repeat)
+    folding = as_folding(_checks.positive_integer("folds", folds), groups=groups, repeats=repeat + 1, seed=seed)
     assert folding is not None
     column = None if groups is None else _checks.check_labels(groups, "groups")
     return folding.numbers(0, n_rows, column, repeat)

@@ -135,11 +135,13 @@ def scan(
 
 def with_folds(plan: ScanPlan, X: Any, folds: Any, groups: Any, repeats: int, seed: int) -> tuple[ScanPlan, Split]:
     """The plan that keeps folds, and what must be read beside the rows for it."""
+    column = folds
     if folds is not None and not isinstance(folds, numbers.Number):
         folds = sources.whole_column(X, folds, "folds")  # gaps show in the whole only
+        column = column if sources.is_dask(X) and sources.is_dask(column) else folds  # cut as X is
     folding = as_folding(folds, groups=groups, repeats=repeats, seed=seed)
     by = "rows" if folding is None else folding.by
-    split = {"rows": None, "groups": ("groups", groups), "given": ("folds", folds)}[by]
+    split = {"rows": None, "groups": ("groups", groups), "given": ("folds", column)}[by]
     return replace(plan, folding=folding), split
 
 
@@ -187,7 +189,7 @@ def _check_folds(stats: Any) -> None:
     for split, fold in enumerate(getattr(stats, "folds", ())):
         if fold.n_rows == 0:
             folding = stats.folding
-            what = f"the {stats.n_rows} rows" if folding.by == "rows" else "the groups"
+            what = f"the {stats.n_rows} rows (n_samples={stats.n_rows})" if folding.by == "rows" else "the groups"
             raise ValueError(
                 f"folds={folding.n_folds}: fold {split % folding.n_folds} has no row, there are too few of {what}; "
                 "take fewer folds or another seed"

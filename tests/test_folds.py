@@ -179,3 +179,44 @@ def test_asking_for_folds_that_are_not_there():
         stats.fold(3)
     with pytest.raises(IndexError, match="repeat=1"):
         stats.without_fold(0, 1)
+
+
+def test_each_fold_knows_of_its_own_values_below_zero():
+    """Sums of folds add and subtract like any others; a family of values from 0 refuses the fold that has others."""
+    numbers = snb.fold_numbers(203, 3)
+    rows = X - 2.0 * (numbers == 0)[:, None]
+    for x in (rows, sp.csr_array(rows)):
+        stats = snb.scan(x, y, folds=3, repeats=2)
+        same(stats.fold(0) + stats.fold(1) - stats.fold(1), stats.fold(0))
+        with pytest.raises(ValueError, match="Negative values"):
+            snb.solve(stats.fold(0), "poisson")
+        assert len(snb.solve(stats.fold(1), "poisson")) == 1
+        assert len(snb.solve(stats.without_fold(0), "poisson")) == 1
+        assert sum(stats.fold(f, 1).negatives for f in range(3)) == stats.negatives == np.count_nonzero(rows < 0)
+
+
+def test_given_folds_go_with_rows_of_unknown_number():
+    known = da.from_array(X, chunks=(29, 7)), da.from_array(y, chunks=29), da.from_array(groups % 4, chunks=29)
+    lazy, labels, folds = (part[da.ones(203, chunks=29, dtype=bool)] for part in known)
+    expected = snb.scan(X, y, folds=groups % 4)
+    for given_folds in (folds, known[2]):
+        stats = snb.scan(lazy, labels, folds=given_folds)
+        for fold in range(4):
+            same(stats.fold(fold), expected.fold(fold))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_rows": -1, "folds": 3}, "n_rows=-1"),
+        ({"n_rows": 10.5, "folds": 3}, "n_rows=10.5"),
+        ({"n_rows": 4, "folds": None}, "folds=None"),
+        ({"n_rows": 4, "folds": [0, 1, 0, 1]}, r"folds=\[0, 1, 0, 1\] should be a whole number"),
+        ({"n_rows": 4, "folds": 1}, "folds=1"),
+        ({"n_rows": 4, "folds": 2, "repeat": -1}, "repeat=-1"),
+        ({"n_rows": 4, "folds": 2, "groups": [1, 2]}, "groups should have one entry"),
+    ],
+)
+def test_fold_numbers_that_cannot_be(arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        snb.fold_numbers(**arguments)

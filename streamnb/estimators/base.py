@@ -153,7 +153,8 @@ class ScanEstimator(BaseEstimator):
         """The closed set of labels for the next rows, None where it is open."""
         if not hasattr(self, "stats_") or not self.stats_.closed:
             return listed
-        if listed is not None and not np.array_equal(np.sort(listed), np.sort(self.classes_)):
+        arranged = np.asarray if getattr(self.stats_, "multilabel", False) else np.sort  # columns have an order
+        if listed is not None and not np.array_equal(arranged(listed), arranged(self.classes_)):
             raise ValueError(
                 f"classes={listed.tolist()} is not the same as on last call to partial_fit, was: "
                 f"{self.classes_.tolist()}; leave it out, or fit anew"

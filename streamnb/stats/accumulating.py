@@ -45,7 +45,7 @@ class Accumulator:
         self._weight = _GrowingTable()
         self._weight.pairs()
         self._rows = np.zeros(0, np.int64)
-        self._negatives = 0
+        self._negatives = np.zeros(self._groups.n_splits, np.int64)
         self.n_features: int | None = None
 
     @property
@@ -69,14 +69,15 @@ class Accumulator:
         if self.n_features is None:
             self.n_features = n_features
         _checks.check_n_features(n_features, self.n_features)
+        self._groups.see(y)
         if n_rows == 0:
             return
         chunk, survey = transformed(chunk, survey, self._options.transform, self._options.normalize)
-        self._negatives += survey.negatives
         whole = weight is None or bool((weight == np.floor(weight)).all())
         weight = np.ones(n_rows) if weight is None else weight
         heaviest = float(weight.max())
         splits = None if self._folding is None else self._folding.splits(chunk.first_row, n_rows, column)
+        self._negatives += _negatives(chunk, survey, splits, len(self._negatives))
         entries = self._groups.entries(y, weight, splits, chunk.first_row)
         self._add_weights(entries)
         for name, table in self._sums.items():
@@ -114,10 +115,10 @@ class Accumulator:
                 weight = tables["weight"].scaled(absent)
                 tables[name] = _spread(weight, n_features).combined(tables[name], every, every, 1.0)
         if self._folding is None:
-            return replace(self._part(tables, classes, order, 0), negatives=self._negatives)
+            return self._part(tables, classes, order, 0)
         folds = tuple(self._part(tables, classes, order, split) for split in range(self._folding.n_splits))
         total = reduce(add, folds[: self._folding.n_folds])
-        return replace(total, closed=folds[0].closed, negatives=self._negatives, folds=folds, folding=self._folding)
+        return replace(total, closed=folds[0].closed, folds=folds, folding=self._folding)
 
     def _part(self, tables: dict[str, Table], classes: np.ndarray, order: np.ndarray, split: int) -> ClassStats:
         """The statistics of one split."""
@@ -129,10 +130,20 @@ class Accumulator:
             part = {name: table.take(at) for name, table in tables.items()}
             return ClassStats(classes, self._rows[at], part, n_features, options=self._options, **more)
 
+        negatives = int(self._negatives[split])
         if labels.every is None:
-            return taken(classes, order, closed=labels.closed)
+            return taken(classes, order, closed=labels.closed, negatives=negatives)
         every = taken(np.zeros(1, np.int64), np.array([labels.every]), closed=True)
-        return taken(classes, order, closed=True, every=every)
+        return taken(classes, order, closed=True, every=every, negatives=negatives)
+
+
+def _negatives(chunk: Chunk, survey: Survey, splits: np.ndarray | None, n_splits: int) -> np.ndarray:
+    """How many values of a block are below zero in each split, (n_splits,)."""
+    if splits is None or not survey.negatives:
+        return np.full(n_splits, survey.negatives)
+    before = np.concatenate([[0], np.cumsum(chunk.stored < 0)])
+    per_row = np.diff(before[chunk.row_ends - chunk.row_ends[0]])
+    return np.bincount(splits.reshape(-1), np.tile(per_row, len(splits)), n_splits).astype(np.int64)
 
 
 class _GrowingTable:

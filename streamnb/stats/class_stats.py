@@ -265,8 +265,10 @@ class ClassStats:
 
     def _onto(self, classes: np.ndarray, other: "ClassStats", sign: int) -> "ClassStats":
         """self + sign * other, for those classes."""
-        mine = positions(self.classes, classes)
-        theirs = mine if self.multilabel else positions(other.classes, classes)
+        if self.multilabel:  # labels stand in the order of their columns
+            mine = theirs = np.arange(len(classes))
+        else:
+            mine, theirs = positions(self.classes, classes), positions(other.classes, classes)
         rows = np.zeros(len(classes), np.int64)
         rows[mine >= 0] += self.rows
         rows[theirs >= 0] += sign * other.rows

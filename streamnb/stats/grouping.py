@@ -28,10 +28,16 @@ class Groups:
     def n(self) -> int:
         return 0 if self.codes is None else self.codes.n * self.n_splits
 
+    def see(self, y: Any) -> None:
+        """Learn of what kind y is; an indicator without rows tells it, too."""
+        if self.codes is None and sp.issparse(y):
+            self.codes = LabelColumns(self.classes, y.shape[1])
+        elif self.codes is None and len(y):
+            self.codes = LabelCodes(self.classes)
+
     def entries(self, y: Any, weight: np.ndarray, splits: np.ndarray | None, first_row: int) -> Entries:
         """Which rows of a block enter which groups; `y` labels or an indicator, `splits` (repeats, n_rows) or None."""
-        if self.codes is None:
-            self.codes = LabelColumns(self.classes, y.shape[1]) if sp.issparse(y) else LabelCodes(self.classes)
+        assert self.codes is not None
         rows, codes = self.codes.entries(y, first_row)
         if splits is not None:
             codes = (codes * self.n_splits + splits[:, rows]).reshape(-1)
