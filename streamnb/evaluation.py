@@ -93,6 +93,11 @@ class Evaluation:
         """Weight of the rows."""
         return self._tallies["total"].weight
 
+    @property
+    def class_weight(self) -> np.ndarray:
+        """Weight of the rows of each class, (K,)."""
+        return self._decisions().true.copy()
+
     # ---- rows in -----------------------------------------------------------------------------------------------------
 
     def add(

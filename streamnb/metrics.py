@@ -42,9 +42,15 @@ def _ask(evaluation: Evaluation, method: str, sign: float = 1.0, **options: Any)
     return sign * getattr(evaluation, method)(**options)
 
 
+def _of_classes(evaluation: Evaluation, method: str) -> np.ndarray:
+    """The value of each class, NaN of those without rows, (K,)."""
+    values = _ask(evaluation, method, average=None)
+    return values if "ranking" in evaluation.needs else np.where(evaluation.class_weight > 0.0, values, np.nan)
+
+
 def _scorer(name: str, needs: str, method: str, per_class: str | None = None, **options: Any) -> Scorer:
     sign = -1.0 if name.startswith("neg_") else 1.0
-    by_class = None if per_class is None else partial(_ask, method=per_class, average=None)
+    by_class = None if per_class is None else partial(_of_classes, method=per_class)
     return Scorer(name, frozenset(needs.split()), partial(_ask, method=method, sign=sign, **options), by_class)
 
 

@@ -1,5 +1,6 @@
 """The scoring scan: every row judged by the models that did not see it, at every point of the grid; then the choice."""
 
+import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,19 +13,20 @@ from streamnb.data import sources
 from streamnb.data.chunk import Chunk
 from streamnb.data.sources import Block
 from streamnb.evaluation import Evaluation
+from streamnb.families import column_blocks
 from streamnb.folds import Folding, as_folding
-from streamnb.metrics import Scorer, as_scorer
+from streamnb.metrics import SCORERS, Scorer, as_scorer
 from streamnb.model import LinearModel
 from streamnb.penalties import Penalty
 from streamnb.report import Report
 from streamnb.scanning import checked, fold
-from streamnb.schemes import OneVsOne
 from streamnb.solving import WeightPath, weight_path
 from streamnb.stats.class_stats import ClassStats, merged_classes, positions
 
 WEIGHTS_BYTES = 1 << 30  # of weights kept ready; beyond, they are computed for the columns of each block
 MARGINS = 1 << 22  # scored at once
 KEPT_SCORES = 1 << 25  # numbers that all evaluations together may keep to be exact, and again in histograms
+SHEETS_BYTES = 1 << 30  # of the sheets of all threads, where there are several
 RULES = ("best", "parsimonious", "one_se")
 
 
@@ -49,7 +51,7 @@ class GridModels:
         self.intercepts = np.tile(path.intercepts, (n_points, 1))
         whole = n_points * n_rows * n_features * 8 <= most_bytes
         self._weights = np.empty((n_features, n_points * n_rows)) if whole else None
-        for columns in path.blocks:
+        for columns in column_blocks(n_features, max(MARGINS // (n_points * n_rows), 1)):
             weights, shifts = path.grid_weights(columns)
             self.intercepts += shifts
             raw = self._raw(weights, columns)
@@ -98,16 +100,19 @@ def _spans(weights: np.ndarray) -> np.ndarray:
 
 
 class Sheet:
-    """What is known of each model: evaluations[candidate][split][point], or one alone; sheets merge."""
+    """What is known of each model: evaluations[candidate][split][point], or one alone; sheets merge.
 
-    def __init__(self, evaluations: Any, nbytes: int):
-        self.evaluations, self.nbytes = evaluations, nbytes
+    `rows` (n_splits, K) counts the rows of each class in each split, to be compared with those of the first scan.
+    """
+
+    def __init__(self, evaluations: Any, nbytes: int, rows: Any = 0):
+        self.evaluations, self.nbytes, self.rows = evaluations, nbytes, rows
 
     def finish(self) -> "Sheet":
         return self
 
     def __add__(self, other: "Sheet") -> "Sheet":
-        return Sheet(_added(self.evaluations, other.evaluations), self.nbytes)
+        return Sheet(_added(self.evaluations, other.evaluations), self.nbytes, self.rows + other.rows)
 
 
 def _added(a: Any, b: Any) -> Any:
@@ -127,25 +132,23 @@ class ScoringPlan:
     needs: frozenset[str]
     n_rows: int
     title: ClassVar[str] = "scoring"
+    most_bytes: ClassVar[int] = SHEETS_BYTES
 
     def accumulator(self) -> Sheet:
-        n_evaluations = sum(len(grids) * grids[0].shape[0] for grids in self.candidates)
-        room = KEPT_SCORES // (n_evaluations * max(len(self.classes), 1))
+        n_evaluations, n_classes = sum(len(grids) * grids[0].shape[0] for grids in self.candidates), len(self.classes)
+        room = KEPT_SCORES // (n_evaluations * n_classes)
         exact_rows, n_bins = min(max(room, 100), 10_000), min(max(room // 2, 64), 2048)
         multilabel = self.candidates[0][0].shell.scheme.multilabel
+        options: dict[str, Any] = {"exact_rows": exact_rows, "n_bins": n_bins, "classes": self.classes}
 
         def one() -> Evaluation:
-            return Evaluation(
-                len(self.classes),
-                self.needs,
-                multilabel=multilabel,
-                exact_rows=exact_rows,
-                n_bins=n_bins,
-                classes=self.classes,
-            )
+            return Evaluation(n_classes, self.needs, multilabel=multilabel, **options)
 
         sheet = [[[one() for _ in range(models.shape[0])] for models in grids] for grids in self.candidates]
-        return Sheet(sheet, 16 * n_evaluations * len(self.classes) * n_bins)
+        per_class = 24 + max(8 * exact_rows, 16 * n_bins) * ("ranking" in self.needs)
+        per_class += 8 * n_classes * ("confusion" in self.needs)
+        rows = np.zeros((self.folding.n_splits, n_classes), np.int64)
+        return Sheet(sheet, n_evaluations * n_classes * per_class, rows)
 
     def add(self, sheet: Sheet, block: Block) -> None:
         """Judge one block of rows."""
@@ -153,15 +156,26 @@ class ScoringPlan:
         codes = self._codes(_checks.check_y(block.y), chunk.first_row)
         weight = np.ones(chunk.shape[0]) if block.weight is None else block.weight
         splits = self.folding.splits(chunk.first_row, chunk.shape[0], block.split)
+        self._count(sheet, codes, splits)
         for grids, evaluations in zip(self.candidates, sheet.evaluations, strict=True):
             prepared = grids[0].shell.prepared(chunk, survey)
-            for numbers in splits:
-                for split in np.unique(numbers):
-                    rows = np.flatnonzero(numbers == split)
+            for of_rows in splits:
+                for split in np.unique(of_rows):
+                    rows = np.flatnonzero(of_rows == split)
                     self._judge(grids[split], evaluations[split], prepared, rows, codes, weight)
+
+    def _count(self, sheet: Sheet, codes: Any, splits: np.ndarray) -> None:
+        if codes.ndim == 2:
+            rows, classes = np.repeat(np.arange(codes.shape[0]), np.diff(codes.indptr)), codes.indices
+        else:
+            rows, classes = np.arange(len(codes)), codes
+        for of_rows in splits:
+            np.add.at(sheet.rows, (of_rows[rows], classes), 1)
 
     def _codes(self, y: Any, first_row: int) -> Any:
         if y.ndim == 2:
+            if y.shape[1] != len(self.classes):
+                raise ValueError(f"y has {y.shape[1]} columns; in the first scan it had {len(self.classes)}")
             return y
         codes = positions(self.classes, y)
         if (codes < 0).any():
@@ -224,14 +238,35 @@ def cross_validated(
     for split in range(folding.n_splits):
         repeat, number = divmod(split, folding.n_folds)
         rest = stats.without_fold(number, repeat)
+        if rest.total_weight == 0.0:
+            raise ValueError(
+                f"sample_weight is 0 in all rows outside fold {number}, which leaves its models nothing to learn from; "
+                "give weight to rows of two folds at least"
+            )
         for models, path, (family, _) in zip(grids, paths, candidates, strict=True):
             models.append(GridModels(weight_path(rest, family, path.penalty, **options), most_bytes))
     needs = scorer.needs if grids[0][0].shell.scheme.has_probabilities else scorer.needs - {"probabilities"}
     plan = ScoringPlan(tuple(map(tuple, grids)), stats.classes, folding, needs, stats.n_rows)
+    _check_scorer(scorer, plan.accumulator().evaluations[0][0][0])
     sheet, report = fold(plan, X, y, sample_weight, **run)
     if report.rows != stats.n_rows:
         raise ValueError(f"X gave {report.rows} rows in the second scan and {stats.n_rows} in the first")
+    if (sheet.rows != [part.rows for part in stats.folds]).any():
+        raise ValueError(
+            "X gave its rows in another order in the second scan, so that their folds are not those of the first; "
+            "a callable should return the same rows in the same order each time"
+        )
     return [GridScores.of(e, path, scorer) for e, path in zip(sheet.evaluations, paths, strict=True)], report
+
+
+def _check_scorer(scorer: Scorer, empty: Evaluation) -> None:
+    """Refuse a score that has no meaning for such rows, before they are read again."""
+    if SCORERS.get(scorer.name) is not scorer:
+        return  # a function of the user's, which may expect rows
+    try:
+        scorer.value(empty)
+    except ValueError as error:
+        raise ValueError(f"scoring={scorer.name!r} is not for these rows: {error}") from error
 
 
 def check_read_twice(X: Any, who: str) -> None:
@@ -253,6 +288,7 @@ class JudgingPlan:
     model: LinearModel
     needs: frozenset[str]
     title: ClassVar[str] = "judging"
+    most_bytes: ClassVar[int | None] = None
     n_rows: ClassVar[int | None] = None
 
     def accumulator(self) -> Sheet:
@@ -317,12 +353,17 @@ class GridScores(persistence.Parameters):
     @classmethod
     def of(cls, evaluations: list[list[Evaluation]], path: WeightPath, scorer: Scorer) -> "GridScores":
         """Scores of one candidate; `path` is that of all rows."""
-        scores = np.array([[scorer.value(e) for e in points] for points in evaluations]).T
+        scores = np.array([[_value(scorer, e) for e in points] for points in evaluations]).T
+        if np.isnan(scores).all():
+            raise ValueError(
+                f"scoring={scorer.name!r} has no value in any of the {scores.shape[1]} splits, as each lacks rows of a "
+                "class; take fewer folds, or folds= that mix the classes"
+            )
         per_class = None
         if scorer.per_class is not None:
             per_class = np.array([[scorer.per_class(e) for e in points] for points in evaluations]).transpose(1, 0, 2)
         classes, n_features = evaluations[0][0].classes, path.n_features_per_class
-        if n_features.shape[1] != len(classes) or isinstance(path.shell().scheme, OneVsOne):
+        if not path.shell().scheme.of_classes:
             n_features = np.repeat(path.n_features[:, None], len(classes), axis=1)
         return cls(path.grid, scores, per_class, path.n_features, n_features, classes)
 
@@ -393,6 +434,8 @@ class GridScores(persistence.Parameters):
 
 def check_choice(scheme: str, folds: Any, repeats: int, seed: int, scoring: Any, rule: str) -> Scorer:
     """The scorer, if what says how to judge and choose makes sense whatever the data."""
+    if folds is None:
+        raise ValueError("folds=None should be a number of folds of at least 2, or the fold of each row")
     as_folding(folds if np.ndim(folds) == 0 and not isinstance(folds, str) else 2, repeats=1)
     _checks.positive_integer("repeats", repeats)
     _checks.whole_number("seed", seed)
@@ -408,14 +451,15 @@ def check_choice(scheme: str, folds: Any, repeats: int, seed: int, scoring: Any,
 
 def _chosen(scores: np.ndarray, n_features: np.ndarray, rule: str) -> int:
     """The point that the rule chooses by scores (G, S) and what they cost in features (G,)."""
-    mean = np.nan_to_num(_mean(scores), nan=-np.inf)
+    mean = _mean(scores)
     enough = np.flatnonzero(mean >= _least(scores, rule))
     return int(enough[np.lexsort([-mean[enough], n_features[enough]])[0]])
 
 
 def _least(scores: np.ndarray, rule: str) -> float:
-    mean = np.nan_to_num(_mean(scores), nan=-np.inf)
-    top = int(mean.argmax())
+    """The mean score that is good enough by the rule; one score at least is defined."""
+    mean = _mean(scores)
+    top = int(np.nanargmax(mean))
     slack = {"best": 0.0, "parsimonious": 0.01 * abs(mean[top]), "one_se": _standard_error(scores[top])}[rule]
     return float(mean[top] - slack)
 
@@ -423,6 +467,15 @@ def _least(scores: np.ndarray, rule: str) -> float:
 def _standard_error(scores: np.ndarray) -> float:
     scores = scores[~np.isnan(scores)]
     return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
+
+
+def _value(scorer: Scorer, evaluation: Evaluation) -> float:
+    value = scorer.value(evaluation)
+    if not isinstance(value, numbers.Real):
+        raise TypeError(f"scoring={scorer.name!r} returned {value!r}; it should be one number, NaN where there is none")
+    if np.isinf(value):
+        raise ValueError(f"scoring={scorer.name!r} returned {value}; it should be finite, or NaN where there is none")
+    return float(value)
 
 
 def _mean(values: np.ndarray) -> np.ndarray:

@@ -40,6 +40,7 @@ class ScanPlan:
     folding: Folding | None = None
     title: ClassVar[str] = "scan"  # of the progress bar
     n_rows: ClassVar[int | None] = None  # where known beforehand
+    most_bytes: ClassVar[int | None] = None  # of the private tables of all threads, if not PRIVATE_TABLES_BYTES
 
     def with_moments(self, more: Iterable[str]) -> "ScanPlan":
         """The same scan with further moments."""
@@ -236,6 +237,7 @@ class _Team:
 
     def __init__(self, plan: Any, n_threads: int):
         self._plan, self._n_threads = plan, n_threads
+        self._most_bytes = PRIVATE_TABLES_BYTES if plan.most_bytes is None else plan.most_bytes
         self._pool = ThreadPoolExecutor(n_threads, "streamnb-sum")
         self._members = [(plan.accumulator(), Clock())]
         self._seconds = 0.0  # of those that left
@@ -259,12 +261,12 @@ class _Team:
 
     def _next_member(self) -> Any:
         tables = max(accumulator.nbytes for accumulator, _ in self._members)
-        may_join = 0 < tables * (len(self._members) + 1) <= PRIVATE_TABLES_BYTES
+        may_join = 0 < tables * (len(self._members) + 1) <= self._most_bytes
         if self._free.empty() and may_join and len(self._members) < self._n_threads:
             self._members.append((self._plan.accumulator(), Clock()))
             return self._members[-1]
         member = self._take()
-        if len(self._members) > 1 and tables * len(self._members) > PRIVATE_TABLES_BYTES:
+        if len(self._members) > 1 and tables * len(self._members) > self._most_bytes:
             self._retire(member)
             return self._next_member()
         return member

@@ -117,7 +117,7 @@ class ScanEstimator(BaseEstimator):
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """A fit that fails changes nothing."""
+        """A fit or refit that fails changes nothing."""
         before = dict(vars(self))
         try:
             yield

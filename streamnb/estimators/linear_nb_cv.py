@@ -2,6 +2,7 @@
 
 from typing import Any, Self
 
+import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,6 +13,12 @@ from streamnb.model_selection import RULES, check_choice, check_read_twice, cros
 from streamnb.penalties import L1, Penalty, at_point
 from streamnb.report import Report
 from streamnb.scanning import run_scan, with_folds
+
+_JUDGED = "family", "penalty", "folds", "repeats", "scoring", "seed", "scheme", "reference"  # what scores depend on
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or np.array_equal(a, b)
 
 
 def _never(_: "LinearNBCV") -> bool:
@@ -182,22 +189,25 @@ class LinearNBCV(LinearNB):
 
         `rule` chooses anew among the scores; the others (`priors`, `smoothing`, ..) change the final model alone.
         """
-        choosing = "family", "penalty", "folds", "repeats", "scoring", "seed", "scheme", "reference"
-        fixed = [name for name in choosing if name in options]
-        if fixed:
-            raise ValueError(f"{fixed[0]}={options[fixed[0]]!r} asks for other scores of the rows; use fit")
         check_is_fitted(self, "stats_")
-        if "rule" in options:
-            _checks.one_of("rule", options["rule"], RULES)
-            options = dict(options)
-            self.rule = options.pop("rule")
+        asked = {**vars(self), **options}
+        changed = [name for name in _JUDGED if name in options or not _same(asked[name], self._judged[name])]
+        if changed:
+            raise ValueError(f"{changed[0]}={asked[changed[0]]!r} asks for other scores of the rows; use fit")
+        with self._all_or_nothing():
+            self.rule = _checks.one_of("rule", options.pop("rule", self.rule), RULES)
             self._choose()
-        return super().refit(**options)
+            return super().refit(**options)
+
+    def _keep(self, stats: Any, report: Report) -> None:
+        super()._keep(stats, report)
+        self._judged = {name: vars(self)[name] for name in _JUDGED}
 
     def _choose(self) -> None:
         point = self._scores.best(self.rule)
         self.best_, self.best_score_ = self._scores.grid[point], float(self._scores.mean[point])
         self.cv_results_ = self._scores.table()
+        self.__dict__.pop("n_features_per_class_", None)
         if self._scores.class_scores is not None:
             self.n_features_per_class_ = self._scores.class_features()
 

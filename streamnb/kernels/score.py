@@ -26,8 +26,10 @@ def score_csr_grid(data, indices, indptr, rows, weights, spans, out):
         for p in range(indptr[i] - start, indptr[i + 1] - start):
             j = indices[p]
             x = np.float64(data[p])
-            for r in range(spans[j, 0], spans[j, 1]):
-                out[e, r] += x * weights[j, r]
+            first, last = spans[j, 0], spans[j, 1]
+            of_row, of_feature = out[e, first:last], weights[j, first:last]
+            for r in range(len(of_row)):  # from 0, so that the compiler sees no index from the end and takes vectors
+                of_row[r] += x * of_feature[r]
 
 
 @kernel
@@ -38,8 +40,10 @@ def score_dense_grid(values, rows, weights, spans, out):
         for j in range(values.shape[1]):
             x = np.float64(values[i, j])
             if x != 0.0:
-                for r in range(spans[j, 0], spans[j, 1]):
-                    out[e, r] += x * weights[j, r]
+                first, last = spans[j, 0], spans[j, 1]
+                of_row, of_feature = out[e, first:last], weights[j, first:last]
+                for r in range(len(of_row)):
+                    of_row[r] += x * of_feature[r]
 
 
 @kernel
