@@ -1,0 +1,53 @@
+"""Rows that come and go: which package of the standard library is a line of code from?
+
+    python examples/streaming.py
+
+Statistics are sums, so rows are added by `partial_fit`, taken away by `forget`, weighed down by age, and whatever is
+left is, to the last bit, what one scan of the rows that count would have given.
+"""
+
+from itertools import islice
+
+import numpy as np
+import scipy.sparse as sp
+from library_text import N_FEATURES, chunks
+
+import streamnb as snb
+
+
+def main():
+    parts = list(islice(chunks(), 90))
+    (X_test, y_test), parts = stacked(parts[::5]), [part for k, part in enumerate(parts) if k % 5]
+    model = snb.LinearNB("multinomial")
+    print("rows seen  packages  held-out accuracy")
+    for k, (X, y) in enumerate(parts):  # each file is read once and need not be kept
+        model.partial_fit(X, y)
+        if k % 18 == 17:
+            print(f"{model.stats_.n_rows:9,d} {len(model.classes_):9d} {model.score(X_test, y_test):18.3f}")
+
+    first, rest = stacked(parts[:30]), stacked(parts[30:])
+    model.forget(*first)
+    afresh = snb.LinearNB("multinomial").fit(*rest)
+    same = np.array_equal(model.coef_, afresh.coef_) and np.array_equal(model.intercept_, afresh.intercept_)
+    print(f"\nThe oldest {len(first[1]):,d} rows forgotten; the same bits as a fit without them: {same}")
+
+    weeks = [snb.scan(*stacked(parts[k::4]), moments=["sum"]) for k in range(4)]
+    window = weeks[0] + weeks[1] + weeks[2]
+    window = window + weeks[3] - weeks[0]  # a sliding window
+    print(f"A window of three weeks, slid by one: {window.n_rows:,d} rows of {N_FEATURES:,d} features")
+    faded = weeks[0]
+    for week in weeks[1:]:
+        faded = faded * 0.5 + week  # each week counts half of the next
+    for name, stats in (("window", window), ("faded", faded)):
+        model = snb.solve(stats, "multinomial", snb.L1(1.0, scale="score"))[0]
+        kept = np.count_nonzero(model.coef_.any(axis=0))
+        print(f"{name:<8} {kept:6d} features, held-out accuracy {model.score(X_test, y_test):.3f}")
+
+
+def stacked(parts):
+    """One CSR array and one array of labels."""
+    return sp.vstack([X for X, _ in parts], format="csr"), np.concatenate([y for _, y in parts])
+
+
+if __name__ == "__main__":
+    main()
