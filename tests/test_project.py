@@ -5,12 +5,17 @@ import tomllib
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import yaml
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
 
 import streamnb
 
 ROOT = Path(__file__).parent.parent
+PAGES = ["README.md", "docs/guide.md"]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
@@ -47,3 +52,44 @@ def test_every_file_readme_names_exists(readme):
     named = set(re.findall(r"\b(?:streamnb|examples|tests|benchmarks)/[\w/]*\w(?:\.\w+)?", readme))
     assert named
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def slug(heading):
+    """The anchor of a heading, as GitHub makes it."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", (ROOT / page).read_text())
+    assert links
+    for path, anchor in links:
+        target = (ROOT / page).parent / path if path else ROOT / page
+        assert target.exists(), path
+        if anchor:
+            assert anchor in map(slug, re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)), anchor
+
+
+@pytest.fixture
+def what_pages_take_for_granted(tmp_path, monkeypatch):
+    """Digits, even or odd, in the stores, arrays and frames that the pages name."""
+    monkeypatch.chdir(tmp_path)
+    X, digit = load_digits(return_X_y=True)
+    y = np.where(digit % 2, "odd", "even")
+    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    X_val, y_val = X_test[:200], y_test[:200]
+    for name in ("counts.zarr", "new_counts.zarr"):
+        streamnb.write_csr(name, [(X_train[:600], y_train[:600]), (X_train[600:], y_train[600:])], n_features=64)
+    frame = pd.DataFrame(X[:, 18:30] // 6, columns=["age", "height", *"abcdefghij"])
+    names = ("X_train", "y_train", "X_test", "y_test", "X_val", "y_val", "frame")
+    return {**{name: value for name, value in locals().items() if name in names}, "target": y}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_code_of_the_page_runs(page, what_pages_take_for_granted):
+    names = what_pages_take_for_granted
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 5
+    for k, block in enumerate(blocks):
+        exec(compile(block, f"{page}, block {k + 1}", "exec"), names)
