@@ -206,7 +206,7 @@ def _numbers(family: Family, which: Any, here: dict[Any, int]) -> Any:
     if strangers and not here:
         raise ValueError(
             f"columns of {family!r} are named ({strangers[0]!r}), but X has no names; "
-            "give their numbers, or fit LinearNB on a data frame"
+            "give their numbers, fit LinearNB on a data frame, or name the columns of statistics: family.named(names)"
         )
     if strangers:
         raise ValueError(
