@@ -202,6 +202,7 @@ def test_source_lines_touches_no_folder_of_others(tmp_path):
     assert ran.returncode != 0 and "not a store of this example" in ran.stderr and kept.read_text() == "mine"
 
 
+@pytest.mark.process
 def test_thesis_tables_are_printed_and_saved(tmp_path):
     command = [sys.executable, EXAMPLES / "thesis_tables.py", "--out", "tables", "--points", "3", "--debian"]
     without_apt = {**os.environ, "PATH": ""}
@@ -218,6 +219,7 @@ def test_thesis_tables_are_printed_and_saved(tmp_path):
     assert by_line.loc[("gaussian", "overall")].min() > 0.95
 
 
+@pytest.mark.process
 def test_pictures_are_saved_and_their_paths_printed(tmp_path):
     command = [sys.executable, EXAMPLES / "pictures.py", tmp_path / "new" / "folder"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120)

@@ -289,13 +289,13 @@ def test_columns_by_name(make):
 
 def test_names_need_a_data_frame():
     x, y = rows(11)
-    named = snb.Mixed({"gaussian": ["a", "b"], "poisson": ...})
+    named = snb.Mixed({"gaussian": ["a", "b", "f", "i"], "poisson": ...})
     with pytest.raises(ValueError, match=r"named \('a'\), but X has no names.*data frame"):
         snb.LinearNB(named).fit(x, y)
     with pytest.raises(ValueError, match=r"named \('a'\), but X has no names.*data frame.*family\.named\(names\)"):
         snb.solve(snb.scan(x, y), named)
     solved = snb.solve(snb.scan(x, y), named.named(list("abcdefghi")))[0]
-    numbered = snb.solve(snb.scan(x, y), snb.Mixed({"gaussian": [0, 1], "poisson": ...}))[0]
+    numbered = snb.solve(snb.scan(x, y), snb.Mixed({"gaussian": [0, 1, 5, 8], "poisson": ...}))[0]
     assert np.array_equal(solved.coef_, numbered.coef_)
 
 

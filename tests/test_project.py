@@ -5,14 +5,18 @@ import tomllib
 from itertools import chain
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from matplotlib import pyplot
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import streamnb
+
+matplotlib.use("Agg")
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", "docs/guide.md"]
@@ -72,17 +76,19 @@ def test_links_lead_somewhere(page):
 
 @pytest.fixture
 def what_pages_take_for_granted(tmp_path, monkeypatch):
-    """Digits, even or odd, in the stores, arrays and frames that the pages name."""
+    """Digits under other names, in the stores, arrays and frames of the pages."""
     monkeypatch.chdir(tmp_path)
     X, digit = load_digits(return_X_y=True)
-    y = np.where(digit % 2, "odd", "even")
-    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    X_val, y_val = X_test[:200], y_test[:200]
+    X, digit = X[:600, 16:48], digit[:600]
+    y, well = np.array(["cat", "dog", "owl"])[digit % 3], np.where(digit % 2, "ill", "well")
+    X_train, X_test, y_train, y_test, health, health_test = train_test_split(X, y, well, random_state=0)
+    X_val, y_val, health_val = X_test[:60], y_test[:60], health_test[:60]
     for name in ("counts.zarr", "new_counts.zarr"):
-        streamnb.write_csr(name, [(X_train[:600], y_train[:600]), (X_train[600:], y_train[600:])], n_features=64)
-    frame = pd.DataFrame(X[:, 18:30] // 6, columns=["age", "height", *"abcdefghij"])
-    names = ("X_train", "y_train", "X_test", "y_test", "X_val", "y_val", "frame")
-    return {**{name: value for name, value in locals().items() if name in names}, "target": y}
+        streamnb.write_csr(name, [(X_train[:200], y_train[:200]), (X_train[200:], y_train[200:])], n_features=32)
+    frame = pd.DataFrame(X[:, 2:14] // 6, columns=["age", "height", *"abcdefghij"])
+    names = ["X", "y", "X_train", "y_train", "health", "X_test", "y_test", "X_val", "y_val", "health_val", "frame"]
+    yield {**{name: value for name, value in locals().items() if name in names}, "target": y}
+    pyplot.close("all")
 
 
 @pytest.mark.slow
