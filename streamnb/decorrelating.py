@@ -5,7 +5,8 @@ weights the penalised likelihood has the Hessian -(diag(a + tau_2 - tau) + tau 1
 concave everywhere and mostly unbounded; what is wanted is the branch of maxima that starts at tau = 0.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,21 +43,36 @@ def check_decorrelation(penalty: Penalty | None, family: Family, scheme: Scheme,
         )
 
 
-def decorrelated(equations: Equations, pull: Pull) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+Solution = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def decorrelated(equations: Equations, pull: Pull) -> Solution:
     """Weights (R, n), what the features add to the intercepts (R,), and the features whose branch ended (n,)."""
-    weights, shifts = equations.solved(pull)
-    saturated = np.zeros(weights.shape[1], bool)
-    if pull.decorrelation == 0.0:
-        return weights, shifts.sum(axis=1), saturated
-    tau = _strengths(equations, pull)
-    columns = np.flatnonzero((tau > 0) & weights.any(axis=0))
-    if columns.size:
+    return decorrelated_each([(equations, pull)])[0]
+
+
+def decorrelated_each(points: Iterable[tuple[Equations, Pull]]) -> list[Solution]:
+    """`decorrelated` for several points of a grid and features of one family, followed all at once."""
+    solutions, coupled, followed = [], [], []
+    for equations, pull in points:
+        weights, shifts = equations.solved(pull)
+        solution = weights, shifts, np.zeros(weights.shape[1], bool)
+        solutions.append(solution)
+        tau = _strengths(equations, pull)
+        columns = np.flatnonzero((tau > 0) & weights.any(axis=0))
+        if columns.size:
+            coupled.append((solution, columns))
+            start = np.ascontiguousarray(weights[:, columns].T)
+            followed.append((_Classes.of(equations, pull, columns), tau[columns], start))
+    if followed:
+        classes, taus, starts = zip(*followed, strict=True)
         with np.errstate(all="ignore"):  # what leaves the domain of a mean is noticed and undone
-            end = _Classes.of(equations, pull, columns).solved(
-                tau[columns], np.ascontiguousarray(weights[:, columns].T)
-            )
-        weights[:, columns], shifts[:, columns], saturated[columns] = end[0].T, end[1].T, end[2]
-    return weights, shifts.sum(axis=1), saturated
+            ends = _Classes.joined(classes).solved(np.concatenate(taus), np.concatenate(starts))
+        stops = np.cumsum([len(columns) for _, columns in coupled])[:-1]
+        for (solution, columns), *end in zip(coupled, *(np.split(part, stops) for part in ends), strict=True):
+            for part, found in zip(solution, end, strict=True):
+                part[..., columns] = found.T
+    return [(weights, shifts.sum(axis=1), saturated) for weights, shifts, saturated in solutions]
 
 
 def _strengths(equations: Equations, pull: Pull) -> np.ndarray:
@@ -126,27 +142,35 @@ class _Classes:
     at: ScalarEquations
     threshold: np.ndarray  # tau_1
     inside: np.ndarray  # False in empty classes and where TopK leaves the feature out
-    ridge: float  # tau_2
+    ridge: np.ndarray  # tau_2, (n, 1)
 
     @classmethod
     def of(cls, equations: Equations, pull: Pull, columns: np.ndarray) -> "_Classes":
         inside = equations.alive if equations.kept is None else equations.alive & equations.kept
         inside = np.broadcast_to(inside, equations.t_star.shape)
         threshold = np.ascontiguousarray(pull.thresholds(equations.variance)[:, columns].T)
-        return cls(equations.by_feature(columns), threshold, np.ascontiguousarray(inside[:, columns].T), pull.l2)
+        ridge = np.full((len(columns), 1), pull.l2)
+        return cls(equations.by_feature(columns), threshold, np.ascontiguousarray(inside[:, columns].T), ridge)
+
+    @classmethod
+    def joined(cls, parts: Sequence["_Classes"]) -> "_Classes":
+        """The features of several, one after the other."""
+        arrays = (np.concatenate([getattr(p, name) for p in parts]) for name in ("threshold", "inside", "ridge"))
+        return cls(ScalarEquations.joined([p.at for p in parts]), *arrays)
 
     def only(self, some: np.ndarray) -> "_Classes":
         """Some of the features."""
         if len(some) == len(self.threshold):
             return self
-        return replace(self, at=self.at.only(some), threshold=self.threshold[some], inside=self.inside[some])
+        return _Classes(self.at.only(some), self.threshold[some], self.inside[some], self.ridge[some])
 
     def solved(self, target: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights at `target` (n,), what they add to the intercepts, and where the branch ended; w is at tau = 0."""
         side = np.where(self.threshold > 0.0, np.sign(w), 1.0) * self.inside
         tau, ended = target.copy(), np.ones(len(w), bool)
-        if isinstance(self.at.family, Gaussian) and not self.threshold.any():
-            w, ended = self.closed_form(target, w, side)
+        if isinstance(self.at.family, Gaussian):
+            some = np.flatnonzero(~self.threshold.any(axis=1))
+            w[some], ended[some] = self.only(some).closed_form(target[some], w[some], side[some])
         some = np.flatnonzero(ended)
         w[some], side[some], tau[some], ended[some] = self.only(some).followed(target[some], w[some], side[some])
         positive, negative = self.at.moved(self.pulls(tau, w, side))
@@ -214,7 +238,7 @@ class _Classes:
         """
         w, side, tau, n = w.copy(), side.copy(), np.zeros(len(w)), len(w)
         a = self.curvature(self.pulls(tau, w, side), side)
-        step = np.nan_to_num(a.min(axis=1) + self.ridge, nan=1.0, posinf=1.0)
+        step = np.nan_to_num(a.min(axis=1) + self.ridge[:, 0], nan=1.0, posinf=1.0)
         shortest = SHORTEST * step
         least = _Hessian.of(a + self.ridge, tau).least
         ended, todo = np.zeros(n, bool), np.arange(n)

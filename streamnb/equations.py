@@ -282,6 +282,12 @@ class ScalarEquations:
         slope = self.family.mean_slope
         return (self.r_positive / slope(positive) + self.r_negative / slope(negative)) / self.phi
 
+    @classmethod
+    def joined(cls, parts: Sequence["ScalarEquations"]) -> "ScalarEquations":
+        """The equations of several lists of one family, one after the other."""
+        arrays = (np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__[1:])
+        return cls(parts[0].family, *arrays)
+
     def only(self, some: np.ndarray) -> "ScalarEquations":
         if len(some) == len(self.t_star):
             return self

@@ -4,7 +4,7 @@ The path is lazy: nothing of the size grid x classes x features is ever held.
 """
 
 import numbers
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, reduce
 from itertools import product
@@ -15,7 +15,7 @@ import numpy as np
 
 from streamnb import _checks
 from streamnb.coupling import Totals, coupled_totals
-from streamnb.decorrelating import check_decorrelation, decorrelated
+from streamnb.decorrelating import Solution, check_decorrelation, decorrelated, decorrelated_each
 from streamnb.dirichlet import Together
 from streamnb.equations import Equations
 from streamnb.families import Family, as_family
@@ -27,6 +27,7 @@ from streamnb.schemes import OneVsOne, as_scheme
 from streamnb.stats.class_stats import ClassStats
 
 PAIRS_BYTES = 1 << 30  # weights of all pairs of classes that would take more are computed when they are needed
+TOGETHER = 1 << 19  # weights of several points solved for at once
 
 
 def solve(
@@ -220,12 +221,18 @@ class WeightPath:
         n_columns = len(np.arange(self._problem.n_features)[columns])
         weights, shifts = np.empty((n_columns, len(self), self.n_rows)), np.zeros((len(self), self.n_rows))
         for block, at in self._problem.pieces(columns):
-            at_rest = block.equations()
-            for i in range(len(self)):
-                w, shift, _ = decorrelated(self._equations(i, block, at_rest), self._pull(i))
+            for i, (w, shift, _) in self._solutions(block, block.equations(), range(len(self))):
                 weights[at, i] = w.T
                 shifts[i] += shift
         return weights, shifts
+
+    def _solutions(self, block: Block, at_rest: Equations, points: Sequence[int]) -> Iterator[tuple[int, Solution]]:
+        """Some points and their solutions for a block, several at once while these are small."""
+        step = max(TOGETHER // max(at_rest.t_star.size, 1), 1)
+        for first in range(0, len(points), step):
+            some = points[first : first + step]
+            pulled = ((self._equations(i, block, at_rest), self._pull(i)) for i in some)
+            yield from zip(some, decorrelated_each(pulled), strict=True)
 
     @cached_property
     def n_features_per_class(self) -> np.ndarray:
@@ -244,17 +251,20 @@ class WeightPath:
         problem = self._problem
         rows, union, ended = (np.zeros((len(self), *more), np.int64) for more in ((problem.n_rows,), (), ()))
         for block in problem.blocks:
-            at_rest = block.equations()
-            for i in range(len(self)):
-                equations, pull = self._equations(i, block, at_rest), self._pull(i)
-                if pull.decorrelation == 0.0:
-                    active = equations.active(pull)
-                else:
-                    weights, _, saturated = decorrelated(equations, pull)
-                    active, ended[i] = weights != 0.0, ended[i] + np.count_nonzero(saturated)
+            for i, active, n_saturated in self._active(block):
                 rows[i] += np.count_nonzero(active, axis=1)
                 union[i] += np.count_nonzero(active.any(axis=0))
+                ended[i] += n_saturated
         return rows, union, ended
+
+    def _active(self, block: Block) -> Iterator[tuple[int, np.ndarray, int]]:
+        """Each point, which weights of a block are not zero there (R, n), and how many branches have ended."""
+        at_rest, points = block.equations(), range(len(self))
+        coupled = [i for i in points if self._pull(i).decorrelation > 0.0]
+        for i in sorted(set(points) - set(coupled)):  # these tell without being solved
+            yield i, self._equations(i, block, at_rest).active(self._pull(i)), 0
+        for i, (weights, _, saturated) in self._solutions(block, at_rest, coupled):
+            yield i, weights != 0.0, int(np.count_nonzero(saturated))
 
     def _number(self, i: int) -> int:
         i = index(i)
