@@ -139,6 +139,8 @@ def test_scores_are_those_of_models_fitted_and_judged_by_hand(drawn, data):
             for at, point in enumerate(model.cv_results_["params"] if complete else ()):
                 one = snb.LinearNB(family, PENALTIES[kind](point), **options)
                 one.fit(x[rest], y[rest], sample_weight=weight[rest])
+                if 0.0 < np.abs(one.coef_).max() < 1e-9:
+                    continue  # weights of rounding alone put rows in any order
                 expected = by_library(scoring, one, x[here], y[here], weight[here], options["scheme"])
                 found = model.cv_results_[f"split{repeat * folds + fold}_test_score"][at]
                 np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12, err_msg=f"{point}")
