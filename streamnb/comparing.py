@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from streamnb import _checks
+from streamnb.choosing import GridScores, check_choice
 from streamnb.data.chunk import Chunk, Survey
 from streamnb.decorrelating import check_decorrelation
 from streamnb.dirichlet import Together
 from streamnb.families import Family, as_family
 from streamnb.mixed import FamilyDomain
-from streamnb.model_selection import GridScores, check_choice, check_read_twice, cross_validated
+from streamnb.model_selection import check_read_twice, cross_validated
 from streamnb.penalties import L1, Decorrelation, Penalty, TopK, as_penalty
 from streamnb.priors import Smoothing
 from streamnb.report import Report

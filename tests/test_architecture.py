@@ -45,6 +45,7 @@ ORDER = [
     "tallies",
     "evaluation",
     "metrics",
+    "choosing",
     "model_selection",
     "comparing",
     "estimators",

@@ -7,9 +7,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb import _checks, persistence
+from streamnb.choosing import RULES, check_choice
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.metrics import as_scorer
-from streamnb.model_selection import RULES, check_choice, check_read_twice, cross_validated
+from streamnb.model_selection import check_read_twice, cross_validated
 from streamnb.penalties import L1, Penalty, at_point
 from streamnb.report import Report
 from streamnb.scanning import run_scan, with_folds
