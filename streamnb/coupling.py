@@ -34,7 +34,7 @@ def _part_totals(part: Part, n_rows: int, pull: Pull, kept: Kept | None) -> np.n
 def _total(row: Sides, at_rest: Equations, pull: Pull) -> float:
     if not pull.smooth:
         free = np.zeros(at_rest.t_star.shape, bool) if at_rest.kept is None else ~at_rest.kept
-        return total_pull(at_rest.t_star[0], at_rest.pooled[0], pull.thresholds(at_rest.variance)[0], free[0])
+        return total_pull(at_rest.t_star[0], at_rest.pooled[0], pull.thresholds(at_rest.sd)[0], free[0])
 
     def excess(total: float) -> float:
         moved = Equations.of(row, at_rest.family, at_rest.phi, np.array([[total]]))

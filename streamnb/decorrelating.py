@@ -58,6 +58,8 @@ def decorrelated_each(points: Iterable[tuple[Equations, Pull]]) -> list[Solution
         weights, shifts = equations.solved(pull)
         solution = weights, shifts, np.zeros(weights.shape[1], bool)
         solutions.append(solution)
+        if pull.decorrelation == 0.0:
+            continue
         tau = _strengths(equations, pull)
         columns = np.flatnonzero((tau > 0) & weights.any(axis=0))
         if columns.size:
@@ -77,9 +79,8 @@ def decorrelated_each(points: Iterable[tuple[Equations, Pull]]) -> list[Solution
 
 def _strengths(equations: Equations, pull: Pull) -> np.ndarray:
     """tau_j of each feature, (n,)."""
-    n = equations.t_star.shape[1]
-    if pull.decorrelation == 0.0 or not pull.curved:
-        return np.full(n, pull.decorrelation)
+    if not pull.curved:
+        return np.full(equations.t_star.shape[1], pull.decorrelation)
     at = equations.by_feature(slice(None))
     with np.errstate(all="ignore"):
         a = 1.0 / at.steepness(np.zeros_like(at.t_star))
@@ -148,7 +149,7 @@ class _Classes:
     def of(cls, equations: Equations, pull: Pull, columns: np.ndarray) -> "_Classes":
         inside = equations.alive if equations.kept is None else equations.alive & equations.kept
         inside = np.broadcast_to(inside, equations.t_star.shape)
-        threshold = np.ascontiguousarray(pull.thresholds(equations.variance)[:, columns].T)
+        threshold = np.ascontiguousarray(pull.thresholds(equations.sd)[:, columns].T)
         ridge = np.full((len(columns), 1), pull.l2)
         return cls(equations.by_feature(columns), threshold, np.ascontiguousarray(inside[:, columns].T), ridge)
 

@@ -29,7 +29,7 @@ class Equations:
     r_negative: np.ndarray
     t_star: np.ndarray  # (R, n)
     pooled: np.ndarray  # the mean at t*
-    variance: np.ndarray  # v of the score statistic t*, (R, n)
+    sd: np.ndarray  # sqrt(v), v the variance of the score statistic t*, (R, n)
     alive: np.ndarray  # (R, 1) False where a side has no weight at all
     kept: np.ndarray | None = None  # (R, n) False where TopK leaves the feature out
 
@@ -52,21 +52,23 @@ class Equations:
             t_star = np.where(sides.alive, t_star + total * pooled, 0.0)
         r_negative = np.zeros_like(n_pos) if sides.pooled else 1.0 / n_neg
         means = sides.positive / n_pos, 1.0 / n_pos, sides.negative / n_neg, r_negative
-        return cls(family, phi, *means, t_star, pooled, variance, sides.alive)
+        return cls(family, phi, *means, t_star, pooled, np.sqrt(variance), sides.alive)
+
+    @property
+    def n_weights(self) -> int:
+        """R times n."""
+        return self.t_star.size
 
     def breakpoints(self, scored: bool) -> np.ndarray:
         """abs(t*), or abs(z) where scored, (R, n); 0 where v is 0."""
         size = np.abs(self.t_star)
-        if not scored:
-            return size
-        sd = np.sqrt(self.variance)
-        return np.divide(size, sd, out=np.zeros_like(size), where=sd > 0)
+        return np.divide(size, self.sd, out=np.zeros_like(size), where=self.sd > 0) if scored else size
 
     def active(self, pull: Pull) -> np.ndarray:
         """Where the weight is not zero, (R, n); under L1 tested as the breakpoints are, to the same last digit."""
         active = self.breakpoints(pull.scored) > pull.l1
         if pull.strength > 0.0:
-            active &= np.abs(self.t_star) > pull.thresholds(self.variance) + pull.at_zero()
+            active &= np.abs(self.t_star) > pull.thresholds(self.sd) + pull.at_zero()
         return active if self.kept is None else active & self.kept
 
     def merit(self, by: str) -> np.ndarray:
@@ -85,17 +87,31 @@ class Equations:
 
     def solved(self, pull: Pull) -> tuple[np.ndarray, np.ndarray]:
         """Weights and what each adds to its intercept, both (R, n)."""
-        active = self.active(pull)
-        _, w, shift = self._at(active).solved(pull, pull.thresholds(self.variance)[active])
-        weights, shifts = np.zeros(active.shape), np.zeros(active.shape)
-        weights[active], shifts[active] = w, shift
+        active, threshold = self.active(pull), pull.thresholds(self.sd)
+        if pull.smooth:
+            todo, weights, shifts = active, np.zeros(active.shape), np.zeros(active.shape)
+        else:
+            todo, weights, shifts = self._closed(active, threshold)
+        _, weights[todo], shifts[todo] = self._at(todo).solved(pull, threshold[todo])
         return weights, shifts
+
+    def _closed(self, active: np.ndarray, threshold: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights and shifts by the closed form, without picking those that are not zero; and where it fails."""
+        side = np.sign(self.t_star)
+        t = side * threshold
+        positive = self.m_positive - t * self.r_positive
+        negative = self.m_negative + t * self.r_negative if self.r_negative.any() else self.m_negative
+        with np.errstate(all="ignore"):  # where a weight is zero the means may have left their domain
+            weights = (self.family.link(positive) - self.family.link(negative)) / self.phi
+            shifts = self.family.cumulant_change(positive, negative) / self.phi
+            good = active & (side * weights > 0) & np.isfinite(weights)
+        return active & ~good, np.where(good, weights, 0.0), np.where(good, shifts, 0.0)
 
     def pulls(self, pull: Pull) -> np.ndarray:
         """The pull of each feature where it stops, (R, n)."""
         active = self.active(pull)
         t = self.t_star.copy()  # where the weight is zero the pull is just t*
-        t[active] = self._at(active).solved(pull, pull.thresholds(self.variance)[active])[0]
+        t[active] = self._at(active).solved(pull, pull.thresholds(self.sd)[active])[0]
         return t
 
     def by_feature(self, columns: Any) -> "ScalarEquations":
@@ -145,6 +161,11 @@ class Fitted:
             weights[alive] = plus - minus
             shifts[alive] = (c_minus - c_plus) / (shape[1] if len(sides) == 1 else 1)
         return cls(weights[..., 0], weights[..., 1] if len(sides) > 1 else None, shifts)
+
+    @property
+    def n_weights(self) -> int:
+        """R times n."""
+        return self.first.size
 
     def take(self, columns: Any, rows: slice) -> "Fitted":
         """Those of some features and rows of weights."""

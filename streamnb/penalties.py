@@ -245,9 +245,9 @@ class Pull:
         """True where the pull depends on the weight."""
         return self.l2 > 0.0 or self.strength > 0.0
 
-    def thresholds(self, variance: np.ndarray) -> np.ndarray:
-        """tau_1 of each feature, `variance` being v of its score statistic."""
-        return self.l1 * np.sqrt(variance) if self.scored else np.full(variance.shape, self.l1)
+    def thresholds(self, sd: np.ndarray) -> np.ndarray:
+        """tau_1 of each feature, `sd` being sqrt(v) of its score statistic."""
+        return self.l1 * sd if self.scored else np.full(sd.shape, self.l1)
 
     def at_zero(self) -> float:
         """The further pull of a weight next to zero, -tau r'(0+)."""

@@ -228,7 +228,7 @@ class WeightPath:
 
     def _solutions(self, block: Block, at_rest: Equations, points: Sequence[int]) -> Iterator[tuple[int, Solution]]:
         """Some points and their solutions for a block, several at once while these are small."""
-        step = max(TOGETHER // max(at_rest.t_star.size, 1), 1)
+        step = max(TOGETHER // max(at_rest.n_weights, 1), 1)
         for first in range(0, len(points), step):
             some = points[first : first + step]
             pulled = ((self._equations(i, block, at_rest), self._pull(i)) for i in some)
