@@ -27,7 +27,7 @@ from streamnb.schemes import OneVsOne, as_scheme
 from streamnb.stats.class_stats import ClassStats
 
 PAIRS_BYTES = 1 << 30  # weights of all pairs of classes that would take more are computed when they are needed
-TOGETHER = 1 << 19  # weights of several points solved for at once
+TOGETHER = 1 << 17  # weights of several points solved for at once
 
 
 def solve(
