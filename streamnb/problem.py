@@ -16,7 +16,7 @@ from streamnb.priors import Pseudo, Smoothing, class_probabilities
 from streamnb.schemes import ClassSums, Scheme, Sides
 from streamnb.stats.class_stats import DOMAINS, ClassStats
 
-BLOCK = 1 << 19  # weights solved for at once
+BLOCK = 1 << 16  # weights solved for at once
 
 
 Columns = slice | np.ndarray
