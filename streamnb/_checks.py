@@ -438,18 +438,18 @@ def raise_negative(value: float, row: int, column: int, who: str) -> NoReturn:
     )
 
 
-def raise_too_large(value: float, row: int, column: int, who: str, highest: float) -> NoReturn:
+def raise_too_large(value: float, row: int, column: int, who: str, highest: float, what: str = "X") -> NoReturn:
     """Report a value above the domain of a family."""
     outside = math.nextafter(highest, math.inf)
     limit = f"below {outside:g}" if _is_open(highest, outside) else f"of at most {highest:g}"
-    raise ValueError(f"X has {value} at row {row}, column {column}; {who} takes values {limit}")
+    raise ValueError(f"{what} has {value} at row {row}, column {column}; {who} takes values {limit}")
 
 
-def raise_too_small(value: float, row: int, column: int, who: str, lowest: float) -> NoReturn:
+def raise_too_small(value: float, row: int, column: int, who: str, lowest: float, what: str = "X") -> NoReturn:
     """Report a value below the domain of a family that does not start at 0."""
     outside = math.nextafter(lowest, -math.inf)
     limit = f"above {outside:g}" if _is_open(lowest, outside) else f"of at least {lowest:g}"
-    raise ValueError(f"X has {value} at row {row}, column {column}; {who} takes values {limit}")
+    raise ValueError(f"{what} has {value} at row {row}, column {column}; {who} takes values {limit}")
 
 
 def _is_open(end: float, outside: float) -> bool:

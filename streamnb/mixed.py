@@ -150,12 +150,13 @@ class FamilyDomain:
 
     who: str
     family: Family
+    what: str = "X"
 
     def check(self, chunk: Chunk, survey: Survey) -> None:
         """Report the first value that is outside."""
         for family, columns in self.family.parts(chunk.shape[1]):
             who = f"{self.who}(family={family.name!r})"
-            Domain(who, family.lowest, family.highest, columns).check(chunk, survey)
+            Domain(who, family.lowest, family.highest, columns, self.what).check(chunk, survey)
 
 
 # ---- columns in one of four forms: a slice, an array of numbers or bools, a list of names, or ... --------------------
@@ -175,7 +176,7 @@ def _checked(family: Any, which: Any) -> Any:
     if columns.ndim != 1 or columns.dtype.kind not in "biuUO":
         _raise_no_columns(family, which)
     if columns.dtype.kind in "UO":
-        names = columns.tolist()
+        names = list(which) if np.ndim(which) else [which]  # of numbers among strings the array would make strings
         if not all(isinstance(name, str) for name in names):
             _raise_no_columns(family, which)
         return [str(name) for name in names]

@@ -188,7 +188,7 @@ class LinearModel:
         chunk, survey = transformed(chunk, survey, self.options.transform, self.options.normalize)
         for moment, columns in self.moments.items():
             if moment in DOMAINS:
-                Domain(type(self).__name__, *DOMAINS[moment], columns).check(chunk, survey)
+                Domain(type(self).__name__, *DOMAINS[moment], columns, self.options.seen).check(chunk, survey)
         for moment, columns in self.moments.items():
             if moment != "sum":
                 chunk = chunk.mapped(partial(self.options.statistic, moment), columns)
@@ -212,7 +212,7 @@ class LinearModel:
         assert self.second is not None
         columns = np.flatnonzero(self.second.any(axis=1))
         chunk, survey = transformed(chunk, survey, self.options.transform, self.options.normalize)
-        Domain(type(self).__name__, *DOMAINS["log1m_sum"], columns).check(chunk, survey)
+        Domain(type(self).__name__, *DOMAINS["log1m_sum"], columns, self.options.seen).check(chunk, survey)
         chunk.mapped(partial(self.options.statistic, "log1m_sum"), columns).add_scores(self.second, out)
 
     # ---- any X, answered in kind -------------------------------------------------------------------------------------
@@ -291,5 +291,6 @@ class LinearModel:
         return cls(state["classes"], weights, state["intercept"], scheme, *fields)
 
 
-def _answer(X: Any, model: LinearModel, finish: Callable) -> np.ndarray:
-    return finish(model.margins(*as_chunk(X)))
+def _answer(X: Any, model: LinearModel, finish: Callable, block_info: Any = None) -> np.ndarray:
+    first = block_info[0]["array-location"][0][0] if block_info else 0
+    return finish(model.margins(*as_chunk(X, 0 if np.isnan(first) else first)))  # unknown chunks: counted in the block

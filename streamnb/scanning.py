@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 from streamnb import _checks
 from streamnb.cluster import Split, fold_dask
 from streamnb.data import sources
-from streamnb.data.chunk import Chunk, Domain, Survey, TakesValues, as_chunk, csr_chunk
+from streamnb.data.chunk import Chunk, Domain, Survey, TakesValues, as_chunk, csr_chunk, transformed
 from streamnb.data.reader import Clock, one_ahead, timed
 from streamnb.data.sources import Block
 from streamnb.folds import Folding, as_folding
@@ -51,9 +51,8 @@ class ScanPlan:
 
     def add(self, accumulator: Accumulator, block: Block) -> None:
         """Check one block of rows and add it."""
-        chunk, survey = checked(block)
-        if self.options.transform != "binary":
-            self.domain.check(chunk, survey)
+        chunk, survey = transformed(*checked(block), self.options.transform, self.options.normalize)
+        self.domain.check(chunk, survey)
         accumulator.add(chunk, survey, _checks.check_y(block.y), block.weight, block.split)
 
 

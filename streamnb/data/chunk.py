@@ -295,6 +295,7 @@ class Domain:
     lowest: float = -np.inf
     highest: float = np.inf
     columns: Any = None  # of these alone, a slice or numbers; None for all
+    what: str = "X"  # whose values they are
 
     def check(self, chunk: Chunk, survey: Survey) -> None:
         """Report the first value that is outside, of those stored, then of those absent."""
@@ -319,10 +320,10 @@ class Domain:
 
     def _refuse(self, value: float, row: int, column: int) -> NoReturn:
         if value > self.highest:
-            _checks.raise_too_large(value, row, column, self.who, self.highest)
+            _checks.raise_too_large(value, row, column, self.who, self.highest, self.what)
         if value < min(self.lowest, 0.0):
             _checks.raise_negative(value, row, column, self.who)
-        _checks.raise_too_small(value, row, column, self.who, self.lowest)
+        _checks.raise_too_small(value, row, column, self.who, self.lowest, self.what)
 
 
 def as_matrix(X: Any) -> np.ndarray:

@@ -145,8 +145,9 @@ class LinearNB(ScanClassifier):
     def _plan(self, classes: np.ndarray | None) -> ScanPlan:
         family = self._family()
         moments = {*family.moments, *(["nonzero"] if self.idf else [])}
-        domain = FamilyDomain(type(self).__name__, family)
-        return ScanPlan(tuple(sorted(moments)), self._row_options(), classes, domain)
+        options = self._row_options()
+        domain = FamilyDomain(type(self).__name__, family, options.seen)
+        return ScanPlan(tuple(sorted(moments)), options, classes, domain)
 
     def _family(self) -> Family:
         """The family, its columns numbered where they were named."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from streamnb import _checks
-from streamnb.data.chunk import Chunk, Entries, Survey, transformed
+from streamnb.data.chunk import Chunk, Entries, Survey
 from streamnb.folds import Folding
 from streamnb.kernels import accumulate
 from streamnb.stats.class_stats import MOMENTS, ClassStats, RowOptions
@@ -56,7 +56,7 @@ class Accumulator:
     def add(
         self, chunk: Chunk, survey: Survey, y: Any, weight: np.ndarray | None, column: np.ndarray | None = None
     ) -> None:
-        """Add one block of rows.
+        """Add one block of rows, already transformed.
 
         Parameters
         ----------
@@ -72,7 +72,6 @@ class Accumulator:
         self._groups.see(y)
         if n_rows == 0:
             return
-        chunk, survey = transformed(chunk, survey, self._options.transform, self._options.normalize)
         whole = weight is None or bool((weight == np.floor(weight)).all())
         weight = np.ones(n_rows) if weight is None else weight
         heaviest = float(weight.max())

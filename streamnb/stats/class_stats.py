@@ -37,6 +37,12 @@ class RowOptions:
         for name in ("binarize", "centre"):
             object.__setattr__(self, name, _checks.finite_number(name, getattr(self, name)))
 
+    @property
+    def seen(self) -> str:
+        """What is summed, in words."""
+        done = [f"{name}={how!r}" for name in ("transform", "normalize") if (how := getattr(self, name)) is not None]
+        return f"X after {' and '.join(done)}" if done else "X"
+
     def statistic(self, moment: str, x: np.ndarray) -> np.ndarray:
         """The function of values whose sum the moment is, less that of an absent value where it has one."""
         if moment == "sum":
