@@ -5,7 +5,8 @@ are ``psi(a_j) - psi(sum a)``. One equation for each parameter, coupled by their
 Dirichlet distribution").
 """
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize.elementwise import find_root
@@ -22,17 +23,17 @@ class Together(Family):
     second: ClassVar[Family | None] = None  # of the other function of x that weights multiply
     moment = "log_sum"
     lowest = ABOVE_ZERO
-    what: ClassVar[str]  # that should sum to one
 
-    def parameters(self, means: np.ndarray) -> np.ndarray:
-        """The parameters of given means of ln x, (groups, size) both."""
-        total = np.exp(means).sum(axis=1)
-        if (total > 1.0 - NO_MAXIMUM).any():
-            raise ValueError(
-                f"family={self.name!r}: a class has no most likely parameters; {self.what} should sum to 1, and rows "
-                "of a class should differ: pass smoothing > 0, or give it more rows"
-            )
+    def parameters(self, means: np.ndarray, feature: Callable[[int], int]) -> np.ndarray:
+        """The parameters of given means of ln x, (groups, size) both; `feature` of a group, where each has its own."""
+        lost = np.flatnonzero(np.exp(means).sum(axis=1) > 1.0 - NO_MAXIMUM)
+        if lost.size:
+            raise ValueError(f"family={self.name!r}: {self.without_maximum(feature(int(lost[0])))}")
         return dirichlet_parameters(means)
+
+    def without_maximum(self, feature: int) -> str:
+        """Why there are no most likely parameters, and what to do."""
+        raise NotImplementedError
 
     def log_normaliser(self, parameters: np.ndarray) -> np.ndarray:
         """c, (groups,): what the density is divided by, in logs."""
@@ -48,7 +49,20 @@ class Dirichlet(Together):
 
     name = "dirichlet"
     moments = ("log_sum",)
-    what = "its columns of a row"
+
+    def parts(self, n_features: int) -> list[tuple[Family, Any]]:
+        if n_features == 1:
+            raise ValueError(
+                "family='dirichlet' is for compositions of two columns or more, X has 1; a single share takes "
+                "family='beta'"
+            )
+        return super().parts(n_features)
+
+    def without_maximum(self, feature: int) -> str:
+        return (
+            "a class has no most likely parameters; its columns of a row should sum to 1, and rows of a class should "
+            "differ: pass smoothing > 0, or give it more rows"
+        )
 
 
 class _Complement(Family):
@@ -69,8 +83,13 @@ class Beta(Together):
     name = "beta"
     highest = np.nextafter(1.0, 0.0)
     moments = ("log_sum", "log1m_sum")
-    what = "x and 1 - x"
     second = _Complement()
+
+    def without_maximum(self, feature: int) -> str:
+        return (
+            f"feature {feature} has no most likely parameters in a class, for its values there are all the same: "
+            "pass smoothing > 0, or leave the feature out where it is the same in all rows"
+        )
 
 
 FAMILIES.update({family.name: family for family in (Dirichlet, Beta)})

@@ -68,7 +68,7 @@ class Equations:
         """Where the weight is not zero, (R, n); under L1 tested as the breakpoints are, to the same last digit."""
         active = self.breakpoints(pull.scored) > pull.l1
         if pull.strength > 0.0:
-            active &= np.abs(self.t_star) > pull.thresholds(self.sd) + pull.at_zero()
+            active &= np.abs(self.t_star) > pull.thresholds(self.sd) + pull.at_zero(self.t_star)
         return active if self.kept is None else active & self.kept
 
     def merit(self, by: str) -> np.ndarray:
@@ -140,8 +140,8 @@ class Fitted:
     shifts: np.ndarray
 
     @classmethod
-    def of(cls, sides: Sequence[Sides], family: Together) -> "Fitted":
-        """Fit all features; `sides` of each function of x."""
+    def of(cls, sides: Sequence[Sides], family: Together, number: Callable[[int], int]) -> "Fitted":
+        """Fit all features; `sides` of each function of x, and what turns a place here into the number of a feature."""
         alive = sides[0].alive[:, 0]
         shape = len(alive), sides[0].positive.shape[1]
         positive = np.stack([s.positive / _safe(s.n_positive) for s in sides], axis=-1)
@@ -151,7 +151,7 @@ class Fitted:
             # a group of parameters belongs to a row of weights, or where there are two functions to each feature
             means = means if len(means) == 1 else means[alive]
             groups = means.reshape(-1, len(sides) if len(sides) > 1 else shape[1])
-            parameters = family.parameters(groups)
+            parameters = family.parameters(groups, lambda group: number(group % shape[1]))
             normaliser = family.log_normaliser(parameters).reshape(len(means), -1)
             return parameters.reshape(means.shape), normaliser
 
@@ -262,14 +262,16 @@ class ScalarEquations:
             t = np.where(np.abs(t) < np.abs(here.t_star), t, here.t_star)
             return w - np.where(t == here.t_star, 0.0, here.weight(t))
 
+        near, every = side * 1e-300, np.arange(len(far), dtype=np.float64)
         found = find_root(
             rise,
-            (side * 1e-300, far),
-            args=(start, np.arange(len(far), dtype=np.float64)),
+            (near, far),
+            args=(start, every),
             tolerances={"xatol": 0.0, "xrtol": 2.0**-52, "fatol": 0.0, "frtol": 0.0},
             maxiter=200,
         )
-        return found.x
+        nothing = side * rise(near, start, every) >= 0.0  # next to t* rounding may leave nothing of W
+        return np.where(nothing, near, found.x)
 
     def _roots(self, start: np.ndarray, pull: Pull) -> np.ndarray:
         """Roots of f(w) = w - W(start + tau w), which rises, by Newton's method inside a shrinking bracket.

@@ -174,7 +174,10 @@ class Separable(Penalty):
     def _check(self) -> None:
         right = np.logspace(-9, 6, 601)
         w = np.concatenate([-right[::-1], right])
-        slope = self.slopes(w)
+        try:
+            slope = self.slopes(w)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"derivative should give one number, r'(w), for a number w: {error}") from error
         wrong = ~np.isfinite(slope) | (np.sign(w) * slope > 0)
         wrong[1:] |= np.diff(slope) > 1e-12 * np.abs(slope[1:])
         if wrong.any():
@@ -249,12 +252,12 @@ class Pull:
         """tau_1 of each feature, `sd` being sqrt(v) of its score statistic."""
         return self.l1 * sd if self.scored else np.full(sd.shape, self.l1)
 
-    def at_zero(self) -> float:
-        """The further pull of a weight next to zero, -tau r'(0+)."""
+    def at_zero(self, t_star: np.ndarray) -> Any:
+        """The further pull of a weight next to zero on the side of t*, -tau r'(0+) or tau r'(0-)."""
         if self.separable is None or self.strength == 0.0:
             return 0.0
-        slopes = np.abs(self.separable.slopes(np.array([-1e-300, 1e-300])))
-        return self.strength * float(slopes.max())
+        below, above = np.abs(self.separable.slopes(np.array([-1e-300, 1e-300])))
+        return self.strength * np.where(t_star > 0.0, above, below)
 
     def of_weights(self, w: np.ndarray) -> np.ndarray:
         """The part of the pull that depends on the weight, tau_2 w - tau r'(w)."""

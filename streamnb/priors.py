@@ -5,7 +5,7 @@ what the density of the family takes off. math: Beta(a, b) gives (S + a) / (N + 
 (S + a - 1) / (N + a + b - 2).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,6 +50,10 @@ class Prior(persistence.Parameters):
                     f"{type(self).__name__}({name}=) has {len(value)} entries for {n} {several}; "
                     f"give one number, or one for each {what}"
                 )
+
+    def of_columns(self, columns: Any) -> "Prior":
+        """The prior of some features, a slice or numbers."""
+        return type(self)(**{name: _of(value, columns) for name, value in vars(self).items()})
 
     def pseudo(self, family: Family, columns: slice, n_features: int) -> tuple[Any, Any]:
         """Pseudo-sum and pseudo-count of some features: the posterior mean is (S + sum) / (N + count)."""
@@ -212,7 +216,7 @@ class NormalInverseGamma(Prior):
 PRIORS: tuple[type[Prior], ...] = (BetaPrior, DirichletPrior, GammaPrior, NormalInverseGamma)
 
 
-def _of(value: Any, columns: slice) -> Any:
+def _of(value: Any, columns: Any) -> Any:
     return value[columns] if np.ndim(value) else value
 
 
@@ -262,6 +266,10 @@ class Smoothing:
     def none(self) -> bool:
         """True where there is no prior at all."""
         return self.estimate == "mle" or (not isinstance(self.given, Prior) and self.given == 0.0)
+
+    def of_columns(self, columns: Any) -> "Smoothing":
+        """The same for some features, a slice or numbers."""
+        return replace(self, given=self.given.of_columns(columns)) if isinstance(self.given, Prior) else self
 
     def pseudo(self, mean: np.ndarray, columns: Any, n_features: int) -> Pseudo:
         """What to add to the sums and counts of a side; `mean` (n_columns,) is the raw mean over all rows."""

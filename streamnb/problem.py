@@ -123,12 +123,25 @@ class Part:
 
     def _check_highest(self) -> None:
         """Refuse means above the domain; a scan that knows its family names the very value."""
-        mean = self._total.max() / self._n_all
-        if mean > self.family.mean_range[1]:
-            raise ValueError(
-                f"family={self.family!r} takes values of at most {self.family.highest:g}, but feature "
-                f"{self._number(int(self._total.argmax()))} has a mean of {mean:g}"
-            )
+        stats, highest = self.stats, self.family.highest
+        if self.family.moment != "sum" or np.isinf(highest):
+            return
+        names = [f"class {label!r}" for label in stats.classes.tolist()]
+        weight = stats.weight
+        if stats.multilabel:
+            names += [f"the rows without label {label!r}" for label in stats.classes.tolist()]
+            weight = np.append(weight, self._n_all - weight)
+        for block in self.blocks:
+            sums = self._sums(block.local)
+            sums = np.vstack([sums, self._total[block.local] - sums]) if stats.multilabel else sums
+            means = sums / np.where(weight > 0, weight, 1.0)[:, None]
+            for k, j in np.argwhere(means > highest * (1.0 + 1e-12))[:1]:
+                scaled = "" if self.scale is None else " times its idf"
+                at = self._number(int(np.arange(self.n_features)[block.local][j]))
+                raise ValueError(
+                    f"family={self.family!r} takes values of at most {highest:g}, but feature {at} has a mean of "
+                    f"{means[k, j]:g}{scaled} in {names[k]}"
+                )
 
     def _check_mode(self) -> None:
         """Refuse classes without a mode here, before any model is asked for."""
@@ -166,7 +179,7 @@ class Part:
         if second is not None:
             smoothing = replace(self._smoothing, family=second)
             sides.append(Part(self.stats, second, slice(0, self.n_features), self._scheme, smoothing, False).sides())
-        return Fitted.of(sides, self.family)
+        return Fitted.of(sides, self.family, self._number)
 
     def row(self, r: int) -> tuple[Sides, Equations]:
         """One row of weights: both sides, and (6.2) for all features of the part."""
@@ -218,11 +231,15 @@ class Problem:
         self.seen = stats.weight > 0
         self.parts = []
         for member, columns in family.parts(self.n_features):
-            n_columns = len(np.arange(self.n_features)[columns])
-            prior = Smoothing.of(member, smoothing, estimate, n_columns)
+            prior = Smoothing.of(member, smoothing, estimate, self.n_features).of_columns(columns)
             self.parts.append(Part(stats, member, columns, scheme, prior, idf))
         self.blocks = [block for part in self.parts for block in part.blocks]
         given = class_probabilities(priors, stats, estimate)
+        if not stats.multilabel and not given[self.seen].any():
+            raise ValueError(
+                f"priors={priors!r} leave no probability to the classes that have rows, "
+                f"{stats.classes[self.seen].tolist()}; one of them at least should have some"
+            )
         with np.errstate(divide="ignore"):
             log_priors = np.where(self.seen, np.log(given), -np.inf)
         self.intercepts = scheme.intercepts(log_priors)

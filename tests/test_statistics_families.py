@@ -474,7 +474,7 @@ def test_penalties_of_fitted_families_are_refused(family):
 def test_rows_without_a_most_likely_density_are_explained(family):
     x, y = shares_of_one(5)
     alone = np.where(np.arange(90) == 7, 3, y)
-    with pytest.raises(ValueError, match=r"no most likely parameters.*sum to 1.*smoothing > 0"):
+    with pytest.raises(ValueError, match=r"no most likely parameters.*smoothing > 0"):
         snb.LinearNB(family, smoothing=0.0).fit(x, alone)
     assert np.isfinite(snb.LinearNB(family, smoothing=0.5).fit(x, alone).coef_).all()
     with pytest.raises(ValueError, match=r"0\.0 at row 3, column 1.*above 0"):
