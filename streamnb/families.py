@@ -15,7 +15,7 @@ from streamnb.stats.class_stats import ClassStats
 
 MEANS = {"above": (0.0, 1.0), "deviation": (0.0, np.inf)}  # between which the means of a moment other than x lie
 ABOVE_ZERO = np.nextafter(0.0, 1.0)  # the lowest value of families without 0
-FLOOR = 1e-12  # of an estimated dispersion of positive values: they do not vary within classes
+FLOOR = 1e-12  # of an estimated dispersion of positive values of mean 1: they do not vary within classes
 COLUMN_BLOCK = 1 << 16  # features looked at at once where a whole (K, n_features) temporary can be spared
 
 
@@ -247,7 +247,7 @@ class Geometric(Family):
     lowest = 0.0
 
     def link(self, m):
-        return np.log(m / (1.0 + m))
+        return -np.log1p(1.0 / m)  # keeps the digits of large means
 
     def variance(self, m):
         return m * (1.0 + m)
@@ -272,7 +272,7 @@ class NegativeBinomial(Family):
         self.r = _checks.finite_number("r", r, minimum=np.finfo(float).tiny)
 
     def link(self, m):
-        return np.log(m / (self.r + m))
+        return -np.log1p(self.r / m)
 
     def variance(self, m):
         return m * (self.r + m) / self.r
@@ -318,7 +318,12 @@ class _Positive(Family):
                 scatter = stats.scatter(columns) * factor**2
                 ratio = np.divide(scatter, self.variance(means), out=np.zeros_like(scatter), where=means > 0)
                 phi[columns] = ratio.sum(axis=0) / weight.sum()
-        return np.maximum(phi, FLOOR)
+            phi[columns] = np.maximum(phi[columns], self.floor(weight @ means / weight.sum()))
+        return phi
+
+    def floor(self, mean: np.ndarray) -> Any:
+        """The least phi of features with these means over all rows."""
+        return FLOOR
 
     def excess(self, means: np.ndarray, functions: np.ndarray, factor: Any) -> np.ndarray:
         """How far the function of the mean lies from the mean of the function; `factor` is what x is multiplied by."""
@@ -376,6 +381,9 @@ class InverseGaussian(_Positive):
 
     def most_likely(self, excess):
         return excess
+
+    def floor(self, mean):
+        return FLOOR / np.where(mean > 0, mean, 1.0)  # phi is in units of 1 / x
 
     def link(self, m):
         return -0.5 / (m * m)
