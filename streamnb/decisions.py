@@ -1,6 +1,6 @@
 """From class probabilities to a decision: losses, rows that are rejected, and intercepts that balance two classes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,11 +22,14 @@ class DecisionRule(persistence.Parameters):
         Rows are rejected whose largest probability is below it; with a loss, whose least expected loss is above it.
     reject_label : label or None
         The answer for a rejected row.
+    possible : (K,) bool or None
+        The classes that may be decided for: those that have rows; None for all.
     """
 
     loss: np.ndarray | None
     threshold: float | None
     reject_label: Any
+    possible: np.ndarray | None = None
 
     @classmethod
     def of(cls, loss: Any, threshold: Any, reject_label: Any) -> "DecisionRule | None":
@@ -46,10 +49,11 @@ class DecisionRule(persistence.Parameters):
             raise ValueError(
                 f"threshold={threshold:g} needs reject_label=, what predict returns for a row that is rejected"
             )
-        return cls(loss, threshold, _checks.check_labels([reject_label], "reject_label")[0].item())
+        label = _checks.check_labels([reject_label], "reject_label")[0].item()
+        return cls(loss, threshold, int(label) if isinstance(label, float) else label)  # 2.0 would make others floats
 
-    def checked(self, classes: np.ndarray, scheme: Scheme) -> Self:
-        """The rule itself, where it goes with the classes (K,) and their scheme."""
+    def checked(self, classes: np.ndarray, scheme: Scheme, possible: np.ndarray) -> Self:
+        """The rule for these classes (K,) under their scheme, where it goes with them."""
         what = "threshold" if self.loss is None else "loss"
         if scheme.multilabel:
             raise ValueError(f"{what}= is for one label a row, not for an indicator of labels")
@@ -62,7 +66,7 @@ class DecisionRule(persistence.Parameters):
             )
         if self.reject_label is not None:
             self._check_reject_label(classes)
-        return self
+        return replace(self, possible=None if possible.all() else possible)
 
     def _check_reject_label(self, classes: np.ndarray) -> None:
         kind, own = _checks.label_kind(classes), _checks.label_kind(np.array([self.reject_label]))
@@ -79,13 +83,15 @@ class DecisionRule(persistence.Parameters):
     def decide(self, scheme: Scheme, margins: np.ndarray) -> np.ndarray:
         """Number of the answer for each row, -1 where it is rejected, (n_rows,).
 
-        math: argmin_s sum_y L[y, s] P(y | x); of equal losses the first.
+        math: argmin_s sum_y L[y, s] P(y | x) among the classes that have rows; of equal losses the first.
         """
         shares = probabilities(scheme, margins)
         if self.loss is None:
             decided, rejected = scheme.decide(margins), shares.max(axis=1) < (self.threshold or 0.0)
         else:
             expected = shares @ self.loss
+            if self.possible is not None:
+                expected[:, ~self.possible] = np.inf
             # by the scores where that is the same: they tell classes apart whose probabilities are rounded to one
             decided = scheme.decide(margins) if _is_zero_one(self.loss) else expected.argmin(axis=1)
             limit = np.inf if self.threshold is None else self.threshold
@@ -93,7 +99,7 @@ class DecisionRule(persistence.Parameters):
         return np.where(rejected, -1, decided)
 
     def to_state(self) -> dict[str, Any]:
-        return {"loss": self.loss, "threshold": self.threshold, "reject_label": self.reject_label}
+        return {name: getattr(self, name) for name in ("loss", "threshold", "reject_label", "possible")}
 
 
 def _square(loss: Any) -> np.ndarray:

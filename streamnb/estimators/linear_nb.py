@@ -79,7 +79,8 @@ class LinearNB(ScanClassifier):
         Class probabilities; None: shares of the training weight; a Dirichlet prior of them goes by `estimate` too.
     loss : (K, K), optional
         L[y, s], what deciding class s costs where y is true, in the order of `classes_`: `predict` decides
-        argmin_s sum_y L[y, s] P(y | x), of equal ones the first. Scores and probabilities stay as they are.
+        argmin_s sum_y L[y, s] P(y | x) among the classes that have rows, of equal ones the first. Scores and
+        probabilities stay as they are.
     threshold : float, optional
         `predict` rejects rows whose largest probability is below it, 0 < threshold < 1; with `loss`, rows whose least
         expected loss is above it.
@@ -196,7 +197,9 @@ class LinearNB(ScanClassifier):
     def _solved(self) -> LinearModel:
         model = solve(self._weighted, self._family(), self._penalty(), **self._options())[0]
         rule = DecisionRule.of(self.loss, self.threshold, self.reject_label)
-        return model if rule is None else replace(model, rule=rule.checked(model.classes_, model.scheme))
+        if rule is None:
+            return model
+        return replace(model, rule=rule.checked(model.classes_, model.scheme, self._weighted.weight > 0))
 
     def _options(self) -> dict[str, Any]:
         """What `solve` is told beside family and penalty."""
@@ -347,13 +350,16 @@ class LinearNB(ScanClassifier):
 
     def to_state(self) -> dict[str, Any]:
         solved = self._complete() and not isinstance(self._model, PairwiseModel)  # which follows from the statistics
-        return {**super().to_state(), "model": self._model if solved else None}
+        other = {name: value for name, value in self._settled.items() if value is not vars(self)[name]}
+        return {**super().to_state(), "model": self._model if solved else None, "settled": other if solved else None}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         self = super().from_state(state)
         if state["model"] is not None:
             self._learned["_model"] = state["model"]
+        if state.get("settled") is not None:  # before 0.2 it was not kept
+            self._learned["_settled"] = {**self.get_params(), **state["settled"]}
         return self
 
     def __sklearn_tags__(self) -> Any:
