@@ -209,7 +209,7 @@ class ScalarEquations:
     def weight(self, t: np.ndarray) -> np.ndarray:
         """W(t)."""
         positive, negative = self.moved(t)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return (self.family.link(positive) - self.family.link(negative)) / self.phi
 
     def solved(self, pull: Pull, threshold: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -254,7 +254,6 @@ class ScalarEquations:
         """Roots of f(w) = w - W(t(w)) for a pull without a second derivative, by Chandrupatla's method."""
         first = self.weight(start)
         side = np.sign(self.t_star)
-        far = np.where(np.isfinite(first), first, side * 1e3)
 
         def rise(w: np.ndarray, start: np.ndarray, i: np.ndarray) -> np.ndarray:
             here = self.only(i.astype(np.intp))
@@ -262,7 +261,11 @@ class ScalarEquations:
             t = np.where(np.abs(t) < np.abs(here.t_star), t, here.t_star)
             return w - np.where(t == here.t_star, 0.0, here.weight(t))
 
-        near, every = side * 1e-300, np.arange(len(far), dtype=np.float64)
+        near, every = side * 1e-300, np.arange(len(side), dtype=np.float64)
+        far = np.where(np.isfinite(first), first, side * 1e3)
+        open_ended = ~np.isfinite(first)
+        while (short := open_ended & (side * rise(far, start, every) < 0.0) & (np.abs(far) < 1e150)).any():
+            far = np.where(short, 1e3 * far, far)
         found = find_root(
             rise,
             (near, far),

@@ -109,7 +109,8 @@ class Joint(Scheme):
         if pseudo.highest is None:
             pooled = (data.total + n_seen * pseudo.sum)[None, :]
         else:  # sums that were cut off do not add up to the total
-            pooled = pseudo.smoothed(data.sums(data.seen), data.counts[data.seen, None])[0].sum(axis=0, keepdims=True)
+            seen = np.flatnonzero(data.seen)
+            pooled = pseudo.smoothed(data.sums(seen), data.counts[seen, None])[0].sum(axis=0, keepdims=True)
         n_pooled = np.atleast_2d(data.count + n_seen * pseudo.count)
         own = pseudo.smoothed(data.sums(rows), data.counts[rows, None])
         return Sides(own[0], own[1], pooled, n_pooled, data.seen[rows, None], True)

@@ -287,6 +287,17 @@ def test_a_prior_for_each_feature_follows_the_features_of_mixed_columns(rows, es
         snb.LinearNB(snb.Mixed(columns), smoothing=snb.BetaPrior(a[:2], b), **options).fit(x, y)
 
 
+def test_modes_of_mixed_columns_are_chosen_by_cross_validation(rows):
+    """Weights asked for column by column are those of all columns."""
+    x, y = rows
+    mixed, prior = snb.Mixed({"bernoulli": [0, 3], snb.Binomial(20): ...}), snb.BetaPrior(np.arange(1.0, 5.0), 2.0)
+    model = snb.LinearNBCV(mixed, snb.L1([0.1, 1.0]), smoothing=prior, estimate="map", binarize=2.0, folds=3).fit(x, y)
+    path = snb.solve(model.stats_, mixed, snb.L1(model.best_["l1"]), smoothing=prior, estimate="map")
+    np.testing.assert_array_equal(model.coef_, path[0].coef_)
+    columns = np.array([3, 0, 2])
+    np.testing.assert_array_equal(path.grid_weights(columns)[0][:, 0].T, model.coef_[:, columns])
+
+
 @pytest.mark.parametrize("scheme", ["joint", "ovr"])
 def test_priors_of_classes_without_rows_alone_are_refused(rows, scheme):
     """They would leave no probability to any class that can be decided for."""
@@ -343,6 +354,18 @@ def test_a_weight_next_to_where_it_becomes_zero(short):
     weight = snb.solve(snb.scan(x, y), "poisson", penalty)[0].coef_[0, 0]
     assert (weight > 0.0) == (short > 0.0)
     np.testing.assert_allclose(weight, short / (1.0 + 20.0 / 9.0), rtol=1e-5, atol=1e-15)
+
+
+@pytest.mark.parametrize("family", ["gamma", "poisson", snb.Laplace()])
+@pytest.mark.parametrize("tau", [1e-12, 1e-6, 1.0])
+def test_any_tau_bounds_infinite_weights(family, tau):
+    """R = -tau w^2 / 2 given by its derivative is L2, however large the weight of a class of zeros."""
+    x, y = np.array([[1.0], [2.0], [0.0], [0.0], [3.0]]), [1, 1, 0, 0, 1]
+    stats = snb.scan(x, y, moments=["sum", "sum_sq", "deviation"])
+    own, known = (
+        snb.solve(stats, family, p, smoothing=0.0)[0] for p in (snb.Separable(lambda w: -w, tau), snb.L2(tau))
+    )
+    np.testing.assert_allclose(own.coef_, known.coef_, rtol=1e-9)
 
 
 @pytest.mark.parametrize("derivative", [lambda w: "steep", lambda w: np.array([-w, -w]), lambda w: [w]])
