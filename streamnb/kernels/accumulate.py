@@ -56,15 +56,24 @@ def weighted_moment(w, x, moment, threshold):
 
 
 @kernel
+def plain_moment(x, moment, threshold, single):
+    """Return what a row of weight 1 adds, moments up to ABOVE; squares of float32 (`single`) are exact in float64."""
+    if moment == SUM_SQ and not single:
+        return two_product(x, x)
+    return moment_of(x, moment, threshold), 0.0
+
+
+@kernel
 def add_csr(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
     # hi[codes[e], j] += weight[e] * moment(x[rows[e], j]) over the stored values
     start = indptr[0]
     for e in range(len(codes)):
         i = rows[e]
-        k = codes[e]
         w = weight[e]
+        sums = hi[codes[e]]
         for p in range(indptr[i] - start, indptr[i + 1] - start):
-            hi[k, indices[p]] += w * moment_of(np.float64(data[p]), moment, threshold)
+            # an unsigned index spares the question whether it counts from the end
+            sums[np.uint64(indices[p])] += w * moment_of(np.float64(data[p]), moment, threshold)
 
 
 @kernel
@@ -73,12 +82,17 @@ def add_csr_pairs(data, indices, indptr, rows, codes, weight, moment, threshold,
     start = indptr[0]
     for e in range(len(codes)):
         i = rows[e]
-        k = codes[e]
+        w = weight[e]
+        sums, rests = hi[codes[e]], lo[codes[e]]
+        plain = w == 1.0 and moment <= ABOVE
         for p in range(indptr[i] - start, indptr[i + 1] - start):
-            j = indices[p]
-            v, err = weighted_moment(weight[e], np.float64(data[p]), moment, threshold)
-            hi[k, j], r = two_sum(hi[k, j], v)
-            lo[k, j] += r + err
+            j = np.uint64(indices[p])
+            if plain:
+                v, err = plain_moment(np.float64(data[p]), moment, threshold, data.itemsize == 4)
+            else:
+                v, err = weighted_moment(w, np.float64(data[p]), moment, threshold)
+            sums[j], r = two_sum(sums[j], v)
+            rests[j] += r + err
 
 
 @kernel
@@ -98,10 +112,17 @@ def add_dense_pairs(values, rows, codes, weight, moment, threshold, hi, lo):
     for e in range(len(codes)):
         i = rows[e]
         k = codes[e]
-        for j in range(values.shape[1]):
-            v, err = weighted_moment(weight[e], np.float64(values[i, j]), moment, threshold)
-            hi[k, j], r = two_sum(hi[k, j], v)
-            lo[k, j] += r + err
+        w = weight[e]
+        if w == 1.0 and moment <= ABOVE:
+            for j in range(values.shape[1]):
+                v, err = plain_moment(np.float64(values[i, j]), moment, threshold, values.itemsize == 4)
+                hi[k, j], r = two_sum(hi[k, j], v)
+                lo[k, j] += r + err
+        else:
+            for j in range(values.shape[1]):
+                v, err = weighted_moment(w, np.float64(values[i, j]), moment, threshold)
+                hi[k, j], r = two_sum(hi[k, j], v)
+                lo[k, j] += r + err
 
 
 @kernel
