@@ -46,6 +46,12 @@ class ScanPlan:
         """The same scan with further moments."""
         return replace(self, moments=tuple(m for m in MOMENTS if m in {*self.moments, *more}))
 
+    def values_matter(self, n_features: int) -> bool:
+        """False where it is enough to know which values are stored, were all of them positive."""
+        if not {*self.moments} <= {"nonzero", "above"} or self.options.binarize or self.options.normalize:
+            return True
+        return not _takes_positive(self.domain, n_features)
+
     def accumulator(self) -> Accumulator:
         return Accumulator(self.moments, self.options, self.classes, self.folding)
 
@@ -54,6 +60,15 @@ class ScanPlan:
         chunk, survey = transformed(*checked(block), self.options.transform, self.options.normalize)
         self.domain.check(chunk, survey)
         accumulator.add(chunk, survey, _checks.check_y(block.y), block.weight, block.split)
+
+
+def _takes_positive(domain: TakesValues, n_features: int) -> bool:
+    ends = np.array([[np.finfo(np.float64).smallest_subnormal], [_checks.LARGEST]])
+    try:
+        domain.check(*as_chunk(np.repeat(ends, n_features, axis=1)))
+    except ValueError:
+        return False
+    return True
 
 
 def scan(
@@ -181,6 +196,8 @@ def fold(
         total, report = fold_dask(plan, sources.dask_array(X), y, sample_weight, split, progress)
     else:
         source = sources.open_source(X, y, sample_weight, split=split)
+        if isinstance(plan, ScanPlan) and source.n_features is not None:
+            source.values_matter = plan.values_matter(source.n_features)
         total, report = _fold_here(plan, source, progress, n_threads or _n_cores())
     return total, replace(report, seconds=time.perf_counter() - started)
 

@@ -47,7 +47,9 @@ def open_csr(group: zarr.Group) -> "CSRStore":
         if name != "data" and member.dtype.kind not in "iu":
             raise ValueError(f"X: array {name!r} of {where} has dtype {member.dtype}; it should hold integers")
         arrays[name] = member
-    return CSRStore(where, int(shape[0]), int(shape[1]), **arrays)
+    known: Any = attrs.get("streamnb", {})
+    positive = known.get("non_negative") is True and known.get("explicit_zeros") is False
+    return CSRStore(where, int(shape[0]), int(shape[1]), **arrays, positive=positive)
 
 
 def member_of(group: zarr.Group, path: str) -> Any:
@@ -60,18 +62,37 @@ def member_of(group: zarr.Group, path: str) -> Any:
         ) from error
 
 
+class _Ones:
+    """Stands in for a cursor over values that need not be read, with the boundaries of another."""
+
+    def __init__(self, beside: Cursor):
+        self.aligned = beside.aligned
+        self._start = 0
+
+    def take(self, stop: int) -> np.ndarray:
+        n, self._start = stop - self._start, stop
+        return np.ones(n, np.float32)
+
+
 class CSRStore:
-    """A CSR group that was opened and whose shapes agree."""
+    """A CSR group that was opened and whose shapes agree; `positive` where every stored value is known to be."""
 
     def __init__(
-        self, where: str, n_rows: int, n_features: int, data: zarr.Array, indices: zarr.Array, indptr: zarr.Array
+        self,
+        where: str,
+        n_rows: int,
+        n_features: int,
+        data: zarr.Array,
+        indices: zarr.Array,
+        indptr: zarr.Array,
+        positive: bool = False,
     ):
         if indptr.shape[0] != n_rows + 1:
             raise DataError(f"X: {where}: indptr has {indptr.shape[0]} entries; {n_rows} rows need {n_rows + 1}")
         if data.shape != indices.shape:
             raise DataError(f"X: {where}: data has {data.shape[0]} entries and indices {indices.shape[0]}")
         self.where, self.n_rows, self.n_features = where, n_rows, n_features
-        self.data, self.indices, self.indptr = data, indices, indptr
+        self.data, self.indices, self.indptr, self.positive = data, indices, indptr, positive
 
     @property
     def nbytes(self) -> int:
@@ -83,14 +104,22 @@ class CSRStore:
         for array in (self.data, self.indices, self.indptr):
             check_complete(array)
 
-    def blocks(self, target_bytes: int, most_rows: int) -> Iterator[tuple[int, int, tuple[np.ndarray, ...]]]:
+    def reads_data(self, values: bool) -> bool:
+        """Whether `blocks` reads the values, which the caller asks for or not."""
+        return values or not self.positive
+
+    def blocks(
+        self, target_bytes: int, most_rows: int, values: bool = True
+    ) -> Iterator[tuple[int, int, tuple[np.ndarray, ...]]]:
         """Yield (first row, end row, (data, indices, indptr)) from front to back.
 
         Blocks end with the last row that lies whole inside the chunks read for it; the row cut by the boundary
-        goes to the next block. Each chunk of each array is read once.
+        goes to the next block. Each chunk of each array is read once; `data` are ones, not read, where the caller
+        asks for no `values` and all are positive.
         """
         self.check_complete()
-        data, indices, indptr = Cursor(self.data), Cursor(self.indices), Cursor(self.indptr)
+        indices, indptr = Cursor(self.indices), Cursor(self.indptr)
+        data = Cursor(self.data) if self.reads_data(values) else _Ones(indices)
         target = max(target_bytes // (self.data.dtype.itemsize + self.indices.dtype.itemsize), 1)
         row, position = 0, 0
         while row < self.n_rows:

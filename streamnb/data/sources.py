@@ -43,6 +43,7 @@ class Source:
     n_rows: int | None = None
     n_features: int | None = None
     reads_ahead = False  # True where a thread may read the next block meanwhile
+    values_matter = True  # False lets a source that knows its values to be positive put 1 for each
 
     def blocks(self) -> Iterator[Block]:
         """Yield every row once, in order."""
@@ -108,8 +109,9 @@ class ZarrCSRSource(Source):
         self.n_rows, self.n_features = store.n_rows, store.n_features
 
     def blocks(self) -> Iterator[Block]:
-        for start, stop, arrays in self._store.blocks(BLOCK_BYTES, BLOCK_ROWS):
-            nbytes = sum(a.nbytes for a in arrays)
+        for start, stop, arrays in self._store.blocks(BLOCK_BYTES, BLOCK_ROWS, self.values_matter):
+            first_read = 0 if self._store.reads_data(self.values_matter) else 1
+            nbytes = sum(a.nbytes for a in arrays[first_read:])
             yield Block((*arrays, self.n_features), *self._columns.take(start, stop), start, nbytes)
 
 
