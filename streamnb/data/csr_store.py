@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import zarr
+from zarr.codecs import BloscCodec
 
 from streamnb import _checks
 from streamnb._checks import DataError
@@ -155,15 +156,17 @@ def write_csr(store: Any, chunks: Iterable[Any], *, n_features: int) -> zarr.Gro
     store : path, URL or zarr store
         Where the group is made; it must not hold anything yet.
     chunks : iterable of X, or of (X, y)
-        X is array-like or SciPy sparse, (n_rows, n_features); y holds n_rows labels. The values are stored
-        in the dtype of the first chunk.
+        X is array-like or SciPy sparse, (n_rows, n_features); y holds n_rows labels. All values must fit
+        the dtype of the first chunk.
     n_features : int
 
     Returns
     -------
     zarr.Group
-        With arrays `data`, `indices`, `indptr` and, where labels came, `y`. The attribute `streamnb` says
-        what is known of the values. The attributes are written last: a half-written group is not taken for CSR.
+        With arrays `data`, `indices`, `indptr` and, where labels came, `y`. Whole numbers and indices are stored
+        in the smallest integers that hold them all, which decode several times faster. The attribute `streamnb`
+        says what is known of the values. The attributes are written last: a half-written group is not taken
+        for CSR.
 
     Raises
     ------
@@ -199,7 +202,7 @@ class _Writer:
     def __init__(self, group: zarr.Group, n_features: int):
         self._group = group
         self._n_features = n_features
-        self._columns: dict[str, _Column] = {"indptr": _Column(group, "indptr", np.dtype(np.int64), ROW_CHUNK)}
+        self._columns: dict[str, _Column] = {"indptr": _Column(group, "indptr", np.int64, ROW_CHUNK)}
         self._columns["indptr"].add(np.zeros(1, np.int64))
         self._label_kind = ""
         self._n_rows = self._nnz = 0
@@ -211,8 +214,9 @@ class _Writer:
         matrix = sp.csr_array(chunk.to_matrix())
         dtype = X.dtype if hasattr(X, "dtype") and X.dtype.kind in "buif" else matrix.dtype
         summed = matrix.data.astype(dtype) if np.dtype(dtype).kind == "f" else matrix.data
-        self._add_to("data", summed, dtype, CHUNK)
-        self._add_to("indices", matrix.indices, np.int32 if self._n_features < 2**31 else np.int64, CHUNK)
+        self._add_to("data", summed, dtype, CHUNK, small=True)
+        index = next(t for t in (np.uint16, np.int32, np.int64) if self._n_features - 1 <= np.iinfo(t).max)
+        self._add_to("indices", matrix.indices, index, CHUNK)
         self._add_to("indptr", matrix.indptr[1:].astype(np.int64) + self._nnz, np.int64, ROW_CHUNK)
         self._add_labels(y, matrix.shape[0])
         self._n_rows += matrix.shape[0]
@@ -233,9 +237,9 @@ class _Writer:
             self._label_kind = kind
             self._add_to("y", labels, "str" if labels.dtype.kind == "U" else labels.dtype, ROW_CHUNK)
 
-    def _add_to(self, name: str, values: np.ndarray, dtype: Any, chunk: int) -> None:
+    def _add_to(self, name: str, values: np.ndarray, dtype: Any, chunk: int, small: bool = False) -> None:
         if name not in self._columns:
-            self._columns[name] = _Column(self._group, name, dtype, chunk)
+            self._columns[name] = _Column(self._group, name, dtype, chunk, small)
         self._columns[name].add(values)
 
     def finish(self) -> None:
@@ -254,23 +258,30 @@ class _Writer:
 
 
 class _Column:
-    """One growing 1-D array; only whole chunks are written before the end."""
+    """One growing 1-D array; only whole chunks are written before the end.
 
-    def __init__(self, group: zarr.Group, name: str, dtype: Any, chunk: int):
-        self._array = group.create_array(
-            name, shape=(0,), chunks=(chunk,), dtype=dtype, config={"write_empty_chunks": True}
-        )
-        self._chunk = chunk
+    A `small` one is stored in the smallest dtype that holds what has come, and stored anew when that grows.
+    """
+
+    def __init__(self, group: zarr.Group, name: str, dtype: Any, chunk: int, small: bool = False):
+        self._group, self._name, self._chunk, self._small = group, name, chunk, small
+        self._dtype = dtype if dtype == "str" else np.dtype(dtype)
+        self._array: zarr.Array | None = None
         self._waiting: list[np.ndarray] = []
         self._n_waiting = 0
 
+    def _new(self, name: str, dtype: Any) -> zarr.Array:
+        codec: Any = "auto" if dtype == "str" else BloscCodec(cname="lz4", shuffle="shuffle")
+        return self._group.create_array(
+            name, shape=(0,), chunks=(self._chunk,), dtype=dtype, compressors=codec, config={"write_empty_chunks": True}
+        )
+
     def add(self, values: np.ndarray) -> None:
-        dtype = self._array.dtype
-        if dtype.kind in "biuf" and values.dtype != dtype:
-            cast = values.astype(dtype)
+        if self._dtype != "str" and values.dtype != self._dtype:
+            cast = values.astype(self._dtype)
             if not np.array_equal(cast, values):
                 raise ValueError(
-                    f"chunks: {self._array.path} was begun as {dtype}, the dtype of the first chunk, which cannot "
+                    f"chunks: {self._name} was begun as {self._dtype}, the dtype of the first chunk, which cannot "
                     f"hold all values of a later one ({values.dtype}); give every chunk one dtype"
                 )
             values = cast
@@ -280,14 +291,52 @@ class _Column:
             self._write(self._n_waiting // self._chunk * self._chunk)
 
     def flush(self) -> None:
-        self._write(self._n_waiting)
+        if self._n_waiting or self._array is None:
+            self._write(self._n_waiting)
 
     def _write(self, n: int) -> None:
-        if n == 0:
-            return
         values = np.concatenate(self._waiting)
-        length = self._array.shape[0]
-        self._array.resize((length + n,))
-        self._array[length:] = values[:n]
+        self._append(self._fitting(values[:n]), values[:n])
         self._waiting = [values[n:]]
         self._n_waiting -= n
+
+    def _fitting(self, values: np.ndarray) -> zarr.Array:
+        """The array, of a dtype that holds these values too."""
+        so_far = np.dtype(np.uint8) if self._array is None else self._array.dtype
+        dtype = _smallest_dtype(values, so_far, self._dtype) if self._small else self._dtype
+        if self._array is None:
+            self._array = self._new(self._name, dtype)
+        elif self._small and dtype != so_far:
+            self._array = self._widened(self._array, dtype)
+        return self._array
+
+    def _widened(self, array: zarr.Array, dtype: np.dtype) -> zarr.Array:
+        """What is there, stored anew; by way of a copy, for arrays cannot be renamed."""
+        copy = self._new(f"{self._name}-wider", dtype)
+        self._copy(array, copy)
+        del self._group[self._name]
+        wider = self._new(self._name, dtype)
+        self._copy(copy, wider)
+        del self._group[f"{self._name}-wider"]
+        return wider
+
+    def _copy(self, old: zarr.Array, new: zarr.Array) -> None:
+        for start in range(0, old.shape[0], self._chunk):
+            self._append(new, np.asarray(old[start : start + self._chunk]))
+
+    @staticmethod
+    def _append(array: zarr.Array, values: np.ndarray) -> None:
+        length = array.shape[0]
+        array.resize((length + len(values),))
+        array[length:] = values
+
+
+def _smallest_dtype(values: np.ndarray, so_far: np.dtype, largest: np.dtype) -> np.dtype:
+    """The smallest dtype that holds `values` and all of `so_far`; `largest` unless integers of fewer bytes do."""
+    if so_far == largest or largest.kind == "b" or (values != np.floor(values)).any():
+        return largest
+    if not values.size:
+        return so_far if so_far.itemsize < largest.itemsize else largest
+    needed = np.promote_types(np.min_scalar_type(int(values.min())), np.min_scalar_type(int(values.max())))
+    dtype = np.promote_types(so_far, needed)
+    return dtype if dtype.kind in "iu" and dtype.itemsize < largest.itemsize else largest
