@@ -234,15 +234,17 @@ def as_chunk(X: Any, first_row: int = 0) -> tuple[Chunk, Survey]:
 
 
 def csr_chunk(
-    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features: int, first_row: int = 0
+    data: np.ndarray | None, indices: np.ndarray, indptr: np.ndarray, n_features: int, first_row: int = 0
 ) -> tuple[CSRChunk, Survey]:
-    """Check and normalise rows given as CSR arrays; `data` and `indices` start at indptr[0]."""
+    """Check and normalise rows given as CSR arrays; `data`, None for ones, and `indices` start at indptr[0]."""
     _checks.check_min_size(1, n_features)
     indptr = np.ascontiguousarray(indptr)
     if indptr.dtype not in (np.int32, np.int64):
         indptr = indptr.astype(np.int64)
     if len(indptr) == 0 or indptr[0] < 0 or (np.diff(indptr) < 0).any():
         raise ValueError(f"X.indptr should rise from row to row; in the rows from {first_row} on it does not")
+    ones = data is None
+    data = np.ones(len(indices), np.float32) if data is None else data
     if not indptr[-1] - indptr[0] == len(data) == len(indices):
         raise ValueError(
             f"X.indptr speaks of {indptr[-1] - indptr[0]} values, X.data holds {len(data)} "
@@ -260,7 +262,8 @@ def csr_chunk(
     values = np.ascontiguousarray(_float_values(np.asarray(data)))
     if not canonical:
         values, indices, indptr = _canonical(values, indices, indptr, n_features)
-    return _surveyed(CSRChunk(_frozen(values), _frozen(indices), _frozen(indptr), n_features, first_row))
+    chunk = CSRChunk(_frozen(values), _frozen(indices), _frozen(indptr), n_features, first_row)
+    return (chunk, Survey(True, 0, 0.0, 1.0)) if ones and canonical else _surveyed(chunk)
 
 
 def transformed(chunk: Chunk, survey: Survey, transform: str | None, normalize: str | None) -> tuple[Chunk, Survey]:

@@ -63,18 +63,6 @@ def member_of(group: zarr.Group, path: str) -> Any:
         ) from error
 
 
-class _Ones:
-    """Stands in for a cursor over values that need not be read, with the boundaries of another."""
-
-    def __init__(self, beside: Cursor):
-        self.aligned = beside.aligned
-        self._start = 0
-
-    def take(self, stop: int) -> np.ndarray:
-        n, self._start = stop - self._start, stop
-        return np.ones(n, np.float32)
-
-
 class CSRStore:
     """A CSR group that was opened and whose shapes agree; `positive` where every stored value is known to be."""
 
@@ -105,32 +93,29 @@ class CSRStore:
         for array in (self.data, self.indices, self.indptr):
             check_complete(array)
 
-    def reads_data(self, values: bool) -> bool:
-        """Whether `blocks` reads the values, which the caller asks for or not."""
-        return values or not self.positive
-
     def blocks(
         self, target_bytes: int, most_rows: int, values: bool = True
-    ) -> Iterator[tuple[int, int, tuple[np.ndarray, ...]]]:
+    ) -> Iterator[tuple[int, int, tuple[np.ndarray | None, np.ndarray, np.ndarray]]]:
         """Yield (first row, end row, (data, indices, indptr)) from front to back.
 
         Blocks end with the last row that lies whole inside the chunks read for it; the row cut by the boundary
-        goes to the next block. Each chunk of each array is read once; `data` are ones, not read, where the caller
+        goes to the next block. Each chunk of each array is read once; `data` is None, and not read, where the caller
         asks for no `values` and all are positive.
         """
         self.check_complete()
         indices, indptr = Cursor(self.indices), Cursor(self.indptr)
-        data = Cursor(self.data) if self.reads_data(values) else _Ones(indices)
+        data = Cursor(self.data) if values or not self.positive else None
         target = max(target_bytes // (self.data.dtype.itemsize + self.indices.dtype.itemsize), 1)
         row, position = 0, 0
         while row < self.n_rows:
             ends = indptr.peek(row + most_rows + 1).astype(np.int64)
             self._check_indptr(ends, row, position)
-            limit = data.aligned(position + target)
+            limit = (data or indices).aligned(position + target)
             n_rows = max(int(np.searchsorted(ends, limit, side="right")) - 1, 1)
             indptr.take(row + n_rows)
             stop = int(ends[n_rows])
-            yield row, row + n_rows, (data.take(stop), indices.take(stop), ends[: n_rows + 1])
+            taken = None if data is None else data.take(stop)
+            yield row, row + n_rows, (taken, indices.take(stop), ends[: n_rows + 1])
             row, position = row + n_rows, stop
         if position != self.data.shape[0]:
             raise DataError(f"X: {self.where}: indptr ends at {position}, but data has {self.data.shape[0]} entries")

@@ -26,7 +26,8 @@ BLOCK_ROWS = 1 << 17
 class Block:
     """Rows as they were read, not checked yet; `X` is a matrix or a (data, indices, indptr, n_features) tuple.
 
-    `y` are labels, or a CSR indicator of labels; `split` the groups or fold numbers given beside the rows.
+    `data` is None where every value counts as 1. `y` are labels, or a CSR indicator of labels; `split` the groups or
+    fold numbers given beside the rows.
     """
 
     X: Any
@@ -43,7 +44,7 @@ class Source:
     n_rows: int | None = None
     n_features: int | None = None
     reads_ahead = False  # True where a thread may read the next block meanwhile
-    values_matter = True  # False lets a source that knows its values to be positive put 1 for each
+    values_matter = True  # False lets a source that knows its values to be positive leave them out
 
     def blocks(self) -> Iterator[Block]:
         """Yield every row once, in order."""
@@ -110,8 +111,7 @@ class ZarrCSRSource(Source):
 
     def blocks(self) -> Iterator[Block]:
         for start, stop, arrays in self._store.blocks(BLOCK_BYTES, BLOCK_ROWS, self.values_matter):
-            first_read = 0 if self._store.reads_data(self.values_matter) else 1
-            nbytes = sum(a.nbytes for a in arrays[first_read:])
+            nbytes = sum(a.nbytes for a in arrays if a is not None)
             yield Block((*arrays, self.n_features), *self._columns.take(start, stop), start, nbytes)
 
 
