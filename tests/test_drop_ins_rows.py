@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import time
 
 import dask.array as da
 import numpy as np
@@ -184,25 +183,6 @@ def test_learned_attributes_cannot_be_set_and_need_a_fit(model):
     fitted = clone(model).fit(rows.x, rows.y)
     with pytest.raises(AttributeError, match="refit"):
         fitted.class_count_ = np.ones(3)
-
-
-@pytest.mark.parametrize("model", [MultinomialNB(), GaussianNB(), CategoricalNB()], ids=str)
-def test_the_cost_of_a_scan_does_not_grow_with_the_classes(model):
-    rng = np.random.default_rng(0)
-    x = rng.integers(0, 4, (40_000, 40)).astype(np.float32)
-    seconds = {}
-    for n_classes in (2, 400):
-        y = rng.integers(0, n_classes, len(x))
-        fit = clone(model).fit
-        fit(x[:100], y[:100])
-        seconds[n_classes] = min(timed(fit, x, y) for _ in range(3))
-    assert seconds[400] < 10 * seconds[2]  # 200 times where each class is looked for
-
-
-def timed(function, *arguments):
-    start = time.perf_counter()
-    function(*arguments)
-    return time.perf_counter() - start
 
 
 def test_categories_may_turn_up_late_and_by_the_thousand():

@@ -147,6 +147,7 @@ def test_columns_at_hand_give_the_same_scores(monkeypatch):
         assert (model.cv_results_["mean_test_score"] == expected.cv_results_["mean_test_score"]).all()
 
 
+@pytest.mark.slow
 def test_where_scores_do_not_fit_histograms_come_close(monkeypatch):
     from streamnb import model_selection
 

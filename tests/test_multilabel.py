@@ -88,6 +88,7 @@ def test_priors_of_labels():
         snb.solve(snb.scan(X, Y), priors=[0.5, 2.0, 0.1, 0.1])
 
 
+@pytest.mark.slow
 def test_two_thousand_labels():
     labels = sp.random_array((3000, 2000), density=0.002, format="csr", rng=rng)
     labels.data[:] = 1.0

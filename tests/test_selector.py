@@ -164,6 +164,7 @@ def test_the_way_back_puts_zeros_in():
 # -------------------------------------------------------------------------------------------- in company
 
 
+@pytest.mark.slow
 def test_pipelines_and_searches():
     X, y = load_digits(return_X_y=True)
     model = make_pipeline(FeatureSelector(), snb.LinearNB())

@@ -159,6 +159,7 @@ def test_gaussian_decisions_do_not_depend_on_the_origin(n_classes, offset):
         np.testing.assert_allclose(far.decision_function(x + offset), near.decision_function(x), atol=1e-13 * offset)
 
 
+@pytest.mark.slow
 def test_many_features_are_solved_like_a_few():
     """Features are taken in blocks; where a block ends must not show."""
     rng = np.random.default_rng(0)
