@@ -76,3 +76,27 @@ def penalty_of(l1=0.0, l2=0.0, scale=None):
     """The package's penalty for the keywords of `reference.penalised`."""
     parts = ([snb.L1(l1, scale)] if l1 else []) + ([snb.L2(l2)] if l2 else [])
     return parts[0] + parts[1] if len(parts) == 2 else parts[0]
+
+
+def compositions(seed=0, n_rows=90, n_classes=3, size=4):
+    """Rows of positive shares that sum to 1, each class with its own Dirichlet distribution."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n_rows)
+    alpha = rng.uniform(0.4, 6.0, (n_classes, size))
+    return np.array([rng.dirichlet(alpha[k]) for k in y]), y
+
+
+class Exponential(snb.Family):
+    """Waiting times with dispersion 1: all that a new family has to say."""
+
+    name = "exponential"
+    lowest = 0.0
+
+    def link(self, m):
+        return -1.0 / m
+
+    def variance(self, m):
+        return m * m
+
+    def cumulant(self, m):
+        return np.log(m)

@@ -13,8 +13,8 @@ from sklearn.datasets import load_digits
 from zarr.storage import MemoryStore
 
 import streamnb as snb
+from tests.stores import CountingStore, chunk_keys, counted_csr
 from tests.strategies import example
-from tests.test_sources import CountingStore, chunk_keys, counted_csr
 
 X, y = load_digits(return_X_y=True)
 kept = y < 4

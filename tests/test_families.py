@@ -7,6 +7,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, gammaln
 
 import streamnb as snb
+from tests.problems import Exponential
 
 K = 6
 # c(theta) in the natural parameter, and where theta lives: 0 for all reals, else its sign
@@ -178,22 +179,6 @@ def test_more_successes_than_trials_are_named():
         snb.Binomial(2.5)
     with pytest.raises(ValueError, match="r="):
         snb.NegativeBinomial(0)
-
-
-class Exponential(snb.Family):
-    """Waiting times with dispersion 1: all that a new family has to say."""
-
-    name = "exponential"
-    lowest = 0.0
-
-    def link(self, m):
-        return -1.0 / m
-
-    def variance(self, m):
-        return m * m
-
-    def cumulant(self, m):
-        return np.log(m)
 
 
 def test_a_family_of_ones_own():
