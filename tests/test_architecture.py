@@ -51,6 +51,9 @@ ORDER = [
     "estimators",
     "plotting",
 ]
+ROOT = Path(__file__).parents[1]
+AROUND = [path for folder in ("tests", "examples", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))]
+LINES = 500  # no file has as many
 HEAVY = {"numba", "dask", "distributed", "zarr", "zarrs", "sklearn", "scipy", "pandas", "matplotlib", "anndata"}
 
 
@@ -146,8 +149,13 @@ def test_only_jit_imports_numba(name):
 
 @pytest.mark.parametrize("name", FILES)
 def test_sizes(name):
-    assert len(FILES[name].read_text().splitlines()) < 500
+    assert len(FILES[name].read_text().splitlines()) < LINES
     assert {f.name: body_lines(f) for f in functions(name) if body_lines(f) >= 60} == {}
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.relative_to(ROOT).as_posix()) for path in AROUND])
+def test_sizes_of_what_stands_around_the_package(path):
+    assert len(path.read_text().splitlines()) < LINES
 
 
 def test_import_is_light():

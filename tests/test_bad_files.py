@@ -12,11 +12,10 @@ import scipy.sparse as sp
 import zarr
 
 import streamnb as snb
+from tests.refusals import WRONG, cases, refused
 from tests.strategies import anndata_root, csr_group, dense_array, example, write_arrays
-from tests.test_bad_input import cases, refused
 
 ROWS = example("int")
-WRONG = (TypeError, ValueError)
 USES = {
     "scan": lambda X: snb.scan(X, ROWS.y),
     "fit": lambda X: snb.LinearNB().fit(X, ROWS.y),

@@ -11,6 +11,7 @@ import zarr
 from zarr.storage import MemoryStore
 
 import streamnb as snb
+from tests.refusals import WRONG, cases, refused
 from tests.strategies import (
     SIZES,
     anndata_root,
@@ -25,22 +26,12 @@ from tests.strategies import (
 
 ROWS = example("int")
 BAD_ROW = 23  # in the third chunk of every chunked form
-WRONG = (TypeError, ValueError)
 RUNS = {
     "scan": lambda X, y=None, **options: snb.scan(X, y, **options),
     "fit": lambda X, y=None, **options: snb.LinearNB("gaussian").fit(X, y, **options),
     "partial_fit": lambda X, y=None, **options: snb.LinearNB("gaussian").partial_fit(X, y, **options),
 }
 every_run = pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
-
-
-def refused(error, *words):
-    """Expect an error whose message has a match for each of `words`, in any order and case."""
-    return pytest.raises(error, match="(?is)" + "".join(f"(?=.*(?:{word}))" for word in words))
-
-
-def cases(table):
-    return pytest.mark.parametrize("case", table.values(), ids=table)
 
 
 # ------------------------------------------------------------------------------------------------- labels
