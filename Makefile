@@ -6,13 +6,14 @@ RUN := $(VENV)/bin/python -m
 DEV := $(VENV)/.installed-dev
 BENCH := $(VENV)/.installed-bench
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench peers clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
 	@echo "make test    the tests: compiled, interpreted (coverage), kernels with bounds checking"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   the benchmarks, quickly"
+	@echo "make peers   streamnb beside other tools, into benchmarks/RESULTS.md; quickly with PEERS=--quick"
 	@echo "make clean   remove virtual environments, caches and build output"
 	@echo "PYTHON=python3.13 picks another interpreter"
 
@@ -36,6 +37,11 @@ lint: $(DEV)
 bench: $(BENCH)
 	$(RUN) asv machine --yes --config benchmarks/asv.conf.json > /dev/null
 	$(RUN) asv run --config benchmarks/asv.conf.json --python=same --quick --show-stderr
+
+# The other tools are not needed: a row without its peer says so.
+peers: $(BENCH)
+	-$(RUN) pip install --quiet flox dask-ml
+	$(RUN) benchmarks.peers $(PEERS)
 
 clean:
 	rm -rf .venv .venv-* .asv .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info

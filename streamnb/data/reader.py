@@ -52,9 +52,10 @@ class Cursor:
         self._kept = np.empty((0, *array.shape[1:]), array.dtype)
 
     def aligned(self, stop: int) -> int:
-        """The last chunk boundary not after `stop`, or `stop` where no boundary lies between."""
-        boundary = stop // self._unit * self._unit
-        return min(boundary if boundary > self._start else stop, self._length)
+        """The chunk boundary nearest to `stop`, or `stop` where none is within half the way there."""
+        boundary = (stop + self._unit // 2) // self._unit * self._unit
+        near = 2 * abs(boundary - stop) <= stop - self._start
+        return min(boundary if near else stop, self._length)
 
     def peek(self, stop: int) -> np.ndarray:
         """The elements from the present position up to `stop`, without moving on."""
