@@ -29,6 +29,18 @@ def one_of(name: str, value: Any, allowed: Iterable[Any]) -> Any:
     raise ValueError(f"{name}={value!r} is unknown; it should be one of {', '.join(map(repr, allowed))}")
 
 
+def family_name(family: Any, names: Iterable[str]) -> str:
+    """Return `family` if it is the name of a family without parameters."""
+    if isinstance(family, type):
+        raise TypeError(f"family={family.__name__} is a class; give an object: {family.__name__}()")
+    if not isinstance(family, str):
+        raise TypeError(f"family={family!r} should be a name, such as 'poisson', or an object, such as snb.Binomial(k)")
+    objects = {"binomial": "snb.Binomial(k)", "negative_binomial": "snb.NegativeBinomial(r)"}
+    if family in objects:
+        raise ValueError(f"family={family!r} needs its parameter; give an object: {objects[family]}")
+    return str(one_of("family", family, names))
+
+
 def finite_number(name: str, value: Any, *, minimum: float = -math.inf) -> float:
     """Return `value` as a finite float not below `minimum`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.number)):
@@ -39,12 +51,12 @@ def finite_number(name: str, value: Any, *, minimum: float = -math.inf) -> float
     return float(value)
 
 
-def positive_integer(name: str, value: Any) -> int:
-    """Return `value` as an int of at least 1."""
+def positive_integer(name: str, value: Any, minimum: int = 1) -> int:
+    """Return `value` as an int of at least `minimum`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Integral, np.integer)):
         raise TypeError(f"{name}={value!r} should be a whole number")
-    if value < 1:
-        raise ValueError(f"{name}={value!r} should be at least 1")
+    if value < minimum:
+        raise ValueError(f"{name}={value!r} should be at least {minimum}")
     return int(value)
 
 
@@ -196,7 +208,13 @@ def check_y(y: Any, first_row: int = 0) -> np.ndarray | sp.csr_array:
     if sp.issparse(y):
         return check_indicator(y, first_row=first_row)
     if not isinstance(y, np.ndarray) and isinstance(y, (list, tuple)) and len(y) and np.ndim(y[0]) == 1:
-        y = np.array(y)
+        try:
+            y = np.array(y)
+        except ValueError as error:
+            raise ValueError(
+                "y has rows of several lengths; for rows with several labels give a 2-D indicator of 0 and 1 (n_rows, "
+                "n_labels), as sklearn.preprocessing.MultiLabelBinarizer makes it"
+            ) from error
     shape: tuple[int, ...] = getattr(y, "shape", ())
     check: Any = check_indicator if len(shape) == 2 and shape[1] > 1 else check_labels
     return check(y, first_row=first_row)

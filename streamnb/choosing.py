@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from streamnb import _checks, persistence
 from streamnb.evaluation import Evaluation
-from streamnb.folds import as_folding
+from streamnb.folds import as_folding, check_no_splits
 from streamnb.metrics import Scorer, as_scorer
 from streamnb.solving import WeightPath
 
@@ -125,6 +125,7 @@ def check_choice(scheme: str, folds: Any, repeats: int, seed: int, scoring: Any,
     """The scorer, if what says how to judge and choose makes sense whatever the data."""
     if folds is None:
         raise ValueError("folds=None should be a number of folds of at least 2, or the fold of each row")
+    check_no_splits(folds)
     as_folding(folds if np.ndim(folds) == 0 and not isinstance(folds, str) else 2, repeats=1)
     _checks.positive_integer("repeats", repeats)
     _checks.whole_number("seed", seed)

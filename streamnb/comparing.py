@@ -313,8 +313,10 @@ class Comparison:
 
     def to_frame(self) -> Any:
         """A pandas data frame with columns family, penalty, class, score, n_features and point, a row a cell."""
-        import pandas as pd
-
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas") from error
         labels = [*self.classes.tolist(), OVERALL]
         cells = [
             (family, penalty, label, self.scores[f, p, row], self.n_features[f, p, row], self.points[f, p, row])

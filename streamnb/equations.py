@@ -235,7 +235,8 @@ class ScalarEquations:
         if not np.isfinite(w).all():
             raise ValueError(
                 f"family={self.family.name!r}: a feature never or always occurs in a class, its weight is infinite; "
-                "pass smoothing > 0 (with estimate='map' a prior with larger parameters), or a penalty with tau > 0"
+                "pass smoothing > 0 (estimate='mle' has none; 'map' may need a prior with larger parameters), or a "
+                "penalty with tau > 0"
             )
 
     def likelihood_lost(self) -> np.ndarray:

@@ -11,6 +11,15 @@ from streamnb.kernels import ranks
 from streamnb.ranking import Levels, Ranking
 from streamnb.tallies import Decisions, Losses, RowMeans, Rows, SetDecisions, ratio
 
+_GIVEN_AS = {
+    "hits": "y_pred=",
+    "confusion": "y_pred= (for at most 1000 classes)",
+    "multilabel": "y_pred= of multi-label rows",
+    "ranking": "scores= or proba=",
+    "pairs": "scores= or proba= (for at most 20 classes)",
+    "probabilities": "proba=",
+}  # what snb.evaluate keeps it of
+
 NEEDS = ("hits", "confusion", "ranking", "pairs", "probabilities", "multilabel")
 _DECISIONS = frozenset({"hits", "confusion", "multilabel"})
 
@@ -186,9 +195,11 @@ class Evaluation:
         if not isinstance(other, Evaluation):
             return NotImplemented
         if self._form != other._form or not np.array_equal(self.classes, other.classes):
+            names = ("n_classes", "needs", "multilabel", "exact_rows", "n_bins", "classes")
+            forms: Any = zip(names, (*self._form, self.classes), (*other._form, other.classes), strict=True)
+            name, one, two = next((n, a, b) for n, a, b in forms if not np.array_equal(a, b))
             raise ValueError(
-                "evaluations merge if they were made with the same n_classes, needs, multilabel, exact_rows, n_bins "
-                f"and classes; given were {self._form} and {other._form}"
+                f"evaluations merge if they were made with the same {', '.join(names)}; {name} differ: {one} and {two}"
             )
         total = Evaluation.__new__(Evaluation)
         total.__dict__.update(self.__dict__)
@@ -238,9 +249,10 @@ class Evaluation:
 
     def _rate(self, kind: str, average: str | None, beta: float = 1.0) -> Any:
         _checks.one_of("average", average, [None, "binary", "micro", "macro", "weighted", "samples"])
-        decisions = self._decisions()
         if average == "samples":
             self._only_multilabel("average='samples'")
+        decisions = self._decisions()
+        if average == "samples":
             return decisions.means.mean(kind)
         hit, true, predicted = decisions.hit, decisions.true, decisions.predicted
         occurs = np.full(self.n_classes, True) if self.multilabel else (true > 0.0) | (predicted > 0.0)
@@ -267,7 +279,7 @@ class Evaluation:
 
     def hamming_loss(self) -> float:
         """Share of labels, over rows, that are on where they should be off or the reverse; multi-label."""
-        return self._set_mean("hamming")
+        return self._set_mean("hamming", "hamming_loss")
 
     def jaccard(self) -> float:
         """Mean over rows of ``labels right / labels true or predicted``; multi-label.
@@ -275,11 +287,11 @@ class Evaluation:
         A row without labels that is predicted to have none counts 1: the two sets are equal. scikit-learn's
         `jaccard_score(average="samples")` counts it 0 unless `zero_division=1`.
         """
-        return self._set_mean("jaccard")
+        return self._set_mean("jaccard", "jaccard")
 
     def subset_accuracy(self) -> float:
         """Share of the weight whose set of labels was predicted as a whole; multi-label."""
-        return self._set_mean("right")
+        return self._set_mean("right", "subset_accuracy")
 
     def ranking_loss(self) -> float:
         """Mean over rows of the share of pairs (label on, label off) in the wrong order or tied; multi-label."""
@@ -401,11 +413,14 @@ class Evaluation:
         """A tally that answers what `need` stands for."""
         if tally not in self._tallies or (need in ("confusion", "pairs") and need not in self.needs):
             kept = ", ".join(map(repr, sorted(self.needs))) or "nothing"
-            raise ValueError(f"this value needs {need!r}, but needs held {kept}; make the evaluation with {need!r} too")
+            raise ValueError(
+                f"this value needs {need!r}, but needs held {kept}; give snb.evaluate {_GIVEN_AS[need]}, or make the "
+                f"Evaluation with {need!r} too"
+            )
         return self._tallies[tally]
 
-    def _set_mean(self, name: str) -> float:
-        self._only_multilabel(name)
+    def _set_mean(self, name: str, metric: str) -> float:
+        self._only_multilabel(metric)
         return self._kept("decisions", "multilabel").means.mean(name)
 
     def _only_multilabel(self, what: str) -> None:

@@ -11,11 +11,12 @@ from scipy.optimize.elementwise import find_root
 from scipy.special import digamma, gammaln, logit, polygamma
 
 from streamnb import _checks, persistence
-from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.class_stats import MOMENTS, ClassStats
 
 MEANS = {"above": (0.0, 1.0), "deviation": (0.0, np.inf)}  # between which the means of a moment other than x lie
 ABOVE_ZERO = np.nextafter(0.0, 1.0)  # the lowest value of families without 0
 FLOOR = 1e-12  # of an estimated dispersion of positive values of mean 1: they do not vary within classes
+_LACKS = "family={!r} has no {}; a family of your own defines link(m), variance(m) and cumulant(m), see snb.Family"
 COLUMN_BLOCK = 1 << 16  # features looked at at once where a whole (K, n_features) temporary can be spared
 
 
@@ -35,6 +36,9 @@ class Family(persistence.Parameters):
     cure: ClassVar[str] = "drop such rows, or leave the feature out"  # of a moment that is NaN
 
     def __init_subclass__(cls) -> None:
+        cls.name = getattr(cls, "name", cls.__name__.lower())
+        if "moment" in vars(cls) and "moments" not in vars(cls):
+            cls.moments = (_checks.one_of("moment", cls.moment, MOMENTS),)
         persistence.register(cls)  # so that a model with it can be saved
 
     @property
@@ -62,11 +66,11 @@ class Family(persistence.Parameters):
 
     def link(self, m: np.ndarray) -> np.ndarray:
         """theta = g(m)."""
-        raise NotImplementedError
+        raise NotImplementedError(_LACKS.format(self, "link(m)"))
 
     def variance(self, m: np.ndarray) -> np.ndarray:
         """c''(theta) = 1 / g'(m)."""
-        raise NotImplementedError
+        raise NotImplementedError(_LACKS.format(self, "variance(m)"))
 
     def mean_slope(self, m: np.ndarray) -> np.ndarray:
         """dm / dtheta = 1 / g'(m); not the variance only where the means of a class are coupled."""
@@ -74,7 +78,7 @@ class Family(persistence.Parameters):
 
     def cumulant(self, m: np.ndarray) -> np.ndarray:
         """c(theta) of theta = g(m)."""
-        raise NotImplementedError
+        raise NotImplementedError(_LACKS.format(self, "cumulant(m)"))
 
     def cumulant_change(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """c at mean b less c at mean a; a family whose c is large says how without cancellation."""
@@ -487,9 +491,7 @@ def as_family(family: Any) -> Family:
     """A family by name or object."""
     if isinstance(family, Family):
         return family
-    if isinstance(family, type) and issubclass(family, Family):
-        raise TypeError(f"family={family.__name__} is a class; give an object: {family.__name__}()")
-    return FAMILIES[_checks.one_of("family", family, FAMILIES)]()
+    return FAMILIES[_checks.family_name(family, FAMILIES)]()
 
 
 def column_blocks(n_features: int, step: int) -> list[slice]:

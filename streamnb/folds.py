@@ -8,6 +8,7 @@ import numpy as np
 
 from streamnb import _checks
 
+MOST_SPLITS = 1 << 20  # of folds and repeats; a slip such as folds=10**9 would not end
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -103,18 +104,42 @@ def as_folding(folds: Any, *, groups: Any = None, repeats: int = 1, seed: int = 
     repeats = _checks.positive_integer("repeats", repeats)
     seed = _checks.whole_number("seed", seed)
     if folds is None:
-        if groups is not None:
-            raise ValueError("groups go with folds: give folds=5 or another number")
+        if groups is not None or repeats > 1:
+            what = "groups go" if groups is not None else f"repeats={repeats} goes"
+            raise ValueError(f"{what} with folds: give folds=5 or another number")
         return None
+    check_no_splits(folds)
     if np.ndim(folds) == 0:
-        n_folds = _checks.positive_integer("folds", folds)
-        if n_folds < 2:
-            raise ValueError(f"folds={n_folds} should be at least 2")
+        n_folds = _checks.positive_integer("folds", folds, minimum=2)
+        if n_folds * repeats > MOST_SPLITS:
+            raise ValueError(
+                f"folds={n_folds} times repeats={repeats} is more than {MOST_SPLITS} splits, each with statistics of "
+                "its own; take fewer folds or repeats"
+            )
         return Folding(n_folds, repeats, seed, "rows" if groups is None else "groups")
     if groups is not None or repeats > 1:
         what = "groups" if groups is not None else f"repeats={repeats}"
         raise ValueError(f"folds are given for each row, so {what} has no meaning; leave it out, or give a number")
     return Folding(_n_given(np.asarray(folds)), 1, seed, "given")
+
+
+def check_no_splits(folds: Any) -> None:
+    """Refuse what scikit-learn takes for `cv`: a splitter, or pairs of rows to train and to test on."""
+    if hasattr(folds, "get_n_splits") or (isinstance(folds, list | tuple) and any(np.iterable(f) for f in folds[:1])):
+        given = type(folds).__name__ if hasattr(folds, "get_n_splits") else f"a {type(folds).__name__} of splits"
+        raise TypeError(
+            f"folds is {given}; it should be a number of folds, or the fold of each row: of a splitter make "
+            "folds[test] = i for its i-th (train, test)"
+        )
+
+
+def check_n_folds(folding: Folding | None, n_rows: int) -> None:
+    """Refuse more folds than rows, before anything is kept for each."""
+    if folding is not None and folding.by != "given" and folding.n_folds > n_rows:
+        raise ValueError(
+            f"folds={folding.n_folds}: some have no row, there are too few of the {n_rows} rows (n_samples={n_rows}); "
+            "take fewer folds"
+        )
 
 
 def _n_given(folds: np.ndarray) -> int:

@@ -1,5 +1,6 @@
 """Scores by name, and `evaluate`: labels and predictions of any kind and size, judged block by block."""
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -99,8 +100,24 @@ def as_scorer(scoring: Any) -> Scorer:
         return SCORERS[_checks.one_of("scoring", scoring, SCORERS)]
     if callable(scoring):
         name = getattr(scoring, "__name__", type(scoring).__name__)
+        if not _takes_one(scoring):
+            raise TypeError(
+                f"scoring={name!r} should be a function of one argument, an snb.Evaluation (metrics and scorers of "
+                "scikit-learn take others: give a name, or such as lambda e: e.f_score(average='macro'))"
+            )
         return Scorer(name, frozenset({"confusion", "ranking", "probabilities", "multilabel"}), scoring)
     raise TypeError(f"scoring={scoring!r} should be a name or a function of an snb.Evaluation")
+
+
+def _takes_one(function: Callable[..., Any]) -> bool:
+    """Whether it can be called with one argument; True where it does not tell."""
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # of some written in C
+        return True
+    return True
 
 
 # ---- labels and predictions of any kind ------------------------------------------------------------------------------
@@ -108,6 +125,7 @@ def as_scorer(scoring: Any) -> Scorer:
 _LABELS = ("y_true", "y_pred")
 _MANY_CLASSES = 1000  # beyond, no confusion matrix
 _MANY_PAIRS = 20  # beyond, no one-vs-one
+_SUM_TOLERANCE = 0.01  # probabilities written with few digits do not sum to 1 exactly
 
 
 def evaluate(
@@ -246,7 +264,15 @@ class _Judge:
                 f"proba has values from {proba.min():g} to {proba.max():g}; probabilities should be from 0 to 1 "
                 "(pass other scores as scores=)"
             )
-        return np.hstack([1.0 - proba, proba]) if one_column else proba
+        if one_column:
+            return np.hstack([1.0 - proba, proba])
+        off = np.flatnonzero(np.abs(proba.sum(axis=1) - 1.0) > _SUM_TOLERANCE)
+        if off.size and not self.multilabel:
+            raise ValueError(
+                f"proba sums to {proba[off[0]].sum():g} at row {first_row + off[0]}; the probabilities of the "
+                "classes should sum to 1 (pass other scores as scores=)"
+            )
+        return proba
 
     def _numbers(self, name: str, values: Any, n_rows: int, n_columns: int, first_row: int) -> np.ndarray:
         if values.shape[1:] not in ((n_columns,), () if n_columns == 1 else (n_columns,)):

@@ -45,7 +45,7 @@ class Mixed(Family):
             raise TypeError(f"columns={columns!r} should be a dict from families to their columns")
         if not columns:
             raise ValueError("columns={} names no family; give a dict from families to their columns")
-        self._hold((as_family(family), _checked(family, which)) for family, which in columns.items())
+        self._hold((_member(family), _checked(family, which)) for family, which in columns.items())
         if any(isinstance(family, Mixed) for family in self.members):
             raise TypeError("columns has a Mixed for a family; list its families and columns in the one dict")
         rest = [family for family, which in self._given if which is ...]
@@ -160,6 +160,13 @@ class FamilyDomain:
 
 
 # ---- columns in one of four forms: a slice, an array of numbers or bools, a list of names, or ... --------------------
+
+
+def _member(family: Any) -> Family:
+    try:
+        return as_family(family)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"columns should be a dict from families to their columns, but {error}") from None
 
 
 def _checked(family: Any, which: Any) -> Any:

@@ -17,7 +17,7 @@ from streamnb.data.reader import one_ahead
 from streamnb.decisions import DecisionRule
 from streamnb.scanning import checked
 from streamnb.schemes import MultiLabel, Scheme, as_scheme, probabilities
-from streamnb.stats.class_stats import DOMAINS, RowOptions
+from streamnb.stats.class_stats import DOMAINS, RowOptions, merged_classes
 
 
 def _has_probabilities(model: "LinearModel") -> bool:
@@ -152,7 +152,10 @@ class LinearModel:
             kinds = "an indicator of labels", "one label a row"
             given, wanted = kinds if sp.issparse(y) else kinds[::-1]
             raise ValueError(f"y is {given}; the model was fitted with {wanted}")
-        return (found == y.toarray()).all(axis=1) if self.scheme.multilabel else found == y
+        if self.scheme.multilabel:
+            return (found == y.toarray()).all(axis=1)
+        merged_classes(self.classes_, y)  # refuses labels of another kind, none of which could be right
+        return found == y
 
     def _probabilities(self, margins: np.ndarray) -> np.ndarray:
         return probabilities(self.scheme, margins)

@@ -248,7 +248,10 @@ def cross_validated(
     _check_scorer(scorer, plan.accumulator().evaluations[0][0][0])
     sheet, report = fold(plan, X, y, sample_weight, **run)
     if report.rows != stats.n_rows:
-        raise ValueError(f"X gave {report.rows} rows in the second scan and {stats.n_rows} in the first")
+        raise ValueError(
+            f"X gave {report.rows} rows in the second scan and {stats.n_rows} in the first; a callable should return "
+            "a fresh iterator of the same rows each time"
+        )
     if (sheet.rows != [part.rows for part in stats.folds]).any():
         raise ValueError(
             "X gave its rows in another order in the second scan, so that their folds are not those of the first; "

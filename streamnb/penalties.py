@@ -176,7 +176,7 @@ class Separable(Penalty):
         w = np.concatenate([-right[::-1], right])
         try:
             slope = self.slopes(w)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, ArithmeticError) as error:
             raise TypeError(f"derivative should give one number, r'(w), for a number w: {error}") from error
         wrong = ~np.isfinite(slope) | (np.sign(w) * slope > 0)
         wrong[1:] |= np.diff(slope) > 1e-12 * np.abs(slope[1:])
@@ -270,8 +270,11 @@ def as_penalty(penalty: Any, name: str = "penalty") -> Penalty | None:
     """A penalty object or None; anything else is an error."""
     if penalty is None or isinstance(penalty, Penalty):
         return penalty
+    if isinstance(penalty, type) and issubclass(penalty, Penalty):
+        raise TypeError(f"{name}={penalty.__name__} is a class; give an object, such as snb.{penalty.__name__}(3)")
     raise TypeError(
-        f"{name}={penalty!r} is unknown; it should be None, snb.L1, L2, TopK, Decorrelation, Separable or a sum"
+        f"{name}={penalty!r} is unknown; it should be None, an object such as snb.L1(3.0), L2, TopK, Decorrelation or "
+        "Separable, or a sum of such: snb.L1(3.0) + snb.L2(1.0)"
     )
 
 

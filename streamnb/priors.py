@@ -245,6 +245,8 @@ class Smoothing:
         """Check what goes together; `n_features` is None where it is not known yet."""
         _checks.one_of("estimate", estimate, ESTIMATES)
         fitting = conjugate(family)
+        if isinstance(smoothing, type) and issubclass(smoothing, Prior):
+            raise TypeError(f"smoothing={smoothing.__name__} is a class; give an object: {smoothing.__name__}(..)")
         if not isinstance(smoothing, Prior):
             smoothing = _checks.finite_number("smoothing", smoothing, minimum=0.0)
         elif type(smoothing) is not fitting:

@@ -21,7 +21,7 @@ from streamnb.data import sources
 from streamnb.data.chunk import Chunk, Domain, Survey, TakesValues, as_chunk, csr_chunk, transformed
 from streamnb.data.reader import Clock, one_ahead, timed
 from streamnb.data.sources import Block
-from streamnb.folds import Folding, as_folding
+from streamnb.folds import Folding, as_folding, check_n_folds, check_no_splits
 from streamnb.report import Report
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import MOMENTS, ClassStats, RowOptions, check_moments
@@ -151,6 +151,7 @@ def scan(
 def with_folds(plan: ScanPlan, X: Any, folds: Any, groups: Any, repeats: int, seed: int) -> tuple[ScanPlan, Split]:
     """The plan that keeps folds, and what must be read beside the rows for it."""
     column = folds
+    check_no_splits(folds)
     if folds is not None and not isinstance(folds, numbers.Number):
         folds = sources.whole_column(X, folds, "folds")  # gaps show in the whole only
         column = column if sources.is_dask(X) and sources.is_dask(column) else folds  # cut as X is
@@ -192,12 +193,18 @@ def fold(
     started = time.perf_counter()
     if n_threads is not None:
         n_threads = _checks.positive_integer("n_threads", n_threads)
+    folding = getattr(plan, "folding", None)
     if sources.is_dask(X):
-        total, report = fold_dask(plan, sources.dask_array(X), y, sample_weight, split, progress)
+        X = sources.dask_array(X)
+        if X.ndim and not np.isnan(X.shape[0]):
+            check_n_folds(folding, X.shape[0])
+        total, report = fold_dask(plan, X, y, sample_weight, split, progress)
     else:
         source = sources.open_source(X, y, sample_weight, split=split)
         if isinstance(plan, ScanPlan) and source.n_features is not None:
             source.values_matter = plan.values_matter(source.n_features)
+        if source.n_rows is not None:
+            check_n_folds(folding, source.n_rows)
         total, report = _fold_here(plan, source, progress, n_threads or _n_cores())
     return total, replace(report, seconds=time.perf_counter() - started)
 

@@ -14,7 +14,7 @@ from streamnb import _checks
 from streamnb.families import as_family, column_blocks
 from streamnb.schemes import SCHEMES
 from streamnb.solving import solve
-from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.class_stats import ClassStats, check_stats
 
 BLOCK = 1 << 17  # table entries looked at at once
 SCATTER_COLUMNS = 1 << 12  # no fewer at once where `ClassStats.scatter` goes through the classes one by one
@@ -117,11 +117,10 @@ def rank_features(
     >>> stats = snb.scan(X, y)
     >>> best = snb.rank_features(stats, by="mutual_info").ranking[:100]
     """
+    check_stats(stats)
     criterion = as_criterion(
         by, presence=presence, family=family, scheme=scheme, reference=reference, smoothing=smoothing
     )
-    if not isinstance(stats, ClassStats):
-        raise TypeError(f"stats={stats!r} should be ClassStats, as snb.scan returns them")
     if stats.multilabel:
         raise ValueError("stats are of an indicator of labels; features are ranked for one label a row")
     for moment in criterion.moments:

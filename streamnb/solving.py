@@ -24,7 +24,7 @@ from streamnb.pairwise import PairwiseModel
 from streamnb.penalties import KINDS, L1, Penalty, Pull, as_penalty, pull_at
 from streamnb.problem import Block, Columns, Kept, Problem
 from streamnb.schemes import OneVsOne, as_scheme
-from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.class_stats import ClassStats, check_stats
 
 PAIRS_BYTES = 1 << 30  # weights of all pairs of classes that would take more are computed when they are needed
 TOGETHER = 1 << 17  # weights of several points solved for at once
@@ -95,8 +95,7 @@ def weight_path(
     **options: Any,
 ) -> "WeightPath":
     """`solve`, silent about classes without weight."""
-    if not isinstance(stats, ClassStats):
-        raise TypeError(f"stats={stats!r} should be ClassStats, as snb.scan returns them")
+    check_stats(stats)
     if len(stats.classes) < 2 and not stats.multilabel:
         raise ValueError(
             f"stats hold {len(stats.classes)} class; a classifier needs at least 2 classes (this is one class only)"
@@ -353,6 +352,7 @@ def tau_for(
     StreamnbWarning
         Features that leave together prevent exactly that number.
     """
+    check_stats(stats)
     if not isinstance(n_features, numbers.Integral) or n_features < 0:
         raise ValueError(f"n_features={n_features!r} should be a whole number of at least 0")
     _checks.one_of("scale", scale, [None, "score"])

@@ -341,7 +341,7 @@ def as_matrix(X: Any) -> np.ndarray:
         raise ValueError(
             f"Expected 2D array, got {values.ndim}D array instead: X should have shape (n_rows, n_features). "
             "Reshape your data either using array.reshape(-1, 1) if it has a single feature "
-            "or array.reshape(1, -1) if it contains a single sample."
+            "or array.reshape(1, -1) if it contains a single sample." + _what_else(X, values)
         )
     if values.dtype.kind == "c":
         raise ValueError("Complex data not supported: X should hold real numbers")
@@ -351,18 +351,38 @@ def as_matrix(X: Any) -> np.ndarray:
             "Convert your data to numeric values explicitly instead."
         )
     if values.dtype.kind == "O":
-        return _numbers_of(values)
+        return _numbers_of(values, getattr(X, "columns", None))
     return values
 
 
-def _numbers_of(values: np.ndarray) -> np.ndarray:
+def _what_else(X: Any, values: np.ndarray) -> str:
+    """What X was taken for, where it holds no numbers at all."""
+    if values.ndim == 0 and values.dtype.kind == "O":
+        return f" X is of type {type(X).__name__}"
+    if values.ndim != 1 or not values.size or values.dtype.kind not in "OUS":
+        return ""
+    kind = type(values[0]).__name__.strip("_")
+    return f" X holds objects of type {kind}; make numbers of them first, as sklearn.feature_extraction does"
+
+
+def _numbers_of(values: np.ndarray, names: Any) -> np.ndarray:
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError) as error:
+        at = next((j for j in range(values.shape[1]) if not _numeric(values[:, j])), 0)
+        column = f"column {at}" if names is None else f"column {names[at]!r}"
         raise TypeError(
-            f"X is an object array with entries that are not numbers ({error}); argument must be a string or a real "
-            "number: give X a numeric dtype"
+            f"X is an object array with entries that are not numbers, in {column} ({error}); argument must be a string "
+            "or a real number: give X a numeric dtype, or leave the column out"
         ) from error
+
+
+def _numeric(column: np.ndarray) -> bool:
+    try:
+        column.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _float_values(values: np.ndarray) -> np.ndarray:

@@ -218,6 +218,7 @@ class RocDisplay:
         ValueError
             It keeps no ranking, or no class has both rows and others.
         """
+        _check_evaluation(evaluation)
         binary = evaluation.n_classes == 2 and not evaluation.multilabel
         areas = evaluation.roc_auc(average=None)
         order = np.argsort(-areas, kind="stable")
@@ -307,6 +308,7 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
         **kwargs
             Of scikit-learn's `plot`; numbers are written for 20 classes at most unless `include_values` is given.
         """
+        _check_evaluation(evaluation)
         table = evaluation.confusion_matrix()
         _checks.one_of("normalize", normalize, [None, "true", "pred", "all"])
         if normalize is not None:
@@ -330,6 +332,13 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_ticks(range(0, n_classes, every), [shortened(label) for label in self.display_labels[::every]])
         return self
+
+
+def _check_evaluation(given: Any) -> None:
+    if not isinstance(given, Evaluation):
+        raise TypeError(
+            f"evaluation is of type {type(given).__name__}; it should be what snb.evaluate(y_true, ..) returns"
+        )
 
 
 def evaluation(estimator: Any, X: Any, y: Any, sample_weight: Any, need: str) -> Evaluation:

@@ -373,12 +373,21 @@ class ClassStats:
         )
 
 
+def check_stats(stats: Any) -> None:
+    """Refuse what is no statistics, such as rows."""
+    if not isinstance(stats, ClassStats):
+        raise TypeError(
+            f"stats is of type {type(stats).__name__}; it should be ClassStats, as snb.scan(X, y) returns them (and "
+            "fitted estimators keep them in stats_)"
+        )
+
+
 def merged_classes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The sorted union of two sets of labels of one kind."""
     if len(a) and len(b) and _checks.label_kind(a) != _checks.label_kind(b):
         raise ValueError(
-            f"y holds {_checks.label_kind(b)} where labels were {_checks.label_kind(a)} before: "
-            f"{b[0].item()!r} against {a[0].item()!r}; give all labels one kind"
+            f"labels are of two kinds, {_checks.label_kind(a)} such as {a[0].item()!r} and {_checks.label_kind(b)} "
+            f"such as {b[0].item()!r}; give all labels one kind (those of classes= and of earlier calls, too)"
         )
     if not len(a) or not len(b):
         return a if len(a) else b
