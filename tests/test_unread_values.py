@@ -9,8 +9,8 @@ import zarr
 from zarr.storage import MemoryStore
 
 import streamnb as snb
+from tests.stores import CountingStore, chunk_keys
 from tests.strategies import example, stream
-from tests.test_sources import CountingStore, chunk_keys
 
 
 def written(rows):
