@@ -60,6 +60,7 @@ class Part:
         else:
             self._count = float(self._total.sum()) if family.coupled else self._n_all
         self._check_highest()
+        self._check_link()
         self._phi = self._dispersion()
         self._check_mode()
 
@@ -142,6 +143,21 @@ class Part:
                     f"family={self.family!r} takes values of at most {highest:g}, but feature {at} has a mean of "
                     f"{means[k, j]:g}{scaled} in {names[k]}"
                 )
+
+    def _check_link(self) -> None:
+        """Refuse a link that falls, a slip in a family of one's own: weights would have the wrong signs."""
+        if type(self.family).link is Family.link:
+            return  # parameters that are fitted together have none
+        means = np.unique(self._total[:: max(self.n_features // 1000, 1)] / self._count)  # some of many are enough
+        lowest, highest = self.family.mean_range
+        means = means[(means > lowest) & (means < highest)]
+        falls = np.flatnonzero(np.diff(self.family.link(means)) < 0.0)
+        if falls.size:
+            a, b = means[falls[0] : falls[0] + 2]
+            raise ValueError(
+                f"family={self.family!r} has a link that falls between the means {a:g} and {b:g}; link(m) should rise "
+                "with m, and variance(m) be 1 / its derivative"
+            )
 
     def _check_mode(self) -> None:
         """Refuse classes without a mode here, before any model is asked for."""

@@ -137,3 +137,20 @@ def test_a_family_names_its_moment_once():
 def test_probabilities_of_labels_need_not_sum_to_one():
     proba = np.array([[0.9, 0.8], [0.1, 0.2]])
     assert snb.evaluate(np.array([[1, 1], [0, 0]]), proba=proba).brier() == pytest.approx((0.01 + 0.04) / 2)
+
+
+def test_a_link_of_ones_own_that_falls_is_refused():
+    """Its weights would have the wrong signs; the rows that are asked for have features of many means."""
+
+    class Falling(snb.Family):
+        def link(self, m):
+            return -m
+
+        def variance(self, m):
+            return np.ones_like(m)
+
+        def cumulant(self, m):
+            return m * m / 2.0
+
+    with pytest.raises(ValueError, match=r"family=Falling\(\) has a link that falls between the means .* should rise"):
+        fit(Falling())
