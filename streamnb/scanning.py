@@ -251,6 +251,8 @@ def _fold_here(plan: Any, source: sources.Source, progress: bool | None, n_threa
             team.add(block)
             rows, n_bytes, n_blocks = rows + n_rows, n_bytes + block.nbytes, n_blocks + 1
             bar.update(n_rows)
+    if isinstance(plan, ScanPlan) and rows:
+        check_n_folds(plan.folding, rows)  # a stream tells the number of its rows at the end only
     stats = reduce(add, team.results())
     return stats, Report(rows, n_bytes, n_blocks, 0.0, reading.seconds, team.seconds, waiting.seconds)
 
