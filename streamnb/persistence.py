@@ -88,6 +88,11 @@ def _check_version(path: Any, header: Any) -> None:
         )
 
 
+def _home(cls: type) -> tuple[str, str]:
+    """Where a class is defined; one that is defined there once more, as in a notebook, replaces it."""
+    return cls.__module__, cls.__qualname__
+
+
 class _Writer:
     def __init__(self, archive: zipfile.ZipFile):
         self._archive = archive
@@ -107,7 +112,12 @@ class _Writer:
         if isinstance(value, Mapping):
             return {"dict": [[self.encode(k), self.encode(v)] for k, v in value.items()]}
         name = type(value).__name__
-        if _registry.get(name) is type(value):
+        registered = _registry.get(name)
+        if registered is not None and _home(registered) != _home(type(value)):
+            raise TypeError(
+                f"{value!r} cannot be saved: a class of another module is named {name} too; rename one of them"
+            )
+        if registered is not None:
             state: Any = value.to_state()
             return {"object": name, "state": self.encode(state)}
         raise TypeError(f"{value!r} cannot be saved: {name} is not a plain value, an array or a part of streamnb")

@@ -189,3 +189,19 @@ def test_a_family_of_ones_own():
     gamma = snb.LinearNB(snb.Gamma()).fit(x, y)  # the same weights but for phi
     phi = phi_of(snb.Gamma(), x, y)
     np.testing.assert_allclose(own.refit(penalty=None).coef_ / phi, gamma.coef_, rtol=1e-9)
+
+
+def test_two_families_of_one_name_are_not_taken_for_each_other(tmp_path):
+    home = {
+        "__module__": "a_notebook",
+        "name": "twins",
+        **{k: vars(snb.Poisson)[k] for k in ("link", "variance", "cumulant")},
+    }
+    first = type("Twin", (snb.Family,), home)()
+    model = snb.LinearNB(first).fit([[1.0], [2.0]], [0, 1])
+    type("Twin", (snb.Family,), home)  # the cell is run once more
+    model.save(tmp_path / "m.snb")
+    assert (snb.load(tmp_path / "m.snb").coef_ == model.coef_).all()
+    type("Twin", (snb.Family,), {**home, "__module__": "elsewhere"})
+    with pytest.raises(TypeError, match="a class of another module is named Twin too"):
+        model.save(tmp_path / "m.snb")

@@ -32,7 +32,7 @@ def choose_from(once):
     return snb.LinearNBCV("poisson", folds=3).fit(lambda: once)
 
 
-class Exponential(snb.Family):
+class HalfDone(snb.Family):
     """Complete but for its variance, and without a name."""
 
     def link(self, m):
@@ -44,8 +44,8 @@ REFUSED = {
     "family a number": (lambda: fit(3), r"family=3 should be a name"),
     "family for a penalty": (lambda: fit(snb.L1(1.0), "poisson"), r"family=L1\(1.0.* should be a name"),
     "family incomplete": (
-        lambda: fit(Exponential(), X=X + 1),
-        r"Exponential\(\) has no variance\(m\); .* defines link",
+        lambda: fit(HalfDone(), X=X + 1),
+        r"HalfDone\(\) has no variance\(m\); .* defines link",
     ),
     "Mixed the wrong way round": (
         lambda: snb.Mixed({"age": "gaussian"}),
