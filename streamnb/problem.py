@@ -146,8 +146,8 @@ class Part:
 
     def _check_link(self) -> None:
         """Refuse a link that falls, a slip in a family of one's own: weights would have the wrong signs."""
-        if type(self.family).link is Family.link:
-            return  # parameters that are fitted together have none
+        if type(self.family).link is Family.link or not self._count:
+            return  # parameters that are fitted together have none; rows of zeros say nothing of shares
         means = np.unique(self._total[:: max(self.n_features // 1000, 1)] / self._count)  # some of many are enough
         lowest, highest = self.family.mean_range
         means = means[(means > lowest) & (means < highest)]

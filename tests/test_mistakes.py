@@ -158,3 +158,9 @@ def test_a_link_of_ones_own_that_falls_is_refused():
 
     with pytest.raises(ValueError, match=r"family=Falling\(\) has a link that falls between the means .* should rise"):
         fit(Falling())
+
+
+def test_rows_of_zeros_are_no_mistake():
+    """They hold no shares to look at the link by: scores are the shares of the classes."""
+    model = fit("multinomial", X=np.zeros((4, 1)), y=[0, 0, 0, 1])
+    np.testing.assert_allclose(model.predict_proba(np.zeros((1, 1))), [[0.75, 0.25]])
