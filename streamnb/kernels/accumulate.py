@@ -8,12 +8,14 @@ import math
 
 import numpy as np
 
-from streamnb._jit import kernel
+from streamnb._jit import kernel, prefetch
 from streamnb.kernels.exact import two_product, two_sum
 
 # Moments, as the kernels know them. ABOVE and DEVIATION are counted relative to an absent value, so that sparse rows
 # stay sparse; LOG and INVERSE have no value there, nor below zero.
 SUM, SUM_SQ, NONZERO, ABOVE, LOG, INVERSE, LOG1M, DEVIATION = ALL = 0, 1, 2, 3, 4, 5, 6, 7
+
+LOOK_AHEAD = 64  # values
 
 
 @kernel
@@ -64,27 +66,47 @@ def plain_moment(x, moment, threshold, single):
 
 
 @kernel
+def distance(n_entries, n_values):
+    """How many entries to look ahead, so that the sums of some LOOK_AHEAD values are on their way to the cache."""
+    return 1 + LOOK_AHEAD * n_entries // max(n_values, 1)
+
+
+@kernel
 def add_csr(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
     # hi[codes[e], j] += weight[e] * moment(x[rows[e], j]) over the stored values
     start = indptr[0]
+    ahead = distance(len(codes), len(data))
     for e in range(len(codes)):
-        i = rows[e]
         w = weight[e]
         sums = hi[codes[e]]
-        for p in range(indptr[i] - start, indptr[i + 1] - start):
+        first, last = indptr[rows[e]] - start, indptr[rows[e] + 1] - start
+        f = min(e + ahead, len(codes) - 1)
+        coming, end = indptr[rows[f]] - start, indptr[rows[f] + 1] - start
+        both = min(last - first, end - coming)
+        for o in range(both):
+            prefetch(hi, codes[f], indices[coming + o])
             # an unsigned index spares the question whether it counts from the end
+            sums[np.uint64(indices[first + o])] += w * moment_of(np.float64(data[first + o]), moment, threshold)
+        for p in range(first + both, last):
             sums[np.uint64(indices[p])] += w * moment_of(np.float64(data[p]), moment, threshold)
+        for p in range(coming + both, end):
+            prefetch(hi, codes[f], indices[p])
 
 
 @kernel
 def add_csr_pairs(data, indices, indptr, rows, codes, weight, moment, threshold, hi, lo):
     # the same, error-free: what rounding takes from hi goes to lo
     start = indptr[0]
+    ahead = distance(len(codes), len(data))
     for e in range(len(codes)):
         i = rows[e]
         w = weight[e]
         sums, rests = hi[codes[e]], lo[codes[e]]
         plain = w == 1.0 and moment <= ABOVE
+        f = min(e + ahead, len(codes) - 1)
+        for p in range(indptr[rows[f]] - start, indptr[rows[f] + 1] - start):
+            prefetch(hi, codes[f], indices[p])
+            prefetch(lo, codes[f], indices[p])
         for p in range(indptr[i] - start, indptr[i + 1] - start):
             j = np.uint64(indices[p])
             if plain:

@@ -1,0 +1,29 @@
+"""Looking ahead changes no sum: rows of any length, empty ones too, before and behind the one at hand."""
+
+import numpy as np
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamnb.kernels import accumulate
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(0, 2**32 - 1))
+def test_sums_of_rows_of_any_length(lengths, seed):
+    rng = np.random.default_rng(seed)
+    x = np.zeros((len(lengths), 9))
+    for row, length in zip(x, lengths):
+        row[rng.permutation(9)[:length]] = rng.integers(1, 9, length)
+    matrix = sp.csr_array(x)
+    rows = rng.integers(0, len(x), 3 * len(x))  # some several times, some never
+    codes, weight = rng.integers(0, 4, len(rows)), rng.choice([1.0, 2.0], len(rows))
+    expected = np.zeros((4, 9))
+    np.add.at(expected, codes, x[rows] * weight[:, None])
+    plain, hi, lo = np.zeros((3, 4, 9))
+    arrays = matrix.data, matrix.indices, matrix.indptr, rows, codes, weight, accumulate.SUM, 0.0
+    accumulate.add_csr(*arrays, plain)
+    accumulate.add_csr_pairs(*arrays, hi, lo)
+    assert (plain == expected).all()
+    assert (hi == expected).all()
+    assert not lo.any()
