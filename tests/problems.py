@@ -86,10 +86,10 @@ def compositions(seed=0, n_rows=90, n_classes=3, size=4):
     return np.array([rng.dirichlet(alpha[k]) for k in y]), y
 
 
-class Exponential(snb.Family):
-    """Waiting times with dispersion 1: all that a new family has to say."""
+class WaitingTime(snb.Family):  # saved by the name of its class, which no other test may take
+    """Exponential waiting times, dispersion 1: all that a new family has to say."""
 
-    name = "exponential"
+    name = "waiting time"
     lowest = 0.0
 
     def link(self, m):

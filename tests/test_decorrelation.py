@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import digamma
 
 import streamnb as snb
-from tests.problems import Exponential
+from tests.problems import WaitingTime
 from tests.reference_decorrelation import FAMILIES, NATURAL, SCHEMES, Feature, dispersion, rows, sides_of, solved
 
 PENALTIES = {
@@ -282,8 +282,8 @@ def test_families_that_see_x_through_another_function(scale):
 
 def test_a_family_of_ones_own_and_a_saved_model(tmp_path):
     x, y = rows("gamma", 11)
-    model = snb.LinearNB(Exponential(), snb.L1(1.0) + snb.Decorrelation(0.3, scale="curvature")).fit(x, y)
-    assert not np.allclose(model.coef_, snb.LinearNB(Exponential(), snb.L1(1.0)).fit(x, y).coef_)
+    model = snb.LinearNB(WaitingTime(), snb.L1(1.0) + snb.Decorrelation(0.3, scale="curvature")).fit(x, y)
+    assert not np.allclose(model.coef_, snb.LinearNB(WaitingTime(), snb.L1(1.0)).fit(x, y).coef_)
     model.save(tmp_path / "model")
     again = snb.load(tmp_path / "model")
     assert again.penalty == model.penalty

@@ -7,7 +7,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, gammaln
 
 import streamnb as snb
-from tests.problems import Exponential
+from tests.problems import WaitingTime
 
 K = 6
 # c(theta) in the natural parameter, and where theta lives: 0 for all reals, else its sign
@@ -183,7 +183,7 @@ def test_more_successes_than_trials_are_named():
 
 def test_a_family_of_ones_own():
     x, y = rows(snb.Gamma(), 6, n_classes=3)
-    own = snb.LinearNB(Exponential(), snb.L1(0.3)).fit(x, y)
+    own = snb.LinearNB(WaitingTime(), snb.L1(0.3)).fit(x, y)
     assert own.coef_.shape == (3, 4)
     assert own.score(x, y) >= np.bincount(y).max() / len(y)
     gamma = snb.LinearNB(snb.Gamma()).fit(x, y)  # the same weights but for phi
