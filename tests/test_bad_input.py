@@ -210,7 +210,7 @@ def test_negative_counts_are_refused_by_fit(name, family, tmp_path):
 def test_negative_counts_are_refused_by_solve_and_refit(family):
     rows = with_value(-1.0)
     with refused(ValueError, "negative values in data passed to"):
-        snb.solve(snb.scan(rows.x, rows.y), family)[0].coef_  # noqa: B018
+        _ = snb.solve(snb.scan(rows.x, rows.y), family)[0].coef_
     with refused(ValueError, "negative values in data passed to"):
         snb.LinearNB("gaussian").fit(rows.x, rows.y).refit(family=family)
 
@@ -219,7 +219,7 @@ def test_negative_counts_are_remembered_by_sums_of_statistics():
     rows = with_value(-1.0)
     merged = snb.scan(ROWS.x, ROWS.y) + snb.scan(rows.x, rows.y)
     with refused(ValueError, "negative"):
-        snb.solve(merged, "poisson")[0].coef_  # noqa: B018
+        _ = snb.solve(merged, "poisson")[0].coef_
 
 
 def test_duplicates_that_add_up_to_a_count_are_no_negative_values():

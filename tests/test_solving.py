@@ -357,7 +357,7 @@ def edge_problem(family, n_classes):
 def test_means_at_the_edge_ask_for_smoothing_or_a_penalty(family, scheme, n_classes):
     problem = edge_problem(family, n_classes)
     with pytest.raises(ValueError, match=r"(?s)(smooth.*tau|tau.*smooth)"):
-        solved(problem, scheme)[0].coef_  # noqa: B018
+        _ = solved(problem, scheme)[0].coef_
     for options in [{"l1": 0.3}, {"l2": 0.3}, {"l1": 0.2, "scale": "score", "l2": 0.1}]:
         coef, intercept = ref.penalised(problem, scheme, **options)
         assert_same_model(solved(problem, scheme, penalty_of(**options))[0], coef, intercept, rtol=2e-6, atol=2e-6)
