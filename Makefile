@@ -4,13 +4,16 @@ PYTHON ?= python3
 VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(subst /,-,$(PYTHON)))
 RUN := $(VENV)/bin/python -m
 DEV := $(VENV)/.installed-dev
+# Tests that reach the lines of all kernels: compiled, coverage does not see these.
+INTERPRETED := tests/kernels $(patsubst %,tests/test_%.py,class_stats folds sources function_moments edges \
+	solving_multinomial predictive metrics metrics_blocks linear_nb_cv drop_ins multilabel)
 BENCH := $(VENV)/.installed-bench
 
 .PHONY: help demo test lint bench peers clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
-	@echo "make test    the tests: compiled, interpreted (coverage), kernels with bounds checking"
+	@echo "make test    the tests; those of the kernels once more interpreted (coverage) and with bounds checking"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   the benchmarks, quickly"
 	@echo "make peers   streamnb beside other tools, into benchmarks/RESULTS.md; quickly with PEERS=--quick"
@@ -24,7 +27,7 @@ demo: $(DEV)
 test: $(DEV)
 	$(RUN) coverage erase
 	$(RUN) coverage run -m pytest
-	NUMBA_DISABLE_JIT=1 $(RUN) coverage run --append -m pytest -m "not slow and not cluster and not process"
+	NUMBA_DISABLE_JIT=1 $(RUN) coverage run --append -m pytest -m "not slow and not cluster and not process" $(INTERPRETED)
 	cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" $(RUN) pytest tests/kernels
 	$(RUN) coverage report --fail-under=95
