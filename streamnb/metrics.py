@@ -343,7 +343,7 @@ def _reader(values: Any) -> Callable[[int, int], Any]:
         return lambda start, stop: cursor.take(stop)
     if isinstance(values, np.ndarray) or sp.issparse(values):
         return lambda start, stop: values[start:stop]
-    return values.take
+    return values.reader(0)
 
 
 def _labels_of(first_row: int, block: dict[str, Any]) -> np.ndarray:

@@ -94,40 +94,63 @@ class CSRStore:
             check_complete(array)
 
     def blocks(
-        self, target_bytes: int, most_rows: int, values: bool = True
+        self, target_bytes: int, most_rows: int, values: bool = True, start: int = 0, stop: int | None = None
     ) -> Iterator[tuple[int, int, tuple[np.ndarray | None, np.ndarray, np.ndarray]]]:
-        """Yield (first row, end row, (data, indices, indptr)) from front to back.
+        """Yield (first row, end row, (data, indices, indptr)) of the rows in [start, stop), in order.
 
         Blocks end with the last row that lies whole inside the chunks read for it; the row cut by the boundary
         goes to the next block. Each chunk of each array is read once; `data` is None, and not read, where the caller
         asks for no `values` and all are positive.
         """
-        self.check_complete()
-        indices, indptr = Cursor(self.indices), Cursor(self.indptr)
-        data = Cursor(self.data) if values or not self.positive else None
+        stop = self.n_rows if stop is None else stop
+        rows = CSRCursor(self, start, values or not self.positive)
         target = max(target_bytes // (self.data.dtype.itemsize + self.indices.dtype.itemsize), 1)
-        row, position = 0, 0
-        while row < self.n_rows:
-            ends = indptr.peek(row + most_rows + 1).astype(np.int64)
-            self._check_indptr(ends, row, position)
-            limit = (data or indices).aligned(position + target)
-            n_rows = max(int(np.searchsorted(ends, limit, side="right")) - 1, 1)
-            indptr.take(row + n_rows)
-            stop = int(ends[n_rows])
-            taken = None if data is None else data.take(stop)
-            yield row, row + n_rows, (taken, indices.take(stop), ends[: n_rows + 1])
-            row, position = row + n_rows, stop
-        if position != self.data.shape[0]:
-            raise DataError(f"X: {self.where}: indptr ends at {position}, but data has {self.data.shape[0]} entries")
+        while rows.row < stop:
+            first, ends = rows.row, rows.ends(min(rows.row + most_rows, stop))
+            n_rows = max(int(np.searchsorted(ends, rows.aligned(target), side="right")) - 1, 1)
+            yield first, first + n_rows, rows.take(first + n_rows)
+        if stop == self.n_rows and rows.position != self.data.shape[0]:
+            n_values = self.data.shape[0]
+            raise DataError(f"X: {self.where}: indptr ends at {rows.position}, but data has {n_values} entries")
 
-    def _check_indptr(self, ends: np.ndarray, row: int, position: int) -> None:
+    def check_indptr(self, ends: np.ndarray, row: int) -> None:
+        """Refuse entries of indptr, from that of `row` on, that cannot be."""
         falls = np.flatnonzero(np.diff(ends) < 0)
-        if ends[0] != position or falls.size or ends[-1] > self.data.shape[0]:
+        if ends[0] < 0 or (row == 0 and ends[0] > 0) or falls.size or ends[-1] > self.data.shape[0]:
             at = row + int(falls[0]) if falls.size else row
             raise DataError(
                 f"X: {self.where}: indptr is wrong near row {at}: it should start at 0, never fall, and end at "
                 f"{self.data.shape[0]}, the number of values"
             )
+
+
+class CSRCursor:
+    """Reads rows of a store in order, from row `start` on; without `values` it leaves `data` alone."""
+
+    def __init__(self, store: CSRStore, start: int, values: bool = True):
+        self._store, self.row = store, start
+        self._indptr = Cursor(store.indptr, start)
+        self.position = int(self.ends(start)[0])  # where the row begins in data and indices
+        self._indices = Cursor(store.indices, self.position)
+        self._data = Cursor(store.data, self.position) if values else None
+
+    def aligned(self, n_values: int) -> int:
+        """The position some `n_values` on where chunks end, if one is near."""
+        return (self._data or self._indices).aligned(self.position + n_values)
+
+    def ends(self, stop: int) -> np.ndarray:
+        """The positions where the rows up to `stop` begin, and where the last ends."""
+        ends = self._indptr.peek(stop + 1).astype(np.int64)
+        self._store.check_indptr(ends, self.row)
+        return ends
+
+    def take(self, stop: int) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+        """The data, indices and indptr of the rows up to `stop`, and move there."""
+        ends = self.ends(stop)
+        self._indptr.take(stop)
+        self.row, self.position = stop, int(ends[-1])
+        data = None if self._data is None else self._data.take(self.position)
+        return data, self._indices.take(self.position), ends
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------

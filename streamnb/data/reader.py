@@ -39,16 +39,16 @@ def check_complete(array: zarr.Array) -> None:
 
 
 class Cursor:
-    """Reads an array from front to back; every chunk is read and decoded once.
+    """Reads an array in order from the element `start` on; every chunk is read and decoded once.
 
     Slices are aligned to the chunks along the first axis; what the caller does not take yet is kept.
     """
 
-    def __init__(self, array: zarr.Array):
+    def __init__(self, array: zarr.Array, start: int = 0):
         self._array = with_fast_codecs(array)
         self._unit = max(array.chunks[0], 1)
         self._length = array.shape[0]
-        self._start = 0  # where the kept part begins
+        self._start = start  # where the kept part begins
         self._kept = np.empty((0, *array.shape[1:]), array.dtype)
 
     def aligned(self, stop: int) -> int:

@@ -2,7 +2,7 @@
 
 import numbers
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,11 +15,12 @@ from zarr.abc.store import Store
 from streamnb import _checks
 from streamnb._checks import DataError
 from streamnb.data.chunk import as_matrix, csr_chunk
-from streamnb.data.csr_store import CSRStore, member_of, open_csr
+from streamnb.data.csr_store import CSRCursor, CSRStore, member_of, open_csr
 from streamnb.data.reader import Cursor, check_complete
 
 BLOCK_BYTES = 8 << 20  # decoded values of one block: large slices for the codecs, small beside the tables
 BLOCK_ROWS = 1 << 17
+SEGMENT_BYTES = 256 << 20  # of a range of rows that is one task: long beside its set-up, short beside a scan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,12 +44,32 @@ class Source:
 
     n_rows: int | None = None
     n_features: int | None = None
+    nbytes = 0  # decoded, all rows
     reads_ahead = False  # True where a thread may read the next block meanwhile
     values_matter = True  # False lets a source that knows its values to be positive leave them out
 
-    def blocks(self) -> Iterator[Block]:
-        """Yield every row once, in order."""
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        """Yield every row in [start, stop) once, in order; several threads may read ranges of one source at once."""
         raise NotImplementedError
+
+    def rows_near(self, n_rows: int) -> int:
+        """About `n_rows` rows, whose multiples lie where chunks end if that keeps chunks from being read twice."""
+        return n_rows
+
+
+def row_ranges(source: Source, n_bytes: int = SEGMENT_BYTES) -> list[tuple[int, int | None]]:
+    """Cut the rows into segments [start, stop) of about `n_bytes`, of all but a stream, which is one.
+
+    It depends on shapes, chunks and the number of stored values alone, so that it is the same everywhere and always.
+    """
+    if source.n_rows is None:
+        return [(0, None)]
+    step = source.rows_near(max(source.n_rows * n_bytes // max(source.nbytes, 1), 1))
+    return [(start, min(start + step, source.n_rows)) for start in range(0, source.n_rows, step)]
+
+
+def _multiple(unit: int, n_rows: int) -> int:
+    return max((n_rows + unit // 2) // unit, 1) * unit
 
 
 class ArraySource(Source):
@@ -57,28 +78,23 @@ class ArraySource(Source):
     def __init__(self, X: Any, columns: "Columns"):
         self._X, self._columns = X, columns
         self.n_rows, self.n_features = X.shape
+        self.nbytes = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes
 
-    def blocks(self) -> Iterator[Block]:
-        for start, stop in self._ranges():
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        n_rows = self.n_rows or 0
+        take, end = self._columns.reader(start), n_rows if stop is None else stop
+        step = min(max(BLOCK_BYTES * n_rows // max(self.nbytes, 1), 1), BLOCK_ROWS)
+        for row in range(start, end, step):
+            until = min(row + step, end)
             if sp.issparse(self._X):
-                first, last = self._X.indptr[[start, stop]]
+                first, last = self._X.indptr[[row, until]]
                 data, indices = self._X.data[first:last], self._X.indices[first:last]
-                X: Any = (data, indices, self._X.indptr[start : stop + 1], self.n_features)
+                X: Any = (data, indices, self._X.indptr[row : until + 1], self.n_features)
                 nbytes = data.nbytes + indices.nbytes
             else:
-                X = self._X[start:stop]
+                X = self._X[row:until]
                 nbytes = X.nbytes
-            yield Block(X, *self._columns.take(start, stop), start, nbytes)
-
-    def _ranges(self) -> Iterator[tuple[int, int]]:
-        n_rows = self.n_rows or 0
-        if sp.issparse(self._X):
-            total = self._X.data.nbytes + self._X.indices.nbytes
-        else:
-            total = self._X.nbytes
-        step = min(max(BLOCK_BYTES * n_rows // max(total, 1), 1), BLOCK_ROWS)
-        for start in range(0, n_rows, step):
-            yield start, min(start + step, n_rows)
+            yield Block(X, *take(row, until), row, nbytes)
 
 
 class ZarrSource(Source):
@@ -89,14 +105,19 @@ class ZarrSource(Source):
     def __init__(self, X: zarr.Array, columns: "Columns"):
         self._X, self._columns = X, columns
         self.n_rows, self.n_features = X.shape
+        self.nbytes = X.nbytes
 
-    def blocks(self) -> Iterator[Block]:
-        rows, start, n_rows = Cursor(self._X), 0, self.n_rows or 0
+    def rows_near(self, n_rows: int) -> int:
+        return _multiple((self._X.shards or self._X.chunks)[0], n_rows)
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        rows, take = Cursor(self._X, start), self._columns.reader(start)
+        end = self._X.shape[0] if stop is None else stop
         step = max(BLOCK_BYTES // max(self._X.dtype.itemsize * self._X.shape[1], 1), 1)
-        while start < n_rows:
-            stop = rows.aligned(start + min(step, BLOCK_ROWS))
+        while start < end:
+            stop = min(rows.aligned(start + min(step, BLOCK_ROWS)), end)
             X = rows.take(stop)
-            yield Block(X, *self._columns.take(start, stop), start, X.nbytes)
+            yield Block(X, *take(start, stop), start, X.nbytes)
             start = stop
 
 
@@ -106,13 +127,21 @@ class ZarrCSRSource(Source):
     reads_ahead = True
 
     def __init__(self, store: CSRStore, columns: "Columns"):
+        store.check_complete()
         self._store, self._columns = store, columns
-        self.n_rows, self.n_features = store.n_rows, store.n_features
+        self.n_rows, self.n_features, self.nbytes = store.n_rows, store.n_features, store.nbytes
 
-    def blocks(self) -> Iterator[Block]:
-        for start, stop, arrays in self._store.blocks(BLOCK_BYTES, BLOCK_ROWS, self.values_matter):
+    def rows_near(self, n_rows: int) -> int:
+        # where values are cut only indptr tells; its own chunks, and those of labels of the same size, matter little
+        unit = (self._store.indptr.shards or self._store.indptr.chunks)[0]
+        return _multiple(unit, n_rows) if n_rows >= unit else n_rows
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        take = self._columns.reader(start)
+        blocks = self._store.blocks(BLOCK_BYTES, BLOCK_ROWS, self.values_matter, start, stop)
+        for row, until, arrays in blocks:
             nbytes = sum(a.nbytes for a in arrays if a is not None)
-            yield Block((*arrays, self.n_features), *self._columns.take(start, stop), start, nbytes)
+            yield Block((*arrays, self.n_features), *take(row, until), row, nbytes)
 
 
 class StreamSource(Source):
@@ -121,18 +150,19 @@ class StreamSource(Source):
     def __init__(self, chunks: Any, columns: "Columns"):
         self._chunks, self._columns = chunks, columns
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        assert start == 0 and stop is None, "a stream is read from its first row to its last"
         chunks = self._chunks() if callable(self._chunks) else self._chunks
         if not isinstance(chunks, Iterable):
             raise TypeError(f"X: the callable returned {type(chunks).__name__}; it should return an iterator of chunks")
-        row = 0
+        take = self._columns.reader()
         for chunk in chunks:
-            block = self._block(chunk, row)
+            block = self._block(chunk, start, take)
             yield block
-            row += block.X.shape[0]
-        self._columns.check_spent(row)
+            start += block.X.shape[0]
+        self._columns.check_spent(start)
 
-    def _block(self, chunk: Any, row: int) -> Block:
+    def _block(self, chunk: Any, row: int, take: "TakeBeside") -> Block:
         parts = chunk if isinstance(chunk, tuple) else (chunk,)
         if not 1 <= len(parts) <= 3:
             raise ValueError(f"X: a chunk is a tuple of {len(parts)}; it should be X, (X, y) or (X, y, sample_weight)")
@@ -141,7 +171,7 @@ class StreamSource(Source):
         X: Any = rows.tocsr(copy=True) if sp.issparse(rows) else np.array(as_matrix(rows))
         y = None if y is None else _checks.check_y(y, row).copy()
         weight = None if weight is None else np.array(_checks.check_weights(weight, row))
-        columns = self._columns.take(row, row + X.shape[0], y, weight)
+        columns = take(row, row + X.shape[0], y, weight)
         for name, column in zip(self._columns.names, columns, strict=True):
             if column is not None:
                 _checks.check_lengths(X.shape[0], column.shape[0], name)
@@ -151,6 +181,10 @@ class StreamSource(Source):
 # ---- labels and weights beside the rows ------------------------------------------------------------------------------
 
 
+TakeBeside = Callable[..., tuple[Any, Any, Any]]
+Take = Callable[[int, int], Any]  # the rows from `start` to `stop`, those after the rows taken last
+
+
 class Columns:
     """Labels, weights, and groups or fold numbers of a source, read along with its rows."""
 
@@ -158,25 +192,31 @@ class Columns:
         self._y, self._weight, self._split, self._labelled = y, weight, split, labelled
         self.names = "y", "sample_weight", split_name
 
-    def take(self, start: int, stop: int, y: Any = None, weight: Any = None) -> tuple[Any, Any, Any]:
+    def reader(self, start: int = 0) -> TakeBeside:
+        """A function `take` of rows in order, from `start` on; see `_take`."""
+        parts = self._y, self._weight, self._split
+        return partial(self._take, tuple(None if part is None else part.reader(start) for part in parts))
+
+    def _take(
+        self, readers: Sequence[Any], start: int, stop: int, y: Any = None, weight: Any = None
+    ) -> tuple[Any, Any, Any]:
         """Labels, weights and splits of the rows from `start` to `stop`, the rows after those taken last.
 
         `y` and `weight` are what came with the rows themselves, in a stream.
         """
-        for name, here, there in (("y", self._y, y), ("sample_weight", self._weight, weight)):
+        labels, weights, splits = readers
+        for name, here, there in (("y", labels, y), ("sample_weight", weights, weight)):
             if here is not None and there is not None:
                 raise ValueError(f"{name} is given beside X, but the stream X brings its own; leave one of them out")
-        if self._y is not None:
-            y = _checks.check_y(self._y.take(start, stop), start)
-        if self._weight is not None:
-            weight = _checks.check_weights(self._weight.take(start, stop), start)
+        if labels is not None:
+            y = _checks.check_y(labels(start, stop), start)
+        if weights is not None:
+            weight = _checks.check_weights(weights(start, stop), start)
         if self._labelled and y is None:
             raise ValueError(
                 "requires y to be passed, but the target y is None: pass y, or yield (X, y) from the stream"
             )
-        split = None
-        if self._split is not None:
-            split = _checks.check_labels(self._split.take(start, stop), self.names[2], start)
+        split = None if splits is None else _checks.check_labels(splits(start, stop), self.names[2], start)
         return y, weight, split
 
     def check_spent(self, n_rows: int) -> None:
@@ -190,39 +230,34 @@ class _InMemory:
     def __init__(self, values: Any):
         self.values, self.n_rows = values, values.shape[0]
 
-    def take(self, start: int, stop: int) -> Any:
-        return self.values[start:stop]
+    def reader(self, start: int) -> Take:
+        return lambda start, stop: self.values[start:stop]
 
 
 class _InZarr:
     def __init__(self, array: zarr.Array):
         self._array, self.n_rows = array, array.shape[0]
-        self._cursor: Cursor | None = None
 
-    def take(self, start: int, stop: int) -> np.ndarray:
-        if start == 0:
-            self._cursor = Cursor(self._array)
-        assert self._cursor is not None, "rows are read from the first"
-        return self._cursor.take(stop)
+    def reader(self, start: int) -> Take:
+        cursor = Cursor(self._array, start)
+        return lambda _, stop: cursor.take(stop)
 
 
 class _IndicatorInZarr:
     """An indicator of labels kept as a CSR group."""
 
     def __init__(self, store: CSRStore):
+        store.check_complete()
         self._store, self.n_rows = store, store.n_rows
-        self._cursors: tuple[Cursor, ...] = ()
 
-    def take(self, start: int, stop: int) -> sp.csr_array:
-        if start == 0:
-            self._store.check_complete()
-            self._cursors = tuple(Cursor(a) for a in (self._store.data, self._store.indices, self._store.indptr))
-        data, indices, indptr = self._cursors
-        ends = np.array(indptr.peek(stop + 1), np.int64)
-        indptr.take(stop)
-        arrays = data.take(int(ends[-1])), indices.take(int(ends[-1])), ends - ends[0]
-        chunk, _ = csr_chunk(*arrays, self._store.n_features, start)
-        return sp.csr_array(chunk.to_matrix())
+    def reader(self, start: int) -> Take:
+        cursor = CSRCursor(self._store, start)
+
+        def take(start: int, stop: int) -> sp.csr_array:
+            chunk, _ = csr_chunk(*cursor.take(stop), self._store.n_features, start)
+            return sp.csr_array(chunk.to_matrix())
+
+        return take
 
 
 class _Masked:
@@ -233,16 +268,22 @@ class _Masked:
         first_part, self._second = parts
         self._first, self.n_rows = _InZarr(first_part), first_part.shape[0]
 
-    def take(self, start: int, stop: int) -> np.ndarray:
-        values, missing = self._values(start, stop)
-        if missing.any():
-            raise ValueError(
-                f"y has a missing label or category at row {start + int(np.argmax(missing))}; drop those rows, "
-                "or give them a label of their own"
-            )
-        return values
+    def reader(self, start: int) -> Take:
+        values_of = self._values(start)
 
-    def _values(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+        def take(start: int, stop: int) -> np.ndarray:
+            values, missing = values_of(start, stop)
+            if missing.any():
+                raise ValueError(
+                    f"y has a missing label or category at row {start + int(np.argmax(missing))}; drop those rows, "
+                    "or give them a label of their own"
+                )
+            return values
+
+        return take
+
+    def _values(self, start: int) -> Take:
+        """Values of rows, and where they are missing."""
         raise NotImplementedError
 
 
@@ -253,10 +294,15 @@ class _Categorical(_Masked):
         super().__init__(group, "codes", "categories")
         self._categories = np.asarray(self._second[:])
 
-    def _values(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        codes = self._first.take(start, stop)
-        missing = (codes < 0) | (codes >= len(self._categories))
-        return self._categories[np.where(missing, 0, codes)] if len(self._categories) else codes, missing
+    def _values(self, start: int) -> Take:
+        codes_of = self._first.reader(start)
+
+        def values(start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+            codes = codes_of(start, stop)
+            missing = (codes < 0) | (codes >= len(self._categories))
+            return self._categories[np.where(missing, 0, codes)] if len(self._categories) else codes, missing
+
+        return values
 
 
 class _Nullable(_Masked):
@@ -264,10 +310,10 @@ class _Nullable(_Masked):
 
     def __init__(self, group: zarr.Group):
         super().__init__(group, "values", "mask")
-        self._mask = _InZarr(self._second)
 
-    def _values(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        return self._first.take(start, stop), self._mask.take(start, stop).astype(bool)
+    def _values(self, start: int) -> Take:
+        values_of, mask_of = self._first.reader(start), _InZarr(self._second).reader(start)
+        return lambda start, stop: (values_of(start, stop), mask_of(start, stop).astype(bool))
 
 
 def open_columns(
@@ -312,7 +358,7 @@ def _member(group: Any, path: str, name: str) -> Any:
 
 
 def in_zarr(column: Any, name: str) -> Any:
-    """Labels or weights in a Zarr array, or in a group of the AnnData layout: `n_rows`, and `take` in order."""
+    """Labels or weights in a Zarr array, or in a group of the AnnData layout: `n_rows`, and a `reader` of rows."""
     if isinstance(column, zarr.Group):
         kind = str(column.attrs.get("encoding-type"))
         if kind == "csr_matrix" and name == "y":
