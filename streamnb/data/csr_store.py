@@ -12,6 +12,7 @@ from streamnb import _checks
 from streamnb._checks import DataError
 from streamnb.data.chunk import as_chunk
 from streamnb.data.reader import Cursor, check_complete
+from streamnb.data.stores import persistently
 
 CHUNK = 1 << 20  # elements of data and indices in one chunk
 ROW_CHUNK = 1 << 17  # rows of indptr and y in one chunk
@@ -56,7 +57,7 @@ def open_csr(group: zarr.Group) -> "CSRStore":
 def member_of(group: zarr.Group, path: str) -> Any:
     """An array or group inside a group, None where there is none."""
     try:
-        return group.get(path)
+        return persistently(lambda: group.get(path), group.store)
     except Exception as error:  # broken metadata shows in many ways
         raise DataError(
             f"the metadata of {path!r} in group {group.path or '/'!r} of {group.store} is broken: {error!r}"
@@ -335,8 +336,15 @@ class _Column:
     @staticmethod
     def _append(array: zarr.Array, values: np.ndarray) -> None:
         length = array.shape[0]
-        array.resize((length + len(values),))
-        array[length:] = values
+
+        def write() -> None:
+            array.resize((length + len(values),))
+            array[length:] = values
+
+        try:
+            persistently(write, array.store)
+        except Exception as error:  # stores raise whatever they like
+            raise DataError(f"array {array.path!r} in {array.store} cannot be written: {error!r}") from error
 
 
 def _smallest_dtype(values: np.ndarray, so_far: np.dtype, largest: np.dtype) -> np.dtype:

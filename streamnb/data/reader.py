@@ -11,6 +11,7 @@ import numpy as np
 import zarr
 
 from streamnb._checks import DataError
+from streamnb.data.stores import attempts_at, persistently
 
 T = TypeVar("T")
 _PIPELINE = {"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"}
@@ -21,15 +22,15 @@ def with_fast_codecs(array: zarr.Array) -> zarr.Array:
     """Open the same array again behind the zarrs codec pipeline, which zarr binds when an array is opened."""
     if not array.dtype.isnative:
         return array  # zarrs reads the machine's own byte order only
-    # zarrs warns where it leaves an array, such as one of strings, to zarr's own pipeline
-    with _lock, zarr.config.set(_PIPELINE), warnings.catch_warnings(action="ignore", category=UserWarning):
+    # zarrs warns where it leaves an array, such as one of strings, to zarr's own pipeline, or opens a store anew
+    with _lock, zarr.config.set(_PIPELINE), warnings.catch_warnings(action="ignore"):
         opened = array.async_array
         return zarr.Array(type(opened)(metadata=opened.metadata, store_path=opened.store_path))
 
 
 def check_complete(array: zarr.Array) -> None:
     """Refuse an array with chunks missing from its store: zarr would read them as the fill value."""
-    missing = array.nchunks - array.nchunks_initialized
+    missing = array.nchunks - persistently(lambda: array.nchunks_initialized, array.store)
     if missing > 0:
         raise DataError(
             f"array {array.path!r} in {array.store} lacks {missing} of its {array.nchunks} chunks; copy the store "
@@ -76,12 +77,14 @@ class Cursor:
     def _read(self, start: int, stop: int) -> np.ndarray:
         array = self._array
         try:
-            return np.asarray(array[start:stop])
+            return np.asarray(persistently(lambda: array[start:stop], array.store))
         except Exception as error:  # codecs and stores raise whatever they like
             chunk, reason = _first_bad_chunk(array, start, stop, error)
+            attempts = attempts_at(array.store)
+            tried = f" in {attempts} attempts" if attempts > 1 else ""
             raise DataError(
-                f"array {array.path!r} in {array.store}: chunk {chunk} cannot be read ({type(reason).__name__}: "
-                f"{reason}); restore that chunk or write the store anew"
+                f"array {array.path!r} in {array.store}: chunk {chunk} cannot be read{tried} "
+                f"({type(reason).__name__}: {reason}); restore that chunk or write the store anew"
             ) from error
 
 

@@ -17,6 +17,7 @@ from streamnb._checks import DataError
 from streamnb.data.chunk import as_matrix, csr_chunk
 from streamnb.data.csr_store import CSRCursor, CSRStore, member_of, open_csr
 from streamnb.data.reader import Cursor, check_complete
+from streamnb.data.stores import persistently
 
 BLOCK_BYTES = 8 << 20  # decoded values of one block: large slices for the codecs, small beside the tables
 BLOCK_ROWS = 1 << 17
@@ -292,7 +293,7 @@ class _Categorical(_Masked):
 
     def __init__(self, group: zarr.Group):
         super().__init__(group, "codes", "categories")
-        self._categories = np.asarray(self._second[:])
+        self._categories = _whole(self._second)
 
     def _values(self, start: int) -> Take:
         codes_of = self._first.reader(start)
@@ -408,7 +409,7 @@ def resolve(X: Any) -> tuple[Any, Any]:
 
 def _open_path(path: Any) -> Any:
     try:
-        return zarr.open(path, mode="r")
+        return persistently(lambda: zarr.open(path, mode="r"), path)
     except Exception as error:  # missing files, broken metadata, stores that answer no
         raise DataError(f"X={path!s} cannot be opened as a Zarr array or group: {error}") from error
 
@@ -417,7 +418,11 @@ def whole_column(X: Any, column: Any, name: str) -> np.ndarray:
     """All of a column beside X, in memory: an array, a lazy one, or the name of one in the group of X."""
     if isinstance(column, str):
         column = _member(resolve(X)[1], column, name)
-    return np.asarray(column[:] if isinstance(column, zarr.Array) else in_memory(column))
+    return _whole(column) if isinstance(column, zarr.Array) else np.asarray(in_memory(column))
+
+
+def _whole(array: zarr.Array) -> np.ndarray:
+    return Cursor(array).take(array.shape[0])
 
 
 def is_stream(X: Any) -> bool:
