@@ -17,7 +17,7 @@ from streamnb.data.reader import one_ahead
 from streamnb.decisions import DecisionRule
 from streamnb.scanning import checked
 from streamnb.schemes import MultiLabel, Scheme, as_scheme, probabilities
-from streamnb.stats.class_stats import DOMAINS, RowOptions, merged_classes
+from streamnb.stats.class_stats import DOMAINS, MOMENTS, RowOptions, merged_classes
 
 
 def _has_probabilities(model: "LinearModel") -> bool:
@@ -280,18 +280,45 @@ class LinearModel:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "LinearModel":
-        weights = state["weights"]
-        if isinstance(weights, list):
-            *arrays, shape = weights
-            weights = sp.csr_array(tuple(arrays), shape=tuple(shape))
-        multilabel = state["scheme"] == MultiLabel.name
-        name = "joint" if multilabel or len(state["classes"]) == 2 else state["scheme"]
-        scheme = as_scheme(name, state["classes"], state.get("reference"), multilabel)
-        options = RowOptions(*state["options"])
+        classes, weights = _checks.check_labels(state["classes"], "classes"), _weights(state["weights"])
+        shape, options = weights.shape, RowOptions(*state["options"])
+        array = persistence.array
+        intercept = array("intercept", state["intercept"], ["f8"], (shape[1],))
+        scale, second = state["scale"], state.get("second")
         # before 0.2 presence was the only function of x
         moments = state.get("moments") or {"sum" if state["binarize"] is None else "above": None}
-        fields = options, moments, state["scale"], state.get("rule"), state.get("second")
-        return cls(state["classes"], weights, state["intercept"], scheme, *fields)
+        for moment, columns in moments.items():
+            _checks.one_of("moments", moment, MOMENTS)
+            if columns is not None and not np.isin(array(moment, columns, ["i8"], (None,)), range(shape[0])).all():
+                raise ValueError(f"{moment} has columns that are none of the {shape[0]} features")
+        multilabel = state["scheme"] == MultiLabel.name
+        name = "joint" if multilabel or len(classes) == 2 else state["scheme"]
+        if len(classes) > shape[1] + 1:  # before anything is made for every pair
+            raise ValueError(f"there are {shape[1]} rows of weights for {len(classes)} classes")
+        scheme = as_scheme(name, classes, state.get("reference"), multilabel)
+        if scheme.n_rows(len(classes)) != shape[1]:
+            raise ValueError(f"there are {shape[1]} rows of weights for scheme={name!r} and {len(classes)} classes")
+        return cls(
+            classes,
+            weights,
+            intercept,
+            scheme,
+            options,
+            moments,
+            None if scale is None else array("scale", scale, ["f8"], shape[:1]),
+            state.get("rule"),
+            None if second is None else array("second", second, ["f8"], shape),
+        )
+
+
+def _weights(saved: Any) -> Any:
+    """Weights (n_features, R) as they were saved: dense, or the parts of a CSR array."""
+    if not isinstance(saved, list):
+        return persistence.array("weights", saved, ["f8"], (None, None))
+    data, indices, indptr, (n_features, n_rows) = saved
+    weights = sp.csr_array((data, indices, indptr), shape=(n_features, n_rows))
+    weights.check_format(full_check=True)
+    return weights
 
 
 def _answer(X: Any, model: LinearModel, finish: Callable, block_info: Any = None) -> np.ndarray:

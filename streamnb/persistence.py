@@ -1,23 +1,31 @@
-"""The container: a zip of typed JSON and .npy files. Nothing is pickled, imported or executed on loading.
+"""The container: a zip of typed JSON and .npy files under one checksum. Nothing is pickled, imported or executed.
 
-An object says what it consists of (`to_state`, a dict of plain values, arrays and registered objects) and is
-made anew from that (`from_state`); its class is looked up by name among the registered ones.
+An object says what it consists of (`to_state`, a dict of plain values, arrays and registered objects) and is made anew
+from that (`from_state`); its class is looked up by name among the registered ones. Members are stored as they are,
+never compressed, and each is referred to once, so that loading takes memory in proportion to the file. From version 2
+on the comment of the zip is the SHA-256 of all bytes before it. `from_state` trusts nothing: it says with `array` what
+shapes and dtypes the arithmetic to come relies on.
 """
 
+import hashlib
 import io
 import json
 import os
+import threading
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
 from streamnb._checks import DataError
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _HEADER = "streamnb.json"
+_SEAL = 64  # bytes of the hexadecimal checksum
+_CHUNK = 1 << 20
 _registry: dict[str, Any] = {}
 
 C = TypeVar("C", bound=type)
@@ -40,52 +48,68 @@ def register(cls: C) -> C:
     return cls
 
 
-def save(path: Any, value: Any) -> None:
-    """Write a registered object to one file; an old file is replaced only by a whole new one."""
-    path = Path(path)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        with zipfile.ZipFile(unfinished, "w") as archive:
-            tree = _Writer(archive).encode(value)
-            header = {"format": "streamnb", "version": FORMAT_VERSION, "content": tree}
-            archive.writestr(_HEADER, json.dumps(header))
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def load(path: Any, expected: type | None = None) -> Any:
-    """Read what `save` wrote.
-
-    Raises
-    ------
-    DataError
-        The file is damaged, of a newer version, or holds something other than `expected`.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            header = json.loads(archive.read(_HEADER))
-            _check_version(path, header)
-            value = _Reader(archive).decode(header["content"])
-    except (DataError, FileNotFoundError, IsADirectoryError, PermissionError):
-        raise
-    except Exception as error:  # damage shows in many ways: zip, checksum, JSON, .npy header, missing keys
-        raise DataError(f"{path} is not a whole streamnb file ({error!r}); save it again") from error
-    if expected is not None and not isinstance(value, expected):
-        raise DataError(f"{path} holds a {type(value).__name__}, not a {expected.__name__}; load it with snb.load")
+def array(name: str, value: Any, dtypes: Any, shape: tuple[int | None, ...]) -> np.ndarray:
+    """A loaded array, if it has one of these dtypes and this shape, None standing for any length."""
+    fits = isinstance(value, np.ndarray) and value.dtype.isnative and value.dtype in (np.dtype(d) for d in dtypes)
+    if not fits or value.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, value.shape, strict=True)):
+        given = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
+        raise ValueError(f"{name} is {given}; it should be an array of shape {shape} and dtype {' or '.join(dtypes)}")
     return value
 
 
-def _check_version(path: Any, header: Any) -> None:
-    if not isinstance(header, dict) or header.get("format") != "streamnb":
-        raise DataError(f"{path} is not a streamnb file")
-    version = header.get("version")
-    if not isinstance(version, int) or version < 1:
-        raise DataError(f"{path} has format version {version!r}, which is not one of streamnb")
-    if version > FORMAT_VERSION:
-        raise DataError(
-            f"{path} has format version {version}; this streamnb reads up to {FORMAT_VERSION}, so upgrade streamnb"
-        )
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+def save(path: Any, value: Any) -> None:
+    """Write a registered object to one file; an old file is replaced only by a whole new one, on the disk itself."""
+    path = Path(path)
+    with _replacing(path) as file:
+        with zipfile.ZipFile(file, "w") as archive:
+            tree = _Writer(archive).encode(value)
+            header = {"format": "streamnb", "version": FORMAT_VERSION, "content": tree}
+            archive.writestr(_HEADER, json.dumps(header))
+            archive.comment = bytes(_SEAL)  # which ends the file
+        seal = _digest(file)
+        file.seek(-_SEAL, os.SEEK_END)
+        file.write(seal)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A new file beside `path`, which takes its place once it is written and safe from a crash."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.unfinished")
+    try:
+        with open(unfinished, "w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+        _sync_folder(path.parent)
+    except OSError as error:  # a full disk does not say which file
+        raise OSError(error.errno, f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            unfinished.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name safe from a crash, where the system and the disk can."""
+    with suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
+def _digest(file: BinaryIO) -> bytes:
+    """The checksum of all bytes but those at the end that hold it."""
+    left, digest = file.seek(0, os.SEEK_END) - _SEAL, hashlib.sha256()
+    file.seek(0)
+    while left > 0 and (part := file.read(min(_CHUNK, left))):
+        digest.update(part)
+        left -= len(part)
+    return digest.hexdigest().encode()
 
 
 def _home(cls: type) -> tuple[str, str]:
@@ -132,24 +156,96 @@ class _Writer:
         return name
 
 
-class _Reader:
-    def __init__(self, archive: zipfile.ZipFile):
-        self._archive = archive
+# ---- reading ---------------------------------------------------------------------------------------------------------
 
-    def decode(self, node: Any) -> Any:
-        if not isinstance(node, dict):
+
+def load(path: Any, expected: type | None = None) -> Any:
+    """Read what `save` wrote.
+
+    Raises
+    ------
+    DataError
+        The file is damaged, of a newer version, or holds something other than `expected`.
+    """
+    try:
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            members = _members(archive, file.seek(0, os.SEEK_END))
+            header = json.loads(archive.read(members.pop(_HEADER)))
+            _check_version(path, header, sealed=bool(archive.comment))
+            if header["version"] > 1 and archive.comment != _digest(file):
+                raise DataError(f"{path} is damaged: its checksum is wrong; save it again, or take another copy")
+            value = _Reader(archive, members).whole(header["content"])
+    except (DataError, FileNotFoundError, IsADirectoryError, PermissionError, MemoryError):
+        raise
+    except Exception as error:  # damage shows in many ways: zip, checksum, JSON, .npy header, missing keys
+        raise DataError(f"{path} is not a whole streamnb file ({error!r}); save it again") from error
+    if expected is not None and not isinstance(value, expected):
+        raise DataError(f"{path} holds a {type(value).__name__}, not a {expected.__name__}; load it with snb.load")
+    return value
+
+
+def _members(archive: zipfile.ZipFile, n_bytes: int) -> dict[str, zipfile.ZipInfo]:
+    """The members by name, if all of them together can be what is in that many bytes."""
+    members = {member.filename: member for member in archive.infolist()}
+    if len(members) < len(archive.infolist()):
+        raise ValueError("two members have one name")
+    if any(m.compress_type != zipfile.ZIP_STORED or m.file_size != m.compress_size for m in members.values()):
+        raise ValueError("a member is compressed")
+    if sum(member.file_size for member in members.values()) > n_bytes:
+        raise ValueError("its members say that they are larger than the file")
+    return members
+
+
+def _check_version(path: Any, header: Any, sealed: bool) -> None:
+    if not isinstance(header, dict) or header.get("format") != "streamnb":
+        raise DataError(f"{path} is not a streamnb file")
+    version = header.get("version")
+    if type(version) is not int or version < 1 or (version == 1 and sealed):
+        raise DataError(f"{path} has format version {version!r}, which is not one of streamnb")
+    if version > FORMAT_VERSION:
+        raise DataError(
+            f"{path} has format version {version}; this streamnb reads up to {FORMAT_VERSION}, so upgrade streamnb"
+        )
+
+
+class _Reader:
+    """Makes objects of the tree and the members; every member has its place in it, and only one."""
+
+    def __init__(self, archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]):
+        self._archive, self._unread = archive, members
+        self._kinds: dict[str, Callable[[Any], Any]] = {
+            "float": float.fromhex,
+            "array": self._array,
+            "list": lambda parts: [self._decode(v) for v in parts],
+            "tuple": lambda parts: tuple(self._decode(v) for v in parts),
+            "dict": lambda pairs: {self._decode(k): self._decode(v) for k, v in pairs},
+        }
+
+    def whole(self, tree: Any) -> Any:
+        """The object that the tree says; nothing may be left over."""
+        value = self._decode(tree)
+        if self._unread:
+            raise ValueError(f"nothing refers to {', '.join(self._unread)}")
+        return value
+
+    def _decode(self, node: Any) -> Any:
+        if node is None or isinstance(node, (bool, int, str)):
             return node
-        if "float" in node:
-            return float.fromhex(node["float"])
-        if "array" in node:
-            # read whole first: the zip checks the bytes against their checksum at the end
-            return np.lib.format.read_array(io.BytesIO(self._archive.read(node["array"])), allow_pickle=False)
-        if "list" in node:
-            return [self.decode(v) for v in node["list"]]
-        if "tuple" in node:
-            return tuple(self.decode(v) for v in node["tuple"])
-        if "dict" in node:
-            return {self.decode(k): self.decode(v) for k, v in node["dict"]}
-        if node["object"] not in _registry:
-            raise DataError(f"{node['object']!r} is not a part of streamnb that can be loaded")
-        return _registry[node["object"]].from_state(self.decode(node["state"]))
+        if node.keys() == {"object", "state"}:
+            if node["object"] not in _registry:
+                raise DataError(f"{node['object']!r} is not a part of streamnb that can be loaded")
+            return _registry[node["object"]].from_state(self._decode(node["state"]))
+        ((kind, inner),) = node.items()
+        return self._kinds[kind](inner)
+
+    def _array(self, name: str) -> np.ndarray:
+        values = bytearray()
+        with self._archive.open(self._unread.pop(name)) as file:  # which checks the bytes against their CRC at the end
+            while part := file.read(_CHUNK):
+                values += part
+        head = io.BytesIO(values[: 1 << 14])
+        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        shape, fortran, dtype = read[np.lib.format.read_magic(head)](head)
+        if fortran or dtype.kind not in "biufU" or not dtype.itemsize or min(shape, default=0) < 0:
+            raise ValueError(f"{name} has dtype {dtype} and shape {shape}, which streamnb does not write")
+        return np.frombuffer(values, dtype, offset=head.tell()).reshape(shape)

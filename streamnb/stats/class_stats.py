@@ -343,15 +343,13 @@ class ClassStats:
         return persistence.load(path, cls)
 
     def to_state(self) -> dict[str, Any]:
-        tables = {name: [t.hi, t.lo] for name, t in self.tables.items()}
-        options = list(astuple(self.options))
         return {
             "classes": self.classes,
             "rows": self.rows,
-            "tables": tables,
+            "tables": self.tables,
             "n_features": self.n_features,
             "negatives": self.negatives,
-            "options": options,
+            "options": list(astuple(self.options)),
             "closed": self.closed,
             "every": self.every,
             "folds": list(self.folds),
@@ -360,17 +358,39 @@ class ClassStats:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "ClassStats":
-        tables = {name: Table(*parts) for name, parts in state["tables"].items()}
-        folding = state.get("folding")
-        return cls(
-            **{
-                **state,
-                "tables": tables,
-                "options": RowOptions(*state["options"]),
-                "folds": tuple(state.get("folds", ())),
-                "folding": None if folding is None else Folding(**folding),
+        tables, folding = state["tables"], state.get("folding")
+        if not isinstance(tables["weight"], Table):  # version 1
+            tables = {
+                name: Table.from_state(dict(zip(("hi", "lo"), parts, strict=True))) for name, parts in tables.items()
             }
-        )
+        restored = {
+            "tables": tables,
+            "options": RowOptions(*state["options"]),
+            "folds": tuple(state.get("folds", ())),
+            "folding": None if folding is None else Folding(**folding),
+        }
+        stats = cls(**{**state, **restored})
+        stats._check_loaded()
+        return stats
+
+    def _check_loaded(self) -> None:
+        """Refuse parts that do not go together: the arithmetic of tables relies on it."""
+        labels, n_classes = _checks.check_labels(self.classes, "classes"), len(self.classes)
+        persistence.array("rows", self.rows, ["i8"], (n_classes,))
+        _checks.whole_number("n_features", self.n_features)
+        if self.tables.keys() - {*MOMENTS, "weight"} or not (self.multilabel or (labels[1:] > labels[:-1]).all()):
+            raise ValueError("classes should be sorted, and tables be of moments")
+        for name, table in self.tables.items():
+            if table.shape != (n_classes, 1 if name == "weight" else self.n_features):
+                raise ValueError(f"{name} has shape {table.shape} for {n_classes} classes, {self.n_features} features")
+        parts = [*self.folds, *([] if self.every is None else [self.every])]
+        alike = all(part._look() == self._look() and part.folding is None for part in parts)
+        n_splits = 0 if self.folding is None else self.folding.n_splits
+        if not alike or len(self.folds) != n_splits or any(f.multilabel != self.multilabel for f in self.folds):
+            raise ValueError("the folds should have the moments, features and options of the whole")
+
+    def _look(self) -> tuple[Any, ...]:
+        return self.moments, self.n_features, self.options
 
 
 def check_stats(stats: Any) -> None:

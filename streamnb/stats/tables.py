@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from streamnb import persistence
 from streamnb.kernels import exact
 
 
+@persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """Sums (n_classes, n_columns), each the unevaluated pair hi + lo; `lo` is None while every hi is exact."""
@@ -52,6 +54,14 @@ class Table:
 
     def _first(self, n: int) -> "Table":
         return Table(self.hi[:n], None if self.lo is None else self.lo[:n])
+
+    def to_state(self) -> dict[str, Any]:
+        return {"hi": self.hi, "lo": self.lo}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "Table":
+        hi = persistence.array("hi", state["hi"], ["f8"], (None, None))
+        return cls(hi, None if state["lo"] is None else persistence.array("lo", state["lo"], ["f8"], hi.shape))
 
     def above(self, other: "Table") -> "Table":
         """The rows of this table and then those of the other."""

@@ -1,0 +1,66 @@
+"""One small file of each kind for every version of the container, and what it holds: they stay readable for ever.
+
+`python -m tests.saved_kinds` writes the files of the present version and their answers; those of older versions stay.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import streamnb as snb
+from streamnb.persistence import FORMAT_VERSION
+
+HERE = Path(__file__).parent / "formats"
+X = (np.arange(40).reshape(10, 4) * 7 % 5).astype(float)
+Y = np.array(["ash", "birch", "cedar", "ash", "birch", "ash", "cedar", "birch", "ash", "ash"])
+LABELS = np.array([[1, 0, 1], [0, 1, 1], [0, 0, 0], [1, 1, 0], [0, 1, 1]] * 2)
+WEIGHT = np.array([0.1, 1.0, 2.5, 0.3, 1.0, 1.0, 4.0, 0.7, 1.0, 0.2])  # whose sums need pairs
+
+
+def stats(y=Y, **options):
+    return snb.scan(X, y, sample_weight=WEIGHT, **options)
+
+
+KINDS = {
+    "stats": lambda: stats(moments=["sum", "sum_sq", "nonzero", "above", "deviation"], centre=1.5),
+    "stats-folds": lambda: stats(folds=2, repeats=2, seed=3),
+    "stats-labels": lambda: stats(LABELS, folds=2),
+    "linear-nb": lambda: snb.LinearNB("gaussian", snb.L1(0.3) + snb.L2(0.1)).fit(X, Y, WEIGHT),
+    "linear-nb-labels": lambda: snb.LinearNB("poisson", transform="sqrt", idf=True).fit(X, LABELS, WEIGHT),
+    "linear-nb-mixed": lambda: snb.LinearNB(snb.Mixed({"poisson": [0, 2], snb.Binomial(4): ...})).fit(X, Y, WEIGHT),
+    "linear-nb-prior": lambda: snb.LinearNB("bernoulli", smoothing=snb.BetaPrior(2.0, [1.0, 2, 3, 4])).fit(X, Y),
+    "linear-nb-decides": lambda: snb.LinearNB("poisson", threshold=0.4, reject_label="none").fit(X, Y),
+    "linear-model": lambda: snb.solve(stats(), "poisson", snb.TopK(2), scheme="reference", reference="birch")[0],
+    "linear-model-sparse": lambda: snb.solve(stats(), "bernoulli", snb.L1(0.5), scheme="ovo")[0].sparsify(),
+    "linear-nb-cv": lambda: snb.LinearNBCV("poisson", snb.L1([0.1, 1.0]), folds=2).fit(X, Y, WEIGHT),
+    "multinomial-nb": lambda: snb.MultinomialNB(alpha=0.5).fit(X, Y, WEIGHT),
+    "complement-nb": lambda: snb.ComplementNB().fit(X, Y, WEIGHT),
+    "bernoulli-nb": lambda: snb.BernoulliNB(binarize=1.0).fit(X, Y, WEIGHT),
+    "poisson-nb": lambda: snb.PoissonNB().fit(X, Y, WEIGHT),
+    "gaussian-nb": lambda: snb.GaussianNB().fit(X, Y, WEIGHT),
+    "categorical-nb": lambda: snb.CategoricalNB().fit(X.astype(int), Y, WEIGHT),
+}
+
+
+def answers(value):
+    """What an object of any kind says, as plain numbers and words."""
+    if isinstance(value, snb.ClassStats):
+        parts = [value, *value.folds, *([value.every] if value.multilabel else [])]
+        return [[part.classes.tolist(), *(table.value().tolist() for table in part.tables.values())] for part in parts]
+    scores = value.decision_function(X) if hasattr(value, "decision_function") else value.predict_joint_log_proba(X)
+    return [value.classes_.tolist(), np.asarray(scores).tolist(), value.predict(X).tolist()]
+
+
+def write():
+    found = {}
+    for name, make in KINDS.items():
+        value = make()
+        value.save(HERE / f"v{FORMAT_VERSION}-{name}.snb")
+        found[name] = [type(value).__name__, answers(value)]
+    (HERE / f"v{FORMAT_VERSION}.json").write_text(json.dumps(found) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(write())
