@@ -34,6 +34,7 @@ from streamnb.stats.class_stats import RowOptions
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 PACKAGES = ("streamnb", "numpy", "scipy", "numba", "zarr", "zarrs", "dask", "scikit-learn", "flox", "dask-ml")
+CHECKS = ", checks of every index and value included"
 PER_ROW = 100  # nonzeros of a row, before equal ones of a row are one
 
 
@@ -78,18 +79,25 @@ class Row:
         return f"| {self.what} | {self.against} | {self.floor:g} | {self.goal:g} {unit} | {figure} | {self.verdict} |"
 
 
-def ratio(slow: Callable, fast: Callable, repeats: int, clock: Callable[[], float]) -> float:
-    """How many times longer the first takes: the median over runs that take turns, after one of each to warm up."""
-    slow(), fast()
-    ratios = []
+def ratios(peer: Callable, ours: list[Callable], repeats: int, clock: Callable[[], float]) -> list[float]:
+    """How many times longer the peer takes than each of ours: medians over runs that take turns."""
+    for run in ours:
+        run()  # what is compiled or allocated is there from now on
+    rounds = []
     for _ in range(repeats):
         times = [clock()]
-        for run in (slow, fast):
+        for run in (peer, *ours):
             run()
             times.append(clock())
-        first, second = (b - a for a, b in pairwise(times))
-        ratios.append(first / second)
-    return statistics.median(ratios)
+        first, *others = (b - a for a, b in pairwise(times))
+        rounds.append([first / other for other in others])
+    return [statistics.median(column) for column in zip(*rounds)]
+
+
+def ratio(slow: Callable, fast: Callable, repeats: int, clock: Callable[[], float]) -> float:
+    """How many times longer the first takes."""
+    slow()
+    return ratios(slow, [fast], repeats, clock)[0]
 
 
 # ---- rows in memory, one thread --------------------------------------------------------------------------------------
@@ -158,10 +166,9 @@ def csr_rows(size: Size) -> Iterator[Row]:
         for K, (floor, goal) in bounds.items():
             y = labels(size.n_rows, K)
             peer = partial_fits(MultinomialNB(), X, y, size.chunk)
-            for checks in (False, True):
-                times = ratio(peer, summing(X, y, checks=checks), 1 if K == 1000 else size.repeats, clock)
-                what = f"{named}, K = {K}" + (", checks included" if checks else "")
-                yield Row(what, "MultinomialNB.partial_fit", floor, goal, times)
+            ours = [summing(X, y), summing(X, y, checks=True)]
+            for also, times in zip(("", CHECKS), ratios(peer, ours, 1 if K == 1000 else size.repeats, clock)):
+                yield Row(f"{named}, K = {K:,}{also}", "MultinomialNB.partial_fit", floor, goal, times)
         few, some, many = (summing(X, labels(size.n_rows, K)) for K in (10, 20, 1000))
         yield Row(f"{named}, K = 1,000", "the same, K = 10", 4, 2, ratio(many, few, size.repeats, clock), slower=True)
         bare = ratio(some, lambda X=X: read(X.data, X.indices), size.repeats, clock)
@@ -179,10 +186,10 @@ def dense_rows(size: Size) -> Iterator[Row]:
     for dtype, goal in ((np.float32, 10), (np.int8, 12)):
         X, y = dense_problem(size, dtype)
         peer = partial_fits(GaussianNB(), X, y, size.chunk)
-        for checks in (False, True):
-            ours = summing(X, y, ("sum", "sum_sq"), checks)
-            what = f"dense {np.dtype(dtype)}, two moments, K = 10" + (", checks included" if checks else "")
-            yield Row(what, "GaussianNB.partial_fit", 6, goal, ratio(peer, ours, size.repeats, time.thread_time))
+        ours = [summing(X, y, ("sum", "sum_sq"), checks) for checks in (False, True)]
+        for also, times in zip(("", CHECKS), ratios(peer, ours, size.repeats, time.thread_time)):
+            what = f"dense {np.dtype(dtype)}, two moments, K = 10{also}"
+            yield Row(what, "GaussianNB.partial_fit", 6, goal, times)
 
 
 # ---- two threads -----------------------------------------------------------------------------------------------------
@@ -301,7 +308,7 @@ def store_rows(size: Size, folder: Path) -> Iterator[Row]:
     for K, floor, goal in ((20, 2, 4), (1000, 30, 60)):
         path = write_default(folder / f"K = {K}", X, labels(size.n_rows, K))
         peer = default_reading_fit(path, X.shape[1], size.chunk)
-        times = ratio(peer, fitting(path), 1 if K == 1000 else size.repeats, clock)
+        times = ratios(peer, [fitting(path)], 1 if K == 1000 else size.repeats, clock)[0]
         yield Row(f"fit from Zarr CSR, K = {K:,}", "zarr-python and MultinomialNB.partial_fit", floor, goal, times)
     default, own = str(folder / "zstd, default chunks"), write_own(folder / "own", X, y)
     times = ratio(fitting(default), fitting(own), size.repeats, clock)
