@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import column_or_1d
 
 LARGEST = 1e100  # a larger value or weight could take a weighted sum of squares out of float64
 
@@ -128,6 +127,8 @@ def check_labels(y: Any, name: str = "y", first_row: int = 0) -> np.ndarray:
         )
     labels = _without_missing(y, name, first_row)
     if labels.ndim == 2 and labels.shape[1] == 1 and name == "y":
+        from sklearn.utils.validation import column_or_1d
+
         labels = column_or_1d(labels, warn=True)  # scikit-learn's warning
     if labels.ndim != 1:
         raise ValueError(f"{name} should be a 1d array, got an array of shape {labels.shape} instead.")
