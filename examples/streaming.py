@@ -2,8 +2,8 @@
 
     python examples/streaming.py
 
-Statistics are sums, so rows are added by `partial_fit`, taken away by `forget`, weighed down by age, and whatever is
-left is, to the last bit, what one scan of the rows that count would have given.
+Statistics are sums, so rows are added by `partial_fit`, taken away by `forget`, weighed down by age (`decay=`), and
+whatever is left is, to the last bit, what one scan of the rows that count would have given.
 """
 
 from itertools import islice
@@ -31,15 +31,16 @@ def main():
     same = np.array_equal(model.coef_, afresh.coef_) and np.array_equal(model.intercept_, afresh.intercept_)
     print(f"\nThe oldest {len(first[1]):,d} rows forgotten; the same bits as a fit without them: {same}")
 
-    weeks = [snb.scan(*stacked(parts[k::4]), moments=["sum"]) for k in range(4)]
-    window = weeks[0] + weeks[1] + weeks[2]
-    window = window + weeks[3] - weeks[0]  # a sliding window
+    weeks = [stacked(parts[k::4]) for k in range(4)]
+    sums = [snb.scan(*week, moments=["sum"]) for week in weeks]
+    window = sums[0] + sums[1] + sums[2]
+    window = window + sums[3] - sums[0]  # a sliding window
     print(f"A window of three weeks, slid by one: {window.n_rows:,d} rows of {N_FEATURES:,d} features")
-    faded = weeks[0]
-    for week in weeks[1:]:
-        faded = faded * 0.5 + week  # each week counts half of the next
-    for name, stats in (("window", window), ("faded", faded)):
-        model = snb.solve(stats, "multinomial", snb.L1(1.0, scale="score"))[0]
+    penalty = snb.L1(1.0, scale="score")
+    fading = snb.LinearNB("multinomial", penalty)
+    for week in weeks:
+        fading.partial_fit(*week, decay=0.5)  # each week counts half of the next
+    for name, model in (("window", snb.solve(window, "multinomial", penalty)[0]), ("fading", fading)):
         kept = np.count_nonzero(model.coef_.any(axis=0))
         print(f"{name:<8} {kept:6d} features, held-out accuracy {model.score(X_test, y_test):.3f}")
 

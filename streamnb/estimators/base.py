@@ -132,21 +132,36 @@ class ScanEstimator(BaseEstimator):
         classes: Any = None,
         sample_weight: Any = None,
         *,
+        decay: float = 1.0,
         progress: bool | None = None,
         n_threads: int | None = None,
     ) -> Self:
         """Add rows to those fitted before: the same result, to the last bit, as fitting all rows at once.
 
         With `classes` a label that is not listed is refused, in this call and all that follow. Without it, unlike
-        in scikit-learn, new labels may appear at any time.
+        in scikit-learn, new labels may appear at any time; those of a 2-D y as further columns at the right.
+
+        Parameters
+        ----------
+        X, y, classes, sample_weight, progress, n_threads
+            As in `fit`.
+        decay : float, 0 < decay <= 1
+            What all rows fitted before count from now on, times what they counted: once a call, however many rows it
+            brings. Numbers of rows, such as `stats_.n_rows`, stay as they are, and a class whose weight has fallen
+            below 2^-500 is as one that has none. `decay_` is the product so far, what rows of the first call count.
         """
+        decay = _checks.finite_number("decay", decay)
+        if not 0.0 < decay <= 1.0:
+            raise ValueError(f"decay={decay!r} should be above 0 and at most 1; 1 forgets nothing")
         first = not hasattr(self, "stats_")
         listed = self._known(_checks.check_classes(classes))
         with self._all_or_nothing():
             if first:
                 self._remember_names(X)
             stats, report = self._scan(X, y, sample_weight, listed, first, progress, n_threads)
-            self._keep(stats if first else stats + self.stats_, report)
+            if not first:
+                stats = stats + (self.stats_ if decay == 1.0 else self.stats_ * decay)
+            self._keep(stats, report, 1.0 if first else self.decay_ * decay)
         return self
 
     def _known(self, listed: np.ndarray | None) -> np.ndarray | None:
@@ -182,11 +197,15 @@ class ScanEstimator(BaseEstimator):
             _checks.check_n_features(stats.n_features, self.n_features_in_, type(self).__name__)
         if getattr(stats, "multilabel", False) and not self._takes_indicator:
             raise ValueError(f"y is a 2-D indicator of labels; {type(self).__name__} takes one label a row")
+        if not first and self._takes_indicator and stats.multilabel and len(stats.classes) < len(self.classes_):
+            raise ValueError(
+                f"y has {len(stats.classes)} columns and {len(self.classes_)} before; give one for each label"
+            )
         self._check_against(stats)
         return stats, report
 
-    def _keep(self, stats: Any, report: Report) -> None:
-        self.stats_, self.report_ = stats, report
+    def _keep(self, stats: Any, report: Report, decay: float = 1.0) -> None:
+        self.stats_, self.report_, self.decay_ = stats, report, decay
         self.n_features_in_ = stats.n_features
         self.classes_ = stats.classes
         self._learned = {}
@@ -231,10 +250,30 @@ class ScanClassifier(ClassifierMixin, ScanEstimator):
         _ = self._model
 
     def forget(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
-        """Take rows away that were fitted before, exactly as if they had never been seen."""
+        """Take rows away that were fitted before, exactly as if they had never been seen.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+        sample_weight : (n_rows,) or float, optional
+            What the rows count now. Once `partial_fit` was given a `decay` it must be said: 1.0 for rows of the last
+            call, the product of the later decays for others. That is exact where decays are powers of 1/2; for any
+            other, subtract the statistics of the rows, multiplied by the same decays.
+
+        Raises
+        ------
+        ValueError
+            There are fewer such rows, or they have another weight.
+        """
         check_is_fitted(self, "stats_")
+        if sample_weight is None and self.decay_ != 1.0:
+            raise ValueError(
+                "sample_weight is not given, and partial_fit has weighed rows down by decay= since the first call; say "
+                "what these rows count now, such as sample_weight=1.0 for those of the last call"
+            )
         stats, report = self._scan(X, y, sample_weight, self._known(None), False, None, None)
-        self._keep(self.stats_ - stats, report)
+        self._keep(self.stats_ - stats, report, self.decay_)
         return self
 
     def refit(self, **options: Any) -> Self:
@@ -308,7 +347,7 @@ class ScanClassifier(ClassifierMixin, ScanEstimator):
         persistence.save(path, self)
 
     def to_state(self) -> dict[str, Any]:
-        fitted = {"stats_": self.stats_, "report_": asdict(self.report_)}
+        fitted = {"stats_": self.stats_, "report_": asdict(self.report_), "decay_": self.decay_}
         if getattr(self, "class_weight_", None) is not None:
             fitted["class_weight_"] = self.class_weight_
         if hasattr(self, "feature_names_in_"):
@@ -318,7 +357,7 @@ class ScanClassifier(ClassifierMixin, ScanEstimator):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         self, fitted = cls(**state["params"]), state["fitted"]
-        self._keep(fitted["stats_"], Report(**fitted["report_"]))
+        self._keep(fitted["stats_"], Report(**fitted["report_"]), fitted.get("decay_", 1.0))
         if "class_weight_" in fitted:
             self.class_weight_ = fitted["class_weight_"]
         if "feature_names_in_" in fitted:

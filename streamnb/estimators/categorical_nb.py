@@ -276,6 +276,9 @@ class CategoryStats:
         sizes = self._common(other)
         return CategoryStats(sizes, self.laid_out(sizes).sums - other.laid_out(sizes).sums)
 
+    def __mul__(self, gamma: float) -> "CategoryStats":
+        return replace(self, sums=self.sums * gamma)
+
     def _common(self, other: "CategoryStats") -> np.ndarray:
         _checks.check_n_features(other.n_features, self.n_features, "the statistics")
         return np.maximum(self.sizes, other.sizes)

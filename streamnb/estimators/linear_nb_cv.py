@@ -200,8 +200,8 @@ class LinearNBCV(LinearNB):
             self._choose()
             return super().refit(**options)
 
-    def _keep(self, stats: Any, report: Report) -> None:
-        super()._keep(stats, report)
+    def _keep(self, stats: Any, report: Report, decay: float = 1.0) -> None:
+        super()._keep(stats, report, decay)
         self._judged = {name: vars(self)[name] for name in _JUDGED}
 
     def _choose(self) -> None:

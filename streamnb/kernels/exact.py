@@ -4,6 +4,7 @@ from streamnb._jit import kernel
 
 SPLITTER = 134217729.0  # 2^27 + 1
 RESIDUE = 2.0**-85
+TINY = 2.0**-960  # less has no error-free products, and soon no full digits
 
 
 @kernel
@@ -44,13 +45,14 @@ def add_rows(a_hi, a_lo, b_hi, b_lo, sign, hi, lo):
 
 @kernel
 def scale_rows(a_hi, a_lo, factor, hi, lo):
-    # (hi, lo) = factor * a, renormalised; True if any low part is left
+    # (hi, lo) = factor * a, renormalised; True if any low part is left. What fades away is 0 in the end: it would
+    # stay among the denormal numbers for ever, and these are slow.
     left = False
     for j in range(len(hi)):
         p, e = two_product(factor, a_hi[j])
         e += factor * a_lo[j]
-        hi[j] = p + e
-        lo[j] = e - (hi[j] - p)
+        hi[j] = p + e if abs(p) >= TINY else 0.0
+        lo[j] = e - (hi[j] - p) if abs(e) >= TINY else 0.0
         left |= lo[j] != 0.0
     return left
 

@@ -130,10 +130,10 @@ class Accumulator:
             return ClassStats(classes, self._rows[at], part, n_features, options=self._options, **more)
 
         negatives = int(self._negatives[split])
-        if labels.every is None:
-            return taken(classes, order, closed=labels.closed, negatives=negatives)
-        every = taken(np.zeros(1, np.int64), np.array([labels.every]), closed=True)
-        return taken(classes, order, closed=True, every=every, negatives=negatives)
+        every = None
+        if labels.every is not None:
+            every = taken(np.zeros(1, np.int64), np.array([labels.every]), closed=True)
+        return taken(classes, order, closed=labels.closed, every=every, negatives=negatives)
 
 
 def _negatives(chunk: Chunk, survey: Survey, splits: np.ndarray | None, n_splits: int) -> np.ndarray:

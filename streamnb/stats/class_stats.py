@@ -20,6 +20,7 @@ DOMAINS = {
     "log1m_sum": (-np.inf, np.nextafter(1.0, 0.0)),
 }  # the values that have the function, lowest and highest, where not all have
 _OF_EITHER_SIGN = {"sum", "log_sum", "log1m_sum"}
+FADED = 2.0**-500  # a class of less weight counts nothing: far below it the rests of pairs fall out of float64
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,9 @@ class ClassStats:
     """Sums over the rows of each class; made by `scan`, never changed.
 
     `a + b` are the statistics of all rows of both, `a - b` those of the rows of a without b's, `a * gamma`
-    those of a with every weight times gamma. Classes are matched by label; sums of integers are exact, others
-    are kept as (hi, lo) pairs, so that the rounded result does not depend on how the rows were cut.
+    those of a with every weight times gamma; a class whose weight falls below 2^-500 is left without any. Classes
+    are matched by label, of an indicator by column; sums of integers are exact, others are kept as (hi, lo) pairs,
+    so that the rounded result does not depend on how the rows were cut.
 
     Attributes
     ----------
@@ -237,11 +239,14 @@ class ClassStats:
                 "subtract rows with the weight they were added with"
             )
         difference._check_possible()
-        return difference if self.closed else difference._taken(difference.rows > 0)
+        return difference if self.closed or self.multilabel else difference._taken(difference.rows > 0)
 
     def __mul__(self, gamma: float) -> "ClassStats":
         gamma = _checks.finite_number("gamma", gamma, minimum=0.0)
-        tables = {name: t.scaled(gamma) for name, t in self.tables.items()}
+        if gamma > 1.0 and not gamma * self.total_weight <= _checks.LARGEST:
+            raise ValueError(f"gamma={gamma:g} makes the weight of the rows larger than {_checks.LARGEST:g}")
+        factors = np.where(self.weight * gamma < FADED, 0.0, gamma)
+        tables = {name: t.scaled(factors) for name, t in self.tables.items()}
         every = None if self.every is None else self.every * gamma
         return replace(self, tables=tables, every=every, folds=tuple(fold * gamma for fold in self.folds))
 
@@ -266,13 +271,17 @@ class ClassStats:
 
     def _combined(self, other: "ClassStats", sign: int) -> "ClassStats":
         self._check_alike(other)
-        classes = self.classes if self.multilabel else merged_classes(self.classes, other.classes)
+        if self.multilabel:
+            classes = max(self.classes, other.classes, key=len)
+        else:
+            classes = merged_classes(self.classes, other.classes)
         return self._onto(classes, other, sign)
 
     def _onto(self, classes: np.ndarray, other: "ClassStats", sign: int) -> "ClassStats":
         """self + sign * other, for those classes."""
         if self.multilabel:  # labels stand in the order of their columns
-            mine = theirs = np.arange(len(classes))
+            at = np.arange(len(classes))
+            mine, theirs = (np.where(at < len(s.classes), at, -1) for s in (self, other))
         else:
             mine, theirs = positions(self.classes, classes), positions(other.classes, classes)
         rows = np.zeros(len(classes), np.int64)
@@ -305,7 +314,8 @@ class ClassStats:
             raise ValueError("one of the statistics is of an indicator of labels, the other of one label a row")
         if self.folding != other.folding:
             raise ValueError(f"these statistics have the folds {self.folding}, the others {other.folding}")
-        if self.closed and other.closed and not np.array_equal(self.classes, other.classes):
+        fixed = any if self.multilabel else all  # columns are labels: once named they are neither more nor fewer
+        if fixed((self.closed, other.closed)) and not np.array_equal(self.classes, other.classes):
             lists = f"{self.classes.tolist()} and {other.classes.tolist()}"
             raise ValueError(
                 f"the statistics were scanned with different classes: {lists}; give both scans the same list"

@@ -102,9 +102,8 @@ class LabelCodes:
 class LabelColumns:
     """The labels of an indicator are its columns; one more code holds every row once."""
 
-    closed = True
-
     def __init__(self, classes: np.ndarray | None, n_labels: int):
+        self.closed = classes is not None
         self._labels = np.arange(n_labels) if classes is None else classes
         if len(self._labels) != n_labels:
             raise ValueError(f"y is an indicator of {n_labels} labels, but classes names {len(self._labels)}")
