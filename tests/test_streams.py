@@ -215,8 +215,10 @@ def test_labels_of_an_indicator_may_come_as_further_columns():
     assert outcome(model) == outcome(snb.LinearNB("poisson").fit(X, filled))
     assert model.predict(X).shape == (120, 6)
     few, many = snb.scan(X[:60], LABELS[:60]), snb.scan(X[60:], wide[60:])
-    for total in (few + many, many + few):
-        assert same_stats(total, snb.scan(X, filled)) and same_stats(total.every, few.every + many.every)
+    total = few.widened(6) + many
+    assert same_stats(total, snb.scan(X, filled)) and same_stats(total.every, few.every + many.every)
+    with pytest.raises(ValueError, match="different classes"):
+        few + many
     with pytest.raises(ValueError, match="y has 4 columns and 6 before"):
         model.partial_fit(X, LABELS)
 
@@ -239,3 +241,10 @@ def test_a_label_that_was_never_seen_cannot_be_forgotten():
     with pytest.raises(ValueError, match="another weight"):
         model.forget(X, Y, sample_weight=0.5)
     assert outcome(model) == outcome(snb.LinearNB("poisson").fit(X, Y))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_an_indicator_has_one_width_in_one_call(n_threads):
+    chunks = [(X[part], LABELS[part, :width]) for part, width in zip(PARTS, (3, 4, 4, 3))]
+    with pytest.raises(ValueError, match=r"width|different classes"):
+        snb.LinearNB("poisson").fit(iter(chunks), n_threads=n_threads)

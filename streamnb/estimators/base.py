@@ -160,7 +160,8 @@ class ScanEstimator(BaseEstimator):
                 self._remember_names(X)
             stats, report = self._scan(X, y, sample_weight, listed, first, progress, n_threads)
             if not first:
-                stats = stats + (self.stats_ if decay == 1.0 else self.stats_ * decay)
+                before = self.stats_ if decay == 1.0 else self.stats_ * decay
+                stats = stats + (before.widened(len(stats.classes)) if self._takes_indicator else before)
             self._keep(stats, report, 1.0 if first else self.decay_ * decay)
         return self
 

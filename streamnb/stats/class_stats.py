@@ -210,6 +210,16 @@ class ClassStats:
         every = None if self.every is None else self.every.select(columns, moments)
         return replace(self, tables=tables, n_features=n_features, negatives=0, every=every, folds=(), folding=None)
 
+    def widened(self, n_labels: int) -> "ClassStats":
+        """The statistics of an indicator that has `n_labels` columns, those at the right without any label set."""
+        new = n_labels - len(self.classes)
+        if not self.multilabel or self.closed or new <= 0:
+            return self
+        tables = {name: t.above(Table(np.zeros((new, t.shape[1])))) for name, t in self.tables.items()}
+        rows = np.concatenate([self.rows, np.zeros(new, np.int64)])
+        folds = tuple(fold.widened(n_labels) for fold in self.folds)
+        return replace(self, classes=np.arange(n_labels), rows=rows, tables=tables, folds=folds)
+
     def __repr__(self) -> str:
         moments = ", ".join(self.moments)
         return (
@@ -271,17 +281,13 @@ class ClassStats:
 
     def _combined(self, other: "ClassStats", sign: int) -> "ClassStats":
         self._check_alike(other)
-        if self.multilabel:
-            classes = max(self.classes, other.classes, key=len)
-        else:
-            classes = merged_classes(self.classes, other.classes)
+        classes = self.classes if self.multilabel else merged_classes(self.classes, other.classes)
         return self._onto(classes, other, sign)
 
     def _onto(self, classes: np.ndarray, other: "ClassStats", sign: int) -> "ClassStats":
         """self + sign * other, for those classes."""
         if self.multilabel:  # labels stand in the order of their columns
-            at = np.arange(len(classes))
-            mine, theirs = (np.where(at < len(s.classes), at, -1) for s in (self, other))
+            mine = theirs = np.arange(len(classes))
         else:
             mine, theirs = positions(self.classes, classes), positions(other.classes, classes)
         rows = np.zeros(len(classes), np.int64)
@@ -314,8 +320,8 @@ class ClassStats:
             raise ValueError("one of the statistics is of an indicator of labels, the other of one label a row")
         if self.folding != other.folding:
             raise ValueError(f"these statistics have the folds {self.folding}, the others {other.folding}")
-        fixed = any if self.multilabel else all  # columns are labels: once named they are neither more nor fewer
-        if fixed((self.closed, other.closed)) and not np.array_equal(self.classes, other.classes):
+        fixed = self.multilabel or (self.closed and other.closed)
+        if fixed and not np.array_equal(self.classes, other.classes):
             lists = f"{self.classes.tolist()} and {other.classes.tolist()}"
             raise ValueError(
                 f"the statistics were scanned with different classes: {lists}; give both scans the same list"
