@@ -113,11 +113,10 @@ class Part:
     def _first(self, wrong: Callable[[np.ndarray], np.ndarray], moment: str) -> Iterator[tuple[int, str]]:
         """The first feature with a class sum that is wrong, if any, and which class that is, in words."""
         stats = self.stats
-        hi = (stats.every or stats).table(moment).hi
-        for columns in column_blocks(self.n_features, 1 << 16):
-            for k, j in np.argwhere(wrong(hi[:, columns]))[:1]:
-                label = "" if stats.multilabel else f" in class {stats.classes[k].item()!r}"
-                yield self._number(columns.start + int(j)), label
+        at = (stats.every or stats).table(moment).first(wrong)
+        if at is not None:
+            label = "" if stats.multilabel else f" in class {stats.classes[at[0]].item()!r}"
+            yield self._number(at[1]), label
 
     def _number(self, local: int) -> int:
         return int(self.columns.start + local if isinstance(self.columns, slice) else self.columns[local])

@@ -22,6 +22,7 @@ from streamnb.data.chunk import Chunk, Domain, Survey, TakesValues, as_chunk, cs
 from streamnb.data.reader import Clock, one_ahead, timed
 from streamnb.data.sources import Block
 from streamnb.folds import Folding, as_folding, check_n_folds, check_no_splits
+from streamnb.memory import check_memory_limit
 from streamnb.report import Report
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import MOMENTS, ClassStats, RowOptions, check_moments
@@ -38,6 +39,7 @@ class ScanPlan:
     classes: np.ndarray | None = None
     domain: TakesValues = field(default_factory=Domain)
     folding: Folding | None = None
+    memory_limit: int | None = None  # of the tables, in bytes; None for half of what is free where they are made
     title: ClassVar[str] = "scan"  # of the progress bar
     n_rows: ClassVar[int | None] = None  # where known beforehand
     most_bytes: ClassVar[int | None] = None  # of the private tables of all threads, if not PRIVATE_TABLES_BYTES
@@ -53,7 +55,7 @@ class ScanPlan:
         return not _takes_positive(self.domain, n_features)
 
     def accumulator(self) -> Accumulator:
-        return Accumulator(self.moments, self.options, self.classes, self.folding)
+        return Accumulator(self.moments, self.options, self.classes, self.folding, self.memory_limit)
 
     def add(self, accumulator: Accumulator, block: Block) -> None:
         """Check one block of rows and add it."""
@@ -88,6 +90,7 @@ def scan(
     seed: int = 0,
     progress: bool | None = None,
     n_threads: int | None = None,
+    memory_limit: Any = None,
 ) -> ClassStats:
     """Read the data once and keep its per-class sufficient statistics.
 
@@ -124,11 +127,14 @@ def scan(
     n_threads : int, optional
         Threads that sum; as many as there are cores by default, fewer where their private tables would be large.
         Dask arrays are summed by Dask's threads.
+    memory_limit : int or str, optional
+        Bytes that the tables may take, such as "4GB"; half of the free memory by default.
 
     Notes
     -----
     Each moment takes 8 bytes for each class and feature, 16 where values are not whole numbers: name the moments
-    you need where the tables are large.
+    you need where the tables are large. Tables that would take more than `memory_limit`, or that are large and mostly
+    empty, keep only the classes and features that meet in some row, 16 or 24 bytes each; the sums are the same bits.
 
     Returns
     -------
@@ -141,9 +147,12 @@ def scan(
         An argument is wrong: the message names it, what was given and what would be right.
     DataError
         Data cannot be read: the message names the array and the chunk.
+    MemoryError
+        The tables would take more than `memory_limit`: the message says how much.
     """
     options = RowOptions(transform, normalize, binarize, centre)
-    plan = ScanPlan(check_moments(moments), options, _checks.check_classes(classes))
+    limit = check_memory_limit(memory_limit)
+    plan = ScanPlan(check_moments(moments), options, _checks.check_classes(classes), memory_limit=limit)
     plan, split = with_folds(plan, X, folds, groups, repeats, seed)
     return run_scan(plan, X, y, sample_weight, split=split, progress=progress, n_threads=n_threads)[0]
 

@@ -17,6 +17,7 @@ ORDER = [
     "_jit",
     "_checks",
     "_html",
+    "memory",
     "persistence",
     "kernels",
     "data",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from streamnb import _checks, persistence
 from streamnb.data import sources
+from streamnb.memory import check_memory_limit
 from streamnb.model import LinearModel
 from streamnb.report import Report
 from streamnb.scanning import ScanPlan, run_scan
@@ -76,6 +77,7 @@ class ScanEstimator(BaseEstimator):
         moments: Iterable[str] | None = (),
         progress: bool | None = None,
         n_threads: int | None = None,
+        memory_limit: Any = None,
     ) -> Self:
         """Fit in one scan.
 
@@ -97,6 +99,8 @@ class ScanEstimator(BaseEstimator):
             Show a progress bar.
         n_threads : int, optional
             Threads that sum; as many as there are cores by default.
+        memory_limit : int or str, optional
+            Bytes that the tables of class sums may take, such as "4GB"; half of the free memory by default. See `scan`.
 
         Raises
         ------
@@ -104,11 +108,15 @@ class ScanEstimator(BaseEstimator):
             An argument or a value is wrong: the message names it.
         DataError
             Data cannot be read.
+        MemoryError
+            The tables would take more than `memory_limit`.
         """
         listed = _checks.check_classes(classes)
         with self._all_or_nothing():
             self._remember_names(X)
-            stats, report = self._scan(X, y, sample_weight, listed, True, progress, n_threads, check_moments(moments))
+            run: dict[str, Any] = {"progress": progress, "n_threads": n_threads}
+            limit = check_memory_limit(memory_limit)
+            stats, report = self._scan(X, y, sample_weight, listed, True, limit, check_moments(moments), **run)
             self._check_whole(stats)
             self.__dict__.pop("class_weight_", None)
             self._keep(stats, report)
@@ -135,6 +143,7 @@ class ScanEstimator(BaseEstimator):
         decay: float = 1.0,
         progress: bool | None = None,
         n_threads: int | None = None,
+        memory_limit: Any = None,
     ) -> Self:
         """Add rows to those fitted before: the same result, to the last bit, as fitting all rows at once.
 
@@ -158,7 +167,8 @@ class ScanEstimator(BaseEstimator):
         with self._all_or_nothing():
             if first:
                 self._remember_names(X)
-            stats, report = self._scan(X, y, sample_weight, listed, first, progress, n_threads)
+            run: dict[str, Any] = {"progress": progress, "n_threads": n_threads}
+            stats, report = self._scan(X, y, sample_weight, listed, first, check_memory_limit(memory_limit), **run)
             if not first:
                 before = self.stats_ if decay == 1.0 else self.stats_ * decay
                 stats = stats + (before.widened(len(stats.classes)) if self._takes_indicator else before)
@@ -184,16 +194,16 @@ class ScanEstimator(BaseEstimator):
         weight: Any,
         classes: Any,
         first: bool,
-        progress: bool | None,
-        n_threads: int | None,
+        memory_limit: int | None = None,
         moments: tuple[str, ...] = (),
+        **run: Any,
     ) -> tuple[Any, Report]:
         self._check_params()
         if not first:
             self._check_features(X, reset=False)
-        plan = self._plan(classes)
+        plan = replace(self._plan(classes), memory_limit=memory_limit)
         plan = plan.with_moments(moments if first else self.stats_.moments)  # rows to come bring what is there
-        stats, report = run_scan(plan, X, y, weight, progress=progress, n_threads=n_threads)
+        stats, report = run_scan(plan, X, y, weight, **run)
         if not first:
             _checks.check_n_features(stats.n_features, self.n_features_in_, type(self).__name__)
         if getattr(stats, "multilabel", False) and not self._takes_indicator:
@@ -273,7 +283,7 @@ class ScanClassifier(ClassifierMixin, ScanEstimator):
                 "sample_weight is not given, and partial_fit has weighed rows down by decay= since the first call; say "
                 "what these rows count now, such as sample_weight=1.0 for those of the last call"
             )
-        stats, report = self._scan(X, y, sample_weight, self._known(None), False, None, None)
+        stats, report = self._scan(X, y, sample_weight, self._known(None), False)
         self._keep(self.stats_ - stats, report, self.decay_)
         return self
 

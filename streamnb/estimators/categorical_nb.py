@@ -300,7 +300,7 @@ class CategoryStats:
             wide[:, kept] = part[:, source]
             return wide
 
-        table = self.sums.table("sum")
+        table = self.sums.table("sum").dense()
         tables = {**self.sums.tables, "sum": Table(moved(table.hi), moved(table.lo))}  # type: ignore[arg-type]
         return CategoryStats(sizes, replace(self.sums, tables=tables, n_features=width))
 
@@ -308,7 +308,7 @@ class CategoryStats:
         """Weight of every category of every feature, (K, sum of sizes): category 0 is what others leave."""
         counts = self.sums.sum.copy()
         starts = np.cumsum(self.sizes) - self.sizes
-        table, weight = self.sums.table("sum"), self.sums.tables["weight"]
+        table, weight = (self.sums.tables[name].dense() for name in ("sum", "weight"))
         if all(t.lo is None and (t.hi == np.floor(t.hi)).all() for t in (table, weight)):  # nothing is rounded
             counts[:, starts] = weight.hi - np.add.reduceat(table.hi, starts, axis=1)
             return counts

@@ -1,5 +1,6 @@
 """LinearNBCV: the whole grid of penalties judged by cross-validation, in two scans, and the best model."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from streamnb import _checks, persistence
 from streamnb.choosing import RULES, check_choice
 from streamnb.estimators.linear_nb import LinearNB
+from streamnb.memory import check_memory_limit
 from streamnb.metrics import as_scorer
 from streamnb.model_selection import check_read_twice, cross_validated
 from streamnb.penalties import L1, Penalty, at_point
@@ -133,12 +135,13 @@ class LinearNBCV(LinearNB):
         classes: Any = None,
         progress: bool | None = None,
         n_threads: int | None = None,
+        memory_limit: Any = None,
     ) -> Self:
         """Choose the penalty and fit, in two scans.
 
         Parameters
         ----------
-        X, y, sample_weight, classes, progress, n_threads
+        X, y, sample_weight, classes, progress, n_threads, memory_limit
             As for `LinearNB.fit`; X is read twice, so a stream has to be a callable that returns a fresh iterator.
         groups : (n_rows,), optional
             Labels; rows of one group are in one fold.
@@ -161,7 +164,8 @@ class LinearNBCV(LinearNB):
         with self._all_or_nothing():
             self.__dict__.pop("class_weight_", None)
             self._remember_names(X)
-            plan, split = with_folds(self._plan(listed), X, self.folds, groups, self.repeats, self.seed)
+            plan = replace(self._plan(listed), memory_limit=check_memory_limit(memory_limit))
+            plan, split = with_folds(plan, X, self.folds, groups, self.repeats, self.seed)
             run: dict[str, Any] = {"split": split, "progress": progress, "n_threads": n_threads}
             stats, report = run_scan(plan, X, y, sample_weight, **run)
             self._check_against(stats)

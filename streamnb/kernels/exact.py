@@ -29,30 +29,44 @@ def two_product(a, b):
 
 
 @kernel
+def add_pairs(a_hi, a_lo, b_hi, b_lo, sign):
+    """Return a + sign * b as a pair, renormalised."""
+    s, e = two_sum(a_hi, sign * b_hi)
+    e += a_lo + sign * b_lo
+    if abs(s + e) <= RESIDUE * abs(a_hi):
+        return 0.0, 0.0  # what was added is taken away again; no digit of a pair reaches further down
+    hi = s + e
+    return hi, e - (hi - s)
+
+
+@kernel
+def scale_pair(a_hi, a_lo, factor):
+    """Return factor * a as a pair, renormalised.
+
+    What fades away is 0 in the end: it would stay among the denormal numbers for ever, and these are slow.
+    """
+    p, e = two_product(factor, a_hi)
+    e += factor * a_lo
+    hi = p + e if abs(p) >= TINY else 0.0
+    return hi, e - (hi - p) if abs(e) >= TINY else 0.0
+
+
+@kernel
 def add_rows(a_hi, a_lo, b_hi, b_lo, sign, hi, lo):
     # (hi, lo) = a + sign * b, renormalised; True if any low part is left
     left = False
     for j in range(len(hi)):
-        s, e = two_sum(a_hi[j], sign * b_hi[j])
-        e += a_lo[j] + sign * b_lo[j]
-        if abs(s + e) <= RESIDUE * abs(a_hi[j]):
-            s = e = 0.0  # what was added is taken away again; no digit of a pair reaches further down
-        hi[j] = s + e
-        lo[j] = e - (hi[j] - s)
+        hi[j], lo[j] = add_pairs(a_hi[j], a_lo[j], b_hi[j], b_lo[j], sign)
         left |= lo[j] != 0.0
     return left
 
 
 @kernel
 def scale_rows(a_hi, a_lo, factor, hi, lo):
-    # (hi, lo) = factor * a, renormalised; True if any low part is left. What fades away is 0 in the end: it would
-    # stay among the denormal numbers for ever, and these are slow.
+    # (hi, lo) = factor * a, renormalised; True if any low part is left
     left = False
     for j in range(len(hi)):
-        p, e = two_product(factor, a_hi[j])
-        e += factor * a_lo[j]
-        hi[j] = p + e if abs(p) >= TINY else 0.0
-        lo[j] = e - (hi[j] - p) if abs(e) >= TINY else 0.0
+        hi[j], lo[j] = scale_pair(a_hi[j], a_lo[j], factor)
         left |= lo[j] != 0.0
     return left
 

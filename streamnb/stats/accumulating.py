@@ -12,12 +12,11 @@ from streamnb import _checks
 from streamnb.data.chunk import Chunk, Entries, Survey
 from streamnb.folds import Folding
 from streamnb.kernels import accumulate
-from streamnb.stats.class_stats import MOMENTS, ClassStats, RowOptions
+from streamnb.stats.class_stats import ClassStats, RowOptions
 from streamnb.stats.grouping import Groups, LabelCodes
+from streamnb.stats.moment_sums import GrowingTable, MomentSums
+from streamnb.stats.sparse_tables import AnyTable
 from streamnb.stats.tables import Table
-
-_KERNEL_MOMENT = dict(zip(MOMENTS, accumulate.ALL, strict=True))
-_EXACT = 2.0**53  # integers below this are exact in float64
 
 
 class Accumulator:
@@ -30,6 +29,8 @@ class Accumulator:
     classes : labels, or None for an open set
     folding : Folding, optional
         Keep the statistics of each fold too.
+    memory_limit : int, optional
+        Bytes that the tables may take; half of the free memory by default.
     """
 
     def __init__(
@@ -38,11 +39,12 @@ class Accumulator:
         options: RowOptions,
         classes: np.ndarray | None,
         folding: Folding | None = None,
+        memory_limit: int | None = None,
     ):
         self._options, self._folding = options, folding
         self._groups = Groups(classes, 1 if folding is None else folding.n_splits)
-        self._sums: dict[str, _GrowingTable] = {name: _GrowingTable() for name in moments}
-        self._weight = _GrowingTable()
+        self._sums = MomentSums(moments, options, memory_limit)
+        self._weight = GrowingTable()
         self._weight.pairs()
         self._rows = np.zeros(0, np.int64)
         self._negatives = np.zeros(self._groups.n_splits, np.int64)
@@ -51,7 +53,7 @@ class Accumulator:
     @property
     def nbytes(self) -> int:
         """Memory of the tables."""
-        return sum(t.nbytes for t in self._sums.values())
+        return self._sums.nbytes
 
     def add(
         self, chunk: Chunk, survey: Survey, y: Any, weight: np.ndarray | None, column: np.ndarray | None = None
@@ -79,13 +81,7 @@ class Accumulator:
         self._negatives += _negatives(chunk, survey, splits, len(self._negatives))
         entries = self._groups.entries(y, weight, splits, chunk.first_row)
         self._add_weights(entries)
-        for name, table in self._sums.items():
-            table.grow(self._groups.n, n_features)
-            largest = {"sum": survey.top, "sum_sq": survey.top**2}.get(name, 1.0)
-            exact = whole and (name in ("nonzero", "above") or (survey.whole and name in ("sum", "sum_sq")))
-            table.note(n_rows * heaviest * largest if exact else np.inf)
-            threshold = self._options.centre if name == "deviation" else self._options.binarize
-            chunk.add_moment(entries, _KERNEL_MOMENT[name], threshold, table.hi, table.lo)
+        self._sums.add(chunk, survey, entries, self._groups.n, n_rows * heaviest if whole else np.inf)
 
     def _add_weights(self, entries: Entries) -> None:
         self._weight.grow(self._groups.n, 1)
@@ -103,23 +99,21 @@ class Accumulator:
         n, n_features = self._groups.n, self.n_features or 0
         self._weight.grow(n, 1)
         self._grow_rows()
-        tables = {"weight": self._weight.table(n, 1)}
-        for name in list(self._sums):
-            growing = self._sums.pop(name)  # one moment at a time is held twice
-            growing.grow(n, n_features)
-            tables[name] = growing.table(n, n_features)
+        tables: dict[str, AnyTable] = {"weight": self._weight.table(n, 1)}
+        for name in self._sums.moments:
+            tables[name] = self._sums.take(name, n, n_features)  # one moment at a time is held twice
             absent = self._options.of_absent(name)
             if absent and n:  # the kernels count relative to an absent value
                 every = np.arange(n)
-                weight = tables["weight"].scaled(absent)
-                tables[name] = _spread(weight, n_features).combined(tables[name], every, every, 1.0)
+                weight = tables["weight"].dense().scaled(absent)
+                tables[name] = _spread(weight, n_features).combined(tables[name].dense(), every, every, 1.0)
         if self._folding is None:
             return self._part(tables, classes, order, 0)
         folds = tuple(self._part(tables, classes, order, split) for split in range(self._folding.n_splits))
         total = reduce(add, folds[: self._folding.n_folds])
         return replace(total, closed=folds[0].closed, folds=folds, folding=self._folding)
 
-    def _part(self, tables: dict[str, Table], classes: np.ndarray, order: np.ndarray, split: int) -> ClassStats:
+    def _part(self, tables: dict[str, AnyTable], classes: np.ndarray, order: np.ndarray, split: int) -> ClassStats:
         """The statistics of one split."""
         labels, n_features = self._groups.codes, self.n_features or 0
         assert labels is not None
@@ -143,51 +137,6 @@ def _negatives(chunk: Chunk, survey: Survey, splits: np.ndarray | None, n_splits
     before = np.concatenate([[0], np.cumsum(chunk.stored < 0)])
     per_row = np.diff(before[chunk.row_ends - chunk.row_ends[0]])
     return np.bincount(splits.reshape(-1), np.tile(per_row, len(splits)), n_splits).astype(np.int64)
-
-
-class _GrowingTable:
-    """Sums that grow with the number of classes; pairs from the first block that plain sums would round."""
-
-    def __init__(self) -> None:
-        self.hi = np.zeros((0, 0))
-        self.lo: np.ndarray | None = None
-        self._bound = 0.0  # no sum so far is larger
-
-    @property
-    def nbytes(self) -> int:
-        return self.hi.nbytes + (0 if self.lo is None else self.lo.nbytes)
-
-    def grow(self, n_classes: int, n_columns: int) -> None:
-        if n_classes <= self.hi.shape[0]:
-            return
-        # Few classes are new after the first blocks; doubling keeps copies rare, untouched zeros cost nothing.
-        room = n_classes if not len(self.hi) else max(n_classes, 2 * len(self.hi))
-        self.hi = _enlarged(self.hi, room, n_columns)
-        if self.lo is not None:
-            self.lo = _enlarged(self.lo, room, n_columns)
-
-    def note(self, growth: float) -> None:
-        """Expect sums to grow by at most this much; inf where a plain sum would round."""
-        self._bound += growth
-        if self._bound >= _EXACT:
-            self.pairs()
-
-    def pairs(self) -> None:
-        if self.lo is None:
-            self.lo = np.zeros(self.hi.shape)
-
-    def table(self, n_classes: int, n_columns: int) -> Table:
-        if n_classes == 0:
-            return Table(np.zeros((0, n_columns)))
-        lo = self.lo if self.lo is not None and self.lo.any() else None
-        return Table(self.hi[:n_classes], None if lo is None else lo[:n_classes])
-
-
-def _enlarged(old: np.ndarray, n_rows: int, n_columns: int) -> np.ndarray:
-    new = np.zeros((n_rows, n_columns))
-    if old.size:
-        new[: len(old)] = old
-    return new
 
 
 def _spread(weight: Table, n_columns: int) -> Table:

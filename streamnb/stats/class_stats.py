@@ -6,10 +6,12 @@ from operator import index
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from streamnb import _checks, persistence
 from streamnb.folds import Folding
 from streamnb.kernels import exact
+from streamnb.stats.sparse_tables import AnyTable, alike
 from streamnb.stats.tables import Table
 
 PLAIN_MOMENTS = ("sum", "sum_sq", "nonzero", "above")  # what a scan accumulates unless told
@@ -90,7 +92,7 @@ class ClassStats:
 
     classes: np.ndarray
     rows: np.ndarray  # (K,) rows seen of each class
-    tables: Mapping[str, Table]  # "weight" (K, 1) and the moments (K, n_features)
+    tables: Mapping[str, AnyTable]  # "weight" (K, 1), dense, and the moments (K, n_features)
     n_features: int
     negatives: int = 0  # values below zero among those read, whatever their weight
     options: RowOptions = field(default_factory=RowOptions)
@@ -165,7 +167,7 @@ class ClassStats:
         parts = (*self.folds, *(() if self.every is None else (self.every,)))
         return sum(t.nbytes for t in self.tables.values()) + sum(part.nbytes for part in parts)
 
-    def table(self, moment: str) -> Table:
+    def table(self, moment: str) -> AnyTable:
         """The pairs behind a moment; an error names those that were accumulated."""
         if moment not in self.tables:
             have = ", ".join(map(repr, self.moments))
@@ -174,6 +176,11 @@ class ClassStats:
                 "name it in scan(moments=) or fit(moments=)"
             )
         return self.tables[moment]
+
+    def to_scipy(self, moment: str) -> sp.csr_array:
+        """A moment as SciPy CSR, (K, n_features): for tables too large to be read as dense arrays."""
+        table = self.table(moment)
+        return sp.csr_array(table.value()) if isinstance(table, Table) else table.to_scipy()
 
     def fold(self, fold: int, repeat: int = 0) -> "ClassStats":
         """The statistics of the rows of one fold; it holds all classes of these."""
@@ -193,8 +200,8 @@ class ClassStats:
         assert self.every is not None
         tables, here = {}, np.zeros(1, np.intp)
         for name, table in self.tables.items():
-            own = table.take(np.array([label]))
-            tables[name] = self.every.tables[name].combined(own, here, here, -1.0).above(own)
+            every, own = alike(self.every.tables[name], table.take(np.array([label])))
+            tables[name] = every.combined(own, here, here, -1.0).above(own)
         rows = np.array([self.every.n_rows - self.rows[label], self.rows[label]])
         return replace(self, classes=np.array([False, True]), rows=rows, tables=tables, every=None, folds=())
 
@@ -215,7 +222,7 @@ class ClassStats:
         new = n_labels - len(self.classes)
         if not self.multilabel or self.closed or new <= 0:
             return self
-        tables = {name: t.above(Table(np.zeros((new, t.shape[1])))) for name, t in self.tables.items()}
+        tables = {name: t.extended(new) for name, t in self.tables.items()}
         rows = np.concatenate([self.rows, np.zeros(new, np.int64)])
         folds = tuple(fold.widened(n_labels) for fold in self.folds)
         return replace(self, classes=np.arange(n_labels), rows=rows, tables=tables, folds=folds)
@@ -276,7 +283,7 @@ class ClassStats:
             raise ValueError("other holds rows that were never added: it has more values below 0 than there were")
         for name, table in self.tables.items():
             whatever = name in _OF_EITHER_SIGN and not (name == "sum" and self.negatives == 0)
-            if not whatever and (table.hi < 0).any():
+            if not whatever and table.has_negative():
                 raise ValueError(f"other holds rows that were never added: the difference has a {name} below 0")
 
     def _combined(self, other: "ClassStats", sign: int) -> "ClassStats":
@@ -294,7 +301,8 @@ class ClassStats:
         rows[mine >= 0] += self.rows
         rows[theirs >= 0] += sign * other.rows
         names = [m for m in self.tables if m in other.tables]
-        tables = {m: self.tables[m].combined(other.tables[m], mine, theirs, float(sign)) for m in names}
+        pairs = {m: alike(self.tables[m], other.tables[m]) for m in names}
+        tables = {m: a.combined(b, mine, theirs, float(sign)) for m, (a, b) in pairs.items()}
         negatives = self.negatives + sign * other.negatives
         return replace(
             self,
@@ -341,12 +349,12 @@ class ClassStats:
 
     def scatter(self, columns: slice = slice(None)) -> np.ndarray:
         """Sum over the rows of each class of (x - class mean)^2, (K, columns), free of cancellation."""
-        sums, squares, weight = self.table("sum"), self.table("sum_sq"), self.tables["weight"]
+        sums, squares = (self.table(name).select(columns).dense() for name in ("sum", "sum_sq"))
+        weight = self.tables["weight"]
         out = np.zeros((len(self.classes), len(range(*columns.indices(self.n_features)))))
         for k in map(int, np.flatnonzero(self.weight > 0)):
             (s, s_lo), (q, q_lo), (w, w_lo) = sums.row(k), squares.row(k), weight.row(k)
-            arrays = s[columns], s_lo[columns], q[columns], q_lo[columns]
-            exact.scatter_about_mean(*arrays, float(w[0]), float(w_lo[0]), out[k])
+            exact.scatter_about_mean(s, s_lo, q, q_lo, float(w[0]), float(w_lo[0]), out[k])
         return out
 
     def save(self, path: Any) -> None:
@@ -375,7 +383,7 @@ class ClassStats:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "ClassStats":
         tables, folding = state["tables"], state.get("folding")
-        if not isinstance(tables["weight"], Table):  # version 1
+        if isinstance(tables["weight"], list):  # version 1
             tables = {
                 name: Table.from_state(dict(zip(("hi", "lo"), parts, strict=True))) for name, parts in tables.items()
             }

@@ -1,5 +1,6 @@
 """Class x feature sums as frozen (hi, lo) pairs: a commutative monoid with an inverse, in floating point."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,8 @@ import numpy as np
 
 from streamnb import persistence
 from streamnb.kernels import exact
+
+_COLUMNS = 1 << 16  # looked at at once
 
 
 @persistence.register
@@ -70,6 +73,10 @@ class Table:
             return Table(hi)
         return Table(hi, np.vstack([t.lo if t.lo is not None else np.zeros(t.shape) for t in (self, other)]))
 
+    def extended(self, n_more: int) -> "Table":
+        """With more classes, whose sums are 0."""
+        return self.above(Table(np.zeros((n_more, self.shape[1]))))
+
     def combined(self, other: "Table", rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "Table":
         """self + sign * other, row by row; where a row number is -1 that side has no such class."""
         out = _Builder(len(rows), self.shape[1])
@@ -79,6 +86,22 @@ class Table:
             right = other.row(b) if b >= 0 else (zeros, zeros)
             out.keep(k, exact.add_rows(*left, *right, sign, out.hi[k], out.lo))
         return out.table()
+
+    def has_negative(self) -> bool:
+        """True where a sum is below 0."""
+        return bool((self.hi < 0).any())
+
+    def first(self, wrong: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int] | None:
+        """Class and column of the first sum that is wrong, as far as its high part tells."""
+        for start in range(0, self.shape[1], _COLUMNS):
+            at = np.argwhere(wrong(self.hi[:, start : start + _COLUMNS]))
+            if at.size:
+                return int(at[0, 0]), start + int(at[0, 1])
+        return None
+
+    def dense(self) -> "Table":
+        """Itself: every cell is there."""
+        return self
 
     def scaled(self, factor: Any) -> "Table":
         """self * factor; one number, or one for each class."""

@@ -1,0 +1,62 @@
+"""How much memory tables and weights may take."""
+
+import os
+from pathlib import Path
+from typing import Any, NoReturn
+
+SHARE = 0.5  # of the free memory, unless told
+_CGROUP = Path("/sys/fs/cgroup")  # what a container may take, and has taken: version 2, then 1
+_QUOTAS = ("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")
+
+
+def check_memory_limit(given: Any) -> int | None:
+    """`memory_limit` in bytes; None, for half of the free memory, stays None."""
+    from dask.utils import parse_bytes
+
+    if given is None:
+        return None
+    try:
+        limit = 0 if isinstance(given, bool) else parse_bytes(given)
+    except (TypeError, ValueError, AttributeError):
+        limit = 0
+    if limit <= 0:
+        raise ValueError(f"memory_limit={given!r} should be a number of bytes above 0, or a string such as '4GB'")
+    return limit
+
+
+def allowed(limit: int | None) -> int:
+    """The limit, where there is none half of the memory that is free now."""
+    return int(SHARE * free_memory()) if limit is None else limit
+
+
+def free_memory() -> int:
+    """Bytes that this process could still take, of the machine's and of its container's."""
+    free = [_available()]
+    for most, taken in _QUOTAS:
+        try:
+            free.append(int((_CGROUP / most).read_text()) - int((_CGROUP / taken).read_text()))
+        except (OSError, ValueError):  # no container, or one without a quota: "max"
+            continue
+    return max(min(free), 0)
+
+
+def _available() -> int:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return int(dict(line.split(":", 1) for line in lines)["MemAvailable"].removesuffix("kB")) * 1024
+    except (OSError, KeyError):  # not Linux
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def size(n_bytes: float) -> str:
+    """Bytes in words."""
+    unit = next((unit for unit in ("TB", "GB", "MB") if n_bytes >= _UNITS[unit]), "kB")
+    return f"{n_bytes / _UNITS[unit]:,.1f} {unit}"
+
+
+_UNITS = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3}
+
+
+def refuse(what: str, n_bytes: float, limit: int, cure: str) -> NoReturn:
+    """Say what something would take, what it may take, and what to do."""
+    raise MemoryError(f"{what} would take {size(n_bytes)}, and memory_limit allows {size(limit)}; {cure}")

@@ -1,0 +1,162 @@
+"""The sums of all moments while blocks of rows come: dense tables, or sparse ones where these would be too large."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from streamnb import memory
+from streamnb.data.chunk import Chunk, Entries, Survey
+from streamnb.kernels import accumulate
+from streamnb.stats.class_stats import MOMENTS, RowOptions
+from streamnb.stats.sparse_tables import LARGE, AnyTable, Listing, Runs, SparseTable
+from streamnb.stats.tables import Table
+
+_KERNEL_MOMENT = dict(zip(MOMENTS, accumulate.ALL, strict=True))
+_EXACT = 2.0**53  # integers below this are exact in float64
+CELL = 16  # bytes of a key and a sum
+EMPTY = 8  # large tables become sparse where that is smaller by this factor
+FULL = 0.5  # and dense again where sparse ones take more than this share of what dense ones would
+CURE = "name fewer moments, give a larger memory_limit, or take a machine with more memory"
+
+
+class MomentSums:
+    """Class sums of some moments, of the blocks given to `add`.
+
+    Dense tables become sparse when they would take more than the limit, or are large and mostly empty; sparse ones
+    become dense when that is no larger. The sums are the same bits in either.
+    """
+
+    def __init__(self, moments: Iterable[str], options: RowOptions, limit: int | None = None):
+        self._options, self._limit = options, limit
+        self._dense: dict[str, GrowingTable] = {name: GrowingTable() for name in moments}
+        self._runs: dict[str, Runs] = {}
+        self._touched = 0  # no more cells than these
+
+    @property
+    def moments(self) -> list[str]:
+        return list(self._dense)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the tables."""
+        return sum(sums.nbytes for sums in (self._runs or self._dense).values())
+
+    def add(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, weight: float) -> None:
+        """Add a block of rows; `weight` is no less than their weight, inf where weights are not whole numbers."""
+        self._touched += len(chunk.stored) * len(entries.rows) // chunk.shape[0] + 1
+        self._choose(n_groups, chunk.shape[1])
+        listing = Listing.of(chunk, entries, n_groups) if self._runs else None
+        for name, table in self._dense.items():
+            moment = _KERNEL_MOMENT[name], self._options.centre if name == "deviation" else self._options.binarize
+            if listing is not None:
+                self._runs[name].add(listing.sums(*moment))
+                continue
+            table.grow(n_groups, chunk.shape[1])
+            largest = {"sum": survey.top, "sum_sq": survey.top**2}.get(name, 1.0)
+            counts = name in ("nonzero", "above") or (survey.whole and name in ("sum", "sum_sq"))
+            table.note(weight * largest if counts and np.isfinite(weight) else np.inf)
+            chunk.add_moment(entries, *moment, table.hi, table.lo)
+
+    def _choose(self, n_groups: int, n_features: int) -> None:
+        """Take to the other kind of tables where this one does not do; refuse where neither does."""
+        needed = self._dense_bytes(n_groups, n_features)
+        if needed <= LARGE and self._limit is None:
+            return
+        limit = memory.allowed(self._limit)
+        if self._runs and self.nbytes > FULL * needed and needed <= limit:
+            self._make_dense(n_groups, n_features)
+        elif self._runs and self.nbytes > limit:
+            sums = in_words(self._dense, n_groups, n_features)
+            memory.refuse(f"{sums} that the rows so far touch", self.nbytes, limit, CURE)
+        elif not self._runs and may_be_sparse(self._dense, self._options):
+            empty = needed > LARGE and EMPTY * CELL * self._touched * len(self._dense) < needed
+            if needed > limit or empty:
+                self._make_sparse(n_groups, n_features)
+        elif not self._runs and needed > limit:
+            memory.refuse(in_words(self._dense, n_groups, n_features), needed, limit, CURE)
+
+    def _dense_bytes(self, n_groups: int, n_features: int) -> int:
+        each = sum(8 if table.lo is None else 16 for table in self._dense.values())
+        return each * n_groups * n_features
+
+    def _make_sparse(self, n_groups: int, n_features: int) -> None:
+        for name, table in self._dense.items():
+            self._runs[name] = Runs()
+            if len(table.hi):
+                self._runs[name].add(SparseTable.of(table.table(len(table.hi), n_features)))
+            self._dense[name] = GrowingTable()
+
+    def _make_dense(self, n_groups: int, n_features: int) -> None:
+        for name in self._dense:
+            self._dense[name] = GrowingTable.of(self._runs.pop(name).table(n_groups, n_features))
+
+    def take(self, moment: str, n_groups: int, n_features: int) -> AnyTable:
+        """The sums of one moment, which are no longer kept here."""
+        growing, runs = self._dense.pop(moment), self._runs.pop(moment, None)
+        if runs is not None:
+            return runs.table(n_groups, n_features)
+        growing.grow(n_groups, n_features)
+        return growing.table(n_groups, n_features)
+
+
+def may_be_sparse(moments: Iterable[str], options: RowOptions) -> bool:
+    """False where a moment of an absent value is not 0."""
+    return all(name not in ("log_sum", "inv_sum") and not options.of_absent(name) for name in moments)
+
+
+def in_words(moments: Iterable[str], n_classes: int, n_features: int) -> str:
+    """What tables hold."""
+    return f"the sums ({', '.join(moments)}) of {n_classes:,} classes and {n_features:,} features"
+
+
+class GrowingTable:
+    """Sums that grow with the number of classes; pairs from the first block that plain sums would round."""
+
+    def __init__(self) -> None:
+        self.hi = np.zeros((0, 0))
+        self.lo: np.ndarray | None = None
+        self._bound = 0.0  # no sum so far is larger
+
+    @classmethod
+    def of(cls, table: SparseTable) -> "GrowingTable":
+        """Go on from a sparse table."""
+        self = cls()
+        self.hi, self.lo = table.dense_parts()
+        self.note(float(np.abs(table.hi).max(initial=0.0)) if (table.hi == np.floor(table.hi)).all() else np.inf)
+        return self
+
+    @property
+    def nbytes(self) -> int:
+        return self.hi.nbytes + (0 if self.lo is None else self.lo.nbytes)
+
+    def grow(self, n_classes: int, n_columns: int) -> None:
+        if n_classes <= self.hi.shape[0]:
+            return
+        # Few classes are new after the first blocks; doubling keeps copies rare, untouched zeros cost nothing.
+        room = n_classes if not len(self.hi) else max(n_classes, 2 * len(self.hi))
+        self.hi = _enlarged(self.hi, room, n_columns)
+        if self.lo is not None:
+            self.lo = _enlarged(self.lo, room, n_columns)
+
+    def note(self, growth: float) -> None:
+        """Expect sums to grow by at most this much; inf where a plain sum would round."""
+        self._bound += growth
+        if self._bound >= _EXACT:
+            self.pairs()
+
+    def pairs(self) -> None:
+        if self.lo is None:
+            self.lo = np.zeros(self.hi.shape)
+
+    def table(self, n_classes: int, n_columns: int) -> Table:
+        if n_classes == 0:
+            return Table(np.zeros((0, n_columns)))
+        lo = self.lo if self.lo is not None and self.lo.any() else None
+        return Table(self.hi[:n_classes], None if lo is None else lo[:n_classes])
+
+
+def _enlarged(old: np.ndarray, n_rows: int, n_columns: int) -> np.ndarray:
+    new = np.zeros((n_rows, n_columns))
+    if old.size:
+        new[: len(old)] = old
+    return new

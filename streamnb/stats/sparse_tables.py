@@ -1,0 +1,326 @@
+"""Class x feature sums of which only those cells are kept that some row has touched; the others are 0.
+
+Made from blocks of rows as sorted runs of cells, which merge as in a log-structured store: two of about one size at a
+time, so that each cell is moved few times.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb import _checks, memory, persistence
+from streamnb.data.chunk import Chunk, Entries
+from streamnb.kernels import cells
+from streamnb.stats.tables import Table
+
+_NO_LOW_PARTS = np.zeros(0)
+_NO_LOW_PARTS.flags.writeable = False
+LARGE = 1 << 30  # bytes of a dense array that may be too much
+_SPAN = 1 << 24  # cells of a dense table looked at at once
+
+
+def class_bits(n_columns: int) -> int:
+    """How many of the 63 bits of a key number the class; the column stands before it."""
+    return 63 - max(n_columns - 1, 0).bit_length()
+
+
+def check_countable(n_classes: int, n_columns: int) -> None:
+    """Refuse more cells than keys can number."""
+    if n_classes > 1 << class_bits(n_columns):
+        raise MemoryError(f"{n_classes:,} classes and {n_columns:,} features have more cells than can be numbered")
+
+
+@persistence.register
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseTable:
+    """Sums (n_classes, n_columns) as sorted cells, each with a pair hi + lo; has all that `Table` has.
+
+    A key is ``column << class_bits(n_columns) | class``: cells are in the order of their columns, so that the blocks
+    of columns that solving asks for lie together. `lo` is None while every hi is exact.
+    """
+
+    shape: tuple[int, int]
+    keys: np.ndarray  # (n_cells,) int64
+    hi: np.ndarray  # (n_cells,)
+    lo: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        for part in (self.keys, self.hi, self.lo):
+            if part is not None:
+                part.flags.writeable = False
+
+    @classmethod
+    def of(cls, table: Table) -> "SparseTable":
+        """The cells of a dense table that are not 0."""
+        check_countable(*table.shape)
+        n_classes, n_columns = table.shape
+        bits, parts = class_bits(n_columns), []
+        step = max(_SPAN // max(n_classes, 1), 1)
+        for first in range(0, n_columns, step):
+            some = slice(first, first + step)
+            hi, lo = table.hi[:, some].T, None if table.lo is None else table.lo[:, some].T
+            columns, classes = np.nonzero(hi if lo is None else (hi != 0.0) | (lo != 0.0))
+            keys = (columns + first) << bits | classes
+            parts.append((keys, hi[columns, classes], None if lo is None else lo[columns, classes]))
+        keys, values = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+        return cls(table.shape, keys, values, None if table.lo is None else np.concatenate([p[2] for p in parts]))
+
+    @property
+    def nbytes(self) -> int:
+        return self.keys.nbytes + self.hi.nbytes + (0 if self.lo is None else self.lo.nbytes)
+
+    @property
+    def values(self) -> np.ndarray:
+        """The sums of the cells, rounded to float64, (n_cells,)."""
+        return self.hi if self.lo is None else self.hi + self.lo
+
+    @property
+    def _bits(self) -> int:
+        return class_bits(self.shape[1])
+
+    @property
+    def _low(self) -> np.ndarray:
+        return _NO_LOW_PARTS if self.lo is None else self.lo
+
+    def value(self, columns: Any = slice(None), classes: Any = slice(None)) -> np.ndarray:
+        """The sums rounded to float64, dense, (classes, columns); each a slice or numbers."""
+        at, local, width = self._cells_of(columns)
+        wanted = np.arange(self.shape[0])[classes]
+        _check_size(len(wanted), width)
+        place = _inverse(wanted, self.shape[0])
+        rows, values = place[self.classes_of(at)], self.hi[at] if self.lo is None else self.hi[at] + self.lo[at]
+        out = np.zeros((len(wanted), width))
+        out[rows[rows >= 0], local[rows >= 0]] = values[rows >= 0]
+        return out if isinstance(classes, slice) else out[place[wanted]]  # some may be asked for more than once
+
+    def classes_of(self, at: Any = slice(None)) -> np.ndarray:
+        """The classes of cells."""
+        return self.keys[at] & ((1 << self._bits) - 1)
+
+    def _cells_of(self, columns: Any) -> tuple[Any, np.ndarray, int]:
+        """Which cells are in some columns, the place of the column of each among those, and the number of columns."""
+        bits = self._bits
+        if isinstance(columns, slice) and columns.step in (None, 1):
+            first, stop, _ = columns.indices(self.shape[1])
+            if stop <= first:
+                return slice(0, 0), np.zeros(0, np.int64), 0
+            cells = slice(*np.searchsorted(self.keys, [first << bits, (stop << bits) - 1]))
+            return cells, (self.keys[cells] >> bits) - first, stop - first
+        numbers = np.arange(self.shape[1])[columns]
+        starts = np.searchsorted(self.keys, numbers << bits)
+        stops = np.searchsorted(self.keys, (numbers << bits) | ((1 << bits) - 1), side="right")
+        return ranges(starts, stops), np.repeat(np.arange(len(numbers)), stops - starts), len(numbers)
+
+    def select(self, columns: Any) -> "SparseTable":
+        """Some columns, a slice or numbers."""
+        at, local, width = self._cells_of(columns)
+        return self._placed(at, local, self.classes_of(at), (self.shape[0], width))
+
+    def row(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """One class, as dense (hi, lo)."""
+        mine = np.flatnonzero(self.classes_of() == k)
+        hi, lo = np.zeros((2, self.shape[1]))
+        hi[self.keys[mine] >> self._bits] = self.hi[mine]
+        if self.lo is not None:
+            lo[self.keys[mine] >> self._bits] = self.lo[mine]
+        return hi, lo
+
+    def take(self, order: np.ndarray) -> "SparseTable":
+        """The classes in another order, or some of them."""
+        if len(order) == self.shape[0] and (order == np.arange(len(order))).all():
+            return self
+        return self._with_classes(_inverse(order, self.shape[0]), len(order))
+
+    def above(self, other: "SparseTable") -> "SparseTable":
+        """The rows of this table and then those of the other."""
+        n, more = self.shape[0], other.shape[0]
+        mine, theirs = np.append(np.arange(n), np.full(more, -1)), np.append(np.full(n, -1), np.arange(more))
+        return self.combined(other, mine, theirs, 1.0)
+
+    def extended(self, n_more: int) -> "SparseTable":
+        """With more classes, whose sums are 0."""
+        return replace(self, shape=(self.shape[0] + n_more, self.shape[1]))
+
+    def combined(self, other: "SparseTable", rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "SparseTable":
+        """self + sign * other, row by row; where a row number is -1 that side has no such class."""
+        a, b = (
+            table._with_classes(_inverse(numbers, table.shape[0]), len(rows))
+            for table, numbers in ((self, rows), (other, other_rows))
+        )
+        return a.merged(b, sign)
+
+    def merged(self, other: "SparseTable", sign: float = 1.0) -> "SparseTable":
+        """self + sign * other, of one shape."""
+        n_cells = cells.count_union(self.keys, other.keys)
+        keys, hi, lo = np.empty(n_cells, np.int64), np.empty(n_cells), np.empty(n_cells)
+        arrays = self.keys, self.hi, self._low, other.keys, other.hi, other._low
+        left = cells.merge_cells(*arrays, sign, keys, hi, lo)
+        return SparseTable(self.shape, keys, hi, lo if left else None)._packed()
+
+    def scaled(self, factor: Any) -> "SparseTable":
+        """self * factor; one number, or one for each class."""
+        factors = np.broadcast_to(np.asarray(factor, np.float64), self.shape[0])[self.classes_of()]
+        hi, lo = np.empty((2, len(self.keys)))
+        left = cells.scale_cells(self.hi, self._low, factors, hi, lo)
+        return replace(self, hi=hi, lo=lo if left else None)._packed()
+
+    def has_negative(self) -> bool:
+        """True where a sum is below 0."""
+        return bool((self.hi < 0.0).any())
+
+    def first(self, wrong: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int] | None:
+        """Class and column of the first sum that is wrong; 0 never is."""
+        at = np.flatnonzero(wrong(self.hi))[:1]
+        return (int(self.classes_of(at)[0]), int(self.keys[at[0]] >> self._bits)) if at.size else None
+
+    def dense(self) -> Table:
+        """The same with every cell."""
+        return Table(*self.dense_parts())
+
+    def dense_parts(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """High and low parts of every cell, (n_classes, n_columns)."""
+        _check_size(*self.shape)
+        at = self.classes_of(), self.keys >> self._bits
+        hi, lo = np.zeros(self.shape), None if self.lo is None else np.zeros(self.shape)
+        hi[at] = self.hi
+        if lo is not None:
+            lo[at] = self.lo
+        return hi, lo
+
+    def to_scipy(self) -> sp.csr_array:
+        """The sums rounded to float64, as CSR."""
+        return sp.csr_array((self.values, (self.classes_of(), self.keys >> self._bits)), shape=self.shape)
+
+    def _with_classes(self, place: np.ndarray, n_classes: int) -> "SparseTable":
+        """With new numbers of the classes, (old n_classes,); -1 leaves a class out."""
+        classes = place[self.classes_of()]
+        kept = slice(None) if (place >= 0).all() else np.flatnonzero(classes >= 0)
+        return self._placed(kept, self.keys[kept] >> self._bits, classes[kept], (n_classes, self.shape[1]))
+
+    def _placed(self, at: Any, columns: np.ndarray, classes: np.ndarray, shape: tuple[int, int]) -> "SparseTable":
+        """Some cells in new places."""
+        check_countable(*shape)
+        keys, hi, lo = columns << class_bits(shape[1]) | classes, self.hi[at], None if self.lo is None else self.lo[at]
+        if (keys[1:] < keys[:-1]).any():
+            order = np.argsort(keys)
+            keys, hi, lo = keys[order], hi[order], None if lo is None else lo[order]
+        return SparseTable(shape, keys, hi, lo)
+
+    def _packed(self) -> "SparseTable":
+        """Without cells that are 0."""
+        kept = self.hi != 0.0
+        if self.lo is not None:
+            kept |= self.lo != 0.0
+        if kept.all():
+            return self
+        return SparseTable(self.shape, self.keys[kept], self.hi[kept], None if self.lo is None else self.lo[kept])
+
+    def to_state(self) -> dict[str, Any]:
+        return {"shape": list(self.shape), "keys": self.keys, "hi": self.hi, "lo": self.lo}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "SparseTable":
+        n_classes, n_columns = (_checks.whole_number("shape", n) for n in state["shape"])
+        keys = persistence.array("keys", state["keys"], ["i8"], (None,))
+        hi = persistence.array("hi", state["hi"], ["f8"], keys.shape)
+        lo = None if state["lo"] is None else persistence.array("lo", state["lo"], ["f8"], keys.shape)
+        table = cls((n_classes, n_columns), keys, hi, lo)
+        inside = (table.classes_of() < n_classes).all() and ((keys >> table._bits) < n_columns).all()
+        if (keys < 0).any() or not inside or (keys[1:] <= keys[:-1]).any():
+            raise ValueError("the keys of a sparse table should rise, and number its classes and columns")
+        return table
+
+
+AnyTable = Table | SparseTable
+
+
+def alike(a: AnyTable, b: AnyTable) -> tuple[Any, Any]:
+    """Two tables to be combined: where one is sparse the other is made so."""
+    if type(a) is type(b):
+        return a, b
+    return tuple(SparseTable.of(t) if isinstance(t, Table) else t for t in (a, b))  # type: ignore[return-value]
+
+
+def ranges(starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
+    """Numbers from each start to its stop, one after the other."""
+    lengths = stops - starts
+    return np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+
+
+def _inverse(numbers: np.ndarray, n: int) -> np.ndarray:
+    """Where each of n stands in a list, -1 where it does not; -1 in the list stands for none of them."""
+    place, listed = np.full(n, -1), numbers >= 0
+    place[numbers[listed]] = np.flatnonzero(listed)
+    return place
+
+
+def _check_size(n_classes: int, n_columns: int) -> None:
+    """Refuse a dense array that would fill the memory."""
+    n_bytes = 8 * n_classes * n_columns
+    if n_bytes > LARGE and n_bytes > memory.allowed(None):
+        raise MemoryError(
+            f"the sums of {n_classes:,} classes and {n_columns:,} features would take {memory.size(n_bytes)} in one "
+            f"dense array, more than half of the free memory; take those of some features, "
+            "stats.select(columns, moments), or stats.to_scipy(moment), which is sparse"
+        )
+
+
+class Runs:
+    """One moment of the blocks of rows so far: sorted runs of cells, each at least twice as long as the next."""
+
+    def __init__(self) -> None:
+        self._runs: list[SparseTable] = []
+
+    @property
+    def nbytes(self) -> int:
+        return sum(run.nbytes for run in self._runs)
+
+    def add(self, run: SparseTable) -> None:
+        """Add the cells of more rows; runs of about one length become one."""
+        while self._runs and len(self._runs[-1].keys) < 2 * len(run.keys):
+            run = self._runs.pop().merged(run)
+        self._runs.append(run)
+
+    def table(self, n_classes: int, n_columns: int) -> SparseTable:
+        """All that was added; the runs are spent."""
+        shape = n_classes, n_columns
+        total = SparseTable(shape, np.zeros(0, np.int64), np.zeros(0))
+        while self._runs:
+            total = self._runs.pop().merged(total)
+        return replace(total, shape=shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listing:
+    """The cells that a block of rows touches: distinct keys, and what adds to each."""
+
+    shape: tuple[int, int]
+    keys: np.ndarray
+    starts: np.ndarray  # (n_cells + 1,) where the values of each cell begin
+    values: np.ndarray  # in the order of the cells
+    weight: np.ndarray
+
+    @classmethod
+    def of(cls, chunk: Chunk, entries: Entries, n_groups: int) -> "Listing":
+        """List the stored values of a block by cell."""
+        check_countable(n_groups, chunk.shape[1])
+        X = sp.csr_array(chunk.to_matrix())
+        starts, stops = X.indptr[entries.rows].astype(np.int64), X.indptr[entries.rows + 1].astype(np.int64)
+        whole = len(entries.rows) == X.shape[0] and np.array_equal(entries.rows, np.arange(X.shape[0]))
+        at = slice(None) if whole else ranges(starts, stops)
+        keys = X.indices[at].astype(np.int64) << class_bits(X.shape[1])
+        keys |= np.repeat(entries.codes, stops - starts)
+        order = np.argsort(keys)
+        keys = keys[order]
+        firsts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.zeros(0, np.intp)
+        values, weight = X.data[at][order].astype(np.float64), np.repeat(entries.weight, stops - starts)[order]
+        return cls((n_groups, X.shape[1]), keys[firsts], np.append(firsts, len(keys)), values, weight)
+
+    def sums(self, moment: int, threshold: float) -> SparseTable:
+        """A moment of each cell."""
+        hi, lo = np.empty((2, len(self.keys)))
+        left = cells.sum_cells(self.values, self.weight, self.starts, moment, threshold, hi, lo)
+        return SparseTable(self.shape, self.keys, hi, lo if left else None)
