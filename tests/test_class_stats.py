@@ -157,6 +157,26 @@ def test_labels_of_different_kinds_do_not_mix():
         snb.scan(np.eye(2), [0, 1]) + snb.scan(np.eye(2), ["a", "b"])
 
 
+@given(st.sampled_from([np.int8, np.uint8, np.int32, np.uint32, np.int64]), st.data())
+def test_whole_numbers_of_every_size_and_spread_are_labels(dtype, data):
+    lowest = st.sampled_from([int(np.iinfo(dtype).min), np.iinfo(dtype).max - 3])
+    numbers = lowest.flatmap(lambda low: st.integers(low, low + 3)) | st.integers(0, 100)
+    y = np.array(data.draw(st.lists(numbers, min_size=4, max_size=12)), dtype)
+    classes, weight = np.unique(y, return_counts=True)
+    together = snb.scan(np.ones((len(y), 1)), y)
+    in_parts = snb.scan(iter([(np.ones((len(part), 1)), part) for part in np.array_split(y, 3)]))
+    closed = snb.scan(np.ones((len(y), 1)), y, classes=classes[::-1])
+    for stats in (together, in_parts, closed):
+        assert stats.classes.tolist() == classes.tolist()
+        assert stats.weight.tolist() == stats.sum[:, 0].tolist() == weight.tolist()
+
+
+@pytest.mark.parametrize("stranger", [-9, 4, 99])
+def test_a_number_that_is_no_label_is_named(stranger):
+    with pytest.raises(ValueError, match=rf"label {stranger} at row 2"):
+        snb.scan(np.ones((4, 1)), [3, 5, stranger, 3], classes=[3, 5])
+
+
 @pytest.mark.parametrize("gamma", [-1.0, np.nan, np.inf, "2", None])
 def test_a_factor_that_is_no_weight_is_an_error(gamma):
     with pytest.raises((TypeError, ValueError)):

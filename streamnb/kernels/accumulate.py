@@ -15,7 +15,8 @@ from streamnb.kernels.exact import two_product, two_sum
 # stay sparse; LOG and INVERSE have no value there, nor below zero.
 SUM, SUM_SQ, NONZERO, ABOVE, LOG, INVERSE, LOG1M, DEVIATION = ALL = 0, 1, 2, 3, 4, 5, 6, 7
 
-LOOK_AHEAD = 64  # values
+LOOK_AHEAD = 128  # sums
+NEAR = 4 << 20  # bytes of a table that lies in the cache without being asked for
 
 
 @kernel
@@ -66,14 +67,29 @@ def plain_moment(x, moment, threshold, single):
 
 
 @kernel
-def distance(n_entries, n_values):
-    """How many entries to look ahead, so that the sums of some LOOK_AHEAD values are on their way to the cache."""
-    return 1 + LOOK_AHEAD * n_entries // max(n_values, 1)
+def distance(n_entries, n_sums):
+    """How many entries to look ahead, so that some LOOK_AHEAD sums are on their way to the cache."""
+    return 1 + LOOK_AHEAD * n_entries // max(n_sums, 1)
 
 
 @kernel
 def add_csr(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
     # hi[codes[e], j] += weight[e] * moment(x[rows[e], j]) over the stored values
+    if hi.nbytes > NEAR:
+        add_csr_ahead(data, indices, indptr, rows, codes, weight, moment, threshold, hi)
+        return
+    start = indptr[0]
+    for e in range(len(codes)):
+        w = weight[e]
+        sums = hi[codes[e]]
+        for p in range(indptr[rows[e]] - start, indptr[rows[e] + 1] - start):
+            # an unsigned index spares the question whether it counts from the end
+            sums[np.uint64(indices[p])] += w * moment_of(np.float64(data[p]), moment, threshold)
+
+
+@kernel
+def add_csr_ahead(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
+    # the same; asks for the sums of a later row meanwhile
     start = indptr[0]
     ahead = distance(len(codes), len(data))
     for e in range(len(codes)):
@@ -85,7 +101,6 @@ def add_csr(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
         both = min(last - first, end - coming)
         for o in range(both):
             prefetch(hi, codes[f], indices[coming + o])
-            # an unsigned index spares the question whether it counts from the end
             sums[np.uint64(indices[first + o])] += w * moment_of(np.float64(data[first + o]), moment, threshold)
         for p in range(first + both, last):
             sums[np.uint64(indices[p])] += w * moment_of(np.float64(data[p]), moment, threshold)
@@ -97,16 +112,18 @@ def add_csr(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
 def add_csr_pairs(data, indices, indptr, rows, codes, weight, moment, threshold, hi, lo):
     # the same, error-free: what rounding takes from hi goes to lo
     start = indptr[0]
-    ahead = distance(len(codes), len(data))
+    ahead = distance(len(codes), 2 * len(data))
+    far = hi.nbytes > NEAR
     for e in range(len(codes)):
         i = rows[e]
         w = weight[e]
         sums, rests = hi[codes[e]], lo[codes[e]]
         plain = w == 1.0 and moment <= ABOVE
-        f = min(e + ahead, len(codes) - 1)
-        for p in range(indptr[rows[f]] - start, indptr[rows[f] + 1] - start):
-            prefetch(hi, codes[f], indices[p])
-            prefetch(lo, codes[f], indices[p])
+        if far:
+            f = min(e + ahead, len(codes) - 1)
+            for p in range(indptr[rows[f]] - start, indptr[rows[f] + 1] - start):
+                prefetch(hi, codes[f], indices[p])
+                prefetch(lo, codes[f], indices[p])
         for p in range(indptr[i] - start, indptr[i + 1] - start):
             j = np.uint64(indices[p])
             if plain:

@@ -9,6 +9,8 @@ from streamnb import _checks
 from streamnb.data.chunk import Entries
 from streamnb.stats.class_stats import merged_classes
 
+NUMBERS = 1 << 16  # integers out of so small a range are looked up, not searched for
+
 
 class Groups:
     """Numbers groups as class code * n_splits + split; `n` grows with the classes.
@@ -56,8 +58,17 @@ class LabelCodes:
 
     def __init__(self, classes: np.ndarray | None):
         self.closed = classes is not None
-        self._sorted = np.zeros(0, np.int64) if classes is None else np.sort(classes)
-        self._codes = np.arange(len(self._sorted))
+        labels = np.zeros(0, np.int64) if classes is None else np.sort(classes)
+        self._know(labels, np.arange(len(labels)))
+
+    def _know(self, labels: np.ndarray, codes: np.ndarray) -> None:
+        """Take sorted labels and their codes."""
+        self._sorted, self._codes = labels, codes
+        self._by_number: np.ndarray | None = None  # the code of each number from the lowest label on, -1 for none
+        numbers = labels.astype(np.int64) if labels.dtype.kind in "iu" else labels[:0]
+        if len(numbers) and int(numbers[-1]) - int(numbers[0]) < NUMBERS:
+            self._by_number = np.full(numbers[-1] - numbers[0] + 1, -1)
+            self._by_number[numbers - numbers[0]] = codes
 
     @property
     def n(self) -> int:
@@ -77,6 +88,11 @@ class LabelCodes:
     def _lookup(self, y: np.ndarray) -> np.ndarray | None:
         if self.n == 0 or _checks.label_kind(y) != _checks.label_kind(self._sorted):
             return None
+        if self._by_number is not None and y.dtype.kind in "iu":
+            if y.min() < self._sorted[0] or y.max() > self._sorted[-1]:
+                return None
+            codes = self._by_number[y.astype(np.int64) - self._sorted[0]]
+            return codes if (codes >= 0).all() else None
         at = np.minimum(np.searchsorted(self._sorted, y), self.n - 1)
         return self._codes[at] if (self._sorted[at] == y).all() else None
 
@@ -92,7 +108,7 @@ class LabelCodes:
         codes = np.empty(len(classes), np.int64)
         codes[~new] = self._codes
         codes[new] = self.n + np.arange(np.count_nonzero(new))
-        self._sorted, self._codes = classes, codes
+        self._know(classes, codes)
 
     def sorted(self) -> tuple[np.ndarray, np.ndarray]:
         """Labels in order, and their codes."""
