@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from zarr.storage import LocalStore, MemoryStore
 
 import streamnb as snb
+from streamnb.data.reader import Cursor
 from tests.strategies import (
     LABELS,
     alternating,
@@ -139,3 +140,58 @@ def test_write_csr_takes_one_chunk_at_a_time(tmp_path):
     assert group["indptr"].shape == (480_001,)
     assert most <= 3
     assert peak < 0.6 * sum(group[name].nbytes for name in ("data", "indices", "indptr"))
+
+
+# -------------------------------------------------------------------------------------------- checksums
+
+
+@pytest.mark.parametrize("name", ["data", "indices", "indptr", "y"])
+@pytest.mark.parametrize("kind", ["int", "str"])
+def test_no_flipped_bit_of_a_store_goes_unseen(name, kind, tmp_path):
+    rows = example(kind)
+    snb.write_csr(tmp_path / "x.zarr", stream(rows, "x", "y"), n_features=9)
+    (path,) = (tmp_path / "x.zarr" / name / "c").iterdir()  # its one chunk, which is cut by the end of the array
+    whole = path.read_bytes()
+    # whoever switches checks off for his own arrays does not for these
+    with zarr.config.set({"codec_pipeline.validate_checksums": False}):
+        for at in range(0, len(whole), max(len(whole) // 23, 1)):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ (1 << at % 8)]) + whole[at + 1 :])
+            with pytest.raises(snb.DataError, match=rf"(?s)array '{name}'.*chunk 0 cannot be read"):
+                snb.scan(tmp_path / "x.zarr", "y")
+    path.write_bytes(whole)
+    assert same_sums(snb.scan(tmp_path / "x.zarr", "y"), sums_of(rows, weighted=False))
+
+
+def test_checksums_hold_wherever_reading_begins(tmp_path, monkeypatch):
+    rows = example("int")
+    monkeypatch.setattr("streamnb.data.csr_store.CHUNK", 16)
+    snb.write_csr(tmp_path / "x.zarr", stream(rows, "x"), n_features=9)
+    data = zarr.open_array(tmp_path / "x.zarr" / "data", mode="r")
+    values, paths = data[:], tmp_path / "x.zarr" / "data" / "c"
+    for chunk in range(data.nchunks):
+        path, whole = paths / str(chunk), (paths / str(chunk)).read_bytes()
+        path.write_bytes(whole[:-5] + bytes([whole[-5] ^ 1]) + whole[-4:])
+        for start in range(0, len(values), 5):
+            part = Cursor(data, start)
+            if start < (chunk + 1) * 16:
+                with pytest.raises(snb.DataError, match=f"chunk {chunk} cannot be read"):
+                    part.take(len(values))
+            else:
+                assert part.take(len(values)).tolist() == values[start:].tolist()
+        path.write_bytes(whole)
+
+
+REFUSED = {
+    "value": (np.full((3, 9), np.nan), [0, 1, 0]),
+    "width": (np.ones((3, 8)), [0, 1, 0]),
+    "label": (np.ones((3, 9)), [0, None, 0]),
+    "labels": (np.ones((3, 9)), [0, 1]),
+}
+
+
+@pytest.mark.parametrize("chunk", REFUSED.values(), ids=REFUSED)
+def test_a_first_chunk_that_is_refused_leaves_nothing_behind(chunk, tmp_path):
+    with pytest.raises(ValueError, match=r"NaN|features|missing label|samples"):
+        snb.write_csr(tmp_path / "x.zarr", [chunk], n_features=9)
+    assert not (tmp_path / "x.zarr").exists()
+    assert snb.write_csr(tmp_path / "x.zarr", [np.ones((3, 9))], n_features=9).attrs["shape"] == [3, 9]

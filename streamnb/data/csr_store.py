@@ -1,12 +1,14 @@
 """CSR matrices in Zarr, in the layout of AnnData: written from a stream of chunks, read as blocks of rows."""
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import zarr
-from zarr.codecs import BloscCodec
+from zarr.abc.codec import BytesBytesCodec
+from zarr.codecs import BloscCodec, Crc32cCodec, ZstdCodec
 
 from streamnb import _checks
 from streamnb._checks import DataError
@@ -173,9 +175,10 @@ def write_csr(store: Any, chunks: Iterable[Any], *, n_features: int) -> zarr.Gro
     -------
     zarr.Group
         With arrays `data`, `indices`, `indptr` and, where labels came, `y`. Whole numbers and indices are stored
-        in the smallest integers that hold them all, which decode several times faster. The attribute `streamnb`
-        says what is known of the values. The attributes are written last: a half-written group is not taken
-        for CSR.
+        in the smallest integers that hold them all, which decode several times faster. Each chunk bears a checksum
+        (CRC-32C), which every reader verifies. The attribute `streamnb` says what is known of the values. The
+        attributes are written last: a half-written group is not taken for CSR. Nothing is made before the first
+        chunk has been checked.
 
     Raises
     ------
@@ -184,21 +187,20 @@ def write_csr(store: Any, chunks: Iterable[Any], *, n_features: int) -> zarr.Gro
         or labels where others have none.
     """
     n_features = _checks.positive_integer("n_features", n_features)
-    group = _new_group(store)
-    writer = _Writer(group, n_features)
+    _check_vacant(store)
+    writer = _Writer(store, n_features)
     for chunk in chunks:
         if isinstance(chunk, tuple) and len(chunk) != 2:
             raise ValueError(f"chunks: a chunk is a tuple of {len(chunk)}; it should be X or (X, y)")
         writer.add(*(chunk if isinstance(chunk, tuple) else (chunk, None)))
-    writer.finish()
-    return group
+    return writer.finish()
 
 
-def _new_group(store: Any) -> zarr.Group:
+def _check_vacant(store: Any) -> None:
     try:
         zarr.open(store, mode="r")
     except FileNotFoundError:
-        return zarr.create_group(store, zarr_format=3)
+        return
     raise ValueError(
         f"store={store!s} already holds something, perhaps of a write that was not finished; "
         "remove it or name another place"
@@ -208,50 +210,56 @@ def _new_group(store: Any) -> zarr.Group:
 class _Writer:
     """Buffers rows until whole Zarr chunks can be written."""
 
-    def __init__(self, group: zarr.Group, n_features: int):
-        self._group = group
-        self._n_features = n_features
-        self._columns: dict[str, _Column] = {"indptr": _Column(group, "indptr", np.int64, ROW_CHUNK)}
-        self._columns["indptr"].add(np.zeros(1, np.int64))
+    def __init__(self, store: Any, n_features: int):
+        self._store, self._n_features = store, n_features
+        self._columns: dict[str, _Column] = {}
         self._label_kind = ""
         self._n_rows = self._nnz = 0
         self._known = {"canonical": True, "explicit_zeros": False, "non_negative": True, "integer": True}
 
+    @cached_property
+    def _group(self) -> zarr.Group:
+        return zarr.create_group(self._store, zarr_format=3)
+
     def add(self, X: Any, y: Any) -> None:
         chunk, survey = as_chunk(X, self._n_rows)
         _checks.check_n_features(chunk.shape[1], self._n_features, "write_csr(n_features=)")
+        labels = self._checked_labels(y, chunk.shape[0])
         matrix = sp.csr_array(chunk.to_matrix())
         dtype = X.dtype if hasattr(X, "dtype") and X.dtype.kind in "buif" else matrix.dtype
         summed = matrix.data.astype(dtype) if np.dtype(dtype).kind == "f" else matrix.data
         self._add_to("data", summed, dtype, CHUNK, small=True)
         index = next(t for t in (np.uint16, np.int32, np.int64) if self._n_features - 1 <= np.iinfo(t).max)
         self._add_to("indices", matrix.indices, index, CHUNK)
-        self._add_to("indptr", matrix.indptr[1:].astype(np.int64) + self._nnz, np.int64, ROW_CHUNK)
-        self._add_labels(y, matrix.shape[0])
+        ends = matrix.indptr[1 if "indptr" in self._columns else 0 :].astype(np.int64) + self._nnz
+        self._add_to("indptr", ends, np.int64, ROW_CHUNK)
+        if labels is not None:
+            self._add_to("y", labels, "str" if labels.dtype.kind == "U" else labels.dtype, ROW_CHUNK)
         self._n_rows += matrix.shape[0]
         self._nnz += matrix.nnz
         self._known["explicit_zeros"] |= bool((matrix.data == 0).any())
         self._known["non_negative"] &= survey.low >= 0
         self._known["integer"] &= survey.whole
 
-    def _add_labels(self, y: Any, n_rows: int) -> None:
+    def _checked_labels(self, y: Any, n_rows: int) -> np.ndarray | None:
         if ("y" in self._columns) != (y is not None) and self._n_rows:
             raise ValueError("chunks: some come as (X, y) and some as X alone; give labels with all or with none")
-        if y is not None:
-            labels = _checks.check_labels(y)
-            _checks.check_lengths(n_rows, len(labels))
-            kind = _checks.label_kind(labels)
-            if kind != self._label_kind and "y" in self._columns:
-                raise ValueError(f"chunks: y holds {kind} where labels were {self._label_kind} before; give one kind")
-            self._label_kind = kind
-            self._add_to("y", labels, "str" if labels.dtype.kind == "U" else labels.dtype, ROW_CHUNK)
+        if y is None:
+            return None
+        labels = _checks.check_labels(y)
+        _checks.check_lengths(n_rows, len(labels))
+        kind = _checks.label_kind(labels)
+        if kind != self._label_kind and "y" in self._columns:
+            raise ValueError(f"chunks: y holds {kind} where labels were {self._label_kind} before; give one kind")
+        self._label_kind = kind
+        return labels
 
     def _add_to(self, name: str, values: np.ndarray, dtype: Any, chunk: int, small: bool = False) -> None:
         if name not in self._columns:
             self._columns[name] = _Column(self._group, name, dtype, chunk, small)
         self._columns[name].add(values)
 
-    def finish(self) -> None:
+    def finish(self) -> zarr.Group:
         if not self._n_rows:
             _checks.check_min_size(0, self._n_features)
         for column in self._columns.values():
@@ -264,6 +272,7 @@ class _Writer:
                 "streamnb": {"version": 1, **self._known},
             }
         )
+        return self._group
 
 
 class _Column:
@@ -280,9 +289,14 @@ class _Column:
         self._n_waiting = 0
 
     def _new(self, name: str, dtype: Any) -> zarr.Array:
-        codec: Any = "auto" if dtype == "str" else BloscCodec(cname="lz4", shuffle="shuffle")
+        fast: BytesBytesCodec = ZstdCodec() if dtype == "str" else BloscCodec(cname="lz4", shuffle="shuffle")
         return self._group.create_array(
-            name, shape=(0,), chunks=(self._chunk,), dtype=dtype, compressors=codec, config={"write_empty_chunks": True}
+            name,
+            shape=(0,),
+            chunks=(self._chunk,),
+            dtype=dtype,
+            compressors=[fast, Crc32cCodec()],
+            config={"write_empty_chunks": True},
         )
 
     def add(self, values: np.ndarray) -> None:
