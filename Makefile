@@ -42,7 +42,7 @@ bench: $(BENCH)
 
 # The other tools are not needed: a row without its peer says so.
 peers: $(BENCH)
-	-$(RUN) pip install --quiet flox dask-ml
+	-for tool in flox dask-ml river vowpalwabbit pyspark; do $(RUN) pip install --quiet $$tool; done
 	$(RUN) benchmarks.peers $(PEERS)
 
 clean:

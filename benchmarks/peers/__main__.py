@@ -1,0 +1,89 @@
+"""Measures, prints and writes the table."""
+
+import argparse
+import importlib.metadata
+import os
+import platform
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import peers
+from benchmarks.peers import memory, models, others, processes, stores
+from benchmarks.peers.table import HEAD, PER_ROW, QUICK, Size
+
+RESULTS = Path(__file__).parents[1] / "RESULTS.md"
+PACKAGES = [
+    "streamnb",
+    "numpy",
+    "scipy",
+    "numba",
+    "zarr",
+    "zarrs",
+    "dask",
+    "scikit-learn",
+    "flox",
+    "dask-ml",
+    "river",
+    "vowpalwabbit",
+    "pyspark",
+]
+PARTS = {  # each yields rows of the table
+    "csr": memory.csr_rows,
+    "dense": memory.dense_rows,
+    "threads": memory.threaded_rows,
+    "stores": stores.store_rows,
+    "solve": models.solving_rows,
+    "choice": models.choice_rows,
+    "scoring": models.scoring_rows,
+    "others": others.other_rows,
+    "memory": processes.memory_rows,
+    "cold": processes.cold_rows,
+}
+
+
+def machine(load: float) -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next(line.partition(": ")[2] for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        model = platform.processor()
+    return f"{os.cpu_count()} cores, {model}; load {load:.1f} before and {os.getloadavg()[0]:.1f} at the end"
+
+
+def versions() -> Iterator[str]:
+    yield f"Python {platform.python_version()}"
+    for name in PACKAGES:
+        try:
+            yield f"{name} {importlib.metadata.version(name)}"
+        except importlib.metadata.PackageNotFoundError:
+            yield f"{name} not installed"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(peers.__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="fewer rows and repeats, under five minutes")
+    parser.add_argument("--only", choices=PARTS, help="one part, and no file")
+    options = parser.parse_args()
+    size, load = QUICK if options.quick else Size(), os.getloadavg()[0]
+    warnings.simplefilter("ignore")  # the peers' own
+    lines = [HEAD]
+    print(HEAD)
+    for name in [options.only] if options.only else PARTS:
+        with tempfile.TemporaryDirectory() as folder:
+            for row in PARTS[name](size, Path(folder)):
+                lines.append(str(row))
+                print(row, flush=True)
+    if options.only:
+        return
+    about = (
+        f"{size.n_rows:,} rows of {PER_ROW} nonzeros ({size.slow_rows:,} for peers that take long), median of "
+        f"{size.repeats} runs taking turns (1 for what takes long). How it is measured: [benchmarks/peers](peers)."
+    )
+    text = ["# streamnb beside others", "", about, "", machine(load) + ".", "", ", ".join(versions()) + ".", "", *lines]
+    RESULTS.write_text("\n".join(text) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""What only a new process can tell: its peak of memory, and how long it takes to start."""
+
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import repeat
+from pathlib import Path
+
+import streamnb as snb
+from benchmarks.peers.problems import counts, labels, write_own
+from benchmarks.peers.table import MEMORY, SECONDS, Row, Size
+
+FIT = """
+import json, sys, time
+times = [time.perf_counter()]
+import numpy
+times.append(time.perf_counter())
+import streamnb as snb
+for _ in range(2):
+    times.append(time.perf_counter())
+    snb.LinearNB("multinomial").fit(sys.argv[1], "y", progress=False)
+times.append(time.perf_counter())
+import resource
+print(json.dumps([*times, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+"""
+
+
+def fit_in_a_process(path: str) -> list[float]:
+    """The moments before numpy, before streamnb, before and after two fits; and the peak of memory in KiB."""
+    ended = subprocess.run([sys.executable, "-c", FIT, path], capture_output=True, text=True, check=True)
+    return json.loads(ended.stdout)
+
+
+def memory_rows(size: Size, folder: Path) -> Iterator[Row]:
+    X, y = counts(size.n_rows, 2**14, "zipf"), labels(size.n_rows, 20)
+    peaks = []
+    for times in (1, 10):
+        snb.write_csr(folder / str(times), repeat((X, y), times), n_features=X.shape[1])
+        peaks.append(fit_in_a_process(str(folder / str(times)))[-1])
+    what = f"peak memory of the process of fit from Zarr, {10 * size.n_rows:,} rows, {peaks[1] / 1024:.0f} MiB"
+    yield Row(what, f"{size.n_rows:,} rows", 1.05, 1.0, peaks[1] / peaks[0], MEMORY)
+
+
+def cold_rows(size: Size, folder: Path) -> Iterator[Row]:
+    path = write_own(folder / "rows", counts(size.chunk, 2**14, "zipf"), labels(size.chunk, 20))
+    fit_in_a_process(path)  # from now on all kernels are kept
+    starts = [fit_in_a_process(path) for _ in range(size.repeats)]
+    imports = statistics.median(first - numpy for _, numpy, first, *_ in starts)
+    fits = statistics.median((second - first) - (third - second) for _, _, first, second, third, _ in starts)
+    yield Row("import streamnb", "nothing, after import numpy", 0.3, 0.1, imports, SECONDS)
+    yield Row("first fit of a process, kernels kept", "the second fit", 2.5, 1.5, fits, SECONDS)
