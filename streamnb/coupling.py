@@ -1,5 +1,6 @@
 """Coupled families: the sum T of all pulls of a row of weights, which makes the probabilities of a class sum to one."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -7,35 +8,44 @@ import numpy as np
 from scipy.optimize import brentq
 
 from streamnb.equations import Equations
-from streamnb.kernels.roots import total_pull
+from streamnb.kernels.roots import total_pulls
 from streamnb.penalties import Pull
 from streamnb.problem import Kept, Part, Problem
 from streamnb.schemes import Sides
 
-Totals = dict[Part, np.ndarray]
+
+def coupled_totals(problem: Problem, pulls: Sequence[Pull], kept: Kept | None = None) -> dict[Part, np.ndarray]:
+    """T of each pull and row of weights, (G, R), for each coupled part; 0 without any pull.
+
+    The probabilities of a class must sum to one. Pulls that do not depend on the weights go by ascending tau and are
+    scored or not alike.
+    """
+    return {part: _part_totals(part, problem.n_rows, pulls, kept) for part in problem.parts if part.family.coupled}
 
 
-def coupled_totals(problem: Problem, pull: Pull, kept: Kept | None = None) -> Totals:
-    """T of each row of weights, (R, 1), for each coupled part; math: the probabilities of a class must sum to one."""
-    coupled = [part for part in problem.parts if part.family.coupled and not pull.none]
-    return {part: _part_totals(part, problem.n_rows, pull, kept) for part in coupled}
-
-
-def _part_totals(part: Part, n_rows: int, pull: Pull, kept: Kept | None) -> np.ndarray:
-    totals = np.zeros((n_rows, 1))
-    for r in range(n_rows):
+def _part_totals(part: Part, n_rows: int, pulls: Sequence[Pull], kept: Kept | None) -> np.ndarray:
+    totals = np.zeros((len(pulls), n_rows))
+    some = [i for i, pull in enumerate(pulls) if not pull.none]
+    for r in range(n_rows if some else 0):
         sides, at_rest = part.row(r)
         if sides.alive.all():
             at_rest = at_rest if kept is None else kept.mark(at_rest, part.columns, slice(r, r + 1))
-            totals[r] = _total(sides, at_rest, pull)
+            totals[some, r] = _row_totals(sides, at_rest, [pulls[i] for i in some])
     return totals
 
 
-def _total(row: Sides, at_rest: Equations, pull: Pull) -> float:
-    if not pull.smooth:
-        free = np.zeros(at_rest.t_star.shape, bool) if at_rest.kept is None else ~at_rest.kept
-        return total_pull(at_rest.t_star[0], at_rest.pooled[0], pull.thresholds(at_rest.sd)[0], free[0])
+def _row_totals(row: Sides, at_rest: Equations, pulls: Sequence[Pull]) -> np.ndarray:
+    if any(pull.smooth for pull in pulls):
+        return np.array([_smooth_total(row, at_rest, pull) for pull in pulls])
+    units = at_rest.sd if pulls[0].scored else np.ones(at_rest.sd.shape)
+    given = slice(None) if at_rest.kept is None else at_rest.kept[0]
+    arrays = (np.ascontiguousarray(values[0][given]) for values in (at_rest.t_star, at_rest.pooled, units))
+    totals = np.empty(len(pulls))
+    total_pulls(*arrays, np.array([pull.l1 for pull in pulls]), totals)
+    return totals
 
+
+def _smooth_total(row: Sides, at_rest: Equations, pull: Pull) -> float:
     def excess(total: float) -> float:
         moved = Equations.of(row, at_rest.family, at_rest.phi, np.array([[total]]))
         moved = replace(moved, kept=at_rest.kept)

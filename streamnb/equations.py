@@ -114,6 +114,10 @@ class Equations:
         t[active] = self._at(active).solved(pull, pull.thresholds(self.sd)[active])[0]
         return t
 
+    def scalar(self) -> "ScalarEquations":
+        """The same, weight by weight."""
+        return self._picked(lambda values: values)
+
     def by_feature(self, columns: Any) -> "ScalarEquations":
         """The equations of some features, each array (n_columns, R)."""
         return self._picked(lambda values: np.ascontiguousarray(values[:, columns].T))

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from streamnb import _checks
 from streamnb.choosing import GridScores
 from streamnb.data import sources
-from streamnb.data.chunk import Chunk
+from streamnb.data.chunk import Chunk, grid_weights
 from streamnb.data.sources import Block
 from streamnb.evaluation import Evaluation
 from streamnb.families import column_blocks
@@ -47,34 +48,36 @@ class GridModels:
         n_points, n_rows, n_features = len(path), path.n_rows, self.shell.n_features
         self.shape = n_points, n_rows
         self.intercepts = np.tile(path.intercepts, (n_points, 1))
-        whole = n_points * n_rows * n_features * 8 <= most_bytes
-        self._weights = np.empty((n_features, n_points * n_rows)) if whole else None
+        found: list[sp.csr_array] = []
+        n_bytes = 0
         for columns in column_blocks(n_features, max(MARGINS // (n_points * n_rows), 1)):
             weights, shifts = path.grid_weights(columns)
             self.intercepts += shifts
             raw = self._raw(weights, columns)
             if self.shell.absent[columns].any():
                 self.intercepts += (self.shell.absent[columns] @ raw).reshape(self.shape)
-            if self._weights is not None:
-                self._weights[columns] = raw
-        self._spans = np.zeros((0, 2), np.int64) if self._weights is None else _spans(self._weights)
-        self._path = None if whole else path  # with its statistics
+            n_bytes += raw.data.nbytes + raw.indices.nbytes
+            found = [*found, raw] if n_bytes <= most_bytes else []
+        self._weights = grid_weights(sp.vstack(found, format="csr")) if n_bytes <= most_bytes else None
+        self._path = path if self._weights is None else None  # with its statistics
 
-    def _raw(self, weights: np.ndarray, columns: Any) -> np.ndarray:
+    def _raw(self, weights: sp.csr_array, columns: Any) -> sp.csr_array:
         """Weights for rows before idf, (n_columns, G * R)."""
-        raw = weights.reshape(len(weights), -1)
-        return raw if self.shell.scale is None else raw * self.shell.scale[columns, None]
+        if self.shell.scale is None:
+            return weights
+        scale = np.repeat(self.shell.scale[columns], np.diff(weights.indptr))
+        return sp.csr_array((weights.data * scale, weights.indices, weights.indptr), shape=weights.shape)
 
     def margins(self, chunk: Chunk, rows: np.ndarray) -> np.ndarray:
-        """Margins of some rows of a prepared block, (G, len(rows), R)."""
+        """Margins of some rows of a prepared block, (len(rows), G, R)."""
         n_points, n_rows = self.shape
         out = np.zeros((len(rows), n_points * n_rows))
         if self._weights is not None:
-            chunk.add_grid_scores(rows, self._weights, self._spans, out)
+            chunk.add_grid_scores(rows, self._weights, out)
         else:
             self._add_by_columns(chunk, rows, out)
-        out = out.reshape(len(rows), n_points, n_rows) + self.intercepts
-        return np.ascontiguousarray(out.transpose(1, 0, 2))
+        out += self.intercepts.reshape(-1)
+        return out.reshape(len(rows), n_points, n_rows)
 
     def _add_by_columns(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
         columns = chunk.used_columns()
@@ -82,16 +85,7 @@ class GridModels:
         for first in range(0, len(columns), step):
             some = columns[first : first + step]
             weights, _ = self._path.grid_weights(some)  # type: ignore[union-attr]
-            raw = self._raw(weights, some)
-            chunk.of_columns(some).add_grid_scores(rows, raw, _spans(raw), out)
-
-
-def _spans(weights: np.ndarray) -> np.ndarray:
-    """Where each row's weights that are not zero begin and end, (n_features, 2)."""
-    nonzero = weights != 0.0
-    first = nonzero.argmax(axis=1)
-    last = weights.shape[1] - nonzero[:, ::-1].argmax(axis=1)
-    return np.where(nonzero.any(axis=1)[:, None], np.stack([first, last], axis=1), 0)
+            chunk.of_columns(some).add_grid_scores(rows, grid_weights(self._raw(weights, some)), out)
 
 
 # ---- the scan --------------------------------------------------------------------------------------------------------
@@ -197,7 +191,7 @@ class ScoringPlan:
         step = max(MARGINS // (n_points * max(n_rows, len(self.classes))), 1)
         for first in range(0, len(rows), step):
             some = rows[first : first + step]
-            margins = models.margins(chunk, some).reshape(-1, n_rows)
+            margins = np.ascontiguousarray(models.margins(chunk, some).transpose(1, 0, 2)).reshape(-1, n_rows)
             judged = {
                 name: answer(margins).reshape(n_points, len(some), -1)
                 for name, answer, needs in (

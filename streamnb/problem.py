@@ -40,7 +40,8 @@ class Part:
         self._seen = weight > 0
         self._n_all = stats.total_weight
         self._has_rest = weight < self._n_all if stats.multilabel else np.count_nonzero(self._seen) - self._seen > 0
-        step = max(BLOCK // scheme.n_rows(len(stats.classes)), 1)
+        self.n_rows = scheme.n_rows(len(stats.classes))
+        step = max(BLOCK // self.n_rows, 1)
         self.blocks = [Block(self, columns) for columns in column_blocks(self.n_features, step)]
         self._scored = stats.table(family.moment)
         if idf and family.moment != "sum":
@@ -210,6 +211,11 @@ class Block:
     part: Part
     local: Columns
     rows: slice = field(default_factory=lambda: slice(None))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of weights."""
+        return len(range(*self.rows.indices(self.part.n_rows)))
 
     @property
     def columns(self) -> Columns:

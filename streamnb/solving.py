@@ -12,13 +12,15 @@ from operator import add, index
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from streamnb import _checks
-from streamnb.coupling import Totals, coupled_totals
+from streamnb.coupling import coupled_totals
 from streamnb.decorrelating import Solution, check_decorrelation, decorrelated, decorrelated_each
 from streamnb.dirichlet import Together
 from streamnb.equations import Equations
 from streamnb.families import Family, as_family
+from streamnb.l1_grid import L1Grid, Totals
 from streamnb.model import LinearModel
 from streamnb.pairwise import PairwiseModel
 from streamnb.penalties import KINDS, L1, Penalty, Pull, as_penalty, pull_at
@@ -138,6 +140,7 @@ class WeightPath:
                 raise ValueError(f"TopK(k={int(k)}) keeps more features than the {problem.n_features} there are")
         self._kept: dict[int, Kept | None] = {}
         self._totals: dict[int, Totals] = {}
+        self._l1 = L1Grid.of(self.penalty)
 
     def _taus(self, part: Any) -> np.ndarray:
         return part.tau if part.tau is not None else taus_from_data(self._problem, part)
@@ -215,15 +218,33 @@ class WeightPath:
         """The features in blocks to be asked for at once."""
         return [block.columns for block in self._problem.blocks]
 
-    def grid_weights(self, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
-        """Weights of all points for some features, (n_columns, G, R), and what these add to intercepts, (G, R)."""
-        n_columns = len(np.arange(self._problem.n_features)[columns])
-        weights, shifts = np.empty((n_columns, len(self), self.n_rows)), np.zeros((len(self), self.n_rows))
+    def grid_weights(self, columns: Columns) -> tuple[sp.csr_array, np.ndarray]:
+        """Weights of all points for some features, (n_columns, G * R), and what these add to intercepts, (G, R)."""
+        shifts, found = np.zeros((len(self), self.n_rows)), []
+        places: list[Any] = []
         for block, at in self._problem.pieces(columns):
-            for i, (w, shift, _) in self._solutions(block, block.equations(), range(len(self))):
-                weights[at, i] = w.T
-                shifts[i] += shift
-        return weights, shifts
+            weights, added = self._block_weights(block)
+            shifts += added
+            found.append(weights)
+            places.append(at)
+        if len(found) == 1:
+            return found[0], shifts
+        return sp.vstack(found, format="csr")[np.argsort(np.hstack([*places]))], shifts
+
+    def _block_weights(self, block: Block) -> tuple[sp.csr_array, np.ndarray]:
+        if self._l1 is not None:
+            return self._l1.weights(block, self._l1_totals)
+        at_rest = block.equations()
+        solutions = list(self._solutions(block, at_rest, range(len(self))))
+        weights = np.stack([w for _, (w, _, _) in solutions])
+        return sp.csr_array(weights.reshape(-1, weights.shape[-1]).T), np.stack(
+            [shift for _, (_, shift, _) in solutions]
+        )
+
+    @cached_property
+    def _l1_totals(self) -> Totals:
+        assert self._l1 is not None
+        return self._l1.totals(self._problem)
 
     def _solutions(self, block: Block, at_rest: Equations, points: Sequence[int]) -> Iterator[tuple[int, Solution]]:
         """Some points and their solutions for a block, several at once while these are small."""
@@ -248,6 +269,8 @@ class WeightPath:
     @cached_property
     def _counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         problem = self._problem
+        if self._l1 is not None:
+            return *self._l1.counts(problem, self._l1_totals), np.zeros(len(self), np.int64)
         rows, union, ended = (np.zeros((len(self), *more), np.int64) for more in ((problem.n_rows,), (), ()))
         for block in problem.blocks:
             for i, active, n_saturated in self._active(block):
@@ -289,9 +312,13 @@ class WeightPath:
         marked = at_rest if kept is None else kept.mark(at_rest, block.columns, block.rows)
         if not block.part.family.coupled or pull.none:
             return marked
-        if i not in self._totals:
-            self._totals[i] = coupled_totals(problem, pull, kept)
-        return replace(block.equations(self._totals[i][block.part]), kept=marked.kept)
+        if self._l1 is not None:
+            totals = self._l1_totals[block.part][i]
+        else:
+            if i not in self._totals:
+                self._totals[i] = coupled_totals(problem, [pull], kept)
+            totals = self._totals[i][block.part][0]
+        return replace(block.equations(totals[:, None]), kept=marked.kept)
 
 
 def _check_unpenalised(penalty: Penalty | None, family: Family) -> None:
@@ -383,7 +410,8 @@ def _row_of_class(problem: Problem, label: Any) -> int:
 
 def _bisected(problem: Problem, scored: bool, row: int | None, wanted: int, high: float) -> tuple[float, int]:
     def left(tau: float) -> int:
-        return int(np.count_nonzero(_any_active(problem, Pull(tau, scored), row)))
+        rows, union = L1Grid(np.array([tau]), scored).counts(problem)
+        return int(union[0] if row is None else rows[0, row])
 
     low = 0.0
     if left(low) <= wanted:
@@ -415,29 +443,18 @@ def taus_from_data(problem: Problem, part: L1) -> np.ndarray:
 
 def _corrected(problem: "Problem", scored: bool, wanted: np.ndarray, taus: np.ndarray) -> np.ndarray:
     """Taus that leave about the wanted numbers of features, read off the line through what some taus leave."""
-
-    def left(tau: float) -> int:
-        return int(np.count_nonzero(_any_active(problem, Pull(tau, scored))))
-
-    first = 0.05 * taus[taus > 0].min(initial=taus.max())
-    line = [(tau, left(tau)) for tau in np.geomspace(first, taus.max(), 2 * len(taus))]
-    line = [point for point in line if point[1] > 0]
-    if not line:
-        return taus
-    low, high = line[-1][0], taus.max()
-    for _ in range(8):  # the features go faster and faster before the last one
-        middle = np.sqrt(low * high)
-        n = left(middle)
-        line += [(middle, n)] if n else []
-        low, high = (middle, high) if n else (low, middle)
-    tried, counts = np.array(line).T
+    first, high = 0.05 * taus[taus > 0].min(initial=taus.max()), taus.max()
+    tried, counts = np.zeros(0), np.zeros(0, np.int64)
+    some = np.geomspace(first, high, 2 * len(taus))
+    for _ in range(3):  # the features go faster and faster before the last one
+        left = L1Grid(some, scored).counts(problem)[1]
+        tried, counts = np.append(tried, some[left > 0]), np.append(counts, left[left > 0])
+        if not tried.size:
+            return taus
+        low, high = tried.max(), some[(left == 0) & (some > tried.max())].min(initial=high)
+        some = np.geomspace(low, high, 18)[1:-1]
+    order = np.argsort(tried)
+    tried, counts = tried[order], counts[order]
     rising = np.maximum.accumulate(counts[::-1])
     corrected = np.exp(np.interp(np.log(wanted), np.log(rising), np.log(tried[::-1])))
     return np.where(taus > 0, corrected, 0.0)
-
-
-def _any_active(problem: "Problem", pull: Pull, row: int | None = None) -> np.ndarray:
-    """Which features have a weight that is not zero (in one row), part by part, (n_features,)."""
-    totals = coupled_totals(problem, pull)
-    active = (block.equations(totals.get(block.part)).active(pull) for block in problem.blocks)
-    return np.concatenate([part.any(axis=0) if row is None else part[row] for part in active])

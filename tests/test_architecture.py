@@ -36,6 +36,7 @@ ORDER = [
     "decorrelating",
     "problem",
     "coupling",
+    "l1_grid",
     "decisions",
     "model",
     "pairwise",

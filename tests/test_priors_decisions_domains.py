@@ -42,7 +42,7 @@ def test_modes_of_mixed_columns_are_chosen_by_cross_validation(rows):
     path = snb.solve(model.stats_, mixed, snb.L1(model.best_["l1"]), smoothing=prior, estimate="map")
     np.testing.assert_array_equal(model.coef_, path[0].coef_)
     columns = np.array([3, 0, 2])
-    np.testing.assert_array_equal(path.grid_weights(columns)[0][:, 0].T, model.coef_[:, columns])
+    np.testing.assert_array_equal(path.grid_weights(columns)[0].toarray().T, model.coef_[:, columns])
 
 
 @pytest.mark.parametrize("scheme", ["joint", "ovr"])

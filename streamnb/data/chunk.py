@@ -93,9 +93,9 @@ class DenseChunk:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
         score.score_dense(self.values, weights, out)
 
-    def add_grid_scores(self, rows: np.ndarray, weights: np.ndarray, spans: np.ndarray, out: np.ndarray) -> None:
-        """Add those rows @ weights to out (len(rows), n); weights are 0 outside spans (n_features, 2)."""
-        score.score_dense_grid(self.values, rows, weights, spans, out)
+    def add_grid_scores(self, rows: np.ndarray, weights: tuple[np.ndarray, ...], out: np.ndarray) -> None:
+        """Add those rows @ weights to out (len(rows), n); weights (n_features, n) are the arrays of `grid_weights`."""
+        score.score_dense_grid(self.values, rows, *weights, out)
 
     def used_columns(self) -> np.ndarray:
         """Features with a stored value."""
@@ -185,9 +185,9 @@ class CSRChunk:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
         score.score_csr(self.data, self.indices, self.indptr, weights, out)
 
-    def add_grid_scores(self, rows: np.ndarray, weights: np.ndarray, spans: np.ndarray, out: np.ndarray) -> None:
-        """Add those rows @ weights to out (len(rows), n); weights are 0 outside spans (n_features, 2)."""
-        score.score_csr_grid(self.data, self.indices, self.indptr, rows, weights, spans, out)
+    def add_grid_scores(self, rows: np.ndarray, weights: tuple[np.ndarray, ...], out: np.ndarray) -> None:
+        """Add those rows @ weights to out (len(rows), n); weights (n_features, n) are the arrays of `grid_weights`."""
+        score.score_csr_grid(self.data, self.indices, self.indptr, rows, *weights, out)
 
     def used_columns(self) -> np.ndarray:
         """Features with a stored value."""
@@ -206,6 +206,14 @@ class CSRChunk:
 
 
 Chunk = DenseChunk | CSRChunk
+
+
+def grid_weights(weights: sp.csr_array) -> tuple[np.ndarray, ...]:
+    """Weights (n_features, n) as `add_grid_scores` takes them: values, columns, where rows begin, and their runs."""
+    heads = np.empty(weights.shape[0], np.int32)
+    indices, indptr = weights.indices.astype(np.int32), weights.indptr.astype(np.int64)
+    score.leading_runs(indptr, indices, heads)
+    return tuple(map(_frozen, (weights.data, indices, indptr, heads)))
 
 
 def as_chunk(X: Any, first_row: int = 0) -> tuple[Chunk, Survey]:

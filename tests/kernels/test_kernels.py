@@ -172,17 +172,35 @@ def test_scores():
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(2, 12), st.floats(0.01, 30), st.integers(0, 2**32 - 1))
-def test_total_pull_is_a_root(n, tau, seed):
+def test_total_pulls_are_roots(n, tau, seed):
     rng = np.random.default_rng(seed)
     share = rng.dirichlet(np.ones(n))
     counts = rng.integers(0, 20, n) + 0.5
     excess = counts - counts.sum() * share
-    threshold = tau * rng.choice([0.5, 1.0, 1.0], n)
-    total = roots.total_pull(excess, share, threshold, np.zeros(n, bool))
-    surplus = naive.surplus_of(excess, share, threshold)  # F rises; where it is flat any root serves
-    scale = np.abs(excess).sum() + threshold.sum()
-    assert abs(surplus(total)) <= 1e-13 * scale
+    unit = rng.choice([0.5, 1.0, 1.0], n)
+    taus, totals = tau * np.array([0.1, 0.5, 0.9, 1.0, 3.0]), np.empty(5)
+    roots.total_pulls(excess, share, unit, taus, totals)
+    for some, total in zip(taus, totals, strict=True):
+        surplus = naive.surplus_of(excess, share, some * unit)  # F rises; where it is flat any root serves
+        assert abs(surplus(total)) <= 1e-13 * (np.abs(excess).sum() + some * unit.sum())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 40), st.integers(0, 2**32 - 1))
+def test_total_pulls_do_not_depend_on_the_other_taus(n, seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 20, n) + 0.5
+    share = rng.dirichlet(np.ones(n))
+    arrays = counts - counts.sum() * share, share, rng.choice([0.5, 1.0], n)
+    taus = np.sort(rng.uniform(0.0, 12.0, 20))
+    together, alone = np.empty(20), np.empty(1)
+    roots.total_pulls(*arrays, taus, together)
+    for i in range(20):
+        roots.total_pulls(*arrays, taus[i : i + 1], alone)
+        np.testing.assert_allclose(together[i], alone[0], rtol=1e-13, atol=1e-13)
 
 
 def test_two_sides_that_agree_need_no_pull():
-    assert roots.total_pull(np.array([0.5, -0.5]), np.array([0.5, 0.5]), np.ones(2), np.zeros(2, bool)) == 0.0
+    total = np.ones(1)
+    roots.total_pulls(np.array([0.5, -0.5]), np.array([0.5, 0.5]), np.ones(2), np.ones(1), total)
+    assert total[0] == 0.0
