@@ -45,6 +45,7 @@ class Source:
 
     n_rows: int | None = None
     n_features: int | None = None
+    _columns: "Columns"
     nbytes = 0  # decoded, all rows
     reads_ahead = False  # True where a thread may read the next block meanwhile
     values_matter = True  # False lets a source that knows its values to be positive leave them out
@@ -56,6 +57,12 @@ class Source:
     def rows_near(self, n_rows: int) -> int:
         """About `n_rows` rows, whose multiples lie where chunks end if that keeps chunks from being read twice."""
         return n_rows
+
+    def beside(self, step: int) -> Iterator[dict[str, Any]]:
+        """Labels, weights and splits of all rows by name, some rows at a time, without the rows themselves."""
+        take, n_rows = self._columns.reader(), self.n_rows or 0
+        for start in range(0, n_rows, step):
+            yield dict(zip(self._columns.names, take(start, min(start + step, n_rows)), strict=True))
 
 
 def row_ranges(source: Source, n_bytes: int = SEGMENT_BYTES) -> list[tuple[int, int | None]]:

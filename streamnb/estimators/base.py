@@ -78,6 +78,7 @@ class ScanEstimator(BaseEstimator):
         progress: bool | None = None,
         n_threads: int | None = None,
         memory_limit: Any = None,
+        checkpoint: Any = None,
     ) -> Self:
         """Fit in one scan.
 
@@ -101,6 +102,8 @@ class ScanEstimator(BaseEstimator):
             Threads that sum; as many as there are cores by default.
         memory_limit : int or str, optional
             Bytes that the tables of class sums may take, such as "4GB"; half of the free memory by default. See `scan`.
+        checkpoint : path, optional
+            A file that keeps what is summed, so that a fit that was broken off goes on from there; see `scan`.
 
         Raises
         ------
@@ -114,7 +117,7 @@ class ScanEstimator(BaseEstimator):
         listed = _checks.check_classes(classes)
         with self._all_or_nothing():
             self._remember_names(X)
-            run: dict[str, Any] = {"progress": progress, "n_threads": n_threads}
+            run: dict[str, Any] = {"progress": progress, "n_threads": n_threads, "checkpoint": checkpoint}
             limit = check_memory_limit(memory_limit)
             stats, report = self._scan(X, y, sample_weight, listed, True, limit, check_moments(moments), **run)
             self._check_whole(stats)
