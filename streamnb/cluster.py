@@ -19,7 +19,9 @@ from streamnb.report import Report
 Split = tuple[str, Any] | None  # the name and the values of groups or fold numbers beside the rows
 
 
-def fold_dask(plan: Any, X: Any, y: Any, sample_weight: Any, split: Split, progress: bool | None) -> tuple[Any, Report]:
+def fold_dask(
+    plan: Any, X: Any, y: Any, sample_weight: Any, split: Split, progress: bool | None, client: Any
+) -> tuple[Any, Report]:
     """Fold runs of blocks of X where they are, merge the statistics in a tree, under the scheduler that is active."""
     check_dask(X)
     beside = {"y": y, "sample_weight": sample_weight, **dict([split] if split else [])}
@@ -28,12 +30,23 @@ def fold_dask(plan: Any, X: Any, y: Any, sample_weight: Any, split: Split, progr
         _checks.check_labels(y)
     arrays = [X, _first_rows(X, columns[0]), *columns]
     total = in_a_tree(partial(_packed, names=tuple(beside)), arrays, partial(_fold_run, plan=plan))
+    if client is not None:
+        return _on_workers(total, progress, client)
     if not progress:
         return total.compute().item()
     from tqdm.dask import TqdmCallback
 
     with TqdmCallback(desc=plan.title, unit=" tasks"):
         return total.compute().item()
+
+
+def _on_workers(total: Any, progress: bool | None, client: Any) -> Any:
+    from distributed import progress as show
+
+    future = client.compute(total)
+    if progress:
+        show(future, notebook=False)
+    return future.result().item()
 
 
 def in_a_tree(pack: Callable, arrays: Iterable[Any], merge: Callable) -> Any:

@@ -56,6 +56,7 @@ def compare(
     show: bool = True,
     progress: bool | None = None,
     n_threads: int | None = None,
+    client: Any = None,
 ) -> "Comparison":
     """Print and return the score and the features kept of every family under every penalty, for each class and overall.
 
@@ -94,6 +95,8 @@ def compare(
         Show progress bars.
     n_threads : int, optional
         Threads that read and score; as many as there are cores by default.
+    client : dask.distributed.Client, optional
+        A cluster that reads and scores, as in `scan`; the active one by default.
 
     Returns
     -------
@@ -130,7 +133,7 @@ def compare(
     plan = ScanPlan((), row_options, _checks.check_classes(classes), _Domains(every))
     plan = plan.with_moments(_moments(every, idf))
     plan, split = with_folds(plan, X, folds, groups, repeats, seed)
-    run: dict[str, Any] = {"split": split, "progress": progress, "n_threads": n_threads}
+    run: dict[str, Any] = {"split": split, "progress": progress, "n_threads": n_threads, "client": client}
     stats, report = run_scan(plan, X, y, sample_weight, **run)
     _check_classes(stats)
     columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns

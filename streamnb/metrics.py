@@ -14,6 +14,7 @@ import zarr
 from streamnb import _checks
 from streamnb.cluster import in_a_tree
 from streamnb.data import sources
+from streamnb.data.columns import in_zarr
 from streamnb.data.reader import Cursor
 from streamnb.evaluation import Evaluation
 from streamnb.stats.class_stats import merged_classes
@@ -288,7 +289,7 @@ def _opened(name: str, values: Any) -> Any:
     if sources.is_dask(values):
         values = sources.dask_array(values)
     elif isinstance(values, zarr.Group):
-        return sources.in_zarr(values, name)
+        return in_zarr(values, name)
     elif sp.issparse(values):
         values = sp.csr_array(values)
     elif name in _LABELS and np.ndim(values) != 2 and not isinstance(values, zarr.Array):

@@ -100,6 +100,9 @@ class Sheet:
     def __init__(self, evaluations: Any, nbytes: int, rows: Any = 0):
         self.evaluations, self.nbytes, self.rows = evaluations, nbytes, rows
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes
+
     def finish(self) -> "Sheet":
         return self
 

@@ -9,7 +9,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
-from itertools import chain, starmap
 from operator import add
 from typing import Any, ClassVar
 
@@ -17,7 +16,6 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from streamnb import _checks
-from streamnb.checkpoint import Checkpoint, Range, check_resumable, description
 from streamnb.cluster import Split, fold_dask
 from streamnb.data import sources
 from streamnb.data.chunk import Chunk, Domain, Survey, TakesValues, as_chunk, csr_chunk, transformed
@@ -28,6 +26,7 @@ from streamnb.memory import check_memory_limit
 from streamnb.report import Report
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import MOMENTS, ClassStats, RowOptions, check_moments
+from streamnb.workers import client_for, fold_segments, reachable
 
 PRIVATE_TABLES_BYTES = 64 << 20  # beyond this the tables of more threads cost more memory than they are worth
 
@@ -93,7 +92,7 @@ def scan(
     progress: bool | None = None,
     n_threads: int | None = None,
     memory_limit: Any = None,
-    checkpoint: Any = None,
+    client: Any = None,
 ) -> ClassStats:
     """Read the data once and keep its per-class sufficient statistics.
 
@@ -132,11 +131,9 @@ def scan(
         Dask arrays are summed by Dask's threads.
     memory_limit : int or str, optional
         Bytes that the tables may take, such as "4GB"; half of the free memory by default.
-    checkpoint : path, optional
-        A file that keeps what is summed, every ten seconds or so. Where the process ends early, whatever the cause, the
-        same call goes on from there, to the same result to the last bit; once the scan is complete, it returns at
-        once. The file stays until you remove it; one of other data or parameters is refused. For rows that can be
-        read again from any row on: not for streams and Dask arrays.
+    client : dask.distributed.Client, optional
+        A cluster whose workers read and sum, each thread of theirs a segment of the rows at a time; the active one by
+        default. Rows that workers cannot open, in memory and from streams, are summed here.
 
     Notes
     -----
@@ -162,8 +159,8 @@ def scan(
     limit = check_memory_limit(memory_limit)
     plan = ScanPlan(check_moments(moments), options, _checks.check_classes(classes), memory_limit=limit)
     plan, split = with_folds(plan, X, folds, groups, repeats, seed)
-    run: dict[str, Any] = {"split": split, "progress": progress, "n_threads": n_threads, "checkpoint": checkpoint}
-    return run_scan(plan, X, y, sample_weight, **run)[0]
+    run: dict[str, Any] = {"progress": progress, "n_threads": n_threads, "client": client}
+    return run_scan(plan, X, y, sample_weight, split=split, **run)[0]
 
 
 def with_folds(plan: ScanPlan, X: Any, folds: Any, groups: Any, repeats: int, seed: int) -> tuple[ScanPlan, Split]:
@@ -186,13 +183,10 @@ def run_scan(
     sample_weight: Any,
     *,
     split: Split = None,
-    progress: bool | None = None,
-    n_threads: int | None = None,
-    checkpoint: Any = None,
+    **run: Any,
 ) -> tuple[ClassStats, Report]:
     """Scan and also report; see `scan`."""
-    run: dict[str, Any] = {"split": split, "progress": progress, "n_threads": n_threads, "checkpoint": checkpoint}
-    stats, report = fold(plan, X, y, sample_weight, **run)
+    stats, report = fold(plan, X, y, sample_weight, split=split, **run)
     _checks.check_min_size(stats.n_rows, stats.n_features or 1)
     _checks.check_total_weight(stats.total_weight if isinstance(stats, ClassStats) else stats.weight.sum())
     _check_folds(stats)
@@ -208,12 +202,11 @@ def fold(
     split: Split = None,
     progress: bool | None = None,
     n_threads: int | None = None,
-    checkpoint: Any = None,
+    client: Any = None,
 ) -> tuple[Any, Report]:
     """Give every block of rows to accumulators of the plan, and add up what these finish with."""
-    started, earlier = time.perf_counter(), 0.0
-    if checkpoint is not None:
-        check_resumable(X)
+    started = time.perf_counter()
+    client = client_for(client)
     if n_threads is not None:
         n_threads = _checks.positive_integer("n_threads", n_threads)
     folding = getattr(plan, "folding", None)
@@ -221,17 +214,18 @@ def fold(
         X = sources.dask_array(X)
         if X.ndim and not np.isnan(X.shape[0]):
             check_n_folds(folding, X.shape[0])
-        total, report = fold_dask(plan, X, y, sample_weight, split, progress)
+        total, report = fold_dask(plan, X, y, sample_weight, split, progress, client)
     else:
         source = sources.open_source(X, y, sample_weight, split=split)
         if isinstance(plan, ScanPlan) and source.n_features is not None:
             source.values_matter = plan.values_matter(source.n_features)
         if source.n_rows is not None:
             check_n_folds(folding, source.n_rows)
-        opened = None if checkpoint is None else Checkpoint.open(checkpoint, description(plan, X, source))
-        earlier = 0.0 if opened is None else opened.report.seconds  # that it took up to where it was broken off
-        total, report = _fold_here(plan, source, progress, n_threads or _n_cores(), opened)
-    return total, replace(report, seconds=earlier + time.perf_counter() - started)
+        if client is not None and reachable(source):
+            total, report = fold_segments(plan, source, client, progress)
+        else:
+            total, report = _fold_here(plan, source, progress, n_threads or _n_cores())
+    return total, replace(report, seconds=time.perf_counter() - started)
 
 
 def _check_folds(stats: Any) -> None:
@@ -261,49 +255,25 @@ def checked(block: Block) -> tuple[Chunk, Survey]:
 # ---- here, with threads ----------------------------------------------------------------------------------------------
 
 
-def _fold_here(
-    plan: Any, source: sources.Source, progress: bool | None, n_threads: int, checkpoint: Checkpoint | None
-) -> tuple[Any, Report]:
+def _fold_here(plan: Any, source: sources.Source, progress: bool | None, n_threads: int) -> tuple[Any, Report]:
     reading, waiting = Clock(), Clock()
-    left: Any = [(0, source.n_rows)]
-    left = left if checkpoint is None else checkpoint.remaining(left)
-    blocks: Generator[Block] = timed(chain.from_iterable(starmap(source.blocks, left)), reading)
+    blocks: Generator[Block] = timed(source.blocks(), reading)
     if source.reads_ahead:
         blocks = timed(one_ahead(blocks), waiting)
-    n_rows = source.n_rows or plan.n_rows
-    bar = tqdm(desc=plan.title, total=n_rows, unit=" rows", disable=not progress, unit_scale=True)
-    with closing(blocks), bar:
-        bar.update(0 if checkpoint is None else checkpoint.report.rows)
-        while True:
-            done, stats, report = _summed(plan, blocks, n_threads, bar, checkpoint)
-            report = replace(report, seconds_reading=reading.lap(), seconds_waiting=waiting.lap())
-            if checkpoint is None:
-                if isinstance(plan, ScanPlan) and report.rows:
-                    check_n_folds(plan.folding, report.rows)  # a stream tells the number of its rows at the end only
-                return stats, report
-            if not done:
-                return checkpoint.stats, checkpoint.report
-            checkpoint.add(done, stats, report)
-
-
-def _summed(
-    plan: Any, blocks: Iterable[Block], n_threads: int, bar: Any, checkpoint: Checkpoint | None
-) -> tuple[list[Range], Any, Report]:
-    """The rows of the blocks up to the last, or until a checkpoint is due; their statistics, and a report."""
-    started, n_bytes, team = time.perf_counter(), 0, _Team(plan, n_threads)
-    done: list[Range] = []
-    with team:
+    team = _Team(plan, n_threads)
+    rows = n_bytes = n_blocks = 0
+    n_rows_in_all = source.n_rows or plan.n_rows
+    bar = tqdm(desc=plan.title, total=n_rows_in_all, unit=" rows", disable=not progress, unit_scale=True)
+    with closing(blocks), team, bar:
         for block in blocks:
             n_rows = block.y.shape[0] if block.y is not None else 0
             team.add(block)
-            done.append((block.first_row, block.first_row + n_rows))
-            n_bytes += block.nbytes
+            rows, n_bytes, n_blocks = rows + n_rows, n_bytes + block.nbytes, n_blocks + 1
             bar.update(n_rows)
-            if checkpoint is not None and checkpoint.due:
-                break
-        stats = reduce(add, team.results())
-    rows, seconds = sum(stop - start for start, stop in done), time.perf_counter() - started
-    return done, stats, Report(rows, n_bytes, len(done), seconds, seconds_computing=team.seconds)
+    if isinstance(plan, ScanPlan) and rows:
+        check_n_folds(plan.folding, rows)  # a stream tells the number of its rows at the end only
+    stats = reduce(add, team.results())
+    return stats, Report(rows, n_bytes, n_blocks, 0.0, reading.seconds, team.seconds, waiting.seconds)
 
 
 class _Team:

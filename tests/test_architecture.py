@@ -24,7 +24,7 @@ ORDER = [
     "folds",
     "stats",
     "report",
-    "checkpoint",
+    "workers",
     "cluster",
     "scanning",
     "families",

@@ -2,10 +2,11 @@
 
 import numbers
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,8 +15,9 @@ from zarr.abc.store import Store
 
 from streamnb import _checks
 from streamnb._checks import DataError
-from streamnb.data.chunk import as_matrix, csr_chunk
-from streamnb.data.csr_store import CSRCursor, CSRStore, member_of, open_csr
+from streamnb.data.chunk import as_matrix
+from streamnb.data.columns import Columns, InMemory, TakeBeside, in_zarr, whole
+from streamnb.data.csr_store import CSRStore, member_of, open_csr
 from streamnb.data.reader import Cursor, check_complete
 from streamnb.data.stores import persistently
 
@@ -45,8 +47,9 @@ class Source:
 
     n_rows: int | None = None
     n_features: int | None = None
-    _columns: "Columns"
+    _columns: Columns
     nbytes = 0  # decoded, all rows
+    arrays: tuple[zarr.Array, ...] = ()  # that hold rows, and what is beside them; none where rows are in memory
     reads_ahead = False  # True where a thread may read the next block meanwhile
     values_matter = True  # False lets a source that knows its values to be positive leave them out
 
@@ -54,25 +57,25 @@ class Source:
         """Yield every row in [start, stop) once, in order; several threads may read ranges of one source at once."""
         raise NotImplementedError
 
+    def cut(self, start: int, stop: int) -> Self:
+        """The same, to be sent elsewhere for the rows in [start, stop): columns in memory hold those alone."""
+        part = copy(self)
+        part._columns = self._columns.cut(start, stop)
+        return part
+
     def rows_near(self, n_rows: int) -> int:
         """About `n_rows` rows, whose multiples lie where chunks end if that keeps chunks from being read twice."""
         return n_rows
 
-    def beside(self, step: int) -> Iterator[dict[str, Any]]:
-        """Labels, weights and splits of all rows by name, some rows at a time, without the rows themselves."""
-        take, n_rows = self._columns.reader(), self.n_rows or 0
-        for start in range(0, n_rows, step):
-            yield dict(zip(self._columns.names, take(start, min(start + step, n_rows)), strict=True))
 
-
-def row_ranges(source: Source, n_bytes: int = SEGMENT_BYTES) -> list[tuple[int, int | None]]:
-    """Cut the rows into segments [start, stop) of about `n_bytes`, of all but a stream, which is one.
+def row_ranges(source: Source, n_bytes: int | None = None) -> list[tuple[int, Any]]:
+    """Cut the rows into segments [start, stop) of about `n_bytes`, SEGMENT_BYTES by default; a stream is one.
 
     It depends on shapes, chunks and the number of stored values alone, so that it is the same everywhere and always.
     """
     if source.n_rows is None:
         return [(0, None)]
-    step = source.rows_near(max(source.n_rows * n_bytes // max(source.nbytes, 1), 1))
+    step = source.rows_near(max(source.n_rows * (n_bytes or SEGMENT_BYTES) // max(source.nbytes, 1), 1))
     return [(start, min(start + step, source.n_rows)) for start in range(0, source.n_rows, step)]
 
 
@@ -83,7 +86,7 @@ def _multiple(unit: int, n_rows: int) -> int:
 class ArraySource(Source):
     """Rows in memory: NumPy or SciPy CSR."""
 
-    def __init__(self, X: Any, columns: "Columns"):
+    def __init__(self, X: Any, columns: Columns):
         self._X, self._columns = X, columns
         self.n_rows, self.n_features = X.shape
         self.nbytes = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes
@@ -110,10 +113,10 @@ class ZarrSource(Source):
 
     reads_ahead = True
 
-    def __init__(self, X: zarr.Array, columns: "Columns"):
+    def __init__(self, X: zarr.Array, columns: Columns):
         self._X, self._columns = X, columns
         self.n_rows, self.n_features = X.shape
-        self.nbytes = X.nbytes
+        self.nbytes, self.arrays = X.nbytes, (X, *columns.arrays)
 
     def rows_near(self, n_rows: int) -> int:
         return _multiple((self._X.shards or self._X.chunks)[0], n_rows)
@@ -134,10 +137,11 @@ class ZarrCSRSource(Source):
 
     reads_ahead = True
 
-    def __init__(self, store: CSRStore, columns: "Columns"):
+    def __init__(self, store: CSRStore, columns: Columns):
         store.check_complete()
         self._store, self._columns = store, columns
         self.n_rows, self.n_features, self.nbytes = store.n_rows, store.n_features, store.nbytes
+        self.arrays = (store.data, store.indices, store.indptr, *columns.arrays)
 
     def rows_near(self, n_rows: int) -> int:
         # where values are cut only indptr tells; its own chunks, and those of labels of the same size, matter little
@@ -155,7 +159,7 @@ class ZarrCSRSource(Source):
 class StreamSource(Source):
     """An iterable of chunks, or a callable that returns one: X, (X, y) or (X, y, w)."""
 
-    def __init__(self, chunks: Any, columns: "Columns"):
+    def __init__(self, chunks: Any, columns: Columns):
         self._chunks, self._columns = chunks, columns
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
@@ -170,7 +174,7 @@ class StreamSource(Source):
             start += block.X.shape[0]
         self._columns.check_spent(start)
 
-    def _block(self, chunk: Any, row: int, take: "TakeBeside") -> Block:
+    def _block(self, chunk: Any, row: int, take: TakeBeside) -> Block:
         parts = chunk if isinstance(chunk, tuple) else (chunk,)
         if not 1 <= len(parts) <= 3:
             raise ValueError(f"X: a chunk is a tuple of {len(parts)}; it should be X, (X, y) or (X, y, sample_weight)")
@@ -187,141 +191,6 @@ class StreamSource(Source):
 
 
 # ---- labels and weights beside the rows ------------------------------------------------------------------------------
-
-
-TakeBeside = Callable[..., tuple[Any, Any, Any]]
-Take = Callable[[int, int], Any]  # the rows from `start` to `stop`, those after the rows taken last
-
-
-class Columns:
-    """Labels, weights, and groups or fold numbers of a source, read along with its rows."""
-
-    def __init__(self, y: Any, weight: Any, split: Any, labelled: bool, split_name: str):
-        self._y, self._weight, self._split, self._labelled = y, weight, split, labelled
-        self.names = "y", "sample_weight", split_name
-
-    def reader(self, start: int = 0) -> TakeBeside:
-        """A function `take` of rows in order, from `start` on; see `_take`."""
-        parts = self._y, self._weight, self._split
-        return partial(self._take, tuple(None if part is None else part.reader(start) for part in parts))
-
-    def _take(
-        self, readers: Sequence[Any], start: int, stop: int, y: Any = None, weight: Any = None
-    ) -> tuple[Any, Any, Any]:
-        """Labels, weights and splits of the rows from `start` to `stop`, the rows after those taken last.
-
-        `y` and `weight` are what came with the rows themselves, in a stream.
-        """
-        labels, weights, splits = readers
-        for name, here, there in (("y", labels, y), ("sample_weight", weights, weight)):
-            if here is not None and there is not None:
-                raise ValueError(f"{name} is given beside X, but the stream X brings its own; leave one of them out")
-        if labels is not None:
-            y = _checks.check_y(labels(start, stop), start)
-        if weights is not None:
-            weight = _checks.check_weights(weights(start, stop), start)
-        if self._labelled and y is None:
-            raise ValueError(
-                "requires y to be passed, but the target y is None: pass y, or yield (X, y) from the stream"
-            )
-        split = None if splits is None else _checks.check_labels(splits(start, stop), self.names[2], start)
-        return y, weight, split
-
-    def check_spent(self, n_rows: int) -> None:
-        """Refuse labels, weights or splits left over behind the last row."""
-        for name, column in zip(self.names, (self._y, self._weight, self._split), strict=True):
-            if column is not None:
-                _checks.check_lengths(n_rows, column.n_rows, name)
-
-
-class _InMemory:
-    def __init__(self, values: Any):
-        self.values, self.n_rows = values, values.shape[0]
-
-    def reader(self, start: int) -> Take:
-        return lambda start, stop: self.values[start:stop]
-
-
-class _InZarr:
-    def __init__(self, array: zarr.Array):
-        self._array, self.n_rows = array, array.shape[0]
-
-    def reader(self, start: int) -> Take:
-        cursor = Cursor(self._array, start)
-        return lambda _, stop: cursor.take(stop)
-
-
-class _IndicatorInZarr:
-    """An indicator of labels kept as a CSR group."""
-
-    def __init__(self, store: CSRStore):
-        store.check_complete()
-        self._store, self.n_rows = store, store.n_rows
-
-    def reader(self, start: int) -> Take:
-        cursor = CSRCursor(self._store, start)
-
-        def take(start: int, stop: int) -> sp.csr_array:
-            chunk, _ = csr_chunk(*cursor.take(stop), self._store.n_features, start)
-            return sp.csr_array(chunk.to_matrix())
-
-        return take
-
-
-class _Masked:
-    """A column that the AnnData layout keeps as a group: values of which some are missing."""
-
-    def __init__(self, group: zarr.Group, first: str, second: str):
-        parts = (zarr.open_array(store=group.store, path=f"{group.path}/{name}", mode="r") for name in (first, second))
-        first_part, self._second = parts
-        self._first, self.n_rows = _InZarr(first_part), first_part.shape[0]
-
-    def reader(self, start: int) -> Take:
-        values_of = self._values(start)
-
-        def take(start: int, stop: int) -> np.ndarray:
-            values, missing = values_of(start, stop)
-            if missing.any():
-                raise ValueError(
-                    f"y has a missing label or category at row {start + int(np.argmax(missing))}; drop those rows, "
-                    "or give them a label of their own"
-                )
-            return values
-
-        return take
-
-    def _values(self, start: int) -> Take:
-        """Values of rows, and where they are missing."""
-        raise NotImplementedError
-
-
-class _Categorical(_Masked):
-    """Codes into categories, -1 where missing."""
-
-    def __init__(self, group: zarr.Group):
-        super().__init__(group, "codes", "categories")
-        self._categories = _whole(self._second)
-
-    def _values(self, start: int) -> Take:
-        codes_of = self._first.reader(start)
-
-        def values(start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-            codes = codes_of(start, stop)
-            missing = (codes < 0) | (codes >= len(self._categories))
-            return self._categories[np.where(missing, 0, codes)] if len(self._categories) else codes, missing
-
-        return values
-
-
-class _Nullable(_Masked):
-    """Values beside a mask that is True where they are missing."""
-
-    def __init__(self, group: zarr.Group):
-        super().__init__(group, "values", "mask")
-
-    def _values(self, start: int) -> Take:
-        values_of, mask_of = self._first.reader(start), _InZarr(self._second).reader(start)
-        return lambda start, stop: (values_of(start, stop), mask_of(start, stop).astype(bool))
 
 
 def open_columns(
@@ -343,7 +212,7 @@ def open_columns(
         if isinstance(column, str):
             column = _member(group, column, name)
         stored = isinstance(column, (zarr.Array, zarr.Group))
-        part = in_zarr(column, name) if stored else _InMemory(check(in_memory(column)))
+        part = in_zarr(column, name) if stored else InMemory(check(in_memory(column)))
         if n_rows is not None:
             _checks.check_lengths(n_rows, part.n_rows, name)
         return part
@@ -363,20 +232,6 @@ def _member(group: Any, path: str, name: str) -> Any:
         names = ", ".join(sorted(group.array_keys())) or "none"
         raise ValueError(f"{name}={path!r} is not in group {group.path or '/'!r} of X, which has the arrays: {names}")
     return member
-
-
-def in_zarr(column: Any, name: str) -> Any:
-    """Labels or weights in a Zarr array, or in a group of the AnnData layout: `n_rows`, and a `reader` of rows."""
-    if isinstance(column, zarr.Group):
-        kind = str(column.attrs.get("encoding-type"))
-        if kind == "csr_matrix" and name == "y":
-            return _IndicatorInZarr(open_csr(column))
-        if kind != "categorical" and not kind.startswith("nullable-"):
-            raise ValueError(f"{name}: group {column.path!r} of encoding-type {kind!r} is not a column of labels")
-        return _Categorical(column) if kind == "categorical" else _Nullable(column)
-    if column.ndim != 1 and not (column.ndim == 2 and name == "y"):
-        raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
-    return _InZarr(column)
 
 
 # ---- what X is -------------------------------------------------------------------------------------------------------
@@ -425,11 +280,7 @@ def whole_column(X: Any, column: Any, name: str) -> np.ndarray:
     """All of a column beside X, in memory: an array, a lazy one, or the name of one in the group of X."""
     if isinstance(column, str):
         column = _member(resolve(X)[1], column, name)
-    return _whole(column) if isinstance(column, zarr.Array) else np.asarray(in_memory(column))
-
-
-def _whole(array: zarr.Array) -> np.ndarray:
-    return Cursor(array).take(array.shape[0])
+    return whole(column) if isinstance(column, zarr.Array) else np.asarray(in_memory(column))
 
 
 def is_stream(X: Any) -> bool:

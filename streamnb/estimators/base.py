@@ -78,7 +78,7 @@ class ScanEstimator(BaseEstimator):
         progress: bool | None = None,
         n_threads: int | None = None,
         memory_limit: Any = None,
-        checkpoint: Any = None,
+        client: Any = None,
     ) -> Self:
         """Fit in one scan.
 
@@ -102,8 +102,8 @@ class ScanEstimator(BaseEstimator):
             Threads that sum; as many as there are cores by default.
         memory_limit : int or str, optional
             Bytes that the tables of class sums may take, such as "4GB"; half of the free memory by default. See `scan`.
-        checkpoint : path, optional
-            A file that keeps what is summed, so that a fit that was broken off goes on from there; see `scan`.
+        client : dask.distributed.Client, optional
+            A cluster that reads and sums, as in `scan`; the active one by default.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class ScanEstimator(BaseEstimator):
         listed = _checks.check_classes(classes)
         with self._all_or_nothing():
             self._remember_names(X)
-            run: dict[str, Any] = {"progress": progress, "n_threads": n_threads, "checkpoint": checkpoint}
+            run: dict[str, Any] = {"progress": progress, "n_threads": n_threads, "client": client}
             limit = check_memory_limit(memory_limit)
             stats, report = self._scan(X, y, sample_weight, listed, True, limit, check_moments(moments), **run)
             self._check_whole(stats)
@@ -147,6 +147,7 @@ class ScanEstimator(BaseEstimator):
         progress: bool | None = None,
         n_threads: int | None = None,
         memory_limit: Any = None,
+        client: Any = None,
     ) -> Self:
         """Add rows to those fitted before: the same result, to the last bit, as fitting all rows at once.
 
@@ -170,7 +171,7 @@ class ScanEstimator(BaseEstimator):
         with self._all_or_nothing():
             if first:
                 self._remember_names(X)
-            run: dict[str, Any] = {"progress": progress, "n_threads": n_threads}
+            run: dict[str, Any] = {"progress": progress, "n_threads": n_threads, "client": client}
             stats, report = self._scan(X, y, sample_weight, listed, first, check_memory_limit(memory_limit), **run)
             if not first:
                 before = self.stats_ if decay == 1.0 else self.stats_ * decay

@@ -136,19 +136,16 @@ class LinearNBCV(LinearNB):
         progress: bool | None = None,
         n_threads: int | None = None,
         memory_limit: Any = None,
-        checkpoint: Any = None,
+        client: Any = None,
     ) -> Self:
         """Choose the penalty and fit, in two scans.
 
         Parameters
         ----------
-        X, y, sample_weight, classes, progress, n_threads, memory_limit
+        X, y, sample_weight, classes, progress, n_threads, memory_limit, client
             As for `LinearNB.fit`; X is read twice, so a stream has to be a callable that returns a fresh iterator.
         groups : (n_rows,), optional
             Labels; rows of one group are in one fold.
-        checkpoint : path, optional
-            As in `scan`: the first scan goes on from where it was broken off, and is not repeated where the second
-            was; the second starts again.
 
         Raises
         ------
@@ -170,8 +167,8 @@ class LinearNBCV(LinearNB):
             self._remember_names(X)
             plan = replace(self._plan(listed), memory_limit=check_memory_limit(memory_limit))
             plan, split = with_folds(plan, X, self.folds, groups, self.repeats, self.seed)
-            run: dict[str, Any] = {"split": split, "progress": progress, "n_threads": n_threads}
-            stats, report = run_scan(plan, X, y, sample_weight, checkpoint=checkpoint, **run)
+            run: dict[str, Any] = {"split": split, "progress": progress, "n_threads": n_threads, "client": client}
+            stats, report = run_scan(plan, X, y, sample_weight, **run)
             self._check_against(stats)
             self._check_whole(stats)
             asked = [(self._family(), self._grid())], self._options(), as_scorer(self.scoring)

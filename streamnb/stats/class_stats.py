@@ -167,6 +167,9 @@ class ClassStats:
         parts = (*self.folds, *(() if self.every is None else (self.every,)))
         return sum(t.nbytes for t in self.tables.values()) + sum(part.nbytes for part in parts)
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes  # Dask looks here before it moves them or spills them
+
     def table(self, moment: str) -> AnyTable:
         """The pairs behind a moment; an error names those that were accumulated."""
         if moment not in self.tables:

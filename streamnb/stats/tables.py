@@ -33,6 +33,9 @@ class Table:
     def nbytes(self) -> int:
         return self.hi.nbytes + (0 if self.lo is None else self.lo.nbytes)
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes
+
     def value(self, columns: Any = slice(None), classes: Any = slice(None)) -> np.ndarray:
         """The sums rounded to float64, (classes, columns); each a slice or numbers."""
         if isinstance(columns, np.ndarray) and isinstance(classes, np.ndarray):

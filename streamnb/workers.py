@@ -1,0 +1,247 @@
+"""Work on the workers of a Dask cluster: which cluster, tasks of bounded number in flight, results merged in a tree."""
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from functools import partial, reduce
+from itertools import count, islice
+from operator import add
+from typing import Any
+from uuid import uuid4
+from weakref import WeakSet
+
+import zarr
+from tqdm.auto import tqdm
+from zarr.abc.store import Store
+from zarr.storage import FsspecStore, MemoryStore, WrapperStore
+
+from streamnb._checks import DataError
+from streamnb.data.reader import Clock, timed
+from streamnb.data.sources import Source, row_ranges
+from streamnb.data.stores import persistently
+from streamnb.report import Report
+
+FAN_IN = 8  # results merged at once
+GROUP = FAN_IN**3  # results merged on the workers
+IN_FLIGHT = 4  # tasks for each thread: none of them waits for another to be submitted
+FEWEST = 64  # tasks in flight: enough for a cluster that grows with its load to begin with
+FIRST = 10  # priority of merging, which frees memory
+
+
+# ---- which cluster ---------------------------------------------------------------------------------------------------
+
+
+def client_for(client: Any) -> Any:
+    """The client given, else the active one; None where there is none, and in a task, which works where it runs."""
+    if client is not None:
+        return _checked(client)
+    if "distributed" not in sys.modules:
+        return None
+    from dask.base import get_scheduler
+    from distributed import Client, get_worker
+
+    try:
+        get_worker()
+    except ValueError:
+        active = getattr(get_scheduler(), "__self__", None)
+        return active if isinstance(active, Client) else None
+    return None
+
+
+def _checked(client: Any) -> Any:
+    from distributed import Client
+
+    if not isinstance(client, Client):
+        raise TypeError(
+            f"client is of type {type(client).__name__}; it should be a dask.distributed.Client, "
+            "such as Client(cluster) or Client('tcp://scheduler:8786')"
+        )
+    if client.asynchronous:
+        raise ValueError("client is asynchronous; give one made without asynchronous=True")
+    if client.status != "running":
+        raise ValueError(f"client is {client.status}; give one that is connected to its scheduler")
+    return client
+
+
+def reachable(source: Source) -> bool:
+    """Whether workers can open what holds the rows; what is in memory is read where it is."""
+    return bool(source.arrays) and not any(_in_memory(array.store) for array in source.arrays)
+
+
+def _in_memory(store: Store) -> bool:
+    while isinstance(store, WrapperStore):
+        store = store._store
+    return isinstance(store, MemoryStore) or (isinstance(store, FsspecStore) and "memory" in store.fs.protocol)
+
+
+# ---- tasks -----------------------------------------------------------------------------------------------------------
+
+
+class Tasks:
+    """Pure tasks of one piece of work on a cluster; a context that forgets them all in the end.
+
+    Keys name the work on the dashboard. They are new each time, for what is in a store may have changed.
+    """
+
+    def __init__(self, client: Any):
+        self._client, self._token, self._numbers = client, uuid4().hex, count()
+        self._what: dict[Any, str] = {}  # what each task works on, for messages
+        self._alive: WeakSet = WeakSet()
+
+    def __enter__(self) -> "Tasks":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for future in list(self._alive):  # those of a traceback, too
+            future.release()
+
+    def submit(self, work: str, what: str, function: Callable, *args: Any, **options: Any) -> Any:
+        """A future of what `function` returns."""
+        import dask
+
+        key = (f"streamnb-{work}-{self._token}", next(self._numbers))
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}):  # one copy a worker
+            future = self._client.submit(function, *args, key=key, **options)
+        self._what[key] = what
+        self._alive.add(future)
+        return future
+
+    def ended(self, work: str, jobs: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Submit jobs (what, function, arguments ..), not too many at a time; yield their futures as they end."""
+        from distributed import as_completed
+
+        futures, most = as_completed(loop=self._client.loop), 0
+        for n, job in enumerate(jobs):
+            if n % FEWEST == 0:  # clusters grow and shrink
+                most = max(IN_FLIGHT * sum(self._client.nthreads().values()), FEWEST)
+            if futures.count() >= most:
+                yield self._checked(next(futures))
+            futures.add(self.submit(work, *job))
+        yield from map(self._checked, futures)
+
+    def total(self, futures: Iterable[Any]) -> Any:
+        """The sum of what the futures hold, pairs of statistics and a report.
+
+        Every GROUP of them is added up in a tree on the workers, and the groups here: the cluster keeps in mind how
+        to make again whatever went into a sum that it still holds.
+        """
+        futures, roots = iter(futures), deque[Any]()
+        fetched: list[Any] = []
+        while (root := self._root(islice(futures, GROUP))) is not None:
+            roots.append(root)
+            if len(roots) > 1:  # the last but one, that the work on the next goes on meanwhile
+                fetched = [merged([*fetched, self.result(roots.popleft())])]
+        return merged([*fetched, *map(self.result, roots)])
+
+    def _root(self, futures: Iterable[Any]) -> Any:
+        """A future of the sum of all, None of none."""
+        levels: list[list[Any]] = []
+        for future in futures:
+            for level in count():
+                if level == len(levels):
+                    levels.append([])
+                levels[level].append(future)
+                if len(levels[level]) < FAN_IN:
+                    break
+                future, levels[level] = self._merged(levels[level]), []
+        parts = [future for level in levels for future in level]
+        while len(parts) > 1:
+            parts = [self._merged(parts[first : first + FAN_IN]) for first in range(0, len(parts), FAN_IN)]
+        return parts[0] if parts else None
+
+    def _merged(self, parts: list[Any]) -> Any:
+        for part in parts:
+            if part.status == "error":  # sooner than when all is done
+                self.result(part)
+        return self.submit("merge", "merging", merged, parts, priority=FIRST)
+
+    def _checked(self, future: Any) -> Any:
+        if future.status != "finished":
+            self.result(future)
+        self._what.pop(future.key, None)
+        return future
+
+    def result(self, future: Any) -> Any:
+        """What the task returned; it says what it worked on where the cluster gave it up."""
+        from distributed import KilledWorker
+
+        try:
+            return future.result()
+        except (KilledWorker, CancelledError) as error:
+            what = self._what.get(future.key, "merging")
+            raise RuntimeError(
+                f"{what}: the cluster gave the task up; workers that die again and again mostly lack memory: {error}"
+            ) from error
+
+
+def merged(parts: list[tuple[Any, Report]]) -> tuple[Any, Report]:
+    """The sum of statistics, and that of their reports."""
+    return reduce(add, (stats for stats, _ in parts)), reduce(add, (report for _, report in parts))
+
+
+# ---- one pass over the rows of a store -------------------------------------------------------------------------------
+
+
+def fold_segments(plan: Any, source: Source, client: Any, progress: bool | None) -> tuple[Any, Report]:
+    """Give every segment of the rows to an accumulator of the plan on some worker, and add up what these leave."""
+    ranges = row_ranges(source)
+    with Tasks(client) as tasks:
+        shared = tasks.submit("plan", plan.title, _itself, plan)  # sent once to each worker, whatever its size
+        jobs = (
+            (f"{plan.title} of rows {start} to {stop}", _fold_segment, shared, source.cut(start, stop), start, stop)
+            for start, stop in ranges
+        )
+        ended = tasks.ended(plan.title, jobs)
+        total, report = tasks.total(
+            tqdm(ended, desc=plan.title, total=len(ranges), unit=" segments", disable=not progress)
+        )
+    if report.rows != source.n_rows:
+        raise RuntimeError(f"the segments on the workers gave {report.rows} rows in all, of {source.n_rows} of X")
+    return total, report
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _fold_segment(plan: Any, source: Source, start: int, stop: int) -> tuple[Any, Report]:
+    """Sum the rows of a segment, in this thread."""
+    reading, computing = Clock(), Clock()
+    accumulator, rows, n_bytes, n_blocks = plan.accumulator(), 0, 0, 0
+    with naming(start, stop):
+        check_found(source)
+        for block in timed(source.blocks(start, stop), reading):
+            with computing:
+                plan.add(accumulator, block)
+            rows, n_bytes, n_blocks = rows + block.y.shape[0], n_bytes + block.nbytes, n_blocks + 1
+        if rows != stop - start:
+            raise DataError(f"{rows} rows were read in place of {stop - start}")
+    with computing:
+        stats = accumulator.finish()
+    return stats, Report(rows, n_bytes, n_blocks, 0.0, reading.seconds, computing.seconds)
+
+
+@contextmanager
+def naming(start: int, stop: int) -> Iterator[None]:
+    """Say of data that cannot be read in which segment they are."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"rows {start} to {stop}: {error}") from error
+
+
+def check_found(source: Source) -> None:
+    """Refuse arrays that are not the same here as where the work began; zarr takes chunks it does not see for empty."""
+    for array in source.arrays:
+        where = f"array {array.path!r} in {array.store}"
+        try:
+            found = persistently(partial(zarr.open_array, store=array.store, path=array.path, mode="r"), array.store)
+        except Exception as error:  # stores raise whatever they like
+            raise DataError(
+                f"a worker cannot open {where} ({error}); workers should reach it under the same path or URL, or X "
+                "should be read without them: with dask.config.set(scheduler='threads')"
+            ) from error
+        if found.metadata != array.metadata:
+            raise DataError(f"a worker finds another {where}: {found.info}; it should be the same for all workers")

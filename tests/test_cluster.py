@@ -1,0 +1,192 @@
+"""Rows that the workers of a Dask cluster read themselves: the same bits, in few tasks at a time, or a clear error."""
+
+import subprocess
+import sys
+
+import dask
+import dask.sizeof
+import numpy as np
+import pytest
+import zarr
+from distributed import Client
+from zarr.storage import LocalStore, MemoryStore
+
+import streamnb as snb
+from streamnb import workers
+from streamnb.data import sources
+from tests.clusters import cluster_of, n_tasks, prefixes, rows_in_store, until, watched
+from tests.strategies import build, example, same_stats, write_arrays
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    with cluster_of(2, tmp_path_factory.mktemp("workers")) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rows") / "rows.zarr"
+    rows_in_store(folder, whole=False)
+    return folder
+
+
+@pytest.fixture
+def small_segments(monkeypatch):
+    """Segments of so few bytes that little rows make many of them."""
+    monkeypatch.setattr(sources, "SEGMENT_BYTES", 20_000)
+
+
+def here(function, *args, **options):
+    """The same without the cluster."""
+    with dask.config.set(scheduler="threads"):
+        return function(*args, **options)
+
+
+FORMS = ["zarr v3", "zarr sharded", "zarr csr v3", "zarr csr sharded", "zarr csr messy", "zarr csr big-endian"]
+FORMS += ["zarr, y in zarr", "path to group", "url to group", "anndata root v3, kind column", "anndata root, dense X"]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_workers_sum_what_is_summed_here(name, client, tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "SEGMENT_BYTES", 200)
+    passed = build(name, example(), tmp_path)
+    assert same_stats(snb.scan(**passed), here(snb.scan, **passed))
+    assert "streamnb-scan" in prefixes(client)
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3])
+def test_any_number_of_workers_gives_the_same_model(n_workers, store, small_segments, tmp_path):
+    expected = here(snb.LinearNB("gaussian").fit, store, "y")
+    with cluster_of(n_workers, tmp_path, processes=False) as client:
+        model = snb.LinearNB("gaussian").fit(store, "y", client=client)
+    assert np.array_equal(model.coef_, expected.coef_) and np.array_equal(model.intercept_, expected.intercept_)
+    assert model.report_.rows == expected.report_.rows
+
+
+def test_the_penalty_is_chosen_by_the_same_scores(client, store, small_segments):
+    y = zarr.open_group(store)["y"][:]
+    weights = np.random.default_rng(0).choice([0.25, 2.0], len(y))
+    expected = here(snb.LinearNBCV("poisson").fit, store, "y", weights, groups=np.arange(len(y)) // 7)
+    model = snb.LinearNBCV("poisson").fit(store, "y", weights, groups=np.arange(len(y)) // 7)
+    assert model.best_ == expected.best_ and np.array_equal(model.coef_, expected.coef_)
+    for name, column in expected.cv_results_.items():
+        assert np.array_equal(model.cv_results_[name], column), name
+    assert {"streamnb-scan", "streamnb-scoring", "streamnb-merge"} <= prefixes(client)
+
+
+def test_comparisons_and_later_rows_go_to_the_workers_too(client, store, small_segments):
+    options = {"families": "poisson", "penalties": {"plain": None, "L1": snb.L1([1.0, 5.0])}, "show": False}
+    expected = here(snb.compare, store, "y", **options)
+    assert str(snb.compare(store, "y", client=client, **options)) == str(expected)
+    twice = snb.LinearNB().fit(store, "y").partial_fit(store, "y", client=client)
+    assert np.array_equal(twice.stats_.sum, (expected_stats := here(snb.scan, store, "y")).sum + expected_stats.sum)
+
+
+def test_rows_that_workers_cannot_reach_are_summed_here(client):
+    rows = example()
+    group = write_arrays(zarr.create_group(MemoryStore()), rows)
+    watched(client)
+    for X in (rows.x, group, zarr.create_array(MemoryStore(), data=rows.x), iter([(rows.x, rows.y)])):
+        y = None if hasattr(X, "__next__") else rows.y
+        assert same_stats(snb.scan(X, y, client=client), here(snb.scan, rows.x, rows.y))
+    assert watched(client)[1] == 0
+
+
+def test_labels_named_beside_a_store_are_read_by_the_workers(client, tmp_path, small_segments):
+    rows = example()
+    group = write_arrays(zarr.create_group(LocalStore(tmp_path / "rows.zarr")), rows)
+    assert same_stats(snb.scan(group, "y", sample_weight=rows.w), here(snb.scan, rows.x, rows.y, sample_weight=rows.w))
+
+
+# ---------------------------------------------------------------------------------------------- how it goes
+
+
+def test_tasks_in_flight_are_bounded_and_all_forgotten(client, store, monkeypatch):
+    monkeypatch.setattr(sources, "SEGMENT_BYTES", 8000)
+    monkeypatch.setattr(workers, "FEWEST", 8)
+    monkeypatch.setattr(workers, "GROUP", 16)
+    n_segments = len(sources.row_ranges(sources.open_source(store, "y")))
+    watched(client)
+    stats = snb.scan(store, "y")
+    most, computed = watched(client)
+    assert n_segments > 150 and computed > n_segments  # the sums, too
+    assert 8 < most < 60
+    assert same_stats(stats, here(snb.scan, store, "y"))
+    until(lambda: n_tasks(client) == 0)
+
+
+def test_the_bar_counts_segments(client, store, small_segments, capsys):
+    snb.scan(store, "y", progress=True)
+    n_segments = len(sources.row_ranges(sources.open_source(store, "y")))
+    shown = capsys.readouterr().err
+    assert f"{n_segments}/{n_segments}" in shown and "scan" in shown
+
+
+def test_dask_knows_the_size_of_results():
+    stats = snb.scan(*np.split(np.arange(12.0).reshape(3, 4), [3])[:1], [0, 1, 1])
+    for value in (stats, stats.tables["sum"], (stats, None)):
+        assert dask.sizeof.sizeof(value) > stats.tables["sum"].nbytes
+
+
+def test_a_fit_in_a_task_works_where_it_runs(client, store):
+    model = client.submit(lambda path: snb.LinearNB().fit(path, "y").coef_, store, pure=False).result(timeout=60)
+    assert np.array_equal(model, here(snb.LinearNB().fit, store, "y").coef_)
+
+
+def test_without_distributed_nothing_of_it_is_loaded(store):
+    code = f"import sys, streamnb as snb; snb.scan({str(store)!r}, 'y'); print('distributed' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+# ------------------------------------------------------------------------------------------------- errors
+
+
+def test_a_client_of_another_kind_is_refused(store, tmp_path):
+    with pytest.raises(TypeError, match=r"client is of type str; it should be a dask\.distributed\.Client"):
+        snb.scan(store, "y", client="tcp://localhost:8786")
+    with cluster_of(1, tmp_path, processes=False) as client:
+        pass
+    with pytest.raises(ValueError, match="client is closed"):
+        snb.scan(store, "y", client=client)
+
+
+def test_an_asynchronous_client_is_refused(client, store):
+    async def attempt():
+        async with Client(client.scheduler.address, asynchronous=True, set_as_default=False) as other:
+            snb.scan(store, "y", client=other)
+
+    with pytest.raises(ValueError, match="client is asynchronous"):
+        client.sync(attempt)
+
+
+def test_a_wrong_value_is_named_by_its_row_of_the_table(client, tmp_path, small_segments):
+    rows = example(n_rows=500)
+    rows.x[333, 2] = -1.0
+    write_arrays(zarr.create_group(tmp_path / "rows.zarr"), rows, chunk=50)
+    with pytest.raises(ValueError, match="row 333, column 2"):
+        snb.LinearNB("poisson").fit(tmp_path / "rows.zarr", "y")
+    until(lambda: n_tasks(client) == 0)
+
+
+def test_a_damaged_chunk_is_named_with_its_array_and_its_segment(client, tmp_path, small_segments):
+    folder = tmp_path / "rows.zarr"
+    rows_in_store(folder)
+    (folder / "indices" / "c" / "0").write_bytes(b"nothing")
+    with pytest.raises(snb.DataError, match=r"^rows \d+ to \d+: array 'indices' in .*: chunk 0 cannot be read"):
+        snb.scan(folder, "y")
+
+
+def test_a_store_that_is_gone_from_the_workers_is_an_error_not_zeros(client, tmp_path, small_segments):
+    rows = example()
+    group = write_arrays(zarr.create_group(tmp_path / "rows.zarr"), rows)
+    array = zarr.create_array(tmp_path / "dense.zarr", data=rows.x)
+    y = group["y"]
+    (tmp_path / "dense.zarr").rename(tmp_path / "elsewhere.zarr")
+    with pytest.raises(snb.DataError, match=r"^rows 0 to 41: a worker cannot open array '' in .*same path or URL"):
+        snb.scan(array, y)
+    zarr.create_array(tmp_path / "dense.zarr", data=rows.x[:40])
+    with pytest.raises(snb.DataError, match="a worker finds another array ''"):
+        snb.scan(array, y)
