@@ -106,4 +106,28 @@ def _no_prefetch(table: Any, row: Any, column: Any) -> None:
     """Interpreted kernels do without."""
 
 
+def _product_error(typing_context: Any, a: Any, b: Any, p: Any) -> Any:
+    """Return a * b - p in float64, exact where p is the rounded a * b."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        a, b, p = arguments
+        fused = builder.module.declare_intrinsic("llvm.fma", [p.type], ir.FunctionType(p.type, [p.type] * 3))
+        return builder.call(fused, [a, b, builder.fneg(p)])
+
+    return types.float64(types.float64, types.float64, types.float64), generate
+
+
+def _split_product_error(a: float, b: float, p: float) -> float:
+    """The same of interpreted kernels, from both factors in halves (Dekker 1971)."""
+    splitter = 134217729.0  # 2^27 + 1
+    t = splitter * a
+    a_hi = t - (t - a)
+    a_lo = a - a_hi
+    t = splitter * b
+    b_hi = t - (t - b)
+    b_lo = b - b_hi
+    return ((a_hi * b_hi - p) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo
+
+
 prefetch: Any = _no_prefetch if flags.DISABLE_JIT else intrinsic(_prefetch)
+product_error: Any = _split_product_error if flags.DISABLE_JIT else intrinsic(_product_error)

@@ -42,12 +42,20 @@ def function_of(x, moment):
 
 
 @kernel
-def weighted_moment(w, x, moment, threshold):
-    """Return w * moment(x) and what rounding took from it."""
+def weighted_plain(w, x, moment, threshold):
+    """Return w * moment(x) and what rounding took from it, moments up to ABOVE."""
     if moment == SUM_SQ:
         square, square_error = two_product(x, x)
         p, e = two_product(w, square)
         return p, e + w * square_error
+    return two_product(w, moment_of(x, moment, threshold))
+
+
+@kernel
+def weighted_moment(w, x, moment, threshold):
+    """The same for every moment."""
+    if moment <= ABOVE:
+        return weighted_plain(w, x, moment, threshold)
     if moment == DEVIATION:  # |x - threshold| - |threshold|
         d, d_error = two_sum(x, -threshold)
         if d < 0.0:
@@ -55,7 +63,7 @@ def weighted_moment(w, x, moment, threshold):
         change, change_error = two_sum(d, -abs(threshold))
         p, e = two_product(w, change)
         return p, e + w * (change_error + d_error)
-    return two_product(w, moment_of(x, moment, threshold) if moment <= ABOVE else function_of(x, moment))
+    return two_product(w, function_of(x, moment))
 
 
 @kernel
@@ -127,7 +135,7 @@ def add_csr_pairs(data, indices, indptr, rows, codes, weight, moment, threshold,
         for p in range(indptr[i] - start, indptr[i + 1] - start):
             j = np.uint64(indices[p])
             if plain:
-                v, err = plain_moment(np.float64(data[p]), moment, threshold, data.itemsize == 4)
+                v, err = plain_moment(np.float64(data[p]), moment, threshold, data.itemsize <= 4)
             else:
                 v, err = weighted_moment(w, np.float64(data[p]), moment, threshold)
             sums[j], r = two_sum(sums[j], v)
@@ -138,23 +146,25 @@ def add_csr_pairs(data, indices, indptr, rows, codes, weight, moment, threshold,
 def add_dense(values, rows, codes, weight, moment, threshold, hi):
     # hi[codes[e], j] += weight[e] * moment(x[rows[e], j])
     for e in range(len(codes)):
-        i = rows[e]
-        k = codes[e]
-        w = weight[e]
+        i, k, w = rows[e], codes[e], weight[e]
         for j in range(values.shape[1]):
             hi[k, j] += w * moment_of(np.float64(values[i, j]), moment, threshold)
 
 
 @kernel
 def add_dense_pairs(values, rows, codes, weight, moment, threshold, hi, lo):
-    # the same, error-free: what rounding takes from hi goes to lo
+    # the same, error-free: what rounding takes from hi goes to lo; no branch inside the loops, so that they take vectors
+    squared = moment == SUM_SQ
     for e in range(len(codes)):
-        i = rows[e]
-        k = codes[e]
-        w = weight[e]
-        if w == 1.0 and moment <= ABOVE:
+        i, k, w = rows[e], codes[e], weight[e]
+        if w == 1.0 and (moment == SUM or (squared and values.itemsize <= 4)):  # squares of float32 are exact
             for j in range(values.shape[1]):
-                v, err = plain_moment(np.float64(values[i, j]), moment, threshold, values.itemsize == 4)
+                x = np.float64(values[i, j])
+                hi[k, j], r = two_sum(hi[k, j], x * x if squared else x)
+                lo[k, j] += r
+        elif moment <= ABOVE:
+            for j in range(values.shape[1]):
+                v, err = weighted_plain(w, np.float64(values[i, j]), moment, threshold)
                 hi[k, j], r = two_sum(hi[k, j], v)
                 lo[k, j] += r + err
         else:

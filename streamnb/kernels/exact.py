@@ -1,8 +1,7 @@
 """Error-free float64 addition and multiplication (Dekker 1971, Knuth 1969), the bricks of (hi, lo) sums."""
 
-from streamnb._jit import kernel
+from streamnb._jit import kernel, product_error
 
-SPLITTER = 134217729.0  # 2^27 + 1
 RESIDUE = 2.0**-85
 TINY = 2.0**-960  # less has no error-free products, and soon no full digits
 
@@ -19,13 +18,7 @@ def two_sum(a, b):
 def two_product(a, b):
     """Return the rounded a * b and the rounding error, both exact together."""
     p = a * b
-    t = SPLITTER * a
-    a_hi = t - (t - a)
-    a_lo = a - a_hi
-    t = SPLITTER * b
-    b_hi = t - (t - b)
-    b_lo = b - b_hi
-    return p, ((a_hi * b_hi - p) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo
+    return p, product_error(a, b, p)
 
 
 @kernel
