@@ -7,6 +7,7 @@ on the comment of the zip is the SHA-256 of all bytes before it. `from_state` tr
 shapes and dtypes the arithmetic to come relies on.
 """
 
+import glob
 import hashlib
 import io
 import json
@@ -90,6 +91,12 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             unfinished.unlink()
+
+
+def remove_unfinished(path: Path) -> None:
+    """Clear away what processes left that were killed while they wrote this file."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.unfinished"):
+        left.unlink(missing_ok=True)
 
 
 def _sync_folder(folder: Path) -> None:

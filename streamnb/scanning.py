@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
+from itertools import chain, starmap
 from operator import add
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from streamnb import _checks
+from streamnb.checkpoint import Checkpoint, Range, check_resumable, description
 from streamnb.cluster import Split, fold_dask
 from streamnb.data import sources
 from streamnb.data.chunk import Chunk, Domain, Survey, TakesValues, as_chunk, csr_chunk, transformed
@@ -93,6 +95,7 @@ def scan(
     n_threads: int | None = None,
     memory_limit: Any = None,
     client: Any = None,
+    checkpoint: Any = None,
 ) -> ClassStats:
     """Read the data once and keep its per-class sufficient statistics.
 
@@ -134,6 +137,11 @@ def scan(
     client : dask.distributed.Client, optional
         A cluster whose workers read and sum, each thread of theirs a segment of the rows at a time; the active one by
         default. Rows that workers cannot open, in memory and from streams, are summed here.
+    checkpoint : path, optional
+        A file that keeps what is summed, every ten seconds or so. Where the process ends early, whatever the cause, the
+        same call goes on from there, to the same result to the last bit; once the scan is complete, it returns at
+        once. The file stays until you remove it; one of other data or parameters is refused. For rows that can be
+        read again from any row on: not for streams and Dask arrays.
 
     Notes
     -----
@@ -159,7 +167,7 @@ def scan(
     limit = check_memory_limit(memory_limit)
     plan = ScanPlan(check_moments(moments), options, _checks.check_classes(classes), memory_limit=limit)
     plan, split = with_folds(plan, X, folds, groups, repeats, seed)
-    run: dict[str, Any] = {"progress": progress, "n_threads": n_threads, "client": client}
+    run: dict[str, Any] = {"progress": progress, "n_threads": n_threads, "client": client, "checkpoint": checkpoint}
     return run_scan(plan, X, y, sample_weight, split=split, **run)[0]
 
 
@@ -203,10 +211,13 @@ def fold(
     progress: bool | None = None,
     n_threads: int | None = None,
     client: Any = None,
+    checkpoint: Any = None,
 ) -> tuple[Any, Report]:
     """Give every block of rows to accumulators of the plan, and add up what these finish with."""
-    started = time.perf_counter()
+    started, earlier = time.perf_counter(), 0.0
     client = client_for(client)
+    if checkpoint is not None:
+        check_resumable(X)
     if n_threads is not None:
         n_threads = _checks.positive_integer("n_threads", n_threads)
     folding = getattr(plan, "folding", None)
@@ -221,11 +232,13 @@ def fold(
             source.values_matter = plan.values_matter(source.n_features)
         if source.n_rows is not None:
             check_n_folds(folding, source.n_rows)
+        kept = None if checkpoint is None else Checkpoint.open(checkpoint, description(plan, X, source))
+        earlier = 0.0 if kept is None else kept.report.seconds  # that it took up to where it was broken off
         if client is not None and reachable(source):
-            total, report = fold_segments(plan, source, client, progress)
+            total, report = fold_segments(plan, source, client, progress, kept)
         else:
-            total, report = _fold_here(plan, source, progress, n_threads or _n_cores())
-    return total, replace(report, seconds=time.perf_counter() - started)
+            total, report = _fold_here(plan, source, progress, n_threads or _n_cores(), kept)
+    return total, replace(report, seconds=earlier + time.perf_counter() - started)
 
 
 def _check_folds(stats: Any) -> None:
@@ -255,25 +268,49 @@ def checked(block: Block) -> tuple[Chunk, Survey]:
 # ---- here, with threads ----------------------------------------------------------------------------------------------
 
 
-def _fold_here(plan: Any, source: sources.Source, progress: bool | None, n_threads: int) -> tuple[Any, Report]:
+def _fold_here(
+    plan: Any, source: sources.Source, progress: bool | None, n_threads: int, checkpoint: Checkpoint | None
+) -> tuple[Any, Report]:
     reading, waiting = Clock(), Clock()
-    blocks: Generator[Block] = timed(source.blocks(), reading)
+    left: Any = [(0, source.n_rows)]
+    left = left if checkpoint is None else checkpoint.remaining(left)
+    blocks: Generator[Block] = timed(chain.from_iterable(starmap(source.blocks, left)), reading)
     if source.reads_ahead:
         blocks = timed(one_ahead(blocks), waiting)
-    team = _Team(plan, n_threads)
-    rows = n_bytes = n_blocks = 0
-    n_rows_in_all = source.n_rows or plan.n_rows
-    bar = tqdm(desc=plan.title, total=n_rows_in_all, unit=" rows", disable=not progress, unit_scale=True)
-    with closing(blocks), team, bar:
+    n_rows = source.n_rows or plan.n_rows
+    bar = tqdm(desc=plan.title, total=n_rows, unit=" rows", disable=not progress, unit_scale=True)
+    with closing(blocks), bar:
+        bar.update(0 if checkpoint is None else checkpoint.report.rows)
+        while True:
+            stats, report, done = _summed(plan, blocks, n_threads, bar, checkpoint)
+            report = replace(report, seconds_reading=reading.lap(), seconds_waiting=waiting.lap())
+            if checkpoint is None:
+                if isinstance(plan, ScanPlan) and report.rows:
+                    check_n_folds(plan.folding, report.rows)  # a stream tells the number of its rows at the end only
+                return stats, report
+            if not done:
+                return checkpoint.stats, checkpoint.report
+            checkpoint.add(stats, report, done)
+
+
+def _summed(
+    plan: Any, blocks: Iterable[Block], n_threads: int, bar: Any, checkpoint: Checkpoint | None
+) -> tuple[Any, Report, list[Range]]:
+    """Statistics of the blocks up to the last, or until a checkpoint is due, a report, and the ranges of their rows."""
+    done: list[Range] = []
+    n_bytes, team = 0, _Team(plan, n_threads)
+    with team:
         for block in blocks:
             n_rows = block.y.shape[0] if block.y is not None else 0
             team.add(block)
-            rows, n_bytes, n_blocks = rows + n_rows, n_bytes + block.nbytes, n_blocks + 1
+            done.append((block.first_row, block.first_row + n_rows))
+            n_bytes += block.nbytes
             bar.update(n_rows)
-    if isinstance(plan, ScanPlan) and rows:
-        check_n_folds(plan.folding, rows)  # a stream tells the number of its rows at the end only
-    stats = reduce(add, team.results())
-    return stats, Report(rows, n_bytes, n_blocks, 0.0, reading.seconds, team.seconds, waiting.seconds)
+            if checkpoint is not None and checkpoint.due:
+                break
+        stats = reduce(add, team.results())
+    rows = sum(stop - start for start, stop in done)
+    return stats, Report(rows, n_bytes, len(done), seconds_computing=team.seconds), done
 
 
 class _Team:

@@ -18,6 +18,7 @@ from zarr.abc.store import Store
 from zarr.storage import FsspecStore, MemoryStore, WrapperStore
 
 from streamnb._checks import DataError
+from streamnb.checkpoint import Checkpoint, Range
 from streamnb.data.reader import Clock, timed
 from streamnb.data.sources import Source, row_ranges
 from streamnb.data.stores import persistently
@@ -121,19 +122,18 @@ class Tasks:
             futures.add(self.submit(work, *job))
         yield from map(self._checked, futures)
 
-    def total(self, futures: Iterable[Any]) -> Any:
-        """The sum of what the futures hold, pairs of statistics and a report.
+    def totals(self, futures: Iterable[Any], enough: Callable[[], bool]) -> Iterator[Any]:
+        """The sums of what the futures hold, which adds up part by part; until it was `enough`, or of GROUP of them.
 
-        Every GROUP of them is added up in a tree on the workers, and the groups here: the cluster keeps in mind how
-        to make again whatever went into a sum that it still holds.
+        These are added up in a tree on the workers: the cluster keeps in mind how to make again whatever went into a
+        sum that it still holds.
         """
         futures, roots = iter(futures), deque[Any]()
-        fetched: list[Any] = []
-        while (root := self._root(islice(futures, GROUP))) is not None:
+        while (root := self._root(_until(enough, islice(futures, GROUP)))) is not None:
             roots.append(root)
             if len(roots) > 1:  # the last but one, that the work on the next goes on meanwhile
-                fetched = [merged([*fetched, self.result(roots.popleft())])]
-        return merged([*fetched, *map(self.result, roots)])
+                yield self.result(roots.popleft())
+        yield from map(self.result, roots)
 
     def _root(self, futures: Iterable[Any]) -> Any:
         """A future of the sum of all, None of none."""
@@ -176,37 +176,52 @@ class Tasks:
             ) from error
 
 
-def merged(parts: list[tuple[Any, Report]]) -> tuple[Any, Report]:
-    """The sum of statistics, and that of their reports."""
-    return reduce(add, (stats for stats, _ in parts)), reduce(add, (report for _, report in parts))
+def merged(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """The sums of what stands in the same place: statistics, reports, and the ranges of rows they are of."""
+    return tuple(reduce(add, column) for column in zip(*parts, strict=True))
+
+
+def _until(enough: Callable[[], bool], futures: Iterable[Any]) -> Iterator[Any]:
+    for future in futures:
+        yield future
+        if enough():
+            return
 
 
 # ---- one pass over the rows of a store -------------------------------------------------------------------------------
 
 
-def fold_segments(plan: Any, source: Source, client: Any, progress: bool | None) -> tuple[Any, Report]:
+def fold_segments(
+    plan: Any, source: Source, client: Any, progress: bool | None, checkpoint: Checkpoint | None
+) -> tuple[Any, Report]:
     """Give every segment of the rows to an accumulator of the plan on some worker, and add up what these leave."""
     ranges = row_ranges(source)
+    left = ranges if checkpoint is None else checkpoint.remaining(ranges)
+    total: Any = None
     with Tasks(client) as tasks:
         shared = tasks.submit("plan", plan.title, _itself, plan)  # sent once to each worker, whatever its size
         jobs = (
             (f"{plan.title} of rows {start} to {stop}", _fold_segment, shared, source.cut(start, stop), start, stop)
-            for start, stop in ranges
+            for start, stop in left
         )
         ended = tasks.ended(plan.title, jobs)
-        total, report = tasks.total(
-            tqdm(ended, desc=plan.title, total=len(ranges), unit=" segments", disable=not progress)
-        )
+        bar = tqdm(ended, desc=plan.title, total=len(left), unit=" segments", disable=not progress)
+        for part in tasks.totals(bar, lambda: checkpoint is not None and checkpoint.due):
+            if checkpoint is None:
+                total = part if total is None else merged([total, part])
+            else:
+                checkpoint.add(*part)
+    stats, report = total[:2] if checkpoint is None else (checkpoint.stats, checkpoint.report)
     if report.rows != source.n_rows:
         raise RuntimeError(f"the segments on the workers gave {report.rows} rows in all, of {source.n_rows} of X")
-    return total, report
+    return stats, report
 
 
 def _itself(value: Any) -> Any:
     return value
 
 
-def _fold_segment(plan: Any, source: Source, start: int, stop: int) -> tuple[Any, Report]:
+def _fold_segment(plan: Any, source: Source, start: int, stop: int) -> tuple[Any, Report, list[Range]]:
     """Sum the rows of a segment, in this thread."""
     reading, computing = Clock(), Clock()
     accumulator, rows, n_bytes, n_blocks = plan.accumulator(), 0, 0, 0
@@ -220,7 +235,7 @@ def _fold_segment(plan: Any, source: Source, start: int, stop: int) -> tuple[Any
             raise DataError(f"{rows} rows were read in place of {stop - start}")
     with computing:
         stats = accumulator.finish()
-    return stats, Report(rows, n_bytes, n_blocks, 0.0, reading.seconds, computing.seconds)
+    return stats, Report(rows, n_bytes, n_blocks, 0.0, reading.seconds, computing.seconds), [(start, stop)]
 
 
 @contextmanager

@@ -24,6 +24,7 @@ ORDER = [
     "folds",
     "stats",
     "report",
+    "checkpoint",
     "workers",
     "cluster",
     "scanning",

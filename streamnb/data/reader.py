@@ -130,6 +130,11 @@ class Clock:
     def __exit__(self, *_: object) -> None:
         self.seconds += time.perf_counter() - self._since
 
+    def lap(self) -> float:
+        """The seconds so far; the clock starts again at 0."""
+        seconds, self.seconds = self.seconds, 0.0
+        return seconds
+
 
 def timed(items: Iterable[T], clock: Clock) -> Generator[T]:
     """Yield from `items`; the clock runs while the next one is made."""

@@ -67,6 +67,12 @@ class Source:
         """About `n_rows` rows, whose multiples lie where chunks end if that keeps chunks from being read twice."""
         return n_rows
 
+    def beside(self, step: int) -> Iterator[dict[str, Any]]:
+        """Labels, weights and splits of all rows by name, some rows at a time, without the rows themselves."""
+        take, n_rows = self._columns.reader(), self.n_rows or 0
+        for start in range(0, n_rows, step):
+            yield dict(zip(self._columns.names, take(start, min(start + step, n_rows)), strict=True))
+
 
 def row_ranges(source: Source, n_bytes: int | None = None) -> list[tuple[int, Any]]:
     """Cut the rows into segments [start, stop) of about `n_bytes`, SEGMENT_BYTES by default; a stream is one.

@@ -79,6 +79,7 @@ class ScanEstimator(BaseEstimator):
         n_threads: int | None = None,
         memory_limit: Any = None,
         client: Any = None,
+        checkpoint: Any = None,
     ) -> Self:
         """Fit in one scan.
 
@@ -104,6 +105,8 @@ class ScanEstimator(BaseEstimator):
             Bytes that the tables of class sums may take, such as "4GB"; half of the free memory by default. See `scan`.
         client : dask.distributed.Client, optional
             A cluster that reads and sums, as in `scan`; the active one by default.
+        checkpoint : path, optional
+            A file that keeps what is summed, so that a fit that was broken off goes on from there; see `scan`.
 
         Raises
         ------
@@ -117,7 +120,8 @@ class ScanEstimator(BaseEstimator):
         listed = _checks.check_classes(classes)
         with self._all_or_nothing():
             self._remember_names(X)
-            run: dict[str, Any] = {"progress": progress, "n_threads": n_threads, "client": client}
+            run: dict[str, Any] = {"progress": progress, "n_threads": n_threads}
+            run |= {"client": client, "checkpoint": checkpoint}
             limit = check_memory_limit(memory_limit)
             stats, report = self._scan(X, y, sample_weight, listed, True, limit, check_moments(moments), **run)
             self._check_whole(stats)

@@ -137,6 +137,7 @@ class LinearNBCV(LinearNB):
         n_threads: int | None = None,
         memory_limit: Any = None,
         client: Any = None,
+        checkpoint: Any = None,
     ) -> Self:
         """Choose the penalty and fit, in two scans.
 
@@ -146,6 +147,9 @@ class LinearNBCV(LinearNB):
             As for `LinearNB.fit`; X is read twice, so a stream has to be a callable that returns a fresh iterator.
         groups : (n_rows,), optional
             Labels; rows of one group are in one fold.
+        checkpoint : path, optional
+            As in `scan`: the first scan goes on from where it was broken off, and is not repeated where the second
+            was; the second starts again.
 
         Raises
         ------
@@ -168,7 +172,7 @@ class LinearNBCV(LinearNB):
             plan = replace(self._plan(listed), memory_limit=check_memory_limit(memory_limit))
             plan, split = with_folds(plan, X, self.folds, groups, self.repeats, self.seed)
             run: dict[str, Any] = {"split": split, "progress": progress, "n_threads": n_threads, "client": client}
-            stats, report = run_scan(plan, X, y, sample_weight, **run)
+            stats, report = run_scan(plan, X, y, sample_weight, checkpoint=checkpoint, **run)
             self._check_against(stats)
             self._check_whole(stats)
             asked = [(self._family(), self._grid())], self._options(), as_scorer(self.scoring)

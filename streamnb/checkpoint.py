@@ -1,0 +1,216 @@
+"""A long scan that can be broken off: what is summed so far, in a file that only a scan of the same data continues."""
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+import zarr
+
+from streamnb import persistence
+from streamnb._checks import DataError
+from streamnb.data import sources
+from streamnb.data.sources import BLOCK_ROWS, Source
+from streamnb.report import Report
+
+SECONDS = 10.0  # between two writings: so much work is lost at most
+SHARE = 20  # of the time that a writing takes passes until the next: it costs a twentieth at most
+SAMPLES = 8  # places where rows are read to recognise the data
+SAMPLE_ROWS = 64
+_SUMS = 1  # raised when a scan comes to other sums than it did before
+_MEANINGLESS = {"memory_limit"}  # fields of a plan that do not change what the sums are
+
+Range = tuple[int, int]  # rows [start, stop)
+
+
+@persistence.register
+@dataclass
+class Checkpoint:
+    """What a scan has summed so far; `snb.load` reads one that was written.
+
+    Attributes
+    ----------
+    about : dict of str
+        The data and the parameters, in words and digests.
+    done : list of (start, stop)
+        The rows that are summed, in order and apart from each other.
+    stats : ClassStats or None
+        Of these rows; None while there are none.
+    report : Report
+        Of the scans so far.
+    """
+
+    about: dict[str, str]
+    done: list[Range]
+    stats: Any
+    report: Report
+    path: Path = Path()
+
+    def __post_init__(self) -> None:
+        self._written, self._cost = time.monotonic(), 0.0
+
+    @classmethod
+    def open(cls, path: Any, about: dict[str, str]) -> Self:
+        """The one in the file, if it is of the same data and parameters; else a new one, which is written at once.
+
+        Raises
+        ------
+        ValueError
+            The file is a checkpoint of another scan: the message says what differs.
+        DataError
+            It is damaged, or no checkpoint.
+        OSError
+            It cannot be written.
+        """
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"checkpoint={path!r} should be the path of a file, which need not exist yet")
+        path = Path(path)
+        persistence.remove_unfinished(path)
+        if not path.exists():
+            self = cls(about, [], None, Report(), path)
+            self._write()
+            return self
+        try:
+            self = persistence.load(path, cls)
+        except DataError as error:
+            raise DataError(f"checkpoint: {error}; remove the file to start anew, or name another") from error
+        self.path = path
+        self._check(about)
+        return self
+
+    def _check(self, about: dict[str, str]) -> None:
+        for name in {**self.about, **about}:
+            there, here = self.about.get(name, "none"), about.get(name, "none")
+            if there != here:
+                raise ValueError(
+                    f"checkpoint={str(self.path)!r} is of another scan: {name} was {there} and is {here}; "
+                    "remove the file to start anew, or name another"
+                )
+
+    def remaining(self, ranges: Iterable[Range]) -> list[Range]:
+        """The parts of these ranges of rows that are still to be summed."""
+        left = list(ranges)
+        for start, stop in self.done:
+            cut = [((a, min(b, start)), (max(a, stop), b)) for a, b in left]
+            left = [part for parts in cut for part in parts if part[0] < part[1]]
+        return left
+
+    @property
+    def due(self) -> bool:
+        """True if it is time to `add` what was summed in the meantime."""
+        return time.monotonic() - self._written >= max(SECONDS, SHARE * self._cost)
+
+    def add(self, stats: Any, report: Report, ranges: Iterable[Range]) -> None:
+        """Add the statistics of some rows, none of which was added before, and write the file anew."""
+        self.done = _merged([*self.done, *ranges])
+        self.stats = stats if self.stats is None else self.stats + stats
+        self.report = self.report + replace(report, seconds=time.monotonic() - self._written)
+        self._write()
+
+    def _write(self) -> None:
+        started = time.monotonic()
+        persistence.save(self.path, self)
+        self._written = time.monotonic()
+        self._cost = self._written - started
+
+    def to_state(self) -> dict[str, Any]:
+        done = np.array(self.done, np.int64).reshape(-1, 2)
+        return {"about": self.about, "done": done, "stats": self.stats, "report": asdict(self.report)}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        done = persistence.array("done", state["done"], ["i8"], (None, 2))
+        if (np.diff(done.reshape(-1)) <= 0).any():
+            raise ValueError("the ranges of rows should be apart from each other and in order")
+        return cls(state["about"], list(map(tuple, done.tolist())), state["stats"], Report(**state["report"]))
+
+
+def _merged(ranges: Iterable[Range]) -> list[Range]:
+    """The same rows in as few ranges as there can be, in order."""
+    merged: list[Range] = []
+    for start, stop in sorted(ranges):
+        if merged and merged[-1][1] == start:
+            start = merged.pop()[0]
+        if start < stop:
+            merged.append((start, stop))
+    return merged
+
+
+# ---- what a scan is of -----------------------------------------------------------------------------------------------
+
+
+def check_resumable(X: Any) -> None:
+    """Refuse rows that cannot be read again from any row on."""
+    if sources.is_stream(X):
+        raise ValueError(
+            "checkpoint= goes with rows that can be read again from any row on, and X is a stream of chunks; write it "
+            "to a store with snb.write_csr, or add up the statistics of parts yourself and save them"
+        )
+    if sources.is_dask(X):
+        raise ValueError(
+            "checkpoint= goes with rows that can be read again from any row on, and X is a Dask array; give the Zarr "
+            "array or group behind it, or its path, or write it to one with X.to_zarr"
+        )
+
+
+def description(plan: Any, X: Any, source: Source) -> dict[str, str]:
+    """The data and the parameters of a scan, so that another scan can be told from it.
+
+    Labels, weights and folds are taken into account to the last one, of X its layout and some rows.
+    """
+    about = {"the way of summing": f"number {_SUMS}", "the model": type(plan).__name__}
+    for name, value in vars(plan).items():
+        if name == "options":
+            about |= {option: repr(chosen) for option, chosen in asdict(value).items()}
+        elif name not in _MEANINGLESS:
+            about[name] = _shown(value.tolist() if isinstance(value, np.ndarray) else value)
+    about["the shape of X"] = repr((source.n_rows, source.n_features))
+    rows: Any = sources.resolve(X)[0]
+    stored = {"data of X": "data", "indices of X": "indices"} if isinstance(rows, zarr.Group) else {}
+    arrays = {name: rows[part] for name, part in stored.items()} | ({"X": rows} if isinstance(rows, zarr.Array) else {})
+    for name, array in arrays.items():
+        about[name] = f"{array.dtype} {array.shape} in chunks of {array.shards or array.chunks}"
+    return about | _beside(source) | {"the rows of X": _samples(source)}
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:100]}.. ({hashlib.sha256(text.encode()).hexdigest()[:16]})"
+
+
+def _beside(source: Source) -> dict[str, str]:
+    """Digests of what is beside the rows."""
+    digests: dict[str, Any] = {}
+    for columns in source.beside(BLOCK_ROWS):
+        for name, column in columns.items():
+            if column is not None:
+                _digest(digests.setdefault(name, hashlib.sha256()), column)
+    return {name: digest.hexdigest()[:16] for name, digest in digests.items()}
+
+
+def _samples(source: Source) -> str:
+    """A digest of rows from a few places, of which reading takes a small part of a scan's time."""
+    assert source.n_rows is not None
+    digest, n_rows = hashlib.sha256(), source.n_rows
+    n_places = min(max(n_rows // (4 * source.rows_near(1)), 1), SAMPLES)  # at each of which a chunk is read
+    for start in np.linspace(0, max(n_rows - SAMPLE_ROWS, 0), n_places).astype(int).tolist():
+        for block in source.blocks(start, min(start + SAMPLE_ROWS, n_rows)):
+            for part in block.X if isinstance(block.X, tuple) else (block.X,):
+                _digest(digest, part)
+    return digest.hexdigest()[:16]
+
+
+def _digest(digest: Any, part: Any) -> None:
+    """Add an array, or labels, in a form that does not depend on how they are held."""
+    if sp.issparse(part):
+        for array in (np.diff(part.indptr), part.indices):
+            _digest(digest, array)
+    elif isinstance(part, np.ndarray) and part.dtype.kind == "U":
+        digest.update("\0".join(part.tolist()).encode() + b"\0")
+    elif isinstance(part, np.ndarray):
+        digest.update(np.ascontiguousarray(part, np.float64 if part.dtype.kind == "f" else np.int64))

@@ -1,0 +1,84 @@
+"""Scans whose processes are killed again and again, KILLS times in all: `python -m tests.interrupted FOLDER KILLS`.
+
+FOLDER holds `store.zarr`; chunks that are read are noted in `reads`, the statistics at the end of the first scan are
+`stats-0.snb`; where it has ended too early, there is another. The processes are forks of one that has compiled the
+kernels but has not opened any store.
+"""
+
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+import zarr
+from zarr.storage import LocalStore, WrapperStore
+
+import streamnb as snb
+from streamnb import checkpoint
+from streamnb.data import sources
+
+OPTIONS = {"folds": 3, "moments": ["sum", "sum_sq"]}
+LONGEST = 0.3  # seconds from the start of a process until it is killed
+
+
+class SlowStore(WrapperStore):
+    """Takes its time for every chunk, and notes it."""
+
+    async def get(self, key, prototype, byte_range=None):
+        if "/c/" in f"/{key}":
+            with open(self._store.root.with_name("reads"), "a") as notes:
+                notes.write(f"{key}\n")
+            time.sleep(0.005)
+        return await self._store.get(key, prototype, byte_range)
+
+    def _with_store(self, store):
+        return type(self)(store)
+
+
+def scan(folder):
+    X = zarr.open(SlowStore(LocalStore(folder / "store.zarr", read_only=True)), mode="r")
+    y = "y" if isinstance(X, zarr.Group) else np.load(folder / "y.npy")
+    snb.scan(X, y, checkpoint=folder / "checkpoint.snb", **OPTIONS).save(folder / "stats.snb")
+
+
+def start_anew(folder):
+    (folder / "stats.snb").rename(folder / f"stats-{len(list(folder.glob('stats-*.snb')))}.snb")
+    (folder / "checkpoint.snb").unlink()
+
+
+def killed(folder, seconds):
+    """Scan in a process of its own, which is killed after that time, if any; whether it was, or had come to its end."""
+    child = os.fork()
+    if not child:
+        scan(folder)
+        os._exit(0)
+    if seconds is not None:
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+        raise SystemExit("the scan failed")
+    return os.WIFSIGNALED(status)
+
+
+def main(folder, n_kills):
+    checkpoint.SECONDS = checkpoint.SHARE = 0
+    sources.BLOCK_BYTES, checkpoint.SAMPLES = 1 << 12, 2
+    for X in (np.ones((6, 2), np.float32), sp.csr_array(np.ones((6, 2), np.float32))):
+        snb.scan(X, [0, 1, 2, 0, 1, 2], **OPTIONS)
+    chance = random.Random(0)
+    while n_kills:
+        if killed(folder, chance.uniform(0.0, LONGEST)):
+            n_kills -= 1
+        else:
+            start_anew(folder)
+    killed(folder, None)
+    start_anew(folder)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))
