@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb import _checks
+from streamnb import _checks, persistence
 from streamnb.choosing import GridScores, check_choice
 from streamnb.data.chunk import Chunk, Survey
 from streamnb.decorrelating import check_decorrelation
@@ -259,6 +259,7 @@ def _centre(families: Iterable[Family]) -> float:
 # ---- the tables ------------------------------------------------------------------------------------------------------
 
 
+@persistence.register
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Tables of F families by P penalties, K classes and, last, overall.
@@ -313,6 +314,19 @@ class Comparison:
                 if not np.isnan(score):
                     scores[*at, row], n_features[*at, row], points[*at, row] = score, kept, grid_scores.grid[point]
         return cls(families, penalties, classes, scores, n_features, points, left_out, scoring, rule, report)
+
+    def save(self, path: Any) -> None:
+        """Write the tables to one file; read it with `snb.load`."""
+        persistence.save(path, self)
+
+    def to_state(self) -> dict[str, Any]:
+        return {**vars(self), "points": self.points.reshape(-1).tolist()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "Comparison":
+        scores, points = state["scores"], np.empty(len(state["points"]), object)
+        points[:] = state["points"]
+        return cls(**{**state, "points": points.reshape(scores.shape)})
 
     def to_frame(self) -> Any:
         """A pandas data frame with columns family, penalty, class, score, n_features and point, a row a cell."""

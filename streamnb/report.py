@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from streamnb import _html
+from streamnb import _html, persistence
 
 
+@persistence.register
 @dataclass(frozen=True)
-class Report:
+class Report(persistence.Parameters):
     """What a scan did: rows, decoded bytes, blocks, and where the seconds went.
 
     `seconds_reading` and `seconds_computing` are summed over threads, `seconds_waiting` is what the summing

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc, entr, fdtrc, rel_entr
 
-from streamnb import _checks
+from streamnb import _checks, persistence
 from streamnb.families import as_family, column_blocks
 from streamnb.schemes import SCHEMES
 from streamnb.solving import solve
@@ -21,8 +21,9 @@ SCATTER_COLUMNS = 1 << 12  # no fewer at once where `ClassStats.scatter` goes th
 PRESENCE = ("above", "nonzero")
 
 
+@persistence.register
 @dataclass(frozen=True, eq=False)
-class FeatureRanking:
+class FeatureRanking(persistence.Parameters):
     """Scores of features and the order they give.
 
     Attributes
@@ -41,6 +42,10 @@ class FeatureRanking:
     scores: np.ndarray
     ranking: np.ndarray
     pvalues: np.ndarray | None = None
+
+    def save(self, path: Any) -> None:
+        """Write to one file; read it with `snb.load`."""
+        persistence.save(path, self)
 
 
 def rank_features(

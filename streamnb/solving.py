@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, reduce
 from itertools import product
+from math import prod
 from operator import add, index
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb import _checks
+from streamnb import _checks, persistence
 from streamnb.coupling import coupled_totals
 from streamnb.decorrelating import Solution, check_decorrelation, decorrelated, decorrelated_each
 from streamnb.dirichlet import Together
@@ -29,6 +30,7 @@ from streamnb.schemes import OneVsOne, as_scheme
 from streamnb.stats.class_stats import ClassStats, check_stats
 
 PAIRS_BYTES = 1 << 30  # weights of all pairs of classes that would take more are computed when they are needed
+MOST_POINTS = 1 << 20  # of a grid; a slip such as a thousand taus of each penalty would not end
 TOGETHER = 1 << 17  # weights of several points solved for at once
 
 
@@ -105,12 +107,15 @@ def weight_path(
     if stats.total_weight == 0.0:
         raise ValueError("stats hold no row with any weight (0 samples), from which no model follows; scan rows first")
     checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
-    return WeightPath(Problem(stats, as_family(family), checked, **options), as_penalty(penalty))
+    path = WeightPath(Problem(stats, as_family(family), checked, **options), as_penalty(penalty))
+    path.asked = {"scheme": scheme, "reference": reference, **options}
+    return path
 
 
 # ---- the path --------------------------------------------------------------------------------------------------------
 
 
+@persistence.register
 class WeightPath:
     """The models of all points of a penalty's grid; each is computed when asked for, none is kept.
 
@@ -127,6 +132,8 @@ class WeightPath:
         Features whose branch of solutions ends before the tau of `Decorrelation`: they keep the last solution.
     """
 
+    asked: dict[str, Any]  # what `solve` was told beside the statistics, the family and the penalty
+
     def __init__(self, problem: Problem, penalty: Penalty | None):
         self._problem = problem
         _check_unpenalised(penalty, problem.family)
@@ -134,6 +141,9 @@ class WeightPath:
         taus = {part.kind: self._taus(part) for part in (penalty.parts if penalty else ())}
         self.penalty = reduce(add, (part.with_taus(taus[part.kind]) for part in penalty.parts)) if penalty else None
         kinds = [kind for kind in KINDS if kind in taus]
+        n_points = prod(len(taus[kind]) for kind in kinds)
+        if n_points > MOST_POINTS:
+            raise ValueError(f"penalty has a grid of {n_points:,} points, more than {MOST_POINTS:,}; take fewer taus")
         self.grid = [dict(zip(kinds, map(float, point), strict=True)) for point in product(*(taus[k] for k in kinds))]
         for k in taus.get("top_k", ()):
             if k > problem.n_features:
@@ -144,6 +154,18 @@ class WeightPath:
 
     def _taus(self, part: Any) -> np.ndarray:
         return part.tau if part.tau is not None else taus_from_data(self._problem, part)
+
+    def save(self, path: Any) -> None:
+        """Write statistics, family and penalty to one file, of which `snb.load` makes the same models."""
+        persistence.save(path, self)
+
+    def to_state(self) -> dict[str, Any]:
+        problem = self._problem
+        return {"stats": problem.stats, "family": problem.family, "penalty": self.penalty, "asked": self.asked}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "WeightPath":
+        return weight_path(state["stats"], state["family"], state["penalty"], **state["asked"])
 
     def __len__(self) -> int:
         return len(self.grid)

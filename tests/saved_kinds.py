@@ -1,16 +1,18 @@
 """One small file of each kind for every version of the container, and what it holds: they stay readable for ever.
 
-`python -m tests.saved_kinds` writes the files of the present version and their answers; those of older versions stay.
+`python -m tests.saved_kinds` writes the files of the present version that are missing, and their answers.
 """
 
 import json
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 import streamnb as snb
-from streamnb.persistence import FORMAT_VERSION
+from streamnb.checkpoint import Checkpoint
+from streamnb.persistence import FORMAT_VERSION, save
 
 HERE = Path(__file__).parent / "formats"
 X = (np.arange(40).reshape(10, 4) * 7 % 5).astype(float)
@@ -21,6 +23,12 @@ WEIGHT = np.array([0.1, 1.0, 2.5, 0.3, 1.0, 1.0, 4.0, 0.7, 1.0, 0.2])  # whose s
 
 def stats(y=Y, **options):
     return snb.scan(X, y, sample_weight=WEIGHT, **options)
+
+
+def checkpoint():
+    with TemporaryDirectory() as folder:
+        stats(folds=2, checkpoint=f"{folder}/c.snb")
+        return snb.load(f"{folder}/c.snb")
 
 
 KINDS = {
@@ -41,6 +49,11 @@ KINDS = {
     "poisson-nb": lambda: snb.PoissonNB().fit(X, Y, WEIGHT),
     "gaussian-nb": lambda: snb.GaussianNB().fit(X, Y, WEIGHT),
     "categorical-nb": lambda: snb.CategoricalNB().fit(X.astype(int), Y, WEIGHT),
+    "weight-path": lambda: snb.solve(stats(), "poisson", snb.L1(n_taus=3) + snb.L2([0.1, 1.0]), scheme="ovr"),
+    "feature-selector": lambda: snb.FeatureSelector("mutual_info", 2).fit(X, Y, WEIGHT),
+    "feature-ranking": lambda: snb.rank_features(stats()),
+    "comparison": lambda: snb.compare(X, Y, families="poisson", penalties=["plain", "L1"], folds=2, show=False),
+    "checkpoint": checkpoint,
 }
 
 
@@ -49,17 +62,27 @@ def answers(value):
     if isinstance(value, snb.ClassStats):
         parts = [value, *value.folds, *([value.every] if value.multilabel else [])]
         return [[part.classes.tolist(), *(table.value().tolist() for table in part.tables.values())] for part in parts]
+    if isinstance(value, snb.WeightPath):
+        return [value.grid, value.n_features.tolist(), *(model.coef_.tolist() for model in value)]
+    if isinstance(value, snb.FeatureRanking | snb.FeatureSelector):
+        ranked = value if isinstance(value, snb.FeatureRanking) else value._ranked
+        return [ranked.by, ranked.scores.tolist(), ranked.ranking.tolist()]
+    if isinstance(value, snb.Comparison):
+        return [str(value), value.points.tolist(), value.classes.tolist(), value.report.rows]
+    if isinstance(value, Checkpoint):
+        return [value.about, list(map(list, value.done)), value.report.rows, answers(value.stats)]
     scores = value.decision_function(X) if hasattr(value, "decision_function") else value.predict_joint_log_proba(X)
     return [value.classes_.tolist(), np.asarray(scores).tolist(), value.predict(X).tolist()]
 
 
 def write():
-    found = {}
-    for name, make in KINDS.items():
-        value = make()
-        value.save(HERE / f"v{FORMAT_VERSION}-{name}.snb")
+    path = HERE / f"v{FORMAT_VERSION}.json"
+    found = json.loads(path.read_text()) if path.exists() else {}
+    for name in KINDS.keys() - found.keys():
+        value = KINDS[name]()
+        save(HERE / f"v{FORMAT_VERSION}-{name}.snb", value)
         found[name] = [type(value).__name__, answers(value)]
-    (HERE / f"v{FORMAT_VERSION}.json").write_text(json.dumps(found) + "\n")
+    path.write_text(json.dumps(found) + "\n")
 
 
 if __name__ == "__main__":

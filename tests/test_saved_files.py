@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamnb as snb
+from streamnb.persistence import save
 from tests.refusals import cases, refused
 from tests.saved_kinds import HERE, KINDS, X, Y, answers
 from tests.strategies import same_stats
@@ -22,11 +23,11 @@ OLD = {f"{version}-{name}": expected for version, found in VERSIONS.items() for 
 SEAL = 64
 
 
-@pytest.fixture(scope="module", params=["stats-labels", "linear-model-sparse", "linear-nb-cv"])
+@pytest.fixture(scope="module", params=["stats-labels", "linear-model-sparse", "linear-nb-cv", "weight-path"])
 def whole(request, tmp_path_factory):
     """A saved file, to be changed."""
     path = tmp_path_factory.mktemp("saved") / "whole.snb"
-    KINDS[request.param]().save(path)
+    save(path, KINDS[request.param]())
     return path
 
 
@@ -42,7 +43,7 @@ def test_files_of_every_version_are_read(name, tmp_path):
     value = snb.load(HERE / f"{name}.snb")
     assert type(value).__name__ == kind
     assert agree(answers(value), expected)
-    value.save(tmp_path / "again.snb")
+    save(tmp_path / "again.snb", value)
     assert answers(snb.load(tmp_path / "again.snb")) == answers(value)
 
 
@@ -218,6 +219,11 @@ def test_files_made_to_harm_are_refused_and_take_no_memory(case, tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 30_000_000
     finally:
         tracemalloc.stop()
+
+
+def test_a_grid_that_would_not_end_is_refused():
+    with refused(ValueError, "penalty", "4,000,000", "fewer taus"):
+        snb.solve(KINDS["stats"](), "poisson", snb.L1(range(2000)) + snb.L2(range(2000)))
 
 
 def test_compressed_members_are_refused(whole):

@@ -243,6 +243,31 @@ class ScanEstimator(BaseEstimator):
         if hasattr(X, "shape") and len(X.shape) == 2 and not sources.is_dask(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
 
+    # ---- saving ------------------------------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write parameters and statistics to one file, no pickle; read it with `snb.load`."""
+        check_is_fitted(self, "stats_")
+        persistence.save(path, self)
+
+    def to_state(self) -> dict[str, Any]:
+        fitted = {"stats_": self.stats_, "report_": asdict(self.report_), "decay_": self.decay_}
+        if getattr(self, "class_weight_", None) is not None:
+            fitted["class_weight_"] = self.class_weight_
+        if hasattr(self, "feature_names_in_"):
+            fitted["feature_names_in_"] = self.feature_names_in_
+        return {"params": self.get_params(deep=False), "fitted": fitted}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        self, fitted = cls(**state["params"]), state["fitted"]
+        self._keep(fitted["stats_"], Report(**fitted["report_"]), fitted.get("decay_", 1.0))
+        if "class_weight_" in fitted:
+            self.class_weight_ = fitted["class_weight_"]
+        if "feature_names_in_" in fitted:
+            self.feature_names_in_ = fitted["feature_names_in_"].astype(object)
+        return self
+
 
 class ScanClassifier(ClassifierMixin, ScanEstimator):
     """A classifier by a model that follows from the statistics."""
@@ -359,29 +384,6 @@ class ScanClassifier(ClassifierMixin, ScanEstimator):
         return self._model
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
-
-    def save(self, path: Any) -> None:
-        """Write parameters and statistics to one file, no pickle; read it with `snb.load`."""
-        check_is_fitted(self, "stats_")
-        persistence.save(path, self)
-
-    def to_state(self) -> dict[str, Any]:
-        fitted = {"stats_": self.stats_, "report_": asdict(self.report_), "decay_": self.decay_}
-        if getattr(self, "class_weight_", None) is not None:
-            fitted["class_weight_"] = self.class_weight_
-        if hasattr(self, "feature_names_in_"):
-            fitted["feature_names_in_"] = self.feature_names_in_
-        return {"params": self.get_params(deep=False), "fitted": fitted}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        self, fitted = cls(**state["params"]), state["fitted"]
-        self._keep(fitted["stats_"], Report(**fitted["report_"]), fitted.get("decay_", 1.0))
-        if "class_weight_" in fitted:
-            self.class_weight_ = fitted["class_weight_"]
-        if "feature_names_in_" in fitted:
-            self.feature_names_in_ = fitted["feature_names_in_"].astype(object)
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

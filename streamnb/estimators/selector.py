@@ -2,7 +2,7 @@
 
 import os
 from contextlib import suppress
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,7 +10,7 @@ import zarr
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb import _checks
+from streamnb import _checks, persistence
 from streamnb.cluster import check_dask
 from streamnb.data import sources
 from streamnb.data.chunk import Domain
@@ -21,6 +21,7 @@ from streamnb.selecting import Criterion, FeatureRanking, as_criterion, rank_fea
 from streamnb.stats.class_stats import ClassStats, RowOptions
 
 
+@persistence.register
 class FeatureSelector(SelectorMixin, ScanEstimator):
     """Keep the k features that tell most of the class, found in one scan of data of any size.
 
@@ -174,6 +175,15 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
         return sp.vstack(pieces, format="csr") if sp.issparse(pieces[0]) else np.concatenate(pieces)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
+
+    def to_state(self) -> dict[str, Any]:
+        return {**super().to_state(), "ranked": self._ranked}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        self = super().from_state(state)
+        self._learned["_ranked"] = state["ranked"]
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
