@@ -10,6 +10,7 @@ from zarr.storage import FsspecStore, ObjectStore
 import streamnb as snb
 from streamnb.data import stores
 from tests import object_store
+from tests.clusters import cluster_of, prefixes
 
 pytestmark = pytest.mark.process
 BUCKET = "rows"
@@ -149,3 +150,12 @@ def test_errors_on_this_machine_are_raised_at_once(tmp_path, rows, caplog):
     with pytest.raises(snb.DataError, match=r"chunk 0 cannot be read \("):
         snb.LinearNB("poisson").fit(tmp_path / "rows", "y")
     assert not caplog.records
+
+
+@pytest.mark.cluster
+def test_workers_read_the_object_store_themselves(url, rows, tmp_path):
+    with cluster_of(2, tmp_path) as client:
+        model = snb.LinearNB("poisson").fit(url, "y")
+        assert "streamnb-scan" in prefixes(client)
+        assert same(model, rows)
+        assert np.array_equal(model.predict(url), model.predict(rows[0]))
