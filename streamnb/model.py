@@ -19,6 +19,8 @@ from streamnb.scanning import checked
 from streamnb.schemes import MultiLabel, Scheme, as_scheme, probabilities
 from streamnb.stats.class_stats import DOMAINS, MOMENTS, RowOptions, merged_classes
 
+MARGINS = 1 << 25  # held at once
+
 
 def _has_probabilities(model: "LinearModel") -> bool:
     return model.scheme.has_probabilities
@@ -116,7 +118,7 @@ class LinearModel:
             return self._score_dask(X, y, sample_weight)
         right = total = 0.0
         for block in sources.open_source(X, y, sample_weight).blocks():
-            hits = self._hits(self._labels(self.margins(*checked(block))), block.y)
+            hits = self._hits(self.finished(self._labels, *checked(block)), block.y)
             weight = np.ones(len(hits)) if block.weight is None else block.weight
             right += weight @ hits
             total += weight.sum()
@@ -210,6 +212,18 @@ class LinearModel:
             self._add_second(given, survey, out)
         return out + intercept
 
+    @property
+    def n_scores(self) -> int:
+        """How many numbers each row of data is given."""
+        return max(len(self.intercept_), len(self.classes_))
+
+    def finished(self, finish: Callable, chunk: Chunk, survey: Any) -> np.ndarray:
+        """What `finish` makes of the margins of a checked block, of few rows at a time where these are many."""
+        step = max(MARGINS // self.n_scores, 1)
+        starts = range(0, max(chunk.shape[0], 1), step)
+        answers = [finish(self.margins(chunk.of_rows(start, start + step), survey)) for start in starts]
+        return answers[0] if len(answers) == 1 else np.concatenate(answers)
+
     def _add_second(self, chunk: Chunk, survey: Any, out: np.ndarray) -> None:
         """Add ln(1 - x) times its weights, in the columns that have any."""
         assert self.second is not None
@@ -237,7 +251,7 @@ class LinearModel:
         blocks = source.blocks()
         for block in one_ahead(blocks) if source.reads_ahead else blocks:
             chunk, survey = checked(block)
-            answer = finish(self.margins(chunk, survey))
+            answer = self.finished(finish, chunk, survey)
             if out is None:
                 pieces.append(answer)
             else:
@@ -323,4 +337,4 @@ def _weights(saved: Any) -> Any:
 
 def _answer(X: Any, model: LinearModel, finish: Callable, block_info: Any = None) -> np.ndarray:
     first = block_info[0]["array-location"][0][0] if block_info else 0
-    return finish(model.margins(*as_chunk(X, 0 if np.isnan(first) else first)))  # unknown chunks: counted in the block
+    return model.finished(finish, *as_chunk(X, 0 if np.isnan(first) else first))  # unknown chunks: counted in the block

@@ -2,19 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from streamnb.data.chunk import Chunk
 from streamnb.model import LinearModel
 from streamnb.schemes import Votes
-
-NUMBERS = 1 << 22  # weights, or margins, held at once
+from streamnb.unheld import NUMBERS, UnheldModel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairwiseModel(LinearModel):
+class PairwiseModel(UnheldModel):
     """A model of scheme="ovo" without weights of its own; its margins are votes, (n_rows, K).
 
     Attributes
@@ -46,26 +45,14 @@ class PairwiseModel(LinearModel):
         return model
 
     @property
-    def coef_(self) -> Any:
-        self._refuse("coef_")
+    def _rows(self) -> str:
+        return f"the {len(self.intercept_):,} pairs of {len(self.classes_):,} classes"
 
-    def sparsify(self) -> LinearModel:
-        self._refuse("sparsify()")
+    _cure = "scheme='joint' or 'ovr' has one row of weights a class"
 
-    def save(self, path: Any) -> None:
-        self._refuse("save()")
-
-    def _refuse(self, what: str) -> NoReturn:
-        n_pairs = len(self.intercept_)
-        raise MemoryError(
-            f"{what} would take {n_pairs * self.n_features * 8 / 2**30:,.0f} GiB for the {n_pairs:,} pairs of "
-            f"{len(self.classes_):,} classes and {self.n_features:,} features; predictions compute the weights they "
-            "need, and the statistics can be saved; scheme='joint' or 'ovr' has one row of weights a class"
-        )
-
-    def __repr__(self) -> str:
-        shape = f"{len(self.intercept_):,} x {self.n_features:,}"
-        return f"<PairwiseModel: {len(self.classes_):,} classes, ovo; weights {shape}, computed when needed>"
+    @property
+    def n_scores(self) -> int:
+        return len(self.classes_)
 
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
         """Votes for each class, of equal votes the summed bounded margins, (n_rows, K)."""

@@ -2,19 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from streamnb import _checks
+from streamnb import _checks, memory
 from streamnb.dirichlet import Together
 from streamnb.equations import Equations, Fitted
 from streamnb.families import Family, column_blocks
 from streamnb.penalties import Pull
 from streamnb.priors import Pseudo, Smoothing, class_probabilities
-from streamnb.schemes import ClassSums, Scheme, Sides
+from streamnb.schemes import CellSums, ClassSums, EmptySums, Scheme, Sides
 from streamnb.stats.class_stats import DOMAINS, ClassStats
+from streamnb.stats.sparse_tables import SparseTable
 
 BLOCK = 1 << 16  # weights solved for at once
 
@@ -25,11 +26,18 @@ Columns = slice | np.ndarray
 class Part:
     """The features of one family: sums, counts and dispersion; features are numbered from 0 here.
 
-    `columns` are their numbers among all features.
+    `columns` are their numbers among all features; `at_hand` is True where their weights are too many to be held.
     """
 
     def __init__(
-        self, stats: ClassStats, family: Family, columns: Columns, scheme: Scheme, smoothing: Smoothing, idf: bool
+        self,
+        stats: ClassStats,
+        family: Family,
+        columns: Columns,
+        scheme: Scheme,
+        smoothing: Smoothing,
+        idf: bool,
+        at_hand: bool = False,
     ):
         whole, moments = stats, (*family.moments, *(("nonzero",) if idf else ()))
         stats = stats.select(columns, tuple(dict.fromkeys((family.moment, *moments))))
@@ -49,12 +57,7 @@ class Part:
             raise ValueError(f"idf=True means nothing for family={family.name!r}, which sees {seen} only; leave it out")
         self.scale = _idf(stats) if idf else None
         self._check_scanned(partly=stats is not whole)
-        self._total = np.empty(self.n_features)  # over all rows
-        lengths = np.zeros(len(weight))
-        for block in self.blocks:
-            sums = self._sums(block.local)
-            self._total[block.local] = sums.sum(axis=0) if stats.every is None else self._overall(block.local)
-            lengths += sums.sum(axis=1)
+        self._total, lengths = self._totals_of_cells() if at_hand else self._totals()
         self._counts = lengths if family.coupled else weight
         if stats.every is None:
             self._count = float(self._counts.sum())
@@ -64,6 +67,34 @@ class Part:
         self._check_link()
         self._phi = self._dispersion()
         self._check_mode()
+
+    def _totals(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sums over all rows of each feature, (n_features,), and over all features of each class, (K,)."""
+        total, lengths = np.empty(self.n_features), np.zeros(len(self.stats.classes))
+        for block in self.blocks:
+            sums = self._sums(block.local)
+            total[block.local] = sums.sum(axis=0) if self.stats.every is None else self._overall(block.local)
+            lengths += sums.sum(axis=1)
+        return total, lengths
+
+    def _totals_of_cells(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same without the cells that are empty."""
+        every, factor = self.stats.every, 1.0 if self.scale is None else self.scale
+        total = self._scored.totals() * factor if every is None else self._overall(slice(None))
+        lengths = self._sparse.to_scipy() @ np.broadcast_to(factor, self.n_features)
+        return total, lengths
+
+    def cells(self, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The cells of a sparse table in some columns: their classes, the places of their columns, their sums."""
+        table = self._sparse
+        at, local, _ = table.cells_of(columns)
+        values = table.values_of(at)
+        return table.classes_of(at), local, values if self.scale is None else values * self.scale[columns][local]
+
+    @property
+    def _sparse(self) -> SparseTable:
+        assert isinstance(self._scored, SparseTable)
+        return self._scored
 
     def globally(self, local: Columns) -> Columns:
         """Numbers among all features."""
@@ -181,6 +212,27 @@ class Part:
         """The dispersions of some features, (n_columns,) or one row for each row of weights."""
         return self._phi[columns] if self._phi.ndim == 1 else self._phi[rows, columns]
 
+    def known_by_kind(self, pull: Pull) -> bool:
+        """True where weights follow from the sums and the `kinds` of classes alone, feature by feature."""
+        alone = self._scheme.of_classes and self._phi.ndim == 1 and not isinstance(self.family, Together)
+        return alone and self._smoothing.estimate != "map" and (pull.none or not self.family.coupled)
+
+    @cached_property
+    def kinds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Classes that differ in their sums alone are of one kind: the first of each, and all kinds, (K,)."""
+        known = np.stack([self._counts, self._seen, self._has_rest])
+        _, first, kind = np.unique(known, axis=1, return_index=True, return_inverse=True)
+        return first, kind.reshape(-1)
+
+    def equations_at_hand(self, columns: np.ndarray, classes: np.ndarray, sums: np.ndarray | None = None) -> Equations:
+        """(6.2) for some classes where they never meet some features; with `sums` for a list of cells, one row."""
+        counts = self._counts, self._count, self._seen, self._has_rest
+        every = partial(self._sums, columns)
+        known = every, self._total[columns], *counts
+        data = EmptySums(*known) if sums is None else CellSums(*known, sums)
+        sides = self._scheme.sides(data, self._pseudo(columns), classes)
+        return Equations.of(sides, self.family, self.phi(columns), None)
+
     def sides(self, columns: Columns = slice(None), rows: slice = slice(None)) -> Sides:
         """Both sides of some rows of weights, for some features."""
         counts = self._counts, self._count, self._seen, self._has_rest
@@ -245,15 +297,17 @@ class Problem:
         priors: Any = None,
         idf: bool = False,
         estimate: str = "posterior_mean",
+        memory_limit: int | None = None,
     ):
         self.stats, self.family, self.scheme = stats, family, scheme
         self.n_features = stats.n_features
         self.n_rows = scheme.n_rows(len(stats.classes))
+        self.at_hand = self._too_large(memory_limit)
         self.seen = stats.weight > 0
         self.parts = []
         for member, columns in family.parts(self.n_features):
             prior = Smoothing.of(member, smoothing, estimate, self.n_features).of_columns(columns)
-            self.parts.append(Part(stats, member, columns, scheme, prior, idf))
+            self.parts.append(Part(stats, member, columns, scheme, prior, idf, self.at_hand))
         self.blocks = [block for part in self.parts for block in part.blocks]
         given = class_probabilities(priors, stats, estimate)
         if not stats.multilabel and not given[self.seen].any():
@@ -264,6 +318,11 @@ class Problem:
         with np.errstate(divide="ignore"):
             log_priors = np.where(self.seen, np.log(given), -np.inf)
         self.intercepts = scheme.intercepts(log_priors)
+
+    def _too_large(self, memory_limit: int | None) -> bool:
+        """True where the tables are sparse and the weights, which are not, would take more than they may."""
+        sparse = all(isinstance(self.stats.tables.get(name), SparseTable) for name in self.family.moments)
+        return sparse and 8 * self.n_rows * self.n_features > memory.allowed(memory_limit)
 
     @property
     def scale(self) -> np.ndarray | None:
@@ -359,7 +418,5 @@ _SEEN = {"above": "presence", "deviation": "the distance from its centre", "log_
 
 
 def _idf(stats: ClassStats) -> np.ndarray:
-    total, df = stats.total_weight, np.zeros(stats.n_features)
-    for columns in column_blocks(stats.n_features, 1 << 16):
-        df[columns] = (stats.every or stats).table("nonzero").value(columns).sum(axis=0)
-    return np.log((1.0 + total) / (1.0 + df)) + 1.0
+    df = (stats.every or stats).table("nonzero").totals()
+    return np.log((1.0 + stats.total_weight) / (1.0 + df)) + 1.0

@@ -49,6 +49,35 @@ class ClassSums:
     seen: np.ndarray
     has_rest: np.ndarray
 
+    def own(self, classes: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Sums and counts of the classes that rows of weights are of, (n_classes, n_columns) and (n_classes, 1)."""
+        return self.sums(classes), self.beside(self.counts, classes)
+
+    def beside(self, values: np.ndarray, classes: Any) -> np.ndarray:
+        """Of values of all classes (K,) those that go with the sums of some."""
+        return values[classes, None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EmptySums(ClassSums):
+    """The same for classes that never meet these features."""
+
+    def own(self, classes: Any) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros((len(classes), len(self.total))), self.beside(self.counts, classes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellSums(ClassSums):
+    """The same for a list of cells: one row of weights, each column of which is of a class of its own."""
+
+    values: np.ndarray  # (n_columns,) the sums of the cells
+
+    def own(self, classes: Any) -> tuple[np.ndarray, np.ndarray]:
+        return self.values[None], self.beside(self.counts, classes)
+
+    def beside(self, values: np.ndarray, classes: Any) -> np.ndarray:
+        return values[classes][None]
+
 
 _LEAST = float(np.log(np.finfo(np.float64).tiny))
 
@@ -74,7 +103,7 @@ class Scheme:
         """Columns of `decision_function`; None where it has one number a row."""
         return n_classes
 
-    def sides(self, data: "ClassSums", pseudo: Pseudo, rows: slice) -> Sides:
+    def sides(self, data: "ClassSums", pseudo: Pseudo, rows: Any) -> Sides:
         """Form the sides of some rows of coef_, each smoothed once."""
         raise NotImplementedError
 
@@ -112,8 +141,8 @@ class Joint(Scheme):
             seen = np.flatnonzero(data.seen)
             pooled = pseudo.smoothed(data.sums(seen), data.counts[seen, None])[0].sum(axis=0, keepdims=True)
         n_pooled = np.atleast_2d(data.count + n_seen * pseudo.count)
-        own = pseudo.smoothed(data.sums(rows), data.counts[rows, None])
-        return Sides(own[0], own[1], pooled, n_pooled, data.seen[rows, None], True)
+        own = pseudo.smoothed(*data.own(rows))
+        return Sides(own[0], own[1], pooled, n_pooled, data.beside(data.seen, rows), True)
 
     def intercepts(self, log_priors):
         return log_priors
@@ -329,10 +358,10 @@ def probabilities(scheme: Scheme, margins: np.ndarray) -> np.ndarray:
     return np.exp(scheme.log_proba(margins))
 
 
-def _against_rest(data: ClassSums, pseudo: Pseudo, classes: slice) -> Sides:
-    sums, n_positive = data.sums(classes), data.counts[classes, None]
+def _against_rest(data: ClassSums, pseudo: Pseudo, classes: Any) -> Sides:
+    sums, n_positive = data.own(classes)
     rest, n_rest = data.total - sums, data.count - n_positive
-    alive = (data.seen & data.has_rest)[classes, None]
+    alive = data.beside(data.seen & data.has_rest, classes)
     return Sides(*pseudo.smoothed(sums, n_positive), *pseudo.smoothed(rest, n_rest), alive, False)
 
 

@@ -22,12 +22,14 @@ from streamnb.dirichlet import Together
 from streamnb.equations import Equations
 from streamnb.families import Family, as_family
 from streamnb.l1_grid import L1Grid, Totals
+from streamnb.memory import check_memory_limit
 from streamnb.model import LinearModel
 from streamnb.pairwise import PairwiseModel
 from streamnb.penalties import KINDS, L1, Penalty, Pull, as_penalty, pull_at
 from streamnb.problem import Block, Columns, Kept, Problem
 from streamnb.schemes import OneVsOne, as_scheme
 from streamnb.stats.class_stats import ClassStats, check_stats
+from streamnb.unheld import cell_model
 
 PAIRS_BYTES = 1 << 30  # weights of all pairs of classes that would take more are computed when they are needed
 MOST_POINTS = 1 << 20  # of a grid; a slip such as a thousand taus of each penalty would not end
@@ -45,6 +47,7 @@ def solve(
     priors: Any = None,
     idf: bool = False,
     estimate: str = "posterior_mean",
+    memory_limit: Any = None,
 ) -> "WeightPath":
     """Regularised weights for every point of the penalty's grid; reads no data.
 
@@ -72,6 +75,9 @@ def solve(
         The mean of the posterior, its mode, or maximum likelihood, which has no prior whatever `smoothing`. The mode
         is for families with a conjugate prior: Bernoulli, Binomial, multinomial, Poisson, where a number s means the
         same prior (pseudo-rows at m are Gamma(s m, s), or Beta(s m, s (k - m)) for Binomial; 0 none), and Gaussian.
+    memory_limit : int or str, optional
+        Bytes that the weights of a model from sparse tables may take, such as "4GB"; half of the free memory by
+        default. More are computed where predictions need them.
 
     Returns
     -------
@@ -84,6 +90,7 @@ def solve(
         An argument is wrong, or the statistics lack a moment that the family needs.
     """
     options = {"scheme": scheme, "reference": reference, "smoothing": smoothing, "priors": priors, "idf": idf}
+    options["memory_limit"] = check_memory_limit(memory_limit)
     path = weight_path(stats, family, penalty, estimate=estimate, **options)
     if (stats.weight == 0).any():
         _checks.warn_absent(stats.classes[stats.weight == 0])
@@ -178,9 +185,12 @@ class WeightPath:
     def __getitem__(self, i: int) -> LinearModel:
         i = self._number(i)
         problem = self._problem
-        if problem.scheme.name == OneVsOne.name and 8 * problem.n_features * problem.n_rows > PAIRS_BYTES:
+        many = problem.at_hand or 8 * problem.n_features * problem.n_rows > PAIRS_BYTES
+        if problem.scheme.name == OneVsOne.name and many:
             _check_held(problem)
             return PairwiseModel.of(self.shell(), self.intercepts, partial(self._some_weights, i))
+        if problem.at_hand:
+            return cell_model(problem, self._pull(i), self.shell())
         weights = np.empty((problem.n_features, problem.n_rows))
         intercept = problem.intercepts.copy()
         for columns, block, shift in self._blocks(i):

@@ -41,6 +41,7 @@ ORDER = [
     "l1_grid",
     "decisions",
     "model",
+    "unheld",
     "pairwise",
     "solving",
     "selecting",

@@ -97,6 +97,10 @@ class DenseChunk:
         """Add those rows @ weights to out (len(rows), n); weights (n_features, n) are the arrays of `grid_weights`."""
         score.score_dense_grid(self.values, rows, *weights, out)
 
+    def of_rows(self, start: int, stop: int) -> "DenseChunk":
+        """Some rows of the block."""
+        return self if stop - start >= self.shape[0] else DenseChunk(self.values[start:stop], self.first_row + start)
+
     def used_columns(self) -> np.ndarray:
         """Features with a stored value."""
         return np.arange(self.shape[1])
@@ -188,6 +192,14 @@ class CSRChunk:
     def add_grid_scores(self, rows: np.ndarray, weights: tuple[np.ndarray, ...], out: np.ndarray) -> None:
         """Add those rows @ weights to out (len(rows), n); weights (n_features, n) are the arrays of `grid_weights`."""
         score.score_csr_grid(self.data, self.indices, self.indptr, rows, *weights, out)
+
+    def of_rows(self, start: int, stop: int) -> "CSRChunk":
+        """Some rows of the block."""
+        if stop - start >= self.shape[0]:
+            return self
+        indptr = self.indptr[start : stop + 1]
+        stored = slice(indptr[0] - self.indptr[0], indptr[-1] - self.indptr[0])
+        return CSRChunk(self.data[stored], self.indices[stored], indptr, self.n_features, self.first_row + start)
 
     def used_columns(self) -> np.ndarray:
         """Features with a stored value."""

@@ -48,6 +48,7 @@ class ScanEstimator(BaseEstimator):
     """
 
     _learned: dict[str, Any]  # predicting fills it, and sets no attribute
+    _memory_limit: int | None = None  # of the last fit
     _takes_indicator = False  # True where a row may bear any number of labels
 
     # ---- what a subclass says ----------------------------------------------------------------------------------------
@@ -103,6 +104,7 @@ class ScanEstimator(BaseEstimator):
             Threads that sum; as many as there are cores by default.
         memory_limit : int or str, optional
             Bytes that the tables of class sums may take, such as "4GB"; half of the free memory by default. See `scan`.
+            Weights of sparse tables that would take more are computed for the columns at hand.
         client : dask.distributed.Client, optional
             A cluster that reads and sums, as in `scan`; the active one by default.
         checkpoint : path, optional
@@ -122,7 +124,7 @@ class ScanEstimator(BaseEstimator):
             self._remember_names(X)
             run: dict[str, Any] = {"progress": progress, "n_threads": n_threads}
             run |= {"client": client, "checkpoint": checkpoint}
-            limit = check_memory_limit(memory_limit)
+            limit = self._memory_limit = check_memory_limit(memory_limit)
             stats, report = self._scan(X, y, sample_weight, listed, True, limit, check_moments(moments), **run)
             self._check_whole(stats)
             self.__dict__.pop("class_weight_", None)

@@ -14,7 +14,6 @@ from streamnb.estimators.base import ScanClassifier, learned
 from streamnb.families import Family, as_family
 from streamnb.mixed import FamilyDomain
 from streamnb.model import LinearModel
-from streamnb.pairwise import PairwiseModel
 from streamnb.penalties import Penalty, as_penalty
 from streamnb.predictive import predictive_model
 from streamnb.priors import Smoothing
@@ -22,6 +21,7 @@ from streamnb.scanning import ScanPlan
 from streamnb.schemes import SCHEMES
 from streamnb.solving import solve
 from streamnb.stats.class_stats import ClassStats, RowOptions
+from streamnb.unheld import UnheldModel
 
 
 def _takes_any_value_or_is_fitted(estimator: "LinearNB") -> bool:
@@ -195,7 +195,8 @@ class LinearNB(ScanClassifier):
     # ---- the model ---------------------------------------------------------------------------------------------------
 
     def _solved(self) -> LinearModel:
-        model = solve(self._weighted, self._family(), self._penalty(), **self._options())[0]
+        options = {**self._options(), "memory_limit": self._memory_limit}
+        model = solve(self._weighted, self._family(), self._penalty(), **options)[0]
         rule = DecisionRule.of(self.loss, self.threshold, self.reject_label)
         if rule is None:
             return model
@@ -349,7 +350,7 @@ class LinearNB(ScanClassifier):
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
     def to_state(self) -> dict[str, Any]:
-        solved = self._complete() and not isinstance(self._model, PairwiseModel)  # which follows from the statistics
+        solved = self._complete() and not isinstance(self._model, UnheldModel)  # which follows from the statistics
         other = {name: value for name, value in self._settled.items() if value is not vars(self)[name]}
         return {**super().to_state(), "model": self._model if solved else None, "settled": other if solved else None}
 

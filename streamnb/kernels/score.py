@@ -70,3 +70,15 @@ def score_dense(values, weights, out):
             if x != 0.0:
                 for r in range(out.shape[1]):
                     out[i, r] += x * weights[j, r]
+
+
+@kernel
+def score_cells(data, indices, indptr, weights, rows, starts, out):
+    # out[i, rows[q]] += sum over stored j of x[i, j] * weights[q], q from starts[j] to starts[j + 1]
+    for i in range(out.shape[0]):
+        of_row = out[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            x = np.float64(data[p])
+            for q in range(starts[j], starts[j + 1]):
+                of_row[rows[q]] += x * weights[q]

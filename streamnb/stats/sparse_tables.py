@@ -72,10 +72,9 @@ class SparseTable:
     def nbytes(self) -> int:
         return self.keys.nbytes + self.hi.nbytes + (0 if self.lo is None else self.lo.nbytes)
 
-    @property
-    def values(self) -> np.ndarray:
-        """The sums of the cells, rounded to float64, (n_cells,)."""
-        return self.hi if self.lo is None else self.hi + self.lo
+    def values_of(self, at: Any = slice(None)) -> np.ndarray:
+        """The sums of cells, rounded to float64."""
+        return self.hi[at] if self.lo is None else self.hi[at] + self.lo[at]
 
     @property
     def _bits(self) -> int:
@@ -87,11 +86,11 @@ class SparseTable:
 
     def value(self, columns: Any = slice(None), classes: Any = slice(None)) -> np.ndarray:
         """The sums rounded to float64, dense, (classes, columns); each a slice or numbers."""
-        at, local, width = self._cells_of(columns)
+        at, local, width = self.cells_of(columns)
         wanted = np.arange(self.shape[0])[classes]
         _check_size(len(wanted), width)
         place = _inverse(wanted, self.shape[0])
-        rows, values = place[self.classes_of(at)], self.hi[at] if self.lo is None else self.hi[at] + self.lo[at]
+        rows, values = place[self.classes_of(at)], self.values_of(at)
         out = np.zeros((len(wanted), width))
         out[rows[rows >= 0], local[rows >= 0]] = values[rows >= 0]
         return out if isinstance(classes, slice) else out[place[wanted]]  # some may be asked for more than once
@@ -100,7 +99,11 @@ class SparseTable:
         """The classes of cells."""
         return self.keys[at] & ((1 << self._bits) - 1)
 
-    def _cells_of(self, columns: Any) -> tuple[Any, np.ndarray, int]:
+    def columns_of(self, at: Any = slice(None)) -> np.ndarray:
+        """The columns of cells."""
+        return self.keys[at] >> self._bits
+
+    def cells_of(self, columns: Any) -> tuple[Any, np.ndarray, int]:
         """Which cells are in some columns, the place of the column of each among those, and the number of columns."""
         bits = self._bits
         if isinstance(columns, slice) and columns.step in (None, 1):
@@ -116,16 +119,16 @@ class SparseTable:
 
     def select(self, columns: Any) -> "SparseTable":
         """Some columns, a slice or numbers."""
-        at, local, width = self._cells_of(columns)
+        at, local, width = self.cells_of(columns)
         return self._placed(at, local, self.classes_of(at), (self.shape[0], width))
 
     def row(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """One class, as dense (hi, lo)."""
         mine = np.flatnonzero(self.classes_of() == k)
         hi, lo = np.zeros((2, self.shape[1]))
-        hi[self.keys[mine] >> self._bits] = self.hi[mine]
+        hi[self.columns_of(mine)] = self.hi[mine]
         if self.lo is not None:
-            lo[self.keys[mine] >> self._bits] = self.lo[mine]
+            lo[self.columns_of(mine)] = self.lo[mine]
         return hi, lo
 
     def take(self, order: np.ndarray) -> "SparseTable":
@@ -167,6 +170,10 @@ class SparseTable:
         left = cells.scale_cells(self.hi, self._low, factors, hi, lo)
         return replace(self, hi=hi, lo=lo if left else None)._packed()
 
+    def totals(self) -> np.ndarray:
+        """The sums over all classes, rounded to float64, (n_columns,)."""
+        return np.bincount(self.columns_of(), self.values_of(), self.shape[1])
+
     def has_negative(self) -> bool:
         """True where a sum is below 0."""
         return bool((self.hi < 0.0).any())
@@ -174,7 +181,7 @@ class SparseTable:
     def first(self, wrong: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int] | None:
         """Class and column of the first sum that is wrong; 0 never is."""
         at = np.flatnonzero(wrong(self.hi))[:1]
-        return (int(self.classes_of(at)[0]), int(self.keys[at[0]] >> self._bits)) if at.size else None
+        return (int(self.classes_of(at)[0]), int(self.columns_of(at)[0])) if at.size else None
 
     def dense(self) -> Table:
         """The same with every cell."""
@@ -183,7 +190,7 @@ class SparseTable:
     def dense_parts(self) -> tuple[np.ndarray, np.ndarray | None]:
         """High and low parts of every cell, (n_classes, n_columns)."""
         _check_size(*self.shape)
-        at = self.classes_of(), self.keys >> self._bits
+        at = self.classes_of(), self.columns_of()
         hi, lo = np.zeros(self.shape), None if self.lo is None else np.zeros(self.shape)
         hi[at] = self.hi
         if lo is not None:
@@ -192,13 +199,13 @@ class SparseTable:
 
     def to_scipy(self) -> sp.csr_array:
         """The sums rounded to float64, as CSR."""
-        return sp.csr_array((self.values, (self.classes_of(), self.keys >> self._bits)), shape=self.shape)
+        return sp.csr_array((self.values_of(), (self.classes_of(), self.columns_of())), shape=self.shape)
 
     def _with_classes(self, place: np.ndarray, n_classes: int) -> "SparseTable":
         """With new numbers of the classes, (old n_classes,); -1 leaves a class out."""
         classes = place[self.classes_of()]
         kept = slice(None) if (place >= 0).all() else np.flatnonzero(classes >= 0)
-        return self._placed(kept, self.keys[kept] >> self._bits, classes[kept], (n_classes, self.shape[1]))
+        return self._placed(kept, self.columns_of(kept), classes[kept], (n_classes, self.shape[1]))
 
     def _placed(self, at: Any, columns: np.ndarray, classes: np.ndarray, shape: tuple[int, int]) -> "SparseTable":
         """Some cells in new places."""
@@ -228,7 +235,7 @@ class SparseTable:
         hi = persistence.array("hi", state["hi"], ["f8"], keys.shape)
         lo = None if state["lo"] is None else persistence.array("lo", state["lo"], ["f8"], keys.shape)
         table = cls((n_classes, n_columns), keys, hi, lo)
-        inside = (table.classes_of() < n_classes).all() and ((keys >> table._bits) < n_columns).all()
+        inside = (table.classes_of() < n_classes).all() and (table.columns_of() < n_columns).all()
         if (keys < 0).any() or not inside or (keys[1:] <= keys[:-1]).any():
             raise ValueError("the keys of a sparse table should rise, and number its classes and columns")
         return table

@@ -90,6 +90,14 @@ class Table:
             out.keep(k, exact.add_rows(*left, *right, sign, out.hi[k], out.lo))
         return out.table()
 
+    def totals(self) -> np.ndarray:
+        """The sums over all classes, rounded to float64, (n_columns,)."""
+        out = np.empty(self.shape[1])
+        for start in range(0, self.shape[1], _COLUMNS):
+            some = slice(start, start + _COLUMNS)
+            out[some] = self.value(some).sum(axis=0)
+        return out
+
     def has_negative(self) -> bool:
         """True where a sum is below 0."""
         return bool((self.hi < 0).any())

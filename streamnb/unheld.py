@@ -1,0 +1,139 @@
+"""Models of so many weights that these do not fit into memory: computed for the columns at hand."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb import memory
+from streamnb.data.chunk import Chunk, as_chunk
+from streamnb.kernels.score import score_cells
+from streamnb.model import LinearModel
+from streamnb.penalties import Pull
+from streamnb.problem import Part, Problem
+
+NUMBERS = 1 << 22  # weights, or margins, held at once
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UnheldModel(LinearModel):
+    """A model without weights of its own; it is saved with the statistics that they follow from."""
+
+    @property
+    def coef_(self) -> Any:
+        self._refuse("coef_")
+
+    def sparsify(self) -> LinearModel:
+        self._refuse("sparsify()")
+
+    def save(self, path: Any) -> None:
+        self._refuse("save()")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise MemoryError(
+            f"{what} would take {memory.size(8 * len(self.intercept_) * self.n_features)} for {self._rows} and "
+            f"{self.n_features:,} features; predictions compute the weights they need, and the statistics can be "
+            f"saved; {self._cure}"
+        )
+
+    @property
+    def _rows(self) -> str:
+        """What has a row of weights, in words."""
+        return f"{len(self.classes_):,} classes"
+
+    _cure = "snb.solve(stats, ..).weights(0, columns) has those of some features"
+
+    def __repr__(self) -> str:
+        shape = f"{len(self.intercept_):,} x {self.n_features:,}"
+        name = f"{type(self).__name__}: {len(self.classes_):,} classes, {self.scheme.name}"
+        return f"<{name}; weights {shape}, computed when needed>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellWeights:
+    """Weights (R, n_columns) for some features, where most classes never meet them.
+
+    A weight is ``empty[kind[r], j]``, alike for all classes of a kind, and for cells that are not empty
+    ``more[j, r]`` on top of that. `shifts` are what these features add to the intercepts.
+    """
+
+    empty: np.ndarray  # (n_kinds, n_columns)
+    kind: np.ndarray  # (R,)
+    more: sp.csr_array  # (n_columns, R)
+    shifts: np.ndarray  # (R,)
+
+    @classmethod
+    def of(cls, part: Part, pull: Pull, columns: np.ndarray) -> "CellWeights":
+        """Those of some features of a part, by their numbers in it."""
+        first, kind = part.kinds
+        empty, shifts = part.equations_at_hand(columns, first).solved(pull)
+        classes, local, sums = part.cells(columns)
+        own, own_shifts = part.equations_at_hand(columns[local], classes, sums).solved(pull)
+        at = kind[classes], local
+        more = sp.csr_array((own[0] - empty[at], (local, classes)), shape=(len(columns), len(kind)))
+        added = np.bincount(classes, own_shifts[0] - shifts[at], len(kind))
+        return cls(empty, kind, more, shifts.sum(axis=1)[kind] + added)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CellModel(UnheldModel):
+    """A model of sparse class sums, whose empty cells are not looked at one by one.
+
+    Attributes
+    ----------
+    weights_of : function of columns
+        Their `CellWeights`.
+    n_kinds : int
+    """
+
+    weights_of: Callable[[np.ndarray], CellWeights] | None = None
+    n_kinds: int = 1
+
+    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """Scores of the rows of weights for a checked block, (n_rows, R)."""
+        chunk = self.prepared(chunk, survey)
+        X: Any = sp.csr_array(chunk.to_matrix())
+        chunk, _ = as_chunk(X, chunk.first_row)
+        kinds, out = np.zeros((X.shape[0], self.n_kinds)), np.zeros((X.shape[0], len(self.intercept_)))
+        kind = np.zeros(len(self.intercept_), np.intp)
+        for columns in self._in_turn(np.unique(X.indices)):
+            weights, local = self.weights_of(columns), chunk.of_columns(columns)  # type: ignore[misc]
+            scale = np.ones(len(columns)) if self.scale is None else self.scale[columns]
+            local.add_scores(np.ascontiguousarray((weights.empty * scale).T), kinds)
+            X, more, kind = local.to_matrix(), sp.diags_array(scale).tocsr() @ weights.more, weights.kind
+            score_cells(X.data, X.indices, X.indptr, more.data, more.indices, more.indptr, out)
+        out += kinds[:, kind]
+        out += self.intercept_
+        return out
+
+    def _in_turn(self, columns: np.ndarray) -> Iterator[np.ndarray]:
+        return _in_turn(columns, self.n_kinds)
+
+
+def cell_model(problem: Problem, pull: Pull, shell: LinearModel) -> CellModel:
+    """The model of sparse class sums under a pull; `shell` says what is done to rows."""
+    known = [part.known_by_kind(pull) for part in problem.parts]
+    if known != [True] or pull.decorrelation > 0.0 or pull.top_k is not None:
+        raise MemoryError(
+            f"the weights of {problem.n_rows:,} classes and {problem.n_features:,} features would take "
+            f"{memory.size(8 * problem.n_rows * problem.n_features)}; they are computed for the columns at hand for "
+            "one family under scheme='joint' or 'ovr' with L1, L2, Separable or no penalty (multinomial: none), not "
+            "estimate='map'; choose among these, take fewer features, or a larger memory_limit"
+        )
+    (part,) = problem.parts
+    weights_of, n_kinds, intercept = partial(CellWeights.of, part, pull), len(part.kinds[0]), problem.intercepts.copy()
+    if not part.family.coupled:  # whose features add nothing to the intercepts
+        for columns in _in_turn(np.arange(problem.n_features), n_kinds):
+            intercept += weights_of(columns).shifts
+    fields = {name: getattr(shell, name) for name in shell.__dataclass_fields__}
+    return CellModel(**{**fields, "intercept_": intercept, "weights_of": weights_of, "n_kinds": n_kinds})
+
+
+def _in_turn(columns: np.ndarray, n_kinds: int) -> Iterator[np.ndarray]:
+    """Some columns after the others, so few that their weights are no more than NUMBERS."""
+    step = max(NUMBERS // n_kinds, 1)
+    for first in range(0, len(columns), step):
+        yield columns[first : first + step]
