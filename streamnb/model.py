@@ -13,7 +13,6 @@ from streamnb import _checks, persistence
 from streamnb.cluster import check_dask
 from streamnb.data import sources
 from streamnb.data.chunk import Chunk, Domain, as_chunk, transformed
-from streamnb.data.reader import one_ahead
 from streamnb.decisions import DecisionRule
 from streamnb.scanning import checked
 from streamnb.schemes import MultiLabel, Scheme, as_scheme, probabilities
@@ -248,8 +247,7 @@ class LinearModel:
         elif source.n_rows is not None:
             out = np.empty((source.n_rows,) if width is None else (source.n_rows, width), dtype)
         pieces = []
-        blocks = source.blocks()
-        for block in one_ahead(blocks) if source.reads_ahead else blocks:
+        for block in source.blocks():
             chunk, survey = checked(block)
             answer = self.finished(finish, chunk, survey)
             if out is None:

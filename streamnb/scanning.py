@@ -21,7 +21,7 @@ from streamnb.checkpoint import Checkpoint, Range, check_resumable, description
 from streamnb.cluster import Split, fold_dask
 from streamnb.data import sources
 from streamnb.data.chunk import Chunk, Domain, Survey, TakesValues, as_chunk, csr_chunk, transformed
-from streamnb.data.reader import Clock, one_ahead, timed
+from streamnb.data.reader import Clock, timed
 from streamnb.data.sources import Block
 from streamnb.folds import Folding, as_folding, check_n_folds, check_no_splits
 from streamnb.memory import check_memory_limit
@@ -271,19 +271,17 @@ def checked(block: Block) -> tuple[Chunk, Survey]:
 def _fold_here(
     plan: Any, source: sources.Source, progress: bool | None, n_threads: int, checkpoint: Checkpoint | None
 ) -> tuple[Any, Report]:
-    reading, waiting = Clock(), Clock()
+    waiting = Clock()
     left: Any = [(0, source.n_rows)]
     left = left if checkpoint is None else checkpoint.remaining(left)
-    blocks: Generator[Block] = timed(chain.from_iterable(starmap(source.blocks, left)), reading)
-    if source.reads_ahead:
-        blocks = timed(one_ahead(blocks), waiting)
+    blocks: Generator[Block] = timed(chain.from_iterable(starmap(source.blocks, left)), waiting)
     n_rows = source.n_rows or plan.n_rows
     bar = tqdm(desc=plan.title, total=n_rows, unit=" rows", disable=not progress, unit_scale=True)
     with closing(blocks), bar:
         bar.update(0 if checkpoint is None else checkpoint.report.rows)
         while True:
             stats, report, done = _summed(plan, blocks, n_threads, bar, checkpoint)
-            report = replace(report, seconds_reading=reading.lap(), seconds_waiting=waiting.lap())
+            report = replace(report, seconds_reading=source.reading.lap(), seconds_waiting=waiting.lap())
             if checkpoint is None:
                 if isinstance(plan, ScanPlan) and report.rows:
                     check_n_folds(plan.folding, report.rows)  # a stream tells the number of its rows at the end only

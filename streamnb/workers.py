@@ -223,11 +223,11 @@ def _itself(value: Any) -> Any:
 
 def _fold_segment(plan: Any, source: Source, start: int, stop: int) -> tuple[Any, Report, list[Range]]:
     """Sum the rows of a segment, in this thread."""
-    reading, computing = Clock(), Clock()
+    waiting, computing = Clock(), Clock()
     accumulator, rows, n_bytes, n_blocks = plan.accumulator(), 0, 0, 0
     with naming(start, stop):
         check_found(source)
-        for block in timed(source.blocks(start, stop), reading):
+        for block in timed(source.blocks(start, stop), waiting):
             with computing:
                 plan.add(accumulator, block)
             rows, n_bytes, n_blocks = rows + block.y.shape[0], n_bytes + block.nbytes, n_blocks + 1
@@ -235,7 +235,8 @@ def _fold_segment(plan: Any, source: Source, start: int, stop: int) -> tuple[Any
             raise DataError(f"{rows} rows were read in place of {stop - start}")
     with computing:
         stats = accumulator.finish()
-    return stats, Report(rows, n_bytes, n_blocks, 0.0, reading.seconds, computing.seconds), [(start, stop)]
+    seconds = source.reading.lap(), computing.seconds, waiting.seconds
+    return stats, Report(rows, n_bytes, n_blocks, 0.0, *seconds), [(start, stop)]
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """CSR matrices in Zarr, in the layout of AnnData: written from a stream of chunks, read as blocks of rows."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +13,13 @@ from zarr.codecs import BloscCodec, Crc32cCodec, ZstdCodec
 from streamnb import _checks
 from streamnb._checks import DataError
 from streamnb.data.chunk import as_chunk
-from streamnb.data.reader import Cursor, check_complete
+from streamnb.data.reader import Cursor, Readers, check_complete
 from streamnb.data.stores import persistently
 
 CHUNK = 1 << 20  # elements of data and indices in one chunk
 ROW_CHUNK = 1 << 17  # rows of indptr and y in one chunk
+
+CSRArrays = tuple[np.ndarray | None, np.ndarray, np.ndarray]  # data, indices, indptr
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
@@ -97,21 +99,19 @@ class CSRStore:
             check_complete(array)
 
     def blocks(
-        self, target_bytes: int, most_rows: int, values: bool = True, start: int = 0, stop: int | None = None
-    ) -> Iterator[tuple[int, int, tuple[np.ndarray | None, np.ndarray, np.ndarray]]]:
-        """Yield (first row, end row, (data, indices, indptr)) of the rows in [start, stop), in order.
+        self, readers: Readers, target_bytes: int, most_rows: int, values: bool, start: int, stop: int
+    ) -> Iterator[tuple[int, int, Callable[[], CSRArrays]]]:
+        """Yield (first row, end row, a function that waits for the arrays) of the rows in [start, stop), in order.
 
         Blocks end with the last row that lies whole inside the chunks read for it; the row cut by the boundary
         goes to the next block. Each chunk of each array is read once; `data` is None, and not read, where the caller
         asks for no `values` and all are positive.
         """
-        stop = self.n_rows if stop is None else stop
-        rows = CSRCursor(self, start, values or not self.positive)
+        rows = CSRCursor(self, start, values or not self.positive, readers)
         target = max(target_bytes // (self.data.dtype.itemsize + self.indices.dtype.itemsize), 1)
         while rows.row < stop:
-            first, ends = rows.row, rows.ends(min(rows.row + most_rows, stop))
-            n_rows = max(int(np.searchsorted(ends, rows.aligned(target), side="right")) - 1, 1)
-            yield first, first + n_rows, rows.take(first + n_rows)
+            first, last = rows.row, rows.last_before(rows.aligned(target), min(rows.row + most_rows, stop))
+            yield first, last, rows.ask(last)
         if stop == self.n_rows and rows.position != self.data.shape[0]:
             n_values = self.data.shape[0]
             raise DataError(f"X: {self.where}: indptr ends at {rows.position}, but data has {n_values} entries")
@@ -130,30 +130,40 @@ class CSRStore:
 class CSRCursor:
     """Reads rows of a store in order, from row `start` on; without `values` it leaves `data` alone."""
 
-    def __init__(self, store: CSRStore, start: int, values: bool = True):
+    def __init__(self, store: CSRStore, start: int, values: bool = True, readers: Readers | None = None):
         self._store, self.row = store, start
         self._indptr = Cursor(store.indptr, start)
-        self.position = int(self.ends(start)[0])  # where the row begins in data and indices
-        self._indices = Cursor(store.indices, self.position)
-        self._data = Cursor(store.data, self.position) if values else None
+        self.position = int(self._ends(start)[0])  # where the row begins in data and indices
+        self._indices = Cursor(store.indices, self.position, readers)
+        self._data = Cursor(store.data, self.position, readers) if values else None
 
     def aligned(self, n_values: int) -> int:
         """The position some `n_values` on where chunks end, if one is near."""
         return (self._data or self._indices).aligned(self.position + n_values)
 
-    def ends(self, stop: int) -> np.ndarray:
+    def last_before(self, position: int, most: int) -> int:
+        """The last row that ends by `position`, the present one at least and `most` at the utmost."""
+        ends = self._indptr.peek(most + 1)
+        return self.row + max(int(np.searchsorted(ends, position, side="right")) - 1, 1)
+
+    def _ends(self, stop: int) -> np.ndarray:
         """The positions where the rows up to `stop` begin, and where the last ends."""
         ends = self._indptr.peek(stop + 1).astype(np.int64)
         self._store.check_indptr(ends, self.row)
         return ends
 
-    def take(self, stop: int) -> tuple[np.ndarray | None, np.ndarray, np.ndarray]:
+    def take(self, stop: int) -> CSRArrays:
         """The data, indices and indptr of the rows up to `stop`, and move there."""
-        ends = self.ends(stop)
+        return self.ask(stop)()
+
+    def ask(self, stop: int) -> Callable[[], CSRArrays]:
+        """Move to row `stop`; the function returned waits for the rows passed, and gives their arrays."""
+        ends = self._ends(stop)
         self._indptr.take(stop)
         self.row, self.position = stop, int(ends[-1])
-        data = None if self._data is None else self._data.take(self.position)
-        return data, self._indices.take(self.position), ends
+        data = (lambda: None) if self._data is None else self._data.ask(self.position)
+        indices = self._indices.ask(self.position)
+        return lambda: (data(), indices(), ends)
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------

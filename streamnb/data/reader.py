@@ -1,22 +1,26 @@
-"""Reading Zarr arrays in order: large aligned slices, each chunk decoded once, the next block ahead of need."""
+"""Reading Zarr arrays in order: large aligned slices, each chunk decoded once, a few blocks ahead of need."""
 
 import threading
 import time
 import warnings
-from collections.abc import Generator, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
 import zarr
 from zarr.codecs import Crc32cCodec
+from zarr.core.buffer import default_buffer_prototype
 
 from streamnb._checks import DataError
 from streamnb.data.stores import attempts_at, persistently
 
 T = TypeVar("T")
+AHEAD = 2  # blocks that are read before they are needed
+N_READERS = 4  # a thread for each array of those blocks
 _PIPELINE = {"codec_pipeline.path": "zarrs.ZarrsCodecPipeline", "codec_pipeline.validate_checksums": True}
-_lock = threading.Lock()  # zarr's configuration is one for the whole process
+_lock = threading.Lock()  # zarr's configuration is one for the whole process, a clock one for several readers
 
 
 def with_fast_codecs(array: zarr.Array) -> zarr.Array:
@@ -26,25 +30,11 @@ def with_fast_codecs(array: zarr.Array) -> zarr.Array:
     # zarrs warns where it leaves an array, such as one of strings, to zarr's own pipeline, or opens a store anew
     with _lock, zarr.config.set(_PIPELINE), warnings.catch_warnings(action="ignore"):
         opened, metadata = array.async_array, array.metadata
-        if has_checksums(array):  # its last chunk too shall be read as a whole
+        if any(isinstance(codec, Crc32cCodec) for codec in getattr(metadata, "codecs", ())):
+            # zarrs verifies checksums where chunks are read as a whole, and so shall the last
             length = -(-array.shape[0] // array.chunks[0]) * array.chunks[0]
             metadata = metadata.update_shape((length, *array.shape[1:]))
         return zarr.Array(type(opened)(metadata=metadata, store_path=opened.store_path))
-
-
-def has_checksums(array: zarr.Array) -> bool:
-    """True where every chunk ends with its checksum; zarrs verifies it only where the chunk is read as a whole."""
-    return any(isinstance(codec, Crc32cCodec) for codec in getattr(array.metadata, "codecs", ()))
-
-
-def rows_of(array: zarr.Array, start: int, stop: int) -> Any:
-    """array[start:stop], checksums verified."""
-    unit = array.chunks[0]
-    if not has_checksums(array) or start % unit == stop % unit == 0:
-        return array[start:stop]
-    first = start // unit * unit
-    whole: Any = array[first : -(-stop // unit) * unit]
-    return whole[start - first : stop - first]
 
 
 def check_complete(array: zarr.Array) -> None:
@@ -61,15 +51,18 @@ def check_complete(array: zarr.Array) -> None:
 class Cursor:
     """Reads an array in order from the element `start` on; every chunk is read and decoded once.
 
-    Slices are aligned to the chunks along the first axis; what the caller does not take yet is kept.
+    Chunks are read whole, whose checksums are verified then; what the caller does not take yet is kept. `readers`,
+    where given, read what is asked for meanwhile.
     """
 
-    def __init__(self, array: zarr.Array, start: int = 0):
+    def __init__(self, array: zarr.Array, start: int = 0, readers: "Readers | None" = None):
         self._array = with_fast_codecs(array)
         self._unit = max(array.chunks[0], 1)
         self._length = array.shape[0]
-        self._start = start  # where the kept part begins
-        self._kept = np.empty((0, *array.shape[1:]), array.dtype)
+        self._submit = _at_once if readers is None else readers.submit
+        self._start = start
+        self._first = self._end = start // self._unit * self._unit  # what is held or on its way: [first, end)
+        self._held = _at_once(np.empty, (0, *array.shape[1:]), array.dtype)
 
     def aligned(self, stop: int) -> int:
         """The chunk boundary nearest to `stop`, or `stop` where none is within half the way there."""
@@ -79,32 +72,49 @@ class Cursor:
 
     def peek(self, stop: int) -> np.ndarray:
         """The elements from the present position up to `stop`, without moving on."""
-        stop = min(stop, self._length)
-        end = self._start + len(self._kept)
-        if stop > end:
-            new = self._read(end, min(-(-stop // self._unit) * self._unit, self._length))
-            self._kept = np.concatenate([self._kept, new]) if len(self._kept) else new
-        return self._kept[: stop - self._start]
+        return self._part(stop)()
 
     def take(self, stop: int) -> np.ndarray:
         """The elements from the present position up to `stop`, and move there."""
-        taken = self.peek(stop)
-        self._kept = self._kept[len(taken) :]
-        self._start += len(taken)
-        return taken
+        return self.ask(stop)()
 
-    def _read(self, start: int, stop: int) -> np.ndarray:
-        array = self._array
-        try:
-            return np.asarray(persistently(lambda: rows_of(array, start, stop), array.store))
-        except Exception as error:  # codecs and stores raise whatever they like
-            chunk, reason = _first_bad_chunk(array, start, stop, error)
-            attempts = attempts_at(array.store)
-            tried = f" in {attempts} attempts" if attempts > 1 else ""
-            raise DataError(
-                f"array {array.path!r} in {array.store}: chunk {chunk} cannot be read{tried} "
-                f"({type(reason).__name__}: {reason}); restore that chunk or write the store anew"
-            ) from error
+    def ask(self, stop: int) -> Callable[[], np.ndarray]:
+        """Move to `stop`; the function returned waits for the elements passed, and gives them."""
+        part = self._part(stop)
+        self._start = min(stop, self._length)
+        return part
+
+    def _part(self, stop: int) -> Callable[[], np.ndarray]:
+        stop = min(stop, self._length)
+        if stop > self._end:
+            first, end = min(self._start, self._end), -(-stop // self._unit) * self._unit
+            end = min(end, self._array.shape[0])  # beyond the length where the last chunk is read as a whole
+            self._held = self._submit(_longer, self._held, self._end - first, self._array, self._end, end)
+            self._first, self._end = first, end
+        held, first, last = self._held, self._start - self._first, stop - self._first
+        return lambda: held.result()[first:last]
+
+
+def _longer(held: "Future[np.ndarray]", n_kept: int, array: zarr.Array, start: int, stop: int) -> np.ndarray:
+    """The last `n_kept` elements of what is held, and behind them those of the array from `start` to `stop`."""
+    try:
+        longer = np.empty((n_kept + stop - start, *array.shape[1:]), array.dtype)
+        persistently(lambda: _read_into(longer[n_kept:], array, start, stop), array.store)
+    except Exception as error:  # codecs and stores raise whatever they like
+        chunk, reason = _first_bad_chunk(array, start, stop, error)
+        attempts = attempts_at(array.store)
+        tried = f" in {attempts} attempts" if attempts > 1 else ""
+        raise DataError(
+            f"array {array.path!r} in {array.store}: chunk {chunk} cannot be read{tried} "
+            f"({type(reason).__name__}: {reason}); restore that chunk or write the store anew"
+        ) from error
+    if n_kept:
+        longer[:n_kept] = held.result()[-n_kept:]
+    return longer
+
+
+def _read_into(out: np.ndarray, array: zarr.Array, start: int, stop: int) -> None:
+    array.get_basic_selection(slice(start, stop), out=default_buffer_prototype().nd_buffer.from_numpy_array(out))
 
 
 def _first_bad_chunk(array: zarr.Array, start: int, stop: int, error: Exception) -> tuple[int, Exception]:
@@ -140,18 +150,51 @@ def timed(items: Iterable[T], clock: Clock) -> Generator[T]:
     """Yield from `items`; the clock runs while the next one is made."""
     iterator = iter(items)
     while True:
-        with clock:
-            item = next(iterator, None)
-        if item is None:
+        try:
+            with clock:
+                item = next(iterator)
+        except StopIteration:
             return
         yield item
 
 
-def one_ahead(items: Iterable[T]) -> Generator[T]:
-    """Yield from `items`; a thread makes the next one while the last is being used."""
-    iterator = iter(items)
-    with ThreadPoolExecutor(1, "streamnb-reader") as pool:
-        pending = pool.submit(next, iterator, None)
-        while (item := pending.result()) is not None:
-            pending = pool.submit(next, iterator, None)
-            yield item
+class Readers:
+    """Threads that read what blocks are made of, begun in the order in which it is asked for; a context manager."""
+
+    def __init__(self, clock: Clock):
+        self._pool = ThreadPoolExecutor(N_READERS, "streamnb-reader")
+        self._clock = clock
+
+    def __enter__(self) -> "Readers":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def submit(self, function: Callable[..., T], *arguments: Any) -> "Future[T]":
+        return self._pool.submit(self._run, function, *arguments)
+
+    def _run(self, function: Callable[..., T], *arguments: Any) -> T:
+        with Clock() as own:
+            done = function(*arguments)
+        with _lock:
+            self._clock.seconds += own.seconds
+        return done
+
+
+def _at_once(function: Callable[..., T], *arguments: Any) -> "Future[T]":
+    """What a pool would promise, done already."""
+    future: Future[T] = Future()
+    future.set_result(function(*arguments))
+    return future
+
+
+def ahead(asked: Iterable[Callable[[], T]]) -> Generator[T]:
+    """Yield what each function returns; AHEAD further ones exist by then, so that readers are at work on theirs."""
+    waiting: deque[Callable[[], T]] = deque()
+    for item in asked:
+        waiting.append(item)
+        if len(waiting) > AHEAD:
+            yield waiting.popleft()()
+    while waiting:
+        yield waiting.popleft()()

@@ -2,7 +2,7 @@
 
 import numbers
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -17,8 +17,8 @@ from streamnb import _checks
 from streamnb._checks import DataError
 from streamnb.data.chunk import as_matrix
 from streamnb.data.columns import Columns, InMemory, TakeBeside, in_zarr, whole
-from streamnb.data.csr_store import CSRStore, member_of, open_csr
-from streamnb.data.reader import Cursor, check_complete
+from streamnb.data.csr_store import CSRArrays, CSRStore, member_of, open_csr
+from streamnb.data.reader import Clock, Cursor, Readers, ahead, check_complete, timed
 from streamnb.data.stores import persistently
 
 BLOCK_BYTES = 8 << 20  # decoded values of one block: large slices for the codecs, small beside the tables
@@ -43,15 +43,19 @@ class Block:
 
 
 class Source:
-    """Rows from somewhere. `n_rows` and `n_features` are None where only reading tells."""
+    """Rows from somewhere. `n_rows` and `n_features` are None where only reading tells.
+
+    `reading` is the time that went into it so far, summed over threads.
+    """
 
     n_rows: int | None = None
     n_features: int | None = None
-    _columns: Columns
     nbytes = 0  # decoded, all rows
     arrays: tuple[zarr.Array, ...] = ()  # that hold rows, and what is beside them; none where rows are in memory
-    reads_ahead = False  # True where a thread may read the next block meanwhile
     values_matter = True  # False lets a source that knows its values to be positive leave them out
+
+    def __init__(self, columns: Columns):
+        self._columns, self.reading = columns, Clock()
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         """Yield every row in [start, stop) once, in order; several threads may read ranges of one source at once."""
@@ -93,7 +97,8 @@ class ArraySource(Source):
     """Rows in memory: NumPy or SciPy CSR."""
 
     def __init__(self, X: Any, columns: Columns):
-        self._X, self._columns = X, columns
+        super().__init__(columns)
+        self._X = X
         self.n_rows, self.n_features = X.shape
         self.nbytes = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes
 
@@ -117,10 +122,9 @@ class ArraySource(Source):
 class ZarrSource(Source):
     """A dense Zarr array."""
 
-    reads_ahead = True
-
     def __init__(self, X: zarr.Array, columns: Columns):
-        self._X, self._columns = X, columns
+        super().__init__(columns)
+        self._X = X
         self.n_rows, self.n_features = X.shape
         self.nbytes, self.arrays = X.nbytes, (X, *columns.arrays)
 
@@ -128,24 +132,29 @@ class ZarrSource(Source):
         return _multiple((self._X.shards or self._X.chunks)[0], n_rows)
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        rows, take = Cursor(self._X, start), self._columns.reader(start)
-        end = self._X.shape[0] if stop is None else stop
+        with Readers(self.reading) as readers:
+            yield from ahead(self._asked(readers, start, self._X.shape[0] if stop is None else stop))
+
+    def _asked(self, readers: Readers, start: int, end: int) -> Iterator[Callable[[], Block]]:
+        rows, take = Cursor(self._X, start, readers), self._columns.reader(start)
         step = max(BLOCK_BYTES // max(self._X.dtype.itemsize * self._X.shape[1], 1), 1)
         while start < end:
             stop = min(rows.aligned(start + min(step, BLOCK_ROWS)), end)
-            X = rows.take(stop)
-            yield Block(X, *take(start, stop), start, X.nbytes)
+            yield partial(self._block, rows.ask(stop), take(start, stop), start)
             start = stop
+
+    def _block(self, rows: Callable[[], np.ndarray], columns: tuple[Any, Any, Any], first_row: int) -> Block:
+        X = rows()
+        return Block(X, *columns, first_row, X.nbytes)
 
 
 class ZarrCSRSource(Source):
     """A Zarr group holding CSR in the AnnData layout."""
 
-    reads_ahead = True
-
     def __init__(self, store: CSRStore, columns: Columns):
+        super().__init__(columns)
         store.check_complete()
-        self._store, self._columns = store, columns
+        self._store = store
         self.n_rows, self.n_features, self.nbytes = store.n_rows, store.n_features, store.nbytes
         self.arrays = (store.data, store.indices, store.indptr, *columns.arrays)
 
@@ -155,18 +164,27 @@ class ZarrCSRSource(Source):
         return _multiple(unit, n_rows) if n_rows >= unit else n_rows
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        with Readers(self.reading) as readers:
+            yield from ahead(self._asked(readers, start, self._store.n_rows if stop is None else stop))
+
+    def _asked(self, readers: Readers, start: int, stop: int) -> Iterator[Callable[[], Block]]:
         take = self._columns.reader(start)
-        blocks = self._store.blocks(BLOCK_BYTES, BLOCK_ROWS, self.values_matter, start, stop)
+        blocks = self._store.blocks(readers, BLOCK_BYTES, BLOCK_ROWS, self.values_matter, start, stop)
         for row, until, arrays in blocks:
-            nbytes = sum(a.nbytes for a in arrays if a is not None)
-            yield Block((*arrays, self.n_features), *take(row, until), row, nbytes)
+            yield partial(self._block, arrays, take(row, until), row)
+
+    def _block(self, rows: Callable[[], CSRArrays], columns: tuple[Any, Any, Any], first_row: int) -> Block:
+        arrays = rows()
+        nbytes = sum(a.nbytes for a in arrays if a is not None)
+        return Block((*arrays, self.n_features), *columns, first_row, nbytes)
 
 
 class StreamSource(Source):
     """An iterable of chunks, or a callable that returns one: X, (X, y) or (X, y, w)."""
 
     def __init__(self, chunks: Any, columns: Columns):
-        self._chunks, self._columns = chunks, columns
+        super().__init__(columns)
+        self._chunks = chunks
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         assert start == 0 and stop is None, "a stream is read from its first row to its last"
@@ -174,7 +192,7 @@ class StreamSource(Source):
         if not isinstance(chunks, Iterable):
             raise TypeError(f"X: the callable returned {type(chunks).__name__}; it should return an iterator of chunks")
         take = self._columns.reader()
-        for chunk in chunks:
+        for chunk in timed(chunks, self.reading):
             block = self._block(chunk, start, take)
             yield block
             start += block.X.shape[0]

@@ -1,0 +1,72 @@
+"""Blocks are read ahead of need: in order, whichever arrives first; a few at a time; by threads that end."""
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+import zarr
+from zarr.storage import MemoryStore, WrapperStore
+
+import streamnb as snb
+from streamnb.data import sources
+from streamnb.data.reader import AHEAD, ahead
+from tests.stores import CountingStore
+from tests.strategies import example, same_stats, write_arrays
+
+
+class LateFirst(WrapperStore):
+    """A store whose first chunk along the first axis arrives late."""
+
+    async def get(self, key, prototype, byte_range=None):
+        if "/c/0" in key:
+            await asyncio.sleep(0.05)
+        return await super().get(key, prototype, byte_range)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 64)
+
+
+def reader_threads():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("streamnb-reader")]
+
+
+def test_what_is_asked_for_comes_in_order_and_few_steps_ahead():
+    asked = []
+
+    def promises():
+        for i in range(10):
+            asked.append(i)
+            yield lambda i=i: i
+
+    seen = [(i, len(asked) - i) for i in ahead(promises())]
+    assert [i for i, _ in seen] == list(range(10))
+    assert max(lead for _, lead in seen) == AHEAD + 1
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_rows_stay_in_order_where_the_first_chunk_comes_last(sparse, small_blocks):
+    rows = example()
+    store = LateFirst(MemoryStore())
+    if sparse:
+        X = write_arrays(zarr.create_group(store), rows, chunk=5)
+    else:
+        X = zarr.create_array(store, name="x", data=rows.x, chunks=(4, rows.x.shape[1]))
+    blocks = list(sources.open_source(X, rows.y).blocks())
+    assert len(blocks) > AHEAD + 1
+    assert np.array_equal(np.concatenate([block.y for block in blocks]), rows.y)
+    assert same_stats(snb.scan(X, rows.y), snb.scan(rows.x, rows.y))
+
+
+def test_few_blocks_are_read_before_they_are_needed_and_no_thread_stays_behind(small_blocks):
+    rows = example()
+    store = CountingStore(MemoryStore())
+    array = zarr.create_array(store, name="x", data=rows.x + 1, chunks=(1, rows.x.shape[1]))
+    store.reads.clear()
+    blocks = sources.open_source(array, rows.y).blocks()
+    next(blocks)
+    blocks.close()
+    assert 1 <= len(store.reads) <= AHEAD + 1
+    assert reader_threads() == []
