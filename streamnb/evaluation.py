@@ -81,21 +81,18 @@ class Evaluation:
         if self.classes.shape != (K,):
             raise ValueError(f"classes has shape {self.classes.shape}; it should name each of the {K} classes")
         self.n_rows = 0
+        self._form = (K, self.needs, self.multilabel, exact_rows, n_bins)
         self._tallies: dict[str, Any] = {"total": RowMeans(())}
         if self.multilabel and self.needs & _DECISIONS:
             self._tallies["decisions"] = SetDecisions(K, False)
         elif self.needs & {"hits", "confusion"}:
             self._tallies["decisions"] = Decisions(K, "confusion" in self.needs)
         if "ranking" in self.needs:
-            pairs = "pairs" in self.needs and K > 2 and not self.multilabel
-            self._tallies["ranking"] = Ranking(
-                K, multilabel=self.multilabel, pairs=pairs, exact_rows=exact_rows, n_bins=n_bins
-            )
+            self._tallies["ranking"] = self.ranking_of(1)
             if self.multilabel and "multilabel" in self.needs:
                 self._tallies["ranking_loss"] = RowMeans(("ranking_loss",))
         if "probabilities" in self.needs:
             self._tallies["losses"] = Losses()
-        self._form = (K, self.needs, self.multilabel, exact_rows, n_bins)
 
     @property
     def weight(self) -> float:
@@ -201,11 +198,20 @@ class Evaluation:
             raise ValueError(
                 f"evaluations merge if they were made with the same {', '.join(names)}; {name} differ: {one} and {two}"
             )
-        total = Evaluation.__new__(Evaluation)
-        total.__dict__.update(self.__dict__)
-        total.n_rows += other.n_rows
-        total._tallies = {name: tally + other._tallies[name] for name, tally in self._tallies.items()}
-        return total
+        tallies = {name: tally + other._tallies[name] for name, tally in self._tallies.items()}
+        return self.with_tallies(self.n_rows + other.n_rows, tallies)
+
+    def ranking_of(self, n_models: int) -> Ranking:
+        """An empty ranking of some models such as this one keeps of its own."""
+        K, needs, multilabel, exact_rows, n_bins = self._form
+        pairs = "pairs" in needs and K > 2 and not multilabel
+        return Ranking(K, multilabel=multilabel, pairs=pairs, exact_rows=exact_rows, n_bins=n_bins, n_models=n_models)
+
+    def with_tallies(self, n_rows: int, tallies: dict[str, Any]) -> "Evaluation":
+        """The same with rows that were judged elsewhere."""
+        judged = Evaluation.__new__(Evaluation)
+        judged.__dict__.update(self.__dict__, n_rows=n_rows, _tallies=tallies)
+        return judged
 
     # ---- decisions ---------------------------------------------------------------------------------------------------
 

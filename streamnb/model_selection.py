@@ -15,6 +15,7 @@ from streamnb.data.sources import Block
 from streamnb.evaluation import Evaluation
 from streamnb.families import column_blocks
 from streamnb.folds import Folding
+from streamnb.grid_evaluation import EachEvaluation, GridEvaluation
 from streamnb.metrics import SCORERS, Scorer
 from streamnb.model import LinearModel
 from streamnb.penalties import Penalty
@@ -24,7 +25,8 @@ from streamnb.solving import WeightPath, weight_path
 from streamnb.stats.class_stats import ClassStats, merged_classes, positions
 
 WEIGHTS_BYTES = 1 << 30  # of weights kept ready; beyond, they are computed for the columns of each block
-MARGINS = 1 << 22  # scored at once
+MARGINS = 1 << 22  # scored at once where weights are computed for them, and where each may widen histograms
+CACHED_MARGINS = 1 << 17  # elsewhere: what stays in the cache until it is judged
 KEPT_SCORES = 1 << 25  # numbers that all evaluations together may keep to be exact, and again in histograms
 SHEETS_BYTES = 1 << 30  # of the sheets of all threads, where there are several
 
@@ -60,6 +62,11 @@ class GridModels:
             found = [*found, raw] if n_bytes <= most_bytes else []
         self._weights = grid_weights(sp.vstack(found, format="csr")) if n_bytes <= most_bytes else None
         self._path = path if self._weights is None else None  # with its statistics
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether weights are computed for the columns of each block."""
+        return self._weights is None
 
     def _raw(self, weights: sp.csr_array, columns: Any) -> sp.csr_array:
         """Weights for rows before idf, (n_columns, G * R)."""
@@ -136,10 +143,11 @@ class ScoringPlan:
         multilabel = self.candidates[0][0].shell.scheme.multilabel
         options: dict[str, Any] = {"exact_rows": exact_rows, "n_bins": n_bins, "classes": self.classes}
 
-        def one() -> Evaluation:
+        def new() -> Evaluation:
             return Evaluation(n_classes, self.needs, multilabel=multilabel, **options)
 
-        sheet = [[[one() for _ in range(models.shape[0])] for models in grids] for grids in self.candidates]
+        of_grid = EachEvaluation if multilabel or "pairs" in self.needs else GridEvaluation
+        sheet = [[of_grid(new, models.shape[0]) for models in grids] for grids in self.candidates]
         per_class = 24 + max(8 * exact_rows, 16 * n_bins) * ("ranking" in self.needs)
         per_class += 8 * n_classes * ("confusion" in self.needs)
         rows = np.zeros((self.folding.n_splits, n_classes), np.int64)
@@ -183,32 +191,20 @@ class ScoringPlan:
     def _judge(
         self,
         models: GridModels,
-        evaluations: list[Evaluation],
+        evaluation: GridEvaluation | EachEvaluation,
         chunk: Chunk,
         rows: np.ndarray,
         codes: Any,
         weight: np.ndarray,
     ) -> None:
         n_points, n_rows = models.shape
-        scheme = models.shell.scheme
-        step = max(MARGINS // (n_points * max(n_rows, len(self.classes))), 1)
+        step = max(self._at_once(models) // (n_points * max(n_rows, len(self.classes))), 1)
         for first in range(0, len(rows), step):
             some = rows[first : first + step]
-            margins = np.ascontiguousarray(models.margins(chunk, some).transpose(1, 0, 2)).reshape(-1, n_rows)
-            judged = {
-                name: answer(margins).reshape(n_points, len(some), -1)
-                for name, answer, needs in (
-                    ("predicted", scheme.decide, {"hits", "confusion", "multilabel"}),
-                    ("ranking", scheme.ranking, {"ranking"}),
-                    ("log_proba", scheme.log_proba, {"probabilities"}),
-                )
-                if needs & self.needs
-            }
-            for point, evaluation in enumerate(evaluations):
-                given = {name: values[point] for name, values in judged.items()}
-                if not scheme.multilabel and "predicted" in given:
-                    given["predicted"] = given["predicted"][:, 0]
-                evaluation.add(codes[some], weight[some], **given)
+            evaluation.add(models.shell.scheme, models.margins(chunk, some), codes[some], weight[some])
+
+    def _at_once(self, models: GridModels) -> int:
+        return MARGINS if models.by_columns or "ranking" in self.needs else CACHED_MARGINS
 
 
 def cross_validated(
@@ -242,7 +238,7 @@ def cross_validated(
             models.append(GridModels(weight_path(rest, family, path.penalty, **options), most_bytes))
     needs = scorer.needs if grids[0][0].shell.scheme.has_probabilities else scorer.needs - {"probabilities"}
     plan = ScoringPlan(tuple(map(tuple, grids)), stats.classes, folding, needs, stats.n_rows)
-    _check_scorer(scorer, plan.accumulator().evaluations[0][0][0])
+    _check_scorer(scorer, plan.accumulator().evaluations[0][0].of_point(0))
     sheet, report = fold(plan, X, y, sample_weight, **run)
     if report.rows != stats.n_rows:
         raise ValueError(
@@ -254,7 +250,11 @@ def cross_validated(
             "X gave its rows in another order in the second scan, so that their folds are not those of the first; "
             "a callable should return the same rows in the same order each time"
         )
-    return [GridScores.of(e, path, scorer) for e, path in zip(sheet.evaluations, paths, strict=True)], report
+    judged = zip(sheet.evaluations, paths, strict=True)
+    return [
+        GridScores.of([[e.of_point(i) for i in range(len(path))] for e in splits], path, scorer)
+        for splits, path in judged
+    ], report
 
 
 def _check_scorer(scorer: Scorer, empty: Evaluation) -> None:

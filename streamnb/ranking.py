@@ -119,7 +119,10 @@ class Histogram:
         return np.where(self.low <= self.high, self.low >> self.shift, 0)
 
     def add(self, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
-        """Count rows: scores (n, columns) without NaN, groups (n, columns) in [0, n_groups), weight (n,)."""
+        """Count rows: scores (n, columns) without NaN, weight (n,), groups (n, m) in [0, n_groups).
+
+        The groups are those of the first m columns, and of the next m, and so on.
+        """
         low, high = np.full(scores.shape[1], np.inf), np.full(scores.shape[1], -np.inf)
         ranks.extremes(scores, low, high)
         self._widen(_keys(low), _keys(high))
@@ -133,14 +136,23 @@ class Histogram:
             ranks.regrid(part.table, part.first, total.shift - part.shift, total.first, total.table)
         return total
 
+    def of_columns(self, columns: slice) -> "Histogram":
+        """That of some columns alone."""
+        one = Histogram.__new__(Histogram)
+        one.n_bins, one.table = self.n_bins, self.table[columns]
+        one.low, one.high, one.shift = self.low[columns], self.high[columns], self.shift[columns]
+        return one
+
     def _widen(self, low: np.ndarray, high: np.ndarray) -> None:
         """Make room for scores with keys from `low` to `high`."""
         first, shift = self.first, self.shift
         self.low, self.high = np.minimum(self.low, low), np.maximum(self.high, high)
         self.shift = _narrowest(self.low, self.high, shift, self.n_bins)
-        if (self.shift != shift).any() or (self.first != first).any():
-            old, self.table = self.table, np.zeros_like(self.table)
-            ranks.regrid(old, first, self.shift - shift, self.first, self.table)
+        changed = np.flatnonzero((self.shift != shift) | (self.first != first))
+        if changed.size:
+            old, new = self.table[changed], np.zeros((len(changed), *self.table.shape[1:]))
+            ranks.regrid(old, first[changed], (self.shift - shift)[changed], self.first[changed], new)
+            self.table[changed] = new
 
     def levels(self, column: int, own: np.ndarray, rest: np.ndarray, negate: bool) -> Levels:
         """Levels of two histograms (n_bins + 2,) of a column; by falling score, or by rising with `negate`."""
@@ -193,15 +205,20 @@ class Ranking:
     ----------
     multilabel : bool
         Labels are an indicator (n, K) of uint8, not class numbers (n,).
+    n_models : int
+        So many models rank the same rows, each with columns of its own.
     pairs : bool
         Keep what `levels` needs to set two classes against each other: a histogram for each pair of classes.
     """
 
-    def __init__(self, n_classes: int, *, multilabel: bool, pairs: bool, exact_rows: int, n_bins: int):
+    def __init__(
+        self, n_classes: int, *, multilabel: bool, pairs: bool, exact_rows: int, n_bins: int, n_models: int = 1
+    ):
         self._binary = n_classes == 2 and not multilabel
         self._classes = np.array([1]) if self._binary else np.arange(n_classes)
         self._pairs, self.exact_rows, self.n_bins = pairs, exact_rows, n_bins
         self._n_groups = n_classes if pairs else 2
+        self._n_models = n_models
         self.n_rows = 0
         self._blocks: list[Block] = []
         self._histogram: Histogram | None = None
@@ -212,7 +229,7 @@ class Ranking:
         return self._histogram is None
 
     def add(self, scores: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
-        """Add rows: scores (n, columns) float64 without NaN, labels in range, positive weights (n,)."""
+        """Add rows: scores (n, models * columns) float64 without NaN, labels in range, positive weights (n,)."""
         self.n_rows += len(weight)
         if self.is_exact and self.n_rows <= self.exact_rows:  # copies: the caller may fill the same buffers again
             self._blocks.append((scores.copy(), labels.copy(), weight.copy()))
@@ -240,7 +257,16 @@ class Ranking:
         self._blocks = []
 
     def _empty(self) -> Histogram:
-        return Histogram(len(self._classes), self._n_groups, self.n_bins)
+        return Histogram(self._n_models * len(self._classes), self._n_groups, self.n_bins)
+
+    def of_model(self, model: int) -> "Ranking":
+        """The ranking of one model."""
+        columns = slice(model * len(self._classes), (model + 1) * len(self._classes))
+        one = Ranking.__new__(Ranking)
+        one.__dict__.update(self.__dict__, _n_models=1)
+        one._blocks = [(scores[:, columns], labels, weight) for scores, labels, weight in self._blocks]
+        one._histogram = None if self._histogram is None else self._histogram.of_columns(columns)
+        return one
 
     def _groups(self, labels: np.ndarray) -> np.ndarray:
         """The group of histograms that each score of a row is counted in, (n, columns)."""

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from scipy.special import expit, log_expit, log_softmax, logsumexp
 
 from streamnb import _checks
+from streamnb.kernels import judge
 from streamnb.priors import Pseudo
 
 
@@ -121,7 +122,9 @@ class Scheme:
 
     def decide(self, margins: np.ndarray) -> np.ndarray:
         """Number of the class for each row of data; multi-label: (n, K), 1 for its labels and 0 for the others."""
-        return margins.argmax(axis=1)
+        decided = np.empty(len(margins), np.int64)
+        judge.top_class(margins, decided)
+        return decided
 
     def log_proba(self, margins: np.ndarray) -> np.ndarray:
         """Logs of the class probabilities, (n, K)."""

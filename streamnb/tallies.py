@@ -1,6 +1,6 @@
 """Sums over judged rows: right and wrong decisions, losses. Every tally has `add` for rows and `+` for merging."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,7 +40,7 @@ class Rows:
 class RowMeans:
     """Weighted means over rows of some values of a row, summed without error in pairs (hi, lo)."""
 
-    def __init__(self, names: Sequence[str]):
+    def __init__(self, names: Iterable[str]):
         self._names = (*names, "weight")
         self._hi, self._lo = np.zeros((1, len(self._names))), np.zeros((1, len(self._names)))
 
@@ -54,6 +54,17 @@ class RowMeans:
         columns = np.column_stack([*values, np.ones(len(weight))])
         entries = np.arange(len(weight)), np.zeros(len(weight), np.int64), weight
         add_dense_pairs(columns, *entries, SUM, 0.0, self._hi, self._lo)
+
+    @property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sums, that of the weight last, and what rounding took from them; to be added to."""
+        return self._hi[0], self._lo[0]
+
+    def one(self, at: int, name: str) -> "RowMeans":
+        """That of one value alone, under another name."""
+        means = RowMeans((name,))
+        means._hi[0], means._lo[0] = self._hi[0, [at, -1]], self._lo[0, [at, -1]]
+        return means
 
     def __add__(self, other: "RowMeans") -> "RowMeans":
         total = RowMeans(self._names[:-1])
@@ -85,6 +96,14 @@ class Decisions:
         self.hit, self.true, self.predicted = np.zeros((3, n_classes))
         self.table = np.zeros((n_classes, n_classes)) if with_table else None
         self.means = RowMeans(self.names)
+
+    @classmethod
+    def of(cls, hit: Any, true: Any, predicted: Any, table: Any, means: RowMeans) -> "Decisions":
+        """Those already counted."""
+        decisions = cls(len(hit), False)
+        decisions.hit, decisions.true, decisions.predicted = hit, true, predicted
+        decisions.table, decisions.means = table, means
+        return decisions
 
     def add(self, rows: Rows) -> None:
         """Add rows with `predicted`."""

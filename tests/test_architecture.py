@@ -50,6 +50,7 @@ ORDER = [
     "tallies",
     "evaluation",
     "metrics",
+    "grid_evaluation",
     "choosing",
     "model_selection",
     "comparing",

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb import _checks
-from streamnb.kernels import accumulate, rows, score
+from streamnb.kernels import accumulate, grid_scores, rows, score
 
 TRANSFORMS = {"binary": rows.BINARY, "log1p": rows.LOG1P, "sqrt": rows.SQRT}
 NORMS = {"l1": rows.NORM_L1, "l2": rows.NORM_L2}
@@ -95,7 +95,7 @@ class DenseChunk:
 
     def add_grid_scores(self, rows: np.ndarray, weights: tuple[np.ndarray, ...], out: np.ndarray) -> None:
         """Add those rows @ weights to out (len(rows), n); weights (n_features, n) are the arrays of `grid_weights`."""
-        score.score_dense_grid(self.values, rows, *weights, out)
+        grid_scores.add_dense(self.values, rows, *weights, out)
 
     def of_rows(self, start: int, stop: int) -> "DenseChunk":
         """Some rows of the block."""
@@ -191,7 +191,7 @@ class CSRChunk:
 
     def add_grid_scores(self, rows: np.ndarray, weights: tuple[np.ndarray, ...], out: np.ndarray) -> None:
         """Add those rows @ weights to out (len(rows), n); weights (n_features, n) are the arrays of `grid_weights`."""
-        score.score_csr_grid(self.data, self.indices, self.indptr, rows, *weights, out)
+        grid_scores.add_csr(self.data, self.indices, self.indptr, rows, *weights, out)
 
     def of_rows(self, start: int, stop: int) -> "CSRChunk":
         """Some rows of the block."""
@@ -221,11 +221,14 @@ Chunk = DenseChunk | CSRChunk
 
 
 def grid_weights(weights: sp.csr_array) -> tuple[np.ndarray, ...]:
-    """Weights (n_features, n) as `add_grid_scores` takes them: values, columns, where rows begin, and their runs."""
-    heads = np.empty(weights.shape[0], np.int32)
-    indices, indptr = weights.indices.astype(np.int32), weights.indptr.astype(np.int64)
-    score.leading_runs(indptr, indices, heads)
-    return tuple(map(_frozen, (weights.data, indices, indptr, heads)))
+    """Weights (n_features, n), columns ascending, as `add_grid_scores` takes them; see `kernels.grid_scores`."""
+    data, indices, indptr = weights.data, weights.indices.astype(np.int32), weights.indptr.astype(np.int64)
+    begins = np.zeros((weights.shape[0] + 1, 3), np.int64)
+    grid_scores.count_blocks(indices, indptr, weights.shape[1], begins)
+    blocks, singles = np.zeros((begins[-1, 0], grid_scores.LANES)), np.empty(begins[-1, 1])
+    columns = np.empty(begins[-1, 1], np.int32)
+    grid_scores.fill_blocks(data, indices, indptr, begins, blocks, singles, columns)
+    return tuple(map(_frozen, (begins, blocks, singles, columns)))
 
 
 def as_chunk(X: Any, first_row: int = 0) -> tuple[Chunk, Survey]:

@@ -33,19 +33,22 @@ def extremes(scores, low, high):
 @kernel
 def fill(scores, groups, weight, shift, first, table):
     # table[k, bin of scores[i, k], groups[i, k]] += weight[i]; bin b holds the keys with key >> shift[k] equal to
-    # first[k] + b - 1; the outermost two are for -infinity and +infinity
+    # first[k] + b - 1; the outermost two are for -infinity and +infinity. Groups have fewer columns, taken in turns.
     top = table.shape[1] - 1
-    for i in range(scores.shape[0]):
-        w = weight[i]
-        for k in range(scores.shape[1]):
-            x = scores[i, k]
-            if x == np.inf:
-                b = top
-            elif x == -np.inf:
-                b = 0
-            else:
-                b = (key(x) >> shift[k]) - first[k] + 1
-            table[k, b, groups[i, k]] += w
+    n_own = groups.shape[1]
+    for start in range(0, scores.shape[1], n_own):
+        for i in range(scores.shape[0]):
+            w = weight[i]
+            for own in range(n_own):
+                k = start + own
+                x = scores[i, k]
+                if x == np.inf:
+                    b = top
+                elif x == -np.inf:
+                    b = 0
+                else:
+                    b = (key(x) >> shift[k]) - first[k] + 1
+                table[k, b, groups[i, own]] += w
 
 
 @kernel

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from streamnb.kernels import accumulate, exact, roots, rows, score
+from streamnb.data.chunk import as_chunk, grid_weights
+from streamnb.kernels import accumulate, exact, judge, roots, rows, score
 from tests.kernels import naive
 
 MOMENTS = {
@@ -168,6 +169,26 @@ def test_scores():
     score.score_csr(*csr(x), weights, sparse)
     assert (dense == sparse).all()
     np.testing.assert_allclose(dense, x @ weights, rtol=1e-12, atol=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 40), st.floats(0.0, 1.0), st.integers(0, 2**32 - 1))
+def test_scores_of_a_grid(width, density, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.integers(-3, 4, (9, 7)) * (rng.random((9, 7)) < 0.6)
+    weights = rng.integers(-9, 10, (7, width)) * (rng.random((7, width)) < density) / 8.0
+    some = rng.permutation(9)[:5]
+    for given_rows in (x, sp.csr_array(x)):
+        out = np.zeros((5, width))
+        as_chunk(given_rows)[0].add_grid_scores(some, grid_weights(sp.csr_array(weights)), out)
+        assert (out == x[some] @ weights).all()
+
+
+def test_the_first_of_the_largest_is_on_top():
+    scores = np.random.default_rng(0).integers(0, 4, (50, 5)).astype(float)
+    top = np.empty(50, np.int64)
+    judge.top_class(scores, top)
+    assert (top == scores.argmax(axis=1)).all()
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,0 +1,130 @@
+"""All models of a grid judged on the same rows at once: what an `Evaluation` keeps of each, in tables of all."""
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from streamnb import _checks
+from streamnb.evaluation import Evaluation
+from streamnb.kernels import judge
+from streamnb.schemes import Scheme
+from streamnb.tallies import Decisions, Losses, RowMeans, Rows
+
+
+class GridEvaluation:
+    """G models judged on some rows of one label each; merges with ``+`` as `Evaluation` does.
+
+    Parameters
+    ----------
+    new : callable
+        Gives an empty `Evaluation`.
+    n_points : int
+        G.
+    """
+
+    def __init__(self, new: Any, n_points: int):
+        self._new, empty = new, new()
+        self.n_rows = 0
+        K, needs = empty.n_classes, empty.needs
+        self._total = RowMeans(())
+        self._decisions = GridDecisions(n_points, K, "confusion" in needs) if needs & {"hits", "confusion"} else None
+        self._ranking = empty.ranking_of(n_points) if "ranking" in needs else None
+        self._losses = [Losses() for _ in range(n_points)] if "probabilities" in needs else []
+
+    def add(self, scheme: Scheme, margins: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
+        """Add rows with their margins (n, G, R)."""
+        n, n_points, n_rows = margins.shape
+        self.n_rows += n
+        self._total.add([], weight)
+        flat = margins.reshape(-1, n_rows)
+        if self._decisions is not None:
+            self._decisions.add(labels, weight, scheme.decide(flat).reshape(n, n_points))
+        if self._ranking is not None:
+            kept = weight > 0.0
+            scores = scheme.ranking(flat).reshape(n, -1)
+            scores = _checks.check_scores(scores, n, scores.shape[1])
+            rows = (scores, labels, weight) if kept.all() else (scores[kept], labels[kept], weight[kept])
+            self._ranking.add(*rows)
+        for point, losses in enumerate(self._losses):
+            log_proba = scheme.log_proba(np.ascontiguousarray(margins[:, point]))
+            losses.add(Rows(labels, weight, log_proba=_checks.check_log_proba(log_proba, n, log_proba.shape[1])))
+
+    def __add__(self, other: "GridEvaluation") -> "GridEvaluation":
+        total = copy(self)
+        total.n_rows += other.n_rows
+        total._total = self._total + other._total
+        total._decisions = None if self._decisions is None else self._decisions + other._decisions
+        total._ranking = None if self._ranking is None else self._ranking + other._ranking
+        total._losses = [a + b for a, b in zip(self._losses, other._losses, strict=True)]
+        return total
+
+    def of_point(self, point: int) -> Evaluation:
+        """The evaluation of one model."""
+        tallies: dict[str, Any] = {"total": self._total}
+        if self._decisions is not None:
+            tallies["decisions"] = self._decisions.of_point(point)
+        if self._ranking is not None:
+            tallies["ranking"] = self._ranking.of_model(point)
+        if self._losses:
+            tallies["losses"] = self._losses[point]
+        return self._new().with_tallies(self.n_rows, tallies)
+
+
+class EachEvaluation:
+    """The same, model by model: for rows of many labels, and for pairs of classes."""
+
+    def __init__(self, new: Any, n_points: int):
+        self._each = [new() for _ in range(n_points)]
+
+    def add(self, scheme: Scheme, margins: np.ndarray, labels: Any, weight: np.ndarray) -> None:
+        """Add rows with their margins (n, G, R)."""
+        asked = {
+            name: answer
+            for name, answer, needs in (
+                ("predicted", scheme.decide, {"hits", "confusion", "multilabel"}),
+                ("ranking", scheme.ranking, {"ranking"}),
+                ("log_proba", scheme.log_proba, {"probabilities"}),
+            )
+            if needs & self._each[0].needs
+        }
+        for point, evaluation in enumerate(self._each):
+            here = np.ascontiguousarray(margins[:, point])
+            evaluation.add(labels, weight, **{name: answer(here) for name, answer in asked.items()})
+
+    def __add__(self, other: "EachEvaluation") -> "EachEvaluation":
+        total = copy(self)
+        total._each = [a + b for a, b in zip(self._each, other._each, strict=True)]
+        return total
+
+    def of_point(self, point: int) -> Evaluation:
+        """The evaluation of one model."""
+        return self._each[point]
+
+
+class GridDecisions:
+    """`Decisions` of G models: arrays with an axis for the models before those of the classes."""
+
+    def __init__(self, n_points: int, n_classes: int, with_table: bool):
+        self._true = np.zeros(n_classes)
+        self._hit, self._predicted = np.zeros((2, n_points, n_classes))
+        self._table = np.zeros((n_points if with_table else 0, n_classes, n_classes))
+        self._right = RowMeans(map(str, range(n_points)))
+
+    def add(self, labels: np.ndarray, weight: np.ndarray, decided: np.ndarray) -> None:
+        """Add rows of a label each, with what the models decide, (n, G)."""
+        self._true += np.bincount(labels, weights=weight, minlength=len(self._true))
+        judge.count_decisions(labels, weight, decided, self._hit, self._predicted, self._table, *self._right.pairs)
+
+    def __add__(self, other: Any) -> "GridDecisions":
+        total = copy(self)
+        for name, own in vars(self).items():
+            setattr(total, name, own + getattr(other, name))
+        return total
+
+    def of_point(self, point: int) -> Decisions:
+        """Those of one model."""
+        table = self._table[point] if len(self._table) else None
+        return Decisions.of(
+            self._hit[point], self._true, self._predicted[point], table, self._right.one(point, *Decisions.names)
+        )

@@ -1,0 +1,35 @@
+"""Decisions of many models on the same rows, and what they come to."""
+
+from streamnb._jit import kernel
+from streamnb.kernels.exact import two_sum
+
+
+@kernel
+def top_class(scores, out):
+    # out[i] = the first column where row i is largest
+    for i in range(scores.shape[0]):
+        top = 0
+        for k in range(1, scores.shape[1]):
+            if scores[i, k] > scores[i, top]:
+                top = k
+        out[i] = top
+
+
+@kernel
+def count_decisions(labels, weight, decided, hit, predicted, table, right_hi, right_lo):
+    # decided[i, g]: hit[g, k] and predicted[g, k] += weight[i] for the class k that is right, and that was decided;
+    # table[g, true, decided] too where there is one; right_hi and right_lo are the sum of the weights that are right
+    # for each g, and last of all weights
+    for i in range(decided.shape[0]):
+        k, w = labels[i], weight[i]
+        right_hi[-1], error = two_sum(right_hi[-1], w)
+        right_lo[-1] += error
+        for g in range(decided.shape[1]):
+            found = decided[i, g]
+            predicted[g, found] += w
+            if len(table):
+                table[g, k, found] += w
+            if found == k:
+                hit[g, k] += w
+                right_hi[g], error = two_sum(right_hi[g], w)
+                right_lo[g] += error
