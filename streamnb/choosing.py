@@ -56,6 +56,16 @@ class GridScores(persistence.Parameters):
             n_features = np.repeat(path.n_features[:, None], len(classes), axis=1)
         return cls(path.grid, scores, per_class, path.n_features, n_features, classes)
 
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "GridScores":
+        array, n_points, n_classes = persistence.array, len(state["grid"]), len(_checks.check_labels(state["classes"]))
+        n_splits = array("scores", state["scores"], ["f8"], (n_points, None)).shape[1]
+        if state["class_scores"] is not None:
+            array("class_scores", state["class_scores"], ["f8"], (n_points, n_splits, n_classes))
+        array("n_features", state["n_features"], ["i8"], (n_points,))
+        array("n_features_per_class", state["n_features_per_class"], ["i8"], (n_points, None))
+        return cls(**state)
+
     @property
     def mean(self) -> np.ndarray:
         """Mean over the splits where the score is defined, (G,)."""

@@ -324,9 +324,12 @@ class Comparison:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "Comparison":
-        scores, points = state["scores"], np.empty(len(state["points"]), object)
+        shape = len(state["families"]), len(state["penalties"]), len(_checks.check_labels(state["classes"])) + 1
+        persistence.array("scores", state["scores"], ["f8"], shape)
+        persistence.array("n_features", state["n_features"], ["i8"], shape)
+        points = np.empty(len(state["points"]), object)
         points[:] = state["points"]
-        return cls(**{**state, "points": points.reshape(scores.shape)})
+        return cls(**{**state, "points": points.reshape(shape)})
 
     def to_frame(self) -> Any:
         """A pandas data frame with columns family, penalty, class, score, n_features and point, a row a cell."""

@@ -47,6 +47,14 @@ class FeatureRanking(persistence.Parameters):
         """Write to one file; read it with `snb.load`."""
         persistence.save(path, self)
 
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "FeatureRanking":
+        n_features = len(persistence.array("scores", state["scores"], ["f8"], (None,)))
+        ranking = persistence.array("ranking", state["ranking"], ["i8"], (n_features,))
+        if not np.array_equal(np.sort(ranking), np.arange(n_features)):
+            raise ValueError(f"ranking should hold each of the {n_features} features once")
+        return cls(**state)
+
 
 def rank_features(
     stats: ClassStats,

@@ -326,7 +326,10 @@ class CategoryStats:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        return cls(**state)
+        sizes, sums = persistence.array("sizes", state["sizes"], ["i8"], (None,)), state["sums"]
+        if (sizes < 1).any() or sizes.sum() != sums.n_features:
+            raise ValueError(f"sizes {sizes.tolist()} should be at least 1 and {sums.n_features} in all")
+        return cls(sizes, sums)
 
 
 @dataclass(frozen=True)
