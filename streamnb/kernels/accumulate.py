@@ -153,7 +153,7 @@ def add_dense(values, rows, codes, weight, moment, threshold, hi):
 
 @kernel
 def add_dense_pairs(values, rows, codes, weight, moment, threshold, hi, lo):
-    # the same, error-free: what rounding takes from hi goes to lo; no branch inside the loops, so that they take vectors
+    # the same, error-free: what rounding takes from hi goes to lo; loops without branches take vectors
     squared = moment == SUM_SQ
     for e in range(len(codes)):
         i, k, w = rows[e], codes[e], weight[e]
