@@ -220,6 +220,28 @@ def test_thesis_tables_are_printed_and_saved(tmp_path):
 
 
 @pytest.mark.process
+def test_which_package_tells_packages_apart_without_a_dense_table(tmp_path):
+    words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
+    names = [f"{a}-{b}" for a in words for b in words]
+    lines = [f"usr/share/{name}/part{i}/{name[::-1]}.txt  main/{name}\n" for name in names for i in range(20)]
+    (tmp_path / "Contents-all").write_text("".join(np.random.default_rng(0).permutation(lines)))
+    command = [sys.executable, EXAMPLES / "which_package.py", "--contents", "Contents-all", "--memory", "20MB"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    assert "1,998 paths of 100 packages" in ran.stdout and "would need 0.2 GB" in ran.stdout
+    assert "2 held-out paths: 100.0% right, 100.0% among the first ten" in ran.stdout
+    assert 0.0 < numbers(ran.stdout, "Peak memory")[0][0] < 1.0
+    assert float(re.search(r"class sums ([\d.]+) MB", ran.stdout)[1]) < 1.0
+
+
+@pytest.mark.process
+def test_which_package_says_what_it_lacks():
+    command = [sys.executable, EXAMPLES / "which_package.py"]
+    ran = subprocess.run(command, env={**os.environ, "PATH": ""}, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0 and "No file lists of Debian" in ran.stdout
+
+
+@pytest.mark.process
 def test_pictures_are_saved_and_their_paths_printed(tmp_path):
     command = [sys.executable, EXAMPLES / "pictures.py", tmp_path / "new" / "folder"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
