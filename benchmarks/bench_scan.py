@@ -1,38 +1,49 @@
-"""How fast rows become class sums."""
+"""How fast rows in memory become class sums: no decoding, so what is timed is the kernels and the way to them."""
+
+import timeit
 
 import numpy as np
-import scipy.sparse as sp
 
 import streamnb as snb
-
-N_CLASSES = 20
-
-
-def problem(storage, density, rows, columns):
-    """Counts, with a label for each row; every label occurs."""
-    rng = np.random.default_rng(0)
-    X = sp.random_array((rows, columns), density=density, format="csr", dtype=np.float32, rng=rng)
-    X.data = rng.integers(1, 5, X.nnz).astype(np.float32)
-    y = np.arange(rows) % N_CLASSES
-    return (X if storage == "csr" else X.toarray()), y
+from benchmarks.peers.problems import counts, labels
 
 
-class Accumulate:
-    """Rows in memory to class sums: no decoding, so what is timed is the kernel and the way to it."""
+def n_bytes(X):
+    """What of X is read."""
+    return X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
 
-    params = (["dense", "csr"], [0.01, 0.1], [("sum",), ("sum", "sum_sq")])
-    param_names = ("storage", "density", "moments")
-    rows, columns = 10_000, 2_000
 
-    def setup(self, storage, density, moments):
-        self.X, self.y = problem(storage, density, self.rows, self.columns)
-        self.time_scan(storage, density, moments)  # compiles outside the clock
+class Sparse:
+    """Counts in CSR; both tables that fit the cache and tables that do not."""
 
-    def time_scan(self, storage, density, moments):
-        snb.scan(self.X, self.y, moments=moments)
+    params = (["uniform", "zipf"], [2**14, 10**5], [20, 1000])
+    param_names = ("law", "n_features", "n_classes")
+    rows = 10_000
+    moments = ("sum",)
 
-    def track_bytes(self, storage, density, moments):
-        """What is read, to turn a time into bytes per second."""
-        return self.X.nbytes if storage == "dense" else self.X.data.nbytes + self.X.indices.nbytes
+    def setup(self, law, n_features, n_classes):
+        self.X, self.y = counts(self.rows, n_features, law), labels(self.rows, n_classes)
+        self.time_scan()  # compiles outside the clock
 
-    track_bytes.unit = "bytes"
+    def time_scan(self, *_):
+        snb.scan(self.X, self.y, moments=self.moments, n_threads=1)
+
+    def track_bytes_per_second(self, *_):
+        return n_bytes(self.X) / min(timeit.repeat(self.time_scan, number=1, repeat=5))
+
+    track_bytes_per_second.unit = "bytes/s"
+
+
+class Dense(Sparse):
+    """Rows stored in full: whole numbers, and real ones that are summed in pairs."""
+
+    params = (["int8", "float32", "float64"], [100, 1000], [10, 1000])
+    param_names = ("dtype", "n_features", "n_classes")
+    moments = ("sum", "sum_sq")
+
+    def setup(self, dtype, n_features, n_classes):
+        rng = np.random.default_rng(0)
+        shape = self.rows, n_features
+        X = rng.integers(0, 5, shape) if dtype == "int8" else rng.normal(size=shape)
+        self.X, self.y = X.astype(dtype), labels(self.rows, n_classes)
+        self.time_scan()

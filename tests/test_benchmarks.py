@@ -1,27 +1,50 @@
-"""The benchmarks run, tiny."""
+"""Every benchmark runs, tiny."""
 
+import inspect
 import itertools
+import json
+from pathlib import Path
 
-import numpy as np
 import pytest
 
-import streamnb as snb
-from benchmarks.bench_scan import N_CLASSES, Accumulate, problem
+import benchmarks
+from benchmarks import bench_models, bench_scan, bench_start, bench_stores
+
+MODULES = bench_models, bench_scan, bench_start, bench_stores
+KINDS = "time_", "peakmem_", "track_"
+SMALL = {"rows": 1000, "n_features": 50}
+CLASSES = [
+    pytest.param(value, id=name, marks=[pytest.mark.process] * (module is bench_start))
+    for module in MODULES
+    for name, value in inspect.getmembers(module, inspect.isclass)
+    if value.__module__ == module.__name__ and hasattr(value, "setup")
+]
 
 
-@pytest.mark.parametrize("case", list(itertools.product(*Accumulate.params)), ids=str)
-def test_accumulate_runs(case, monkeypatch):
-    monkeypatch.setattr(Accumulate, "rows", 60)
-    monkeypatch.setattr(Accumulate, "columns", 30)
-    bench = Accumulate()
-    bench.setup(*case)
-    bench.time_scan(*case)
-    assert bench.track_bytes(*case) > 0
+def test_all_modules_are_run():
+    folder = Path(benchmarks.__file__).parent
+    assert {path.stem for path in folder.glob("bench_*.py")} == {module.__name__.split(".")[1] for module in MODULES}
+    assert json.loads((folder / "asv.conf.json").read_text())["environment_type"] == "existing"
 
 
-def test_both_storages_hold_the_same_problem():
-    dense, y = problem("dense", 0.1, 60, 30)
-    csr, _ = problem("csr", 0.1, 60, 30)
-    assert np.array_equal(dense, csr.toarray())
-    assert np.array_equal(snb.scan(csr, y).sum, snb.scan(dense, y).sum)
-    assert len(np.unique(y)) == N_CLASSES
+@pytest.mark.slow
+@pytest.mark.parametrize("benchmark", CLASSES)
+def test_benchmark_runs(benchmark, monkeypatch):
+    for name, value in SMALL.items():
+        if hasattr(benchmark, name):
+            monkeypatch.setattr(benchmark, name, value)
+    names = [name for name in dir(benchmark) if name.startswith(KINDS)]
+    assert names
+    for params in itertools.product(*getattr(benchmark, "params", ())):
+        if max((p for p in params if isinstance(p, int)), default=0) > 10**4:
+            continue  # the same loops on larger tables
+        instance = benchmark()
+        instance.setup(*params)
+        try:
+            answers = {name: getattr(instance, name)(*params) for name in names}
+        finally:
+            getattr(instance, "teardown", lambda *_: None)(*params)
+        tracked = {name: answer for name, answer in answers.items() if name.startswith("track_")}
+        assert all(answer >= 0 for answer in tracked.values())
+        assert 0.1 < tracked.get("track_share_of_bytes_read", 1) < 1.1  # no chunk is read twice
+        assert all(getattr(benchmark, name).unit for name in tracked)

@@ -19,11 +19,11 @@ def fitting(model, X, y, **options) -> Callable[[], object]:
     return lambda: model.fit(X, y, **options)
 
 
-def whole_grid(stats, taus) -> Callable[[], None]:
+def whole_grid(stats, taus, family="poisson") -> Callable[[], None]:
     """The weights of all points, made and consumed in blocks of columns."""
 
     def run():
-        path = snb.solve(stats, "poisson", snb.L1(taus))
+        path = snb.solve(stats, family, snb.L1(taus))
         for columns in path.blocks:
             weights, _ = path.grid_weights(columns)
             np.count_nonzero(weights)
