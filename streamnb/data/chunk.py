@@ -1,7 +1,8 @@
 """A block of rows as the kernels want it. The boundary: whatever passes here cannot hurt a kernel.
 
-Values are float32 or float64 and finite, indices int32 or int64 in [0, n_features), sorted and without
-repeats inside a row; every array is contiguous and read-only, so that few kernels are compiled.
+Values are finite: float32, float64 or integers of one or two bytes. Indices are uint16, int32 or int64 in
+[0, n_features), sorted and without repeats inside a row. Every array is contiguous and read-only, so that few kernels
+are compiled.
 """
 
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from streamnb import _checks
 from streamnb.kernels import accumulate, grid_scores, rows, score
 
 TRANSFORMS = {"binary": rows.BINARY, "log1p": rows.LOG1P, "sqrt": rows.SQRT}
+TAKEN = {np.dtype(t) for t in (np.float32, np.float64, np.int8, np.uint8, np.int16, np.uint16)}
 NORMS = {"l1": rows.NORM_L1, "l2": rows.NORM_L2}
 
 
@@ -251,7 +253,7 @@ def as_chunk(X: Any, first_row: int = 0) -> tuple[Chunk, Survey]:
         X = X.tocsr()
         stop = X.indptr[-1]  # SciPy allows spare room behind the last value
         return csr_chunk(X.data[:stop], X.indices[:stop], X.indptr, X.shape[1], first_row)
-    values = np.ascontiguousarray(_float_values(as_matrix(X)))
+    values = np.ascontiguousarray(_kernel_values(as_matrix(X)))
     _checks.check_min_size(1, values.shape[1])
     return _surveyed(DenseChunk(_frozen(values), first_row))
 
@@ -282,7 +284,7 @@ def csr_chunk(
             f"X.indices has column {wrong[0]} in row {first_row + bad_row}; "
             f"with {n_features} features columns run from 0 to {n_features - 1}"
         )
-    values = np.ascontiguousarray(_float_values(np.asarray(data)))
+    values = np.ascontiguousarray(_kernel_values(np.asarray(data)))
     if not canonical:
         values, indices, indptr = _canonical(values, indices, indptr, n_features)
     chunk = CSRChunk(_frozen(values), _frozen(indices), _frozen(indptr), n_features, first_row)
@@ -408,25 +410,27 @@ def _numeric(column: np.ndarray) -> bool:
     return True
 
 
-def _float_values(values: np.ndarray) -> np.ndarray:
-    """Values as float32 where that is exact for the dtype, else float64."""
+def _kernel_values(values: np.ndarray) -> np.ndarray:
+    """Values in a dtype of the kernels: as they are where these take it, else float64."""
     if values.dtype.kind not in "buif":
         raise TypeError(f"X has dtype {values.dtype}; it should hold numbers")
-    if values.dtype in (np.float32, np.float64):
+    if values.dtype == bool:
+        return values.astype(np.uint8)
+    if values.dtype in TAKEN:
         return values
     if values.dtype.kind in "iu" and values.dtype.itemsize == 8 and values.size:
         top = max(abs(int(values.min())), int(values.max()))
         if top > 2**53:
             raise ValueError(f"X holds the whole number {top}, beyond the 2**53 that float64 keeps exact; scale it")
     with np.errstate(over="ignore"):
-        return values.astype(np.float32 if values.dtype.itemsize <= 2 else np.float64)
+        return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
 
 
 def _index_values(indices: np.ndarray) -> np.ndarray:
     indices = np.ascontiguousarray(indices)
     if indices.dtype.kind not in "iu":
         raise TypeError(f"X.indices has dtype {indices.dtype}; it should hold integers")
-    if indices.dtype in (np.int32, np.int64):
+    if indices.dtype in (np.uint16, np.int32, np.int64):
         return indices
     # beyond int64 an unsigned index turns negative, and is refused as out of range
     return indices.astype(np.int32 if indices.dtype.itemsize <= 2 else np.int64)
@@ -441,6 +445,10 @@ def _canonical(values: Any, indices: Any, indptr: Any, n_features: int) -> tuple
 
 
 def _surveyed(chunk: Any) -> tuple[Any, Survey]:
+    if chunk.stored.dtype.kind != "f":
+        low, high = int(chunk.stored.min(initial=0)), int(chunk.stored.max(initial=0))
+        negatives = int(np.count_nonzero(chunk.stored < 0)) if low < 0 else 0
+        return chunk, Survey(True, negatives, float(low), float(max(-low, high)))
     finite, whole, negatives, low, top = rows.survey(chunk.stored)
     if not finite or top > _checks.LARGEST:
         stored = chunk.stored
