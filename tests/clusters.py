@@ -14,12 +14,11 @@ import streamnb as snb
 
 
 @contextmanager
-def cluster_of(n_workers, folder, **options):
+def cluster_of(n_workers, folder, allowed_failures=3, **options):
     """A client of a cluster of that many processes of one thread each."""
     options = {"n_workers": n_workers, "threads_per_worker": 1, "memory_limit": 0} | options
-    quiet = {"distributed.scheduler.allowed-failures": 1, "distributed.worker.memory.monitor-interval": "20ms"}
     with (
-        dask.config.set(quiet),
+        dask.config.set({"distributed.scheduler.allowed-failures": allowed_failures}),
         distributed.LocalCluster(dashboard_address=":0", local_directory=folder, **options) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -76,7 +75,7 @@ def until(condition, *args, seconds=30.0):
 class SlowStore(WrapperStore):
     """A store of which each read takes a while; `before` says whether to do more, in a process that reads a key."""
 
-    def __init__(self, store, seconds=0.02, before=None):
+    def __init__(self, store, seconds, before=None):
         super().__init__(store)
         self.seconds, self.before = seconds, before
 
@@ -117,5 +116,5 @@ def in_thread(function, *args, **options):
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     yield out
-    thread.join(60)
+    thread.join(120)
     assert out, "the work did not end"

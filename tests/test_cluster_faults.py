@@ -1,0 +1,159 @@
+"""What may befall a cluster in the middle of a scan: the same bits in the end, or an error that names the rows."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import zarr
+from zarr.storage import LocalStore
+
+import streamnb as snb
+from streamnb.data import sources
+from streamnb.scanning import ScanPlan
+from streamnb.stats.class_stats import RowOptions
+from streamnb.workers import fold_segments
+from tests.clusters import SlowStore, cluster_of, in_thread, n_tasks, rows_in_store, until
+from tests.strategies import same_stats
+
+pytestmark = [pytest.mark.cluster, pytest.mark.process, pytest.mark.slow]
+
+
+@pytest.fixture(autouse=True)
+def small_segments(monkeypatch):
+    monkeypatch.setattr(sources, "SEGMENT_BYTES", 20_000)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rows") / "rows.zarr"
+    x, y = rows_in_store(folder, n_rows=12_000, whole=False)
+    group = zarr.create_group(folder.parent / "chunked.zarr")  # so many chunks that every segment has its own
+    for name, values in {"data": x.data, "indices": x.indices, "indptr": x.indptr}.items():
+        group.create_array(name, data=values, chunks=(1500,), config={"write_empty_chunks": True})
+    group.create_array("y", data=np.unique(y, return_inverse=True)[1], chunks=(500,))
+    group.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(x.shape)})
+    return folder.parent / "chunked.zarr"
+
+
+@pytest.fixture(scope="module")
+def expected(folder):
+    return snb.scan(folder, "y")
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    """Two workers, which come again when they end."""
+    with cluster_of(2, tmp_path_factory.mktemp("workers"), memory_limit="800MB") as client:
+        yield client
+
+
+def slowly(folder, seconds=0.05, **options):
+    return SlowStore(LocalStore(folder), seconds, **options)
+
+
+def worker_with_work(client):
+    """The address and process of a worker that holds results and has more to do."""
+
+    def find(dask_scheduler):
+        return [w.address for w in dask_scheduler.workers.values() if w.has_what and w.processing]
+
+    until(lambda: client.run_on_scheduler(find))
+    address = client.run_on_scheduler(find)[0]
+    return address, client.run(os.getpid, workers=[address])[address]
+
+
+def killed(client):
+    os.kill(worker_with_work(client)[1], signal.SIGKILL)
+
+
+def out_of_memory(client):
+    address, _ = worker_with_work(client)
+    hog = client.submit(take_memory, workers=[address], priority=100, pure=False)
+    until(lambda: address not in client.scheduler_info()["workers"])
+    hog.release()
+
+
+def take_memory():
+    """More than the worker may have, until its nanny ends the process."""
+    held = np.ones(100_000_000)
+    time.sleep(60)
+    del held
+
+
+@pytest.mark.parametrize("lost", [killed, out_of_memory])
+def test_a_worker_lost_in_the_middle_of_a_scan_changes_no_bit(lost, client, folder, expected):
+    client.wait_for_workers(2, timeout=60)
+    with in_thread(snb.scan, slowly(folder), "y") as out:
+        lost(client)
+        assert not out, "the scan was over before"
+    assert same_stats(out[0], expected)
+
+
+def test_a_worker_that_is_retired_hands_on_what_it_holds(folder, expected, tmp_path):
+    with cluster_of(2, tmp_path) as client, in_thread(snb.scan, slowly(folder), "y") as out:
+        client.retire_workers([worker_with_work(client)[0]])
+        assert not out, "the scan was over before"
+    assert same_stats(out[0], expected)
+
+
+class Ends:
+    """Ends the process that reads a chunk, as a fault of its memory would."""
+
+    def __init__(self, key):
+        self.key = key
+
+    def __call__(self, key):
+        if key == self.key:
+            os._exit(1)
+
+
+def test_rows_that_kill_every_worker_are_named(folder, expected, tmp_path):
+    with cluster_of(1, tmp_path, allowed_failures=0) as client:
+        with pytest.raises(RuntimeError, match=r"^scan of rows \d+ to \d+: the cluster gave the task up"):
+            snb.scan(slowly(folder, before=Ends("data/c/3")), "y")
+        until(lambda: n_tasks(client) == 0)
+        client.wait_for_workers(1)
+        assert same_stats(snb.scan(folder, "y"), expected)  # and it goes on
+
+
+class Fails:
+    """A read that fails wherever it is made."""
+
+    def __init__(self, key):
+        self.key = key
+
+    def __call__(self, key):
+        if key == self.key:
+            raise OSError("the disk is gone")
+
+
+def test_a_read_that_fails_names_rows_array_and_chunk(client, folder):
+    wanted = r"^rows \d+ to \d+: array 'indices' in .*: chunk 31 cannot be read .*the disk is gone"
+    with pytest.raises(snb.DataError, match=wanted):
+        snb.scan(slowly(folder, before=Fails("indices/c/31")), "y")
+    until(lambda: n_tasks(client) == 0)
+
+
+class Forgetful(sources.ZarrCSRSource):
+    """Loses the last block of every range: what must not go unnoticed."""
+
+    def blocks(self, start=0, stop=None):
+        yield from list(super().blocks(start, stop))[:-1]
+
+
+def test_rows_that_get_lost_on_a_worker_are_noticed(client, folder):
+    source = sources.open_source(folder, "y")
+    source.__class__ = Forgetful
+    with pytest.raises(snb.DataError, match=r"^rows \d+ to \d+: 0 rows were read in place of \d+"):
+        fold_segments(ScanPlan(("sum",), RowOptions()), source, client, None, None)
+
+
+def test_a_scan_that_is_interrupted_leaves_the_cluster_to_others(client, folder):
+    timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        snb.scan(slowly(folder, seconds=0.2), "y")
+    until(lambda: n_tasks(client) == 0)
