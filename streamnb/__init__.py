@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "scan": "scanning",
+    "plan": "planning",
     "fold_numbers": "folds",
     "ClassStats": "stats.class_stats",
     "write_csr": "data.csr_store",

@@ -28,6 +28,7 @@ from streamnb.memory import check_memory_limit
 from streamnb.report import Report
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import MOMENTS, ClassStats, RowOptions, check_moments
+from streamnb.stats.moment_sums import check_fits
 from streamnb.workers import client_for, fold_segments, reachable
 
 PRIVATE_TABLES_BYTES = 64 << 20  # beyond this the tables of more threads cost more memory than they are worth
@@ -56,6 +57,12 @@ class ScanPlan:
         if not {*self.moments} <= {"nonzero", "above"} or self.options.binarize or self.options.normalize:
             return True
         return not _takes_positive(self.domain, n_features)
+
+    def check_fits(self, n_features: int) -> None:
+        """Refuse tables that are known to be too large, before any row is read."""
+        if self.classes is not None:
+            n_groups = len(self.classes) * (1 if self.folding is None else self.folding.n_splits)
+            check_fits(self.moments, self.options, n_groups, n_features, self.memory_limit)
 
     def accumulator(self) -> Accumulator:
         return Accumulator(self.moments, self.options, self.classes, self.folding, self.memory_limit)
@@ -230,6 +237,7 @@ def fold(
         source = sources.open_source(X, y, sample_weight, split=split)
         if isinstance(plan, ScanPlan) and source.n_features is not None:
             source.values_matter = plan.values_matter(source.n_features)
+            plan.check_fits(source.n_features)
         if source.n_rows is not None:
             check_n_folds(folding, source.n_rows)
         kept = None if checkpoint is None else Checkpoint.open(checkpoint, description(plan, X, source))

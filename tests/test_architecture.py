@@ -28,6 +28,7 @@ ORDER = [
     "workers",
     "cluster",
     "scanning",
+    "planning",
     "families",
     "dirichlet",
     "mixed",

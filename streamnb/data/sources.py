@@ -50,6 +50,7 @@ class Source:
 
     n_rows: int | None = None
     n_features: int | None = None
+    n_values: int | None = None  # that are stored
     nbytes = 0  # decoded, all rows
     arrays: tuple[zarr.Array, ...] = ()  # that hold rows, and what is beside them; none where rows are in memory
     values_matter = True  # False lets a source that knows its values to be positive leave them out
@@ -101,6 +102,7 @@ class ArraySource(Source):
         self._X = X
         self.n_rows, self.n_features = X.shape
         self.nbytes = X.data.nbytes + X.indices.nbytes if sp.issparse(X) else X.nbytes
+        self.n_values = X.size
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         n_rows = self.n_rows or 0
@@ -126,7 +128,7 @@ class ZarrSource(Source):
         super().__init__(columns)
         self._X = X
         self.n_rows, self.n_features = X.shape
-        self.nbytes, self.arrays = X.nbytes, (X, *columns.arrays)
+        self.n_values, self.nbytes, self.arrays = X.size, X.nbytes, (X, *columns.arrays)
 
     def rows_near(self, n_rows: int) -> int:
         return _multiple((self._X.shards or self._X.chunks)[0], n_rows)
@@ -156,6 +158,7 @@ class ZarrCSRSource(Source):
         store.check_complete()
         self._store = store
         self.n_rows, self.n_features, self.nbytes = store.n_rows, store.n_features, store.nbytes
+        self.n_values = store.data.shape[0]
         self.arrays = (store.data, store.indices, store.indptr, *columns.arrays)
 
     def rows_near(self, n_rows: int) -> int:

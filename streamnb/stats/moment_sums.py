@@ -62,18 +62,17 @@ class MomentSums:
         needed = self._dense_bytes(n_groups, n_features)
         if needed <= LARGE and self._limit is None:
             return
-        limit = memory.allowed(self._limit)
+        limit = self._limit = memory.allowed(self._limit)  # once: what is free dwindles while the tables fill
         if self._runs and self.nbytes > FULL * needed and needed <= limit:
             self._make_dense(n_groups, n_features)
         elif self._runs and self.nbytes > limit:
-            sums = in_words(self._dense, n_groups, n_features)
+            sums = _in_words(self._dense, n_groups, n_features)
             memory.refuse(f"{sums} that the rows so far touch", self.nbytes, limit, CURE)
         elif not self._runs and may_be_sparse(self._dense, self._options):
-            empty = needed > LARGE and EMPTY * CELL * self._touched * len(self._dense) < needed
-            if needed > limit or empty:
+            if needed > limit or _is_empty(needed, CELL * self._touched * len(self._dense)):
                 self._make_sparse(n_groups, n_features)
         elif not self._runs and needed > limit:
-            memory.refuse(in_words(self._dense, n_groups, n_features), needed, limit, CURE)
+            memory.refuse(_in_words(self._dense, n_groups, n_features), needed, limit, CURE)
 
     def _dense_bytes(self, n_groups: int, n_features: int) -> int:
         each = sum(8 if table.lo is None else 16 for table in self._dense.values())
@@ -104,7 +103,27 @@ def may_be_sparse(moments: Iterable[str], options: RowOptions) -> bool:
     return all(name not in ("log_sum", "inv_sum") and not options.of_absent(name) for name in moments)
 
 
-def in_words(moments: Iterable[str], n_classes: int, n_features: int) -> str:
+def kind(dense: int, sparse: int | None, limit: int) -> str:
+    """Which tables are likely to be chosen; `dense` and, at most, `sparse` bytes, None where they cannot be sparse."""
+    if sparse is not None and (dense > limit or _is_empty(dense, sparse)):
+        return "sparse"
+    return "dense" if dense <= limit else "too large"
+
+
+def check_fits(
+    moments: tuple[str, ...], options: RowOptions, n_groups: int, n_features: int, memory_limit: int | None
+) -> None:
+    """Refuse tables that cannot be sparse and are too large, before the scan."""
+    needed = 8 * len(moments) * n_groups * n_features
+    if not may_be_sparse(moments, options) and needed > memory.allowed(memory_limit):
+        memory.refuse(_in_words(moments, n_groups, n_features), needed, memory.allowed(memory_limit), CURE)
+
+
+def _is_empty(dense: int, sparse: int) -> bool:
+    return dense > LARGE and EMPTY * sparse < dense
+
+
+def _in_words(moments: Iterable[str], n_classes: int, n_features: int) -> str:
     """What tables hold."""
     return f"the sums ({', '.join(moments)}) of {n_classes:,} classes and {n_features:,} features"
 

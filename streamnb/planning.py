@@ -1,0 +1,150 @@
+"""What a scan will need, told before any row is read."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import zarr
+
+from streamnb import _checks, _html, memory
+from streamnb.data import sources
+from streamnb.memory import check_memory_limit
+from streamnb.scanning import ScanPlan, with_folds
+from streamnb.stats import moment_sums
+from streamnb.stats.class_stats import RowOptions, check_moments
+
+UNKNOWN = "not known before the scan"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a scan will need; None stands for what only reading tells.
+
+    Attributes
+    ----------
+    n_rows, n_features, n_classes : int or None
+    n_values : int or None
+        Stored values: those that are not 0 of sparse rows, all of dense ones.
+    n_bytes, n_blocks : int or None
+        Decoded bytes of the rows, and about how many blocks they are read in.
+    moments : names
+    dense_bytes : int or None
+        The tables of class sums, with those of the folds, where values are whole numbers; for others it is twice that.
+    sparse_bytes : int or None
+        The most that they take where only cells are kept that some row touches; None also where they cannot be.
+    memory_limit : int
+    tables : str or None
+        "dense" or "sparse", what is likely to be chosen, or "too large".
+    """
+
+    n_rows: int | None
+    n_features: int | None
+    n_classes: int | None
+    n_values: int | None
+    n_bytes: int | None
+    n_blocks: int | None
+    moments: tuple[str, ...]
+    dense_bytes: int | None
+    sparse_bytes: int | None
+    memory_limit: int
+    tables: str | None
+
+    def _lines(self) -> list[tuple[str, str]]:
+        numbers = {name: getattr(self, name) for name in ("n_rows", "n_features", "n_classes", "n_values", "n_blocks")}
+        sizes = {name: getattr(self, name) for name in ("n_bytes", "dense_bytes", "sparse_bytes", "memory_limit")}
+        said = {name: UNKNOWN if n is None else f"{n:,}" for name, n in numbers.items()}
+        said |= {name: UNKNOWN if n is None else memory.size(n) for name, n in sizes.items()}
+        said |= {"moments": ", ".join(self.moments), "tables": self.tables or UNKNOWN}
+        return [(name, said[name]) for name in self.__dataclass_fields__]
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name:<13} {value}" for name, value in self._lines())
+
+    def _repr_html_(self) -> str:
+        return _html.table("What a scan will need", self._lines())
+
+
+def plan(
+    X: Any,
+    y: Any = None,
+    *,
+    classes: Any = None,
+    moments: Iterable[str] | None = None,
+    binarize: float = 0.0,
+    centre: float = 0.0,
+    folds: Any = None,
+    groups: Any = None,
+    repeats: int = 1,
+    memory_limit: Any = None,
+) -> Plan:
+    """Say what `scan` will need, before any row is read.
+
+    Parameters
+    ----------
+    X, y, classes, moments, binarize, centre, folds, groups, repeats, memory_limit
+        As for `scan`. How many classes there are is known where `classes` says so or the labels are in memory.
+
+    Returns
+    -------
+    Plan
+        A value with a number for each line that it prints.
+
+    Examples
+    --------
+    >>> snb.plan("rows.zarr", classes=range(63_000), moments=["sum"]).tables
+    'sparse'
+    """
+    options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
+    listed, limit = _checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
+    folding = with_folds(ScanPlan(names, options, listed), X, folds, groups, repeats, 0)[0].folding
+    n_rows, n_features, n_values, n_bytes, n_blocks = _shape(X)
+    n_classes, n_labels = (None, 0) if y is None or isinstance(y, str) else _classes(y)
+    n_classes = n_classes if listed is None else len(listed)
+    of_all = int(n_labels > 0)  # beside labels that a row may bear any number of, the sums of all rows
+    dense = sparse = None
+    if n_classes is not None and n_features is not None:
+        n_groups = (n_classes + of_all) * (1 if folding is None else folding.n_splits)
+        dense = 8 * len(names) * n_groups * n_features
+    if n_values is not None and moment_sums.may_be_sparse(names, options):
+        touched = n_values * (n_labels + 1) * (1 if folding is None else folding.repeats)
+        most = touched if dense is None else min(touched, dense // (8 * len(names)))
+        sparse = moment_sums.CELL * len(names) * most
+    return Plan(
+        n_rows=n_rows,
+        n_features=n_features,
+        n_classes=n_classes,
+        n_values=n_values,
+        n_bytes=n_bytes,
+        n_blocks=n_blocks,
+        moments=names,
+        dense_bytes=dense,
+        sparse_bytes=sparse,
+        memory_limit=limit,
+        tables=None if dense is None else moment_sums.kind(dense, sparse, limit),
+    )
+
+
+def _shape(X: Any) -> tuple[int | None, ...]:
+    """Rows, features, stored values, decoded bytes and blocks of X, each None where only reading tells."""
+    if sources.is_dask(X):
+        X = sources.dask_array(X)
+        n_rows, n_features = (None if np.isnan(n) else int(n) for n in X.shape)
+        dense = isinstance(X._meta, np.ndarray) and n_rows is not None and n_features is not None
+        return n_rows, n_features, int(X.size) if dense else None, int(X.nbytes) if dense else None, X.numblocks[0]
+    source = sources.open_source(X, labelled=False)
+    if source.n_rows is None:
+        return (None,) * 5
+    n_blocks = max(-(-source.nbytes // sources.BLOCK_BYTES), -(-source.n_rows // sources.BLOCK_ROWS))
+    return source.n_rows, source.n_features, source.n_values, source.nbytes, n_blocks
+
+
+def _classes(y: Any) -> tuple[int | None, int]:
+    """How many classes there are, and for an indicator the most labels of a row; None where y is not in memory."""
+    if isinstance(y, zarr.Array | zarr.Group) or sources.is_dask(y):
+        return None, 0
+    labels: Any = _checks.check_y(y)
+    if sp.issparse(labels):
+        return labels.shape[1], int(np.diff(labels.indptr).max(initial=0))
+    return len(np.unique(labels)), 0
