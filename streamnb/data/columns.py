@@ -9,8 +9,10 @@ import scipy.sparse as sp
 import zarr
 
 from streamnb import _checks
+from streamnb._checks import DataError
 from streamnb.data.chunk import csr_chunk
-from streamnb.data.csr_store import CSRCursor, CSRStore, open_csr
+from streamnb.data.csr_store import CSRCursor, CSRStore, member_of, open_csr
+from streamnb.data.layout import check_layout
 from streamnb.data.reader import Cursor
 
 TakeBeside = Callable[..., tuple[Any, Any, Any]]
@@ -124,8 +126,15 @@ class _Masked(_Stored):
     """A column that the AnnData layout keeps as a group: values of which some are missing."""
 
     def __init__(self, group: zarr.Group, first: str, second: str):
-        parts = (zarr.open_array(store=group.store, path=f"{group.path}/{name}", mode="r") for name in (first, second))
+        parts = [member_of(group, name) for name in (first, second)]
+        where = f"y: group {group.path!r} in {group.store}"
+        if not all(isinstance(part, zarr.Array) and part.ndim == 1 for part in parts):
+            raise DataError(f"{where} lacks the 1-D arrays {first!r} and {second!r}")
         self.arrays = first_part, self._second = tuple(parts)
+        if first == "codes" and first_part.dtype.kind not in "iu":
+            raise DataError(f"{where}: array 'codes' has dtype {first_part.dtype}; it should hold integers")
+        if second == "mask" and (self._second.shape != first_part.shape or self._second.dtype.kind != "b"):
+            raise DataError(f"{where}: array 'mask' should hold a bool for each of the {first_part.shape[0]} values")
         self._first, self.n_rows = _InZarr(first_part), first_part.shape[0]
 
     def reader(self, start: int) -> Take:
@@ -187,7 +196,7 @@ def in_zarr(column: Any, name: str) -> Any:
         return _Categorical(column) if kind == "categorical" else _Nullable(column)
     if column.ndim != 1 and not (column.ndim == 2 and name == "y"):
         raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
-    return _InZarr(column)
+    return _InZarr(check_layout(column))
 
 
 def whole(array: zarr.Array) -> np.ndarray:

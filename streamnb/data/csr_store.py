@@ -13,6 +13,7 @@ from zarr.codecs import BloscCodec, Crc32cCodec, ZstdCodec
 from streamnb import _checks
 from streamnb._checks import DataError
 from streamnb.data.chunk import as_chunk
+from streamnb.data.layout import check_layout
 from streamnb.data.reader import Cursor, Readers, check_complete
 from streamnb.data.stores import persistently
 
@@ -53,19 +54,20 @@ def open_csr(group: zarr.Group) -> "CSRStore":
         if name != "data" and member.dtype.kind not in "iu":
             raise ValueError(f"X: array {name!r} of {where} has dtype {member.dtype}; it should hold integers")
         arrays[name] = member
-    known: Any = attrs.get("streamnb", {})
-    positive = known.get("non_negative") is True and known.get("explicit_zeros") is False
+    known: Any = attrs.get("streamnb")
+    positive = isinstance(known, dict) and known.get("non_negative") is True and known.get("explicit_zeros") is False
     return CSRStore(where, int(shape[0]), int(shape[1]), **arrays, positive=positive)
 
 
 def member_of(group: zarr.Group, path: str) -> Any:
     """An array or group inside a group, None where there is none."""
     try:
-        return persistently(lambda: group.get(path), group.store)
+        member = persistently(lambda: group.get(path), group.store)
     except Exception as error:  # broken metadata shows in many ways
         raise DataError(
             f"the metadata of {path!r} in group {group.path or '/'!r} of {group.store} is broken: {error!r}"
         ) from error
+    return check_layout(member) if isinstance(member, zarr.Array) else member
 
 
 class CSRStore:

@@ -1,5 +1,6 @@
 """Reading Zarr arrays in order: large aligned slices, each chunk decoded once, a few blocks ahead of need."""
 
+import math
 import threading
 import time
 import warnings
@@ -10,10 +11,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 import zarr
-from zarr.codecs import Crc32cCodec
 from zarr.core.buffer import default_buffer_prototype
+from zarr.core.sync import sync
 
 from streamnb._checks import DataError
+from streamnb.data.layout import chunks_bear_checksums, shards_bear_checksums
 from streamnb.data.stores import attempts_at, persistently
 
 T = TypeVar("T")
@@ -25,13 +27,12 @@ _lock = threading.Lock()  # zarr's configuration is one for the whole process, a
 
 def with_fast_codecs(array: zarr.Array) -> zarr.Array:
     """Open the same array again behind the zarrs codec pipeline, which zarr binds when an array is opened."""
-    if not array.dtype.isnative:
-        return array  # zarrs reads the machine's own byte order only
+    if not array.dtype.isnative or not shards_bear_checksums(array):
+        return array  # zarrs reads the machine's own byte order only, and a damaged index of a shard ends the process
     # zarrs warns where it leaves an array, such as one of strings, to zarr's own pipeline, or opens a store anew
     with _lock, zarr.config.set(_PIPELINE), warnings.catch_warnings(action="ignore"):
         opened, metadata = array.async_array, array.metadata
-        if any(isinstance(codec, Crc32cCodec) for codec in getattr(metadata, "codecs", ())):
-            # zarrs verifies checksums where chunks are read as a whole, and so shall the last
+        if chunks_bear_checksums(array):  # zarrs verifies these where chunks are read as a whole, and so shall the last
             length = -(-array.shape[0] // array.chunks[0]) * array.chunks[0]
             metadata = metadata.update_shape((length, *array.shape[1:]))
         return zarr.Array(type(opened)(metadata=metadata, store_path=opened.store_path))
@@ -39,13 +40,25 @@ def with_fast_codecs(array: zarr.Array) -> zarr.Array:
 
 def check_complete(array: zarr.Array) -> None:
     """Refuse an array with chunks missing from its store: zarr would read them as the fill value."""
-    missing = array.nchunks - persistently(lambda: array.nchunks_initialized, array.store)
+    grid = [-(-length // unit) for length, unit in zip(array.shape, array.shards or array.chunks, strict=True)]
+    there, n_chunks = persistently(lambda: sync(_stored_keys(array)), array.store), math.prod(grid)
+    missing = n_chunks - len(there)
+    if missing <= 0:  # there may be files that are no chunks
+        folder = f"{array.path}/" if array.path else ""
+        missing = sum(folder + array.metadata.encode_chunk_key(at) not in there for at in np.ndindex(*grid))
     if missing > 0:
         raise DataError(
-            f"array {array.path!r} in {array.store} lacks {missing} of its {array.nchunks} chunks; copy the store "
+            f"array {array.path!r} in {array.store} lacks {missing} of its {n_chunks} chunks; copy the store "
             "again, or write it anew with snb.write_csr (zarr leaves out chunks of zeros unless told "
             "write_empty_chunks=True)"
         )
+
+
+async def _stored_keys(array: zarr.Array) -> set[str]:
+    """What is stored of an array, its metadata left out."""
+    prefix = array.store_path.path
+    keys = {key async for key in array.store.list_prefix(f"{prefix}/" if prefix else "")}
+    return {key for key in keys if not key.rpartition("/")[2].startswith((".z", "zarr.json"))}
 
 
 class Cursor:

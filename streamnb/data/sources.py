@@ -18,6 +18,7 @@ from streamnb._checks import DataError
 from streamnb.data.chunk import as_matrix
 from streamnb.data.columns import Columns, InMemory, TakeBeside, in_zarr, whole
 from streamnb.data.csr_store import CSRArrays, CSRStore, member_of, open_csr
+from streamnb.data.layout import check_layout
 from streamnb.data.reader import Clock, Cursor, Readers, ahead, check_complete, timed
 from streamnb.data.stores import persistently
 
@@ -347,7 +348,7 @@ def open_source(
     if isinstance(X, zarr.Array):
         if X.ndim != 2 or X.dtype.kind not in "buif":
             raise ValueError(f"X: array {X.path!r} has shape {X.shape} and dtype {X.dtype}; it should be 2-D numbers")
-        _checks.check_min_size(*X.shape)
+        _checks.check_min_size(*check_layout(X).shape)
         return ZarrSource(X, open_columns(y, sample_weight, X.shape[0], labelled, group, split))
     if sp.issparse(X) and X.ndim == 2:
         X = X.tocsr()
