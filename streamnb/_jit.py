@@ -21,6 +21,7 @@ from numba.misc.appdirs import user_cache_dir
 
 flags: Any = config  # which numba fills while it is imported
 FOLDER = Path(os.path.abspath(flags.CACHE_DIR) if flags.CACHE_DIR else user_cache_dir(), "streamnb")
+LANES = 8  # numbers in a vector of the processor, or in a few
 _INLINED = [Path(__file__), *sorted(Path(__file__).with_name("kernels").glob("*.py"))]  # kernels call each other
 
 
@@ -129,5 +130,44 @@ def _split_product_error(a: float, b: float, p: float) -> float:
     return ((a_hi * b_hi - p) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo
 
 
+def _add_lanes(
+    typing_context: Any, out: Any, row: Any, column: Any, skip: Any, x: Any, table: Any, j: Any, r: Any
+) -> Any:
+    """out[row, column + l] += x * table[j, r + l], skip <= l < LANES, all at once.
+
+    Both are 2-D float64 in C order and have LANES columns from there on. Left to itself the compiler takes the lanes of
+    a fixed number one by one.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, row, column, skip, x, table, j, r = arguments
+        lanes, numbers = ir.VectorType(x.type, LANES), ir.VectorType(skip.type, LANES)
+
+        def pointer(kind: Any, array: Any, place: Any) -> Any:
+            values = context.make_array(kind)(context, builder, array)
+            item = get_item_pointer(context, builder, kind, values, place, wraparound=False)
+            return builder.bitcast(item, lanes.as_pointer())
+
+        def spread(value: Any, kind: Any) -> Any:
+            first = builder.insert_element(ir.Constant(kind, ir.Undefined), value, int32_t(0))
+            return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(int32_t, LANES), [0] * LANES))
+
+        taken = builder.icmp_signed(">=", ir.Constant(numbers, [*range(LANES)]), spread(skip, numbers))
+        factor = builder.select(taken, spread(x, lanes), ir.Constant(lanes, [0.0] * LANES))
+        into, weights = pointer(signature.args[0], out, [row, column]), pointer(signature.args[5], table, [j, r])
+        product = builder.fmul(factor, builder.load(weights, align=8))
+        builder.store(builder.fadd(builder.load(into, align=8), product), into, align=8)
+        return context.get_dummy_value()
+
+    number = types.intp
+    return types.void(out, number, number, number, types.float64, table, number, number), generate
+
+
+def _add_one_by_one(out: Any, row: Any, column: Any, skip: Any, x: Any, table: Any, j: Any, r: Any) -> None:
+    """The same of interpreted kernels."""
+    out[row, column + skip : column + LANES] += x * table[j, r + skip : r + LANES]
+
+
 prefetch: Any = _no_prefetch if flags.DISABLE_JIT else intrinsic(_prefetch)
 product_error: Any = _split_product_error if flags.DISABLE_JIT else intrinsic(_product_error)
+add_lanes: Any = _add_one_by_one if flags.DISABLE_JIT else intrinsic(_add_lanes)

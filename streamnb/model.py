@@ -209,7 +209,8 @@ class LinearModel:
             chunk.add_scores(weights, out)
         if self.second is not None:
             self._add_second(given, survey, out)
-        return out + intercept
+        out += intercept
+        return out
 
     @property
     def n_scores(self) -> int:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import expit, log_expit, log_softmax, logsumexp
+from scipy.special import expit, log_expit, logsumexp
 
 from streamnb import _checks
 from streamnb.kernels import judge
@@ -154,7 +154,7 @@ class Joint(Scheme):
         return _log_odds(margins)
 
     def log_proba(self, margins):
-        return log_softmax(margins, axis=1)
+        return _log_softmax(margins)
 
 
 class OneVsRest(Scheme):
@@ -258,7 +258,7 @@ class Reference(Scheme):
         return self.class_scores(margins).argmax(axis=1)
 
     def log_proba(self, margins):
-        return log_softmax(self.class_scores(margins), axis=1)
+        return _log_softmax(self.class_scores(margins))
 
 
 class OneVsOne(Scheme):
@@ -374,6 +374,15 @@ def _class_against_class(data: ClassSums, pseudo: Pseudo, positive: np.ndarray, 
         pseudo.smoothed(data.sums(classes), data.counts[classes, None]) for classes in (positive, negative)
     )
     return Sides(s_pos, n_pos, s_neg, n_neg, alive, False)
+
+
+def _log_softmax(scores: np.ndarray) -> np.ndarray:
+    """Scores less the log of the sum of their exponentials over the row, (n, K)."""
+    logs, sums = np.empty(scores.shape), np.empty(len(scores))
+    judge.below_top(scores, logs)
+    judge.row_sums(np.exp(logs), sums)
+    logs -= np.log(sums)[:, None]
+    return logs
 
 
 def _log_odds(scores: np.ndarray) -> np.ndarray:

@@ -189,7 +189,7 @@ class CSRChunk:
 
     def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
-        score.score_csr(self.data, self.indices, self.indptr, weights, out)
+        score.score_csr(self.data, self.indices, self.indptr, np.ascontiguousarray(weights), out)
 
     def add_grid_scores(self, rows: np.ndarray, weights: tuple[np.ndarray, ...], out: np.ndarray) -> None:
         """Add those rows @ weights to out (len(rows), n); weights (n_features, n) are the arrays of `grid_weights`."""

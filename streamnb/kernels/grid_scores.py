@@ -7,9 +7,8 @@ its single weights begin, and the column of its first block.
 
 import numpy as np
 
-from streamnb._jit import kernel, prefetch
+from streamnb._jit import LANES, add_lanes, kernel, prefetch
 
-LANES = 8  # a vector of the processor, or a few
 FEWEST = 2  # weights that a block is worth
 META_AHEAD = 12  # entries of a row, that what is known of their features may come from far memory in time
 BLOCK_AHEAD = 6
@@ -65,11 +64,10 @@ def add_csr(data, indices, indptr, rows, begins, blocks, singles, columns, out):
             prefetch(blocks, soon + 1, 0)
             prefetch(blocks, soon + 2, 0)
             j, x = at(indices[at(p)]), np.float64(data[at(p)])
-            column = at(begins[j, 2])
-            for b in range(at(begins[j, 0]), at(begins[j + at(1), 0])):
-                for r in range(LANES):
-                    out[row, column + at(r)] += x * blocks[at(b), at(r)]
-                column += at(LANES)
+            column = begins[j, 2]
+            for b in range(begins[j, 0], begins[j + at(1), 0]):
+                add_lanes(out, e, column, 0, x, blocks, b, 0)
+                column += LANES
             for t in range(at(begins[j, 1]), at(begins[j + at(1), 1])):
                 out[row, at(columns[at(t)])] += x * singles[at(t)]
 
@@ -83,10 +81,9 @@ def add_dense(values, rows, begins, blocks, singles, columns, out):
             j, x = at(f), np.float64(values[i, at(f)])
             if x == 0.0:
                 continue
-            column = at(begins[j, 2])
-            for b in range(at(begins[j, 0]), at(begins[j + at(1), 0])):
-                for r in range(LANES):
-                    out[row, column + at(r)] += x * blocks[at(b), at(r)]
-                column += at(LANES)
+            column = begins[j, 2]
+            for b in range(begins[j, 0], begins[j + at(1), 0]):
+                add_lanes(out, e, column, 0, x, blocks, b, 0)
+                column += LANES
             for t in range(at(begins[j, 1]), at(begins[j + at(1), 1])):
                 out[row, at(columns[at(t)])] += x * singles[at(t)]

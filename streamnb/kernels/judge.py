@@ -1,5 +1,7 @@
 """Decisions of many models on the same rows, and what they come to."""
 
+import numpy as np
+
 from streamnb._jit import kernel
 from streamnb.kernels.exact import two_sum
 
@@ -13,6 +15,29 @@ def top_class(scores, out):
             if scores[i, k] > scores[i, top]:
                 top = k
         out[i] = top
+
+
+@kernel
+def below_top(scores, out):
+    # out[i, k] = scores[i, k] less the largest of row i, which is taken for 0 where it is infinite
+    for i in range(scores.shape[0]):
+        top = scores[i, 0]
+        for k in range(1, scores.shape[1]):
+            top = max(top, scores[i, k])
+        if abs(top) == np.inf:
+            top = 0.0
+        for k in range(scores.shape[1]):
+            out[i, k] = scores[i, k] - top
+
+
+@kernel
+def row_sums(values, out):
+    # out[i] = sum of row i
+    for i in range(values.shape[0]):
+        total = 0.0
+        for k in range(values.shape[1]):
+            total += values[i, k]
+        out[i] = total
 
 
 @kernel

@@ -161,10 +161,11 @@ def test_transforms_and_lengths():
         np.testing.assert_allclose(values, expected, rtol=1e-15)
 
 
-def test_scores():
+@pytest.mark.parametrize("width", [1, 2, 3, 7, 8, 9, 16, 20])
+def test_scores(width):
     x, *_ = problem(5, real=True)
-    weights = np.random.default_rng(0).normal(size=(7, 4))
-    dense, sparse = np.zeros((30, 4)), np.zeros((30, 4))
+    weights = np.random.default_rng(0).normal(size=(7, width))
+    dense, sparse = np.zeros((30, width)), np.zeros((30, width))
     score.score_dense(x, weights, dense)
     score.score_csr(*csr(x), weights, sparse)
     assert (dense == sparse).all()
