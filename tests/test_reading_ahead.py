@@ -1,16 +1,18 @@
-"""Blocks are read ahead of need: in order, whichever arrives first; a few at a time; by threads that end."""
+"""Blocks are read ahead of need: in order, whichever arrives first; a few at a time; by threads that end; into memory
+that is used again once nothing is left of a block."""
 
 import asyncio
 import threading
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import zarr
 from zarr.storage import MemoryStore, WrapperStore
 
 import streamnb as snb
 from streamnb.data import sources
-from streamnb.data.reader import AHEAD, ahead
+from streamnb.data.reader import AHEAD, _Memory, ahead
 from tests.stores import CountingStore
 from tests.strategies import example, same_stats, write_arrays
 
@@ -70,3 +72,33 @@ def test_few_blocks_are_read_before_they_are_needed_and_no_thread_stays_behind(s
     blocks.close()
     assert 1 <= len(store.reads) <= AHEAD + 1
     assert reader_threads() == []
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+@pytest.mark.parametrize("part_of", [
+    lambda array: array,
+    lambda array: array[3:][1:4],
+    lambda array: array.view(np.uint8)[8:16].reshape(2, 4),
+    lambda array: np.asarray(memoryview(array[2:5])),
+    lambda array: sp.csr_array((array[:2], np.array([0, 1]), np.array([0, 2])), shape=(1, 2)),
+], ids=["itself", "part of a part", "other dtype", "memoryview", "scipy"])  # fmt: skip
+def test_memory_is_used_again_when_nothing_is_left_of_an_array_and_not_before(part_of):
+    memory = _Memory()
+    part = part_of(memory.empty((100,), np.dtype(np.float64)))
+    first = address(memory.empty((100,), np.dtype(np.float64)))
+    others = [memory.empty((90,), np.dtype(np.int64)) for _ in range(3)]
+    assert first in map(address, others)
+    assert not any(np.shares_memory(getattr(part, "data", part), other) for other in others)
+    del part
+    assert address(memory.empty((50, 2), np.dtype(np.float64))) not in map(address, others)
+    assert len({address(memory.empty((100,), np.dtype(np.float64))) for _ in range(5)}) == 1
+
+
+def test_blocks_that_are_kept_stay_as_they_were_read(small_blocks):
+    rows = example()
+    array = zarr.create_array(MemoryStore(), data=rows.x, chunks=(2, 9))
+    kept = list(sources.open_source(array, rows.y).blocks())
+    assert np.array_equal(np.concatenate([block.X for block in kept]), rows.x)

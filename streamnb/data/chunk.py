@@ -269,7 +269,7 @@ def csr_chunk(
     if len(indptr) == 0 or indptr[0] < 0 or (np.diff(indptr) < 0).any():
         raise ValueError(f"X.indptr should rise from row to row; in the rows from {first_row} on it does not")
     ones = data is None
-    data = np.ones(len(indices), np.float32) if data is None else data
+    data = np.ones(len(indices), np.uint8) if data is None else data
     if not indptr[-1] - indptr[0] == len(data) == len(indices):
         raise ValueError(
             f"X.indptr speaks of {indptr[-1] - indptr[0]} values, X.data holds {len(data)} "

@@ -4,6 +4,7 @@ import math
 import threading
 import time
 import warnings
+import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -75,6 +76,7 @@ class Cursor:
         self._submit = _at_once if readers is None else readers.submit
         self._start = start
         self._first = self._end = start // self._unit * self._unit  # what is held or on its way: [first, end)
+        self._memory = _Memory()
         self._held = _at_once(np.empty, (0, *array.shape[1:]), array.dtype)
 
     def aligned(self, stop: int) -> int:
@@ -102,28 +104,53 @@ class Cursor:
         if stop > self._end:
             first, end = min(self._start, self._end), -(-stop // self._unit) * self._unit
             end = min(end, self._array.shape[0])  # beyond the length where the last chunk is read as a whole
-            self._held = self._submit(_longer, self._held, self._end - first, self._array, self._end, end)
+            self._held = self._submit(self._longer, self._held, self._end - first, self._end, end)
             self._first, self._end = first, end
         held, first, last = self._held, self._start - self._first, stop - self._first
         return lambda: held.result()[first:last]
 
+    def _longer(self, held: "Future[np.ndarray]", n_kept: int, start: int, stop: int) -> np.ndarray:
+        """The last `n_kept` elements of what is held, and behind them those of the array from `start` to `stop`."""
+        array = self._array
+        try:
+            longer = self._memory.empty((n_kept + stop - start, *array.shape[1:]), array.dtype)
+            persistently(lambda: _read_into(longer[n_kept:], array, start, stop), array.store)
+        except Exception as error:  # codecs and stores raise whatever they like
+            chunk, reason = _first_bad_chunk(array, start, stop, error)
+            attempts = attempts_at(array.store)
+            tried = f" in {attempts} attempts" if attempts > 1 else ""
+            raise DataError(
+                f"array {array.path!r} in {array.store}: chunk {chunk} cannot be read{tried} "
+                f"({type(reason).__name__}: {reason}); restore that chunk or write the store anew"
+            ) from error
+        if n_kept:
+            longer[:n_kept] = held.result()[-n_kept:]
+        return longer
 
-def _longer(held: "Future[np.ndarray]", n_kept: int, array: zarr.Array, start: int, stop: int) -> np.ndarray:
-    """The last `n_kept` elements of what is held, and behind them those of the array from `start` to `stop`."""
-    try:
-        longer = np.empty((n_kept + stop - start, *array.shape[1:]), array.dtype)
-        persistently(lambda: _read_into(longer[n_kept:], array, start, stop), array.store)
-    except Exception as error:  # codecs and stores raise whatever they like
-        chunk, reason = _first_bad_chunk(array, start, stop, error)
-        attempts = attempts_at(array.store)
-        tried = f" in {attempts} attempts" if attempts > 1 else ""
-        raise DataError(
-            f"array {array.path!r} in {array.store}: chunk {chunk} cannot be read{tried} "
-            f"({type(reason).__name__}: {reason}); restore that chunk or write the store anew"
-        ) from error
-    if n_kept:
-        longer[:n_kept] = held.result()[-n_kept:]
-    return longer
+
+class _Memory:
+    """Memory that is used again once no array made of it is left, so that the system need not clear new pages."""
+
+    def __init__(self) -> None:
+        self._free: list[memoryview] = []
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        """An array of any values; whatever is made of it, down to the part of a part, keeps its memory."""
+        size = math.prod(shape)
+        if dtype.kind not in "biuf" or not size:
+            return np.empty(shape, dtype)
+        memory = self._take(size * dtype.itemsize)
+        array = np.frombuffer(memory, dtype, size)  # not an owner, hence itself the base of every part
+        weakref.finalize(array, self._free.append, memory).atexit = False
+        return array.reshape(shape)
+
+    def _take(self, n_bytes: int) -> memoryview:
+        try:
+            while len(memory := self._free.pop()) < n_bytes:
+                pass  # too small for what comes now: let it go
+        except IndexError:  # none is free
+            return np.empty(n_bytes + n_bytes // 8, np.uint8).data  # what comes next may be a little longer
+        return memory
 
 
 def _read_into(out: np.ndarray, array: zarr.Array, start: int, stop: int) -> None:
