@@ -1,6 +1,6 @@
 """A linear model: scores of rows, and the decisions and probabilities read off them, in kind."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -17,6 +17,7 @@ from streamnb.decisions import DecisionRule
 from streamnb.scanning import checked
 from streamnb.schemes import MultiLabel, Scheme, as_scheme, probabilities
 from streamnb.stats.class_stats import DOMAINS, MOMENTS, RowOptions, merged_classes
+from streamnb.workers import client_for, of_segments, reachable
 
 MARGINS = 1 << 25  # held at once
 
@@ -248,17 +249,24 @@ class LinearModel:
         elif source.n_rows is not None:
             out = np.empty((source.n_rows,) if width is None else (source.n_rows, width), dtype)
         pieces = []
-        for block in source.blocks():
-            chunk, survey = checked(block)
-            answer = self.finished(finish, chunk, survey)
+        for first_row, answer in self._answered(source, finish):
             if out is None:
                 pieces.append(answer)
             else:
-                out[block.first_row : block.first_row + len(answer)] = answer
+                out[first_row : first_row + len(answer)] = answer
         if out is not None:
             return out
         _checks.check_min_size(len(pieces), self.n_features)
         return np.concatenate(pieces)
+
+    def _answered(self, source: sources.Source, finish: Callable) -> Iterator[tuple[int, np.ndarray]]:
+        """Answers to all rows, each with the number of its first; of workers as they come."""
+        client = client_for(None)
+        if client is not None and reachable(source):
+            yield from of_segments(source, client, "prediction", _answer_segment, (self, finish))
+            return
+        for block in source.blocks():
+            yield block.first_row, self.finished(finish, *checked(block))
 
     def _lazily(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype) -> Any:
         import dask
@@ -332,6 +340,13 @@ def _weights(saved: Any) -> Any:
     weights = sp.csr_array((data, indices, indptr), shape=(n_features, n_rows))
     weights.check_format(full_check=True)
     return weights
+
+
+def _answer_segment(
+    asked: tuple[LinearModel, Callable], source: sources.Source, start: int, stop: int
+) -> tuple[int, np.ndarray]:
+    model, finish = asked
+    return start, np.concatenate([model.finished(finish, *checked(block)) for block in source.blocks(start, stop)])
 
 
 def _answer(X: Any, model: LinearModel, finish: Callable, block_info: Any = None) -> np.ndarray:

@@ -4,7 +4,6 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
 from functools import partial, reduce
 from itertools import count, islice
 from operator import add
@@ -191,6 +190,37 @@ def _until(enough: Callable[[], bool], futures: Iterable[Any]) -> Iterator[Any]:
 # ---- one pass over the rows of a store -------------------------------------------------------------------------------
 
 
+def of_segments(source: Source, client: Any, title: str, function: Callable, shared: Any) -> Iterator[Any]:
+    """What function(shared, rows from `start` to `stop` of the source, start, stop) makes of segments, as they end.
+
+    It runs on workers and names segments in what it raises; `shared` is sent once to each of them.
+    """
+    with Tasks(client) as tasks:
+        for future in tasks.ended(title, _jobs(tasks, source, row_ranges(source), title, function, shared)):
+            yield tasks.result(future)
+
+
+def _jobs(
+    tasks: Tasks, source: Source, ranges: Iterable[Range], title: str, function: Callable, shared: Any
+) -> Iterator[tuple[Any, ...]]:
+    held = tasks.submit(f"{title}-plan", title, _itself, shared)
+    for start, stop in ranges:
+        what = f"{title} of rows {start} to {stop}"
+        yield what, _of_segment, function, held, source.cut(start, stop), start, stop
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _of_segment(function: Callable, shared: Any, source: Source, start: int, stop: int) -> Any:
+    try:
+        check_found(source)
+        return function(shared, source, start, stop)
+    except DataError as error:
+        raise DataError(f"rows {start} to {stop}: {error}") from error
+
+
 def fold_segments(
     plan: Any, source: Source, client: Any, progress: bool | None, checkpoint: Checkpoint | None
 ) -> tuple[Any, Report]:
@@ -199,12 +229,7 @@ def fold_segments(
     left = ranges if checkpoint is None else checkpoint.remaining(ranges)
     total: Any = None
     with Tasks(client) as tasks:
-        shared = tasks.submit("plan", plan.title, _itself, plan)  # sent once to each worker, whatever its size
-        jobs = (
-            (f"{plan.title} of rows {start} to {stop}", _fold_segment, shared, source.cut(start, stop), start, stop)
-            for start, stop in left
-        )
-        ended = tasks.ended(plan.title, jobs)
+        ended = tasks.ended(plan.title, _jobs(tasks, source, left, plan.title, _fold_segment, plan))
         bar = tqdm(ended, desc=plan.title, total=len(left), unit=" segments", disable=not progress)
         for part in tasks.totals(bar, lambda: checkpoint is not None and checkpoint.due):
             if checkpoint is None:
@@ -217,35 +242,20 @@ def fold_segments(
     return stats, report
 
 
-def _itself(value: Any) -> Any:
-    return value
-
-
 def _fold_segment(plan: Any, source: Source, start: int, stop: int) -> tuple[Any, Report, list[Range]]:
     """Sum the rows of a segment, in this thread."""
     waiting, computing = Clock(), Clock()
     accumulator, rows, n_bytes, n_blocks = plan.accumulator(), 0, 0, 0
-    with naming(start, stop):
-        check_found(source)
-        for block in timed(source.blocks(start, stop), waiting):
-            with computing:
-                plan.add(accumulator, block)
-            rows, n_bytes, n_blocks = rows + block.y.shape[0], n_bytes + block.nbytes, n_blocks + 1
-        if rows != stop - start:
-            raise DataError(f"{rows} rows were read in place of {stop - start}")
+    for block in timed(source.blocks(start, stop), waiting):
+        with computing:
+            plan.add(accumulator, block)
+        rows, n_bytes, n_blocks = rows + block.y.shape[0], n_bytes + block.nbytes, n_blocks + 1
+    if rows != stop - start:
+        raise DataError(f"{rows} rows were read in place of {stop - start}")
     with computing:
         stats = accumulator.finish()
     seconds = source.reading.lap(), computing.seconds, waiting.seconds
     return stats, Report(rows, n_bytes, n_blocks, 0.0, *seconds), [(start, stop)]
-
-
-@contextmanager
-def naming(start: int, stop: int) -> Iterator[None]:
-    """Say of data that cannot be read in which segment they are."""
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"rows {start} to {stop}: {error}") from error
 
 
 def check_found(source: Source) -> None:

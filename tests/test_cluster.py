@@ -36,7 +36,7 @@ def store(tmp_path_factory):
 @pytest.fixture
 def small_segments(monkeypatch):
     """Segments of so few bytes that little rows make many of them."""
-    monkeypatch.setattr(sources, "SEGMENT_BYTES", 20_000)
+    monkeypatch.setattr(sources, "SEGMENT_BYTES", 80_000)
 
 
 def here(function, *args, **options):
@@ -85,6 +85,17 @@ def test_comparisons_and_later_rows_go_to_the_workers_too(client, store, small_s
     assert np.array_equal(twice.stats_.sum, (expected_stats := here(snb.scan, store, "y")).sum + expected_stats.sum)
 
 
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])
+def test_workers_predict_what_is_predicted_here(method, client, store, small_segments):
+    model = here(snb.LinearNB("poisson").fit, store, "y")
+    expected = here(getattr(model, method), store)
+    watched(client)
+    assert np.array_equal(getattr(model, method)(store), expected)
+    assert watched(client)[1] > 10
+    out = np.empty_like(expected)
+    assert getattr(model, method)(store, out=out) is out and np.array_equal(out, expected)
+
+
 def test_rows_that_workers_cannot_reach_are_summed_here(client):
     rows = example()
     group = write_arrays(zarr.create_group(MemoryStore()), rows)
@@ -105,15 +116,15 @@ def test_labels_named_beside_a_store_are_read_by_the_workers(client, tmp_path, s
 
 
 def test_tasks_in_flight_are_bounded_and_all_forgotten(client, store, monkeypatch):
-    monkeypatch.setattr(sources, "SEGMENT_BYTES", 8000)
-    monkeypatch.setattr(workers, "FEWEST", 8)
-    monkeypatch.setattr(workers, "GROUP", 16)
+    monkeypatch.setattr(sources, "SEGMENT_BYTES", 20_000)
+    monkeypatch.setattr(workers, "FEWEST", 4)
+    monkeypatch.setattr(workers, "GROUP", 8)
     n_segments = len(sources.row_ranges(sources.open_source(store, "y")))
     watched(client)
     stats = snb.scan(store, "y")
     most, computed = watched(client)
-    assert n_segments > 150 and computed > n_segments  # the sums, too
-    assert 8 < most < 60
+    assert n_segments > 60 and computed > n_segments  # the sums, too
+    assert 8 < most < 50
     assert same_stats(stats, here(snb.scan, store, "y"))
     until(lambda: n_tasks(client) == 0)
 
