@@ -9,6 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
+from streamnb._sparse import sound_csr
+
 LARGEST = 1e100  # a larger value or weight could take a weighted sum of squares out of float64
 
 
@@ -233,8 +235,8 @@ def check_indicator(y: Any, n_labels: int | None = None, name: str = "y", first_
         )
     if y.dtype.kind not in "buifO":
         raise TypeError(f"{name} is 2-D with dtype {y.dtype}; an indicator of labels should hold 0 and 1")
+    y = sound_csr(y, name) if sp.issparse(y) else y  # the user's stays as it is
     indicator = sp.csr_array(y if y.dtype.kind != "O" else y.astype(np.float64))
-    indicator = indicator.copy() if sp.issparse(y) else indicator  # the user's stays as it is
     if not indicator.has_canonical_format or (indicator.data == 0).any():
         indicator.sum_duplicates()
         indicator.eliminate_zeros()

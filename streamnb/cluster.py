@@ -11,7 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb import _checks
+from streamnb._sparse import as_csr
 from streamnb.data import sources
+from streamnb.data.chunk import as_matrix
 from streamnb.data.reader import Clock
 from streamnb.data.sources import Block
 from streamnb.report import Report
@@ -164,7 +166,7 @@ def _check_column(name: str, values: Any, n_rows: int | None = None, first_row: 
 
 def _packed(matrix: Any, start: np.ndarray, *columns: Any, names: tuple[str, ...]) -> Block:
     """A block of X with what belongs to its rows, still to be summed."""
-    matrix, first_row = matrix.tocsr() if sp.issparse(matrix) else matrix, int(start[0])
+    matrix, first_row = as_csr(matrix, "X") if sp.issparse(matrix) else as_matrix(matrix), int(start[0])
     beside = []
     for name, column in zip(names, columns, strict=True):
         if column is not None:

@@ -203,6 +203,8 @@ def run_scan(
     """Scan and also report; see `scan`."""
     stats, report = fold(plan, X, y, sample_weight, split=split, **run)
     _checks.check_min_size(stats.n_rows, stats.n_features or 1)
+    if sources.is_dask(X) and not np.isnan(X.shape[1]):
+        _checks.check_n_features(stats.n_features, X.shape[1], "its shape")
     _checks.check_total_weight(stats.total_weight if isinstance(stats, ClassStats) else stats.weight.sum())
     _check_folds(stats)
     return stats, report

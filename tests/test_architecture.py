@@ -15,6 +15,7 @@ import streamnb
 PACKAGE = Path(streamnb.__file__).parent
 ORDER = [
     "_jit",
+    "_sparse",
     "_checks",
     "_html",
     "memory",

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb import _checks
+from streamnb._sparse import as_csr
 from streamnb.kernels import accumulate, grid_scores, rows, score
 
 TRANSFORMS = {"binary": rows.BINARY, "log1p": rows.LOG1P, "sqrt": rows.SQRT}
@@ -248,9 +249,7 @@ def as_chunk(X: Any, first_row: int = 0) -> tuple[Chunk, Survey]:
         The chunk shares memory with X where X is in order already; X itself is never changed.
     """
     if sp.issparse(X):
-        if X.ndim != 2:
-            raise ValueError(f"Expected 2D array, got {X.ndim}D sparse array instead")
-        X = X.tocsr()
+        X = as_csr(X, "X")
         stop = X.indptr[-1]  # SciPy allows spare room behind the last value
         return csr_chunk(X.data[:stop], X.indices[:stop], X.indptr, X.shape[1], first_row)
     values = np.ascontiguousarray(_kernel_values(as_matrix(X)))

@@ -15,6 +15,7 @@ from zarr.abc.store import Store
 
 from streamnb import _checks
 from streamnb._checks import DataError
+from streamnb._sparse import as_csr
 from streamnb.data.chunk import as_matrix
 from streamnb.data.columns import Columns, InMemory, TakeBeside, in_zarr, whole
 from streamnb.data.csr_store import CSRArrays, CSRStore, member_of, open_csr
@@ -208,7 +209,7 @@ class StreamSource(Source):
             raise ValueError(f"X: a chunk is a tuple of {len(parts)}; it should be X, (X, y) or (X, y, sample_weight)")
         rows, y, weight = (*parts, None, None)[:3]
         # copies: the stream may fill the same buffers again while these rows are still being summed
-        X: Any = rows.tocsr(copy=True) if sp.issparse(rows) else np.array(as_matrix(rows))
+        X: Any = as_csr(rows, "X", copy=True) if sp.issparse(rows) else np.array(as_matrix(rows))
         y = None if y is None else _checks.check_y(y, row).copy()
         weight = None if weight is None else np.array(_checks.check_weights(weight, row))
         columns = take(row, row + X.shape[0], y, weight)
@@ -350,8 +351,8 @@ def open_source(
             raise ValueError(f"X: array {X.path!r} has shape {X.shape} and dtype {X.dtype}; it should be 2-D numbers")
         _checks.check_min_size(*check_layout(X).shape)
         return ZarrSource(X, open_columns(y, sample_weight, X.shape[0], labelled, group, split))
-    if sp.issparse(X) and X.ndim == 2:
-        X = X.tocsr()
+    if sp.issparse(X):
+        X = as_csr(X, "X")
     else:
         X = as_matrix(X)
     _checks.check_min_size(*X.shape)
