@@ -11,10 +11,10 @@ _QUOTAS = ("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "me
 
 def check_memory_limit(given: Any) -> int | None:
     """`memory_limit` in bytes; None, for half of the free memory, stays None."""
-    from dask.utils import parse_bytes
-
     if given is None:
         return None
+    from dask.utils import parse_bytes
+
     try:
         limit = 0 if isinstance(given, bool) else parse_bytes(given)
     except (TypeError, ValueError, AttributeError):
