@@ -189,6 +189,22 @@ def test_other_things_cannot_be_added():
             operation(scan(example()), 1.0)
 
 
+# ------------------------------------------------------------------------------------------ whole values
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("top", [3, 2**15, 2**28, 2**31 - 1, 2**31, 2**45, 2**53])
+def test_sums_of_whole_numbers_stay_exact_as_they_grow(make, top):
+    rng = np.random.default_rng(0)
+    chunks = [(rng.integers(-top, top, (5, 3), endpoint=True), rng.integers(0, 2, 5)) for _ in range(12)]
+    stats = snb.scan(iter([(make(x), y) for x, y in chunks]))
+    for moment, power in (("sum", 1), ("sum_sq", 2)):
+        sums = np.zeros((2, 3), object)
+        for x, y in chunks:
+            np.add.at(sums, y, x.astype(object) ** power)
+        assert getattr(stats, moment).tolist() == [[float(v) for v in row] for row in sums.tolist()]
+
+
 # ------------------------------------------------------------------------------------------- real values
 
 

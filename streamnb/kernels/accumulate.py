@@ -16,7 +16,7 @@ from streamnb.kernels.exact import two_product, two_sum
 SUM, SUM_SQ, NONZERO, ABOVE, LOG, INVERSE, LOG1M, DEVIATION = ALL = 0, 1, 2, 3, 4, 5, 6, 7
 
 LOOK_AHEAD = 128  # sums
-NEAR = 4 << 20  # bytes of a table that lies in the cache without being asked for
+NEAR = 8 << 20  # bytes of a table that lies in the cache without being asked for
 
 
 @kernel
@@ -29,6 +29,12 @@ def moment_of(x, moment, threshold):
     if moment == NONZERO:
         return 1.0 if x != 0.0 else 0.0
     return (1.0 if x > threshold else 0.0) - (1.0 if threshold < 0.0 else 0.0)
+
+
+@kernel
+def term(w, x, moment, threshold):
+    """w * moment(x); where that is x itself, conversions to float64 and back vanish."""
+    return x if w == 1.0 and moment == SUM else w * moment_of(x, moment, threshold)
 
 
 @kernel
@@ -92,7 +98,7 @@ def add_csr(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
         sums = hi[codes[e]]
         for p in range(indptr[rows[e]] - start, indptr[rows[e] + 1] - start):
             # an unsigned index spares the question whether it counts from the end
-            sums[np.uint64(indices[p])] += w * moment_of(np.float64(data[p]), moment, threshold)
+            sums[np.uint64(indices[p])] += hi.dtype.type(term(w, np.float64(data[p]), moment, threshold))
 
 
 @kernel
@@ -107,11 +113,17 @@ def add_csr_ahead(data, indices, indptr, rows, codes, weight, moment, threshold,
         f = min(e + ahead, len(codes) - 1)
         coming, end = indptr[rows[f]] - start, indptr[rows[f] + 1] - start
         both = min(last - first, end - coming)
-        for o in range(both):
-            prefetch(hi, codes[f], indices[coming + o])
-            sums[np.uint64(indices[first + o])] += w * moment_of(np.float64(data[first + o]), moment, threshold)
+        if w == 1.0 and moment == SUM:
+            for o in range(both):
+                prefetch(hi, codes[f], indices[coming + o])
+                sums[np.uint64(indices[first + o])] += hi.dtype.type(data[first + o])
+        else:
+            for o in range(both):
+                prefetch(hi, codes[f], indices[coming + o])
+                x = np.float64(data[first + o])
+                sums[np.uint64(indices[first + o])] += hi.dtype.type(w * moment_of(x, moment, threshold))
         for p in range(first + both, last):
-            sums[np.uint64(indices[p])] += w * moment_of(np.float64(data[p]), moment, threshold)
+            sums[np.uint64(indices[p])] += hi.dtype.type(term(w, np.float64(data[p]), moment, threshold))
         for p in range(coming + both, end):
             prefetch(hi, codes[f], indices[p])
 
@@ -148,7 +160,7 @@ def add_dense(values, rows, codes, weight, moment, threshold, hi):
     for e in range(len(codes)):
         i, k, w = rows[e], codes[e], weight[e]
         for j in range(values.shape[1]):
-            hi[k, j] += w * moment_of(np.float64(values[i, j]), moment, threshold)
+            hi[k, j] += hi.dtype.type(w * moment_of(np.float64(values[i, j]), moment, threshold))
 
 
 @kernel

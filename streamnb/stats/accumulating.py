@@ -45,7 +45,7 @@ class Accumulator:
         self._groups = Groups(classes, 1 if folding is None else folding.n_splits)
         self._sums = MomentSums(moments, options, memory_limit)
         self._weight = GrowingTable()
-        self._weight.pairs()
+        self._weight.note(np.inf)
         self._rows = np.zeros(0, np.int64)
         self._negatives = np.zeros(self._groups.n_splits, np.int64)
         self.n_features: int | None = None

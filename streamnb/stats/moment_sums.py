@@ -12,7 +12,8 @@ from streamnb.stats.sparse_tables import LARGE, AnyTable, Listing, Runs, SparseT
 from streamnb.stats.tables import Table
 
 _KERNEL_MOMENT = dict(zip(MOMENTS, accumulate.ALL, strict=True))
-_EXACT = 2.0**53  # integers below this are exact in float64
+_NARROW = 2.0**31  # integers below this are exact in int32
+_EXACT = 2.0**53  # and below this in float64
 CELL = 16  # bytes of a key and a sum
 EMPTY = 8  # large tables become sparse where that is smaller by this factor
 FULL = 0.5  # and dense again where sparse ones take more than this share of what dense ones would
@@ -51,10 +52,10 @@ class MomentSums:
             if listing is not None:
                 self._runs[name].add(listing.sums(*moment))
                 continue
-            table.grow(n_groups, chunk.shape[1])
             largest = {"sum": survey.top, "sum_sq": survey.top**2}.get(name, 1.0)
             counts = name in ("nonzero", "above") or (survey.whole and name in ("sum", "sum_sq"))
             table.note(weight * largest if counts and np.isfinite(weight) else np.inf)
+            table.grow(n_groups, chunk.shape[1])
             chunk.add_moment(entries, *moment, table.hi, table.lo)
 
     def _choose(self, n_groups: int, n_features: int) -> None:
@@ -129,10 +130,14 @@ def _in_words(moments: Iterable[str], n_classes: int, n_features: int) -> str:
 
 
 class GrowingTable:
-    """Sums that grow with the number of classes; pairs from the first block that plain sums would round."""
+    """Sums that grow with the number of classes.
+
+    They are kept in int32 (half the memory, and more of it in the cache) until they might leave it, then in float64,
+    and as pairs from the first block on that plain sums would round.
+    """
 
     def __init__(self) -> None:
-        self.hi = np.zeros((0, 0))
+        self.hi: np.ndarray = np.zeros((0, 0), np.int32)
         self.lo: np.ndarray | None = None
         self._bound = 0.0  # no sum so far is larger
 
@@ -160,22 +165,20 @@ class GrowingTable:
     def note(self, growth: float) -> None:
         """Expect sums to grow by at most this much; inf where a plain sum would round."""
         self._bound += growth
-        if self._bound >= _EXACT:
-            self.pairs()
-
-    def pairs(self) -> None:
-        if self.lo is None:
+        if self._bound >= _NARROW:
+            self.hi = self.hi.astype(np.float64, copy=False)
+        if self._bound >= _EXACT and self.lo is None:
             self.lo = np.zeros(self.hi.shape)
 
     def table(self, n_classes: int, n_columns: int) -> Table:
         if n_classes == 0:
             return Table(np.zeros((0, n_columns)))
         lo = self.lo if self.lo is not None and self.lo.any() else None
-        return Table(self.hi[:n_classes], None if lo is None else lo[:n_classes])
+        return Table(self.hi[:n_classes].astype(np.float64, copy=False), None if lo is None else lo[:n_classes])
 
 
 def _enlarged(old: np.ndarray, n_rows: int, n_columns: int) -> np.ndarray:
-    new = np.zeros((n_rows, n_columns))
+    new = np.zeros((n_rows, n_columns), old.dtype)
     if old.size:
         new[: len(old)] = old
     return new

@@ -24,8 +24,11 @@ def test_sums_of_rows_of_any_length(columns, lengths, seed):
     np.add.at(expected, codes, x[rows] * weight[:, None])
     plain, hi, lo = np.zeros((3, 4, columns))
     arrays = matrix.data, matrix.indices, matrix.indptr, rows, codes, weight, accumulate.SUM, 0.0
+    narrow = np.zeros((4, columns), np.int32)
     accumulate.add_csr(*arrays, plain)
+    accumulate.add_csr(*arrays, narrow)
     accumulate.add_csr_pairs(*arrays, hi, lo)
     assert (plain[:, :9] == expected).all()
+    assert (narrow == plain).all()
     assert (hi[:, :9] == expected).all()
     assert not (plain[:, 9:].any() or hi[:, 9:].any() or lo.any())
