@@ -57,6 +57,7 @@ ORDER = [
     "model_selection",
     "comparing",
     "estimators",
+    "loading",
     "plotting",
 ]
 ROOT = Path(__file__).parents[1]

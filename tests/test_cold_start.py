@@ -129,3 +129,20 @@ print(json.dumps([stats.sum.sum(), sorted({name.partition(".")[0] for name in sy
     total, modules = start(code)
     assert total == 4.0
     assert {"numba", "scipy"} <= {*modules} and {"sklearn", "dask", "distributed", "pandas"}.isdisjoint(modules)
+
+
+def test_whatever_can_be_saved_is_loaded_by_a_new_process():
+    """The classes that are registered are the same, whether what saves them was imported or not."""
+    code = """
+import importlib, json, pkgutil
+import streamnb as snb
+from streamnb import persistence
+
+snb.load
+alone = sorted(persistence._registry)
+for module in pkgutil.walk_packages(snb.__path__, "streamnb."):
+    importlib.import_module(module.name)
+print(json.dumps([alone, sorted(persistence._registry)]))
+"""
+    alone, every = start(code)
+    assert alone == every and {"Comparison", "LinearNBCV", "FeatureSelector", "WeightPath", "Mixed"} <= {*alone}
