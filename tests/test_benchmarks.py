@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import benchmarks
-from benchmarks import bench_models, bench_scan, bench_start, bench_stores
+from benchmarks import bench_models, bench_scan, bench_start, bench_stores, growth
 
 MODULES = bench_models, bench_scan, bench_start, bench_stores
 KINDS = "time_", "peakmem_", "track_"
@@ -48,3 +48,12 @@ def test_benchmark_runs(benchmark, monkeypatch):
         assert all(answer >= 0 for answer in tracked.values())
         assert 0.1 < tracked.get("track_share_of_bytes_read", 1) < 1.1  # no chunk is read twice
         assert all(getattr(benchmark, name).unit for name in tracked)
+
+
+@pytest.mark.slow
+def test_growth_is_measured_and_drawn(tmp_path):
+    found = list(growth.lines(rows=200, steps=2))
+    assert all(len(at) == len(times) == 2 and min(times) > 0 for _, _, at, times in found)
+    assert len(growth.table(found).splitlines()) == len(found) + 2
+    growth.draw(found, tmp_path / "growth.svg")
+    assert all(varied in (tmp_path / "growth.svg").read_text() for varied, *_ in found)

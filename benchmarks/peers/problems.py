@@ -12,14 +12,14 @@ import streamnb as snb
 from benchmarks.peers.table import PER_ROW, Size
 
 
-def counts(n_rows: int, n_features: int, law: str) -> sp.csr_array:
+def counts(n_rows: int, n_features: int, law: str, per_row: int = PER_ROW) -> sp.csr_array:
     """Whole numbers as float32, columns uniform or after Zipf's law."""
     rng = np.random.default_rng(0)
-    drawn = rng.random((n_rows, PER_ROW))
+    drawn = rng.random((n_rows, per_row))
     columns = drawn * n_features if law == "uniform" else (n_features + 1.0) ** drawn - 1.0
     indices = np.sort(columns.astype(np.int32), axis=1).reshape(-1)
     values = rng.integers(1, 5, len(indices)).astype(np.float32)
-    X = sp.csr_array((values, indices, np.arange(n_rows + 1, dtype=np.int32) * PER_ROW), shape=(n_rows, n_features))
+    X = sp.csr_array((values, indices, np.arange(n_rows + 1, dtype=np.int32) * per_row), shape=(n_rows, n_features))
     X.sum_duplicates()
     return X
 
@@ -57,7 +57,9 @@ def write_default(path: Path, X: sp.csr_array, y: np.ndarray, **options) -> str:
     return str(path)
 
 
-def write_own(path: Path, X: sp.csr_array, y: np.ndarray, chunk: int = 20_000) -> str:
-    parts = ((X[start : start + chunk], y[start : start + chunk]) for start in range(0, len(y), chunk))
+def write_own(path: Path, X: sp.csr_array, y: np.ndarray, chunk: int = 20_000, times: int = 1) -> str:
+    """As `write_csr` writes it, the rows several times over."""
+    starts = [start for _ in range(times) for start in range(0, len(y), chunk)]
+    parts = ((X[start : start + chunk], y[start : start + chunk]) for start in starts)
     snb.write_csr(path, parts, n_features=X.shape[1])
     return str(path)

@@ -19,9 +19,10 @@ class Size:
     features: tuple[int, ...] = (2**14, 100_000)
     laws: tuple[str, ...] = ("uniform", "zipf")
     slow_rows: int = 40_000  # for peers that take long
+    memory_rows: int = 240_000  # more blocks than are in memory at once
 
 
-QUICK = Size(n_rows=40_000, repeats=3, slow_rows=8_000)
+QUICK = Size(n_rows=40_000, repeats=3, slow_rows=8_000, memory_rows=120_000)
 
 
 @dataclass(frozen=True)
