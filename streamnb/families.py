@@ -17,7 +17,6 @@ MEANS = {"above": (0.0, 1.0), "deviation": (0.0, np.inf)}  # between which the m
 ABOVE_ZERO = np.nextafter(0.0, 1.0)  # the lowest value of families without 0
 FLOOR = 1e-12  # of an estimated dispersion of positive values of mean 1: they do not vary within classes
 _LACKS = "family={!r} has no {}; a family of your own defines link(m), variance(m) and cumulant(m), see snb.Family"
-COLUMN_BLOCK = 1 << 16  # features looked at at once where a whole (K, n_features) temporary can be spared
 
 
 class Family(persistence.Parameters):
@@ -140,7 +139,7 @@ class Gaussian(Family):
         total = weight.sum()
         within = np.empty(stats.n_features)
         overall = np.empty(stats.n_features)
-        for columns in column_blocks(stats.n_features, COLUMN_BLOCK):
+        for columns in column_blocks(stats.n_features, stats.columns_at_once):
             within[columns] = stats.scatter(columns).sum(axis=0) / total
             sums = stats.table("sum").value(columns)
             means = sums / np.where(weight > 0, weight, 1.0)[:, None]
@@ -311,7 +310,7 @@ class _Positive(Family):
     def dispersion(self, stats, scale):
         weight = stats.weight
         phi = np.zeros(stats.n_features)
-        for columns in column_blocks(stats.n_features, COLUMN_BLOCK):
+        for columns in column_blocks(stats.n_features, stats.columns_at_once):
             factor = 1.0 if scale is None else scale[columns]
             means = stats.table("sum").value(columns) / np.where(weight > 0, weight, 1.0)[:, None] * factor
             if self.by == "ml":

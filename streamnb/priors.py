@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from streamnb import _checks, persistence
-from streamnb.families import COLUMN_BLOCK, Family, column_blocks
+from streamnb.families import Family, column_blocks
 from streamnb.stats.class_stats import ClassStats
 
 ESTIMATES = ("posterior_mean", "map", "mle")
@@ -201,7 +201,7 @@ class NormalInverseGamma(Prior):
 
     def dispersion(self, stats, scale, estimate):
         n_seen, phi = np.count_nonzero(stats.weight > 0), np.empty(stats.n_features)
-        for columns in column_blocks(stats.n_features, COLUMN_BLOCK):
+        for columns in column_blocks(stats.n_features, stats.columns_at_once):
             a = _of(self.a, columns) + stats.weight.sum() / 2.0
             b = _of(self.b, columns) + self.spread(stats, columns, scale).sum(axis=0) / 2.0
             if estimate == "posterior_mean" and np.min(a) <= 1.0:

@@ -1,5 +1,7 @@
 """Sparse class sums: the same statistics as dense ones, to the last bit, wherever dense ones would not fit."""
 
+import dask
+import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -120,6 +122,30 @@ def test_tables_become_sparse_when_dense_ones_outgrow_the_limit():
     assert is_sparse(stats) and stats.nbytes < 1e6
     assert (stats.to_scipy("sum") != sp.eye_array(1000, n)).nnz == 0
     assert not is_sparse(snb.scan(iter(blocks), moments=["sum"], memory_limit="1GB"))
+
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_tasks_of_dask_keep_sparse_tables_too(scheduler):
+    x, y = sp.random_array((2000, 3000), density=0.002, format="csr", rng=0), np.arange(2000) % 700
+    lazy = da.from_array(x, chunks=(150, -1), asarray=False)
+    with dask.config.set(scheduler=scheduler):
+        stats = snb.scan(lazy, y, moments=["sum", "sum_sq"], memory_limit="1MB")  # dense would be 34 MB
+    whole = snb.scan(x, y, moments=["sum", "sum_sq"])
+    assert is_sparse(stats) and not is_sparse(whole)
+    assert (stats.sum == whole.sum).all() and (stats.sum_sq == whole.sum_sq).all()
+
+
+def test_folds_are_judged_on_sparse_tables():
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 40
+    x = sp.csr_array((np.ones(600), (np.arange(600), 3 * y + rng.integers(0, 3, 600))), shape=(600, 400))
+    chosen = [
+        snb.LinearNBCV("poisson", snb.L1([0.1, 0.5, 1.0]), folds=3).fit(x, y, memory_limit=limit)
+        for limit in ("1GB", "300kB")  # dense tables of three folds would be 384 kB
+    ]
+    assert [is_sparse(model.stats_) for model in chosen] == [False, True]
+    assert chosen[0].best_ == chosen[1].best_
+    assert (chosen[0].cv_results_["mean_test_score"] == chosen[1].cv_results_["mean_test_score"]).all()
 
 
 def test_tables_become_dense_again_when_they_are_full(monkeypatch):

@@ -1,6 +1,6 @@
 """Sums of the cells of a sparse table, each a key and a pair (hi, lo); keys are sorted, and none comes twice.
 
-Where the low parts of a table are all 0 its `lo` has length 0.
+Where the low parts of a table are all 0 its `lo` is one 0.
 """
 
 from streamnb._jit import kernel
@@ -40,31 +40,39 @@ def count_union(a_keys, b_keys):
 def merge_cells(a_keys, a_hi, a_lo, b_keys, b_hi, b_lo, sign, keys, hi, lo):
     # (keys, hi, lo) = a + sign * b, cell by cell, renormalised; True if any low part is left
     left = False
-    i, j = 0, 0
-    for c in range(len(keys)):
-        from_a = i < len(a_keys) and (j == len(b_keys) or a_keys[i] <= b_keys[j])
-        from_b = j < len(b_keys) and (i == len(a_keys) or b_keys[j] <= a_keys[i])
-        a, ra, b, rb = 0.0, 0.0, 0.0, 0.0
-        if from_a:
-            keys[c] = a_keys[i]
-            a = a_hi[i]
-            ra = a_lo[i] if len(a_lo) else 0.0
-            i += 1
-        if from_b:
-            keys[c] = b_keys[j]
-            b = b_hi[j]
-            rb = b_lo[j] if len(b_lo) else 0.0
-            j += 1
-        hi[c], lo[c] = add_pairs(a, ra, b, rb, sign)
+    i, j, c = 0, 0, 0
+    a_step, b_step = int(len(a_lo) > 1), int(len(b_lo) > 1)
+    while i < len(a_keys) and j < len(b_keys):
+        # which side comes first is a toss-up: values of both are read, and none chosen by a jump
+        a_key, b_key = a_keys[i], b_keys[j]
+        from_a, from_b = a_key <= b_key, b_key <= a_key
+        a, a_rest, b, b_rest = a_hi[i], a_lo[i * a_step], b_hi[j], b_lo[j * b_step]
+        keys[c] = a_key if from_a else b_key
+        a, a_rest = a if from_a else 0.0, a_rest if from_a else 0.0
+        b, b_rest = b if from_b else 0.0, b_rest if from_b else 0.0
+        hi[c], lo[c] = add_pairs(a, a_rest, b, b_rest, sign)
         left |= lo[c] != 0.0
+        i += from_a
+        j += from_b
+        c += 1
+    for k in range(i, len(a_keys)):
+        keys[c] = a_keys[k]
+        hi[c], lo[c] = add_pairs(a_hi[k], a_lo[k * a_step], 0.0, 0.0, sign)
+        left |= lo[c] != 0.0
+        c += 1
+    for k in range(j, len(b_keys)):
+        keys[c] = b_keys[k]
+        hi[c], lo[c] = add_pairs(0.0, 0.0, b_hi[k], b_lo[k * b_step], sign)
+        left |= lo[c] != 0.0
+        c += 1
     return left
 
 
 @kernel
 def scale_cells(a_hi, a_lo, factors, hi, lo):
     # (hi, lo)[c] = factors[c] * a[c], renormalised; True if any low part is left
-    left = False
+    left, step = False, int(len(a_lo) > 1)
     for c in range(len(hi)):
-        hi[c], lo[c] = scale_pair(a_hi[c], a_lo[c] if len(a_lo) else 0.0, factors[c])
+        hi[c], lo[c] = scale_pair(a_hi[c], a_lo[c * step], factors[c])
         left |= lo[c] != 0.0
     return left

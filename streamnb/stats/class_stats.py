@@ -170,6 +170,11 @@ class ClassStats:
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes  # Dask looks here before it moves them or spills them
 
+    @property
+    def columns_at_once(self) -> int:
+        """Features whose sums in all classes can be spared as a temporary."""
+        return max(min(1 << 16, (1 << 24) // max(len(self.classes), 1)), 1)
+
     def table(self, moment: str) -> AnyTable:
         """The pairs behind a moment; an error names those that were accumulated."""
         if moment not in self.tables:

@@ -16,7 +16,7 @@ from streamnb.data.chunk import Chunk, Entries
 from streamnb.kernels import cells
 from streamnb.stats.tables import Table
 
-_NO_LOW_PARTS = np.zeros(0)
+_NO_LOW_PARTS = np.zeros(1)
 _NO_LOW_PARTS.flags.writeable = False
 LARGE = 1 << 30  # bytes of a dense array that may be too much
 _SPAN = 1 << 24  # cells of a dense table looked at at once

@@ -9,7 +9,7 @@ import pytest
 from streamnb.kernels import cells
 from streamnb.kernels.accumulate import NONZERO, SUM, SUM_SQ
 
-NONE = np.zeros(0)
+NONE = np.zeros(1)
 
 
 def table(seed, n=40, low=True):
@@ -22,7 +22,7 @@ def table(seed, n=40, low=True):
 def dense(keys, hi, lo, n=40):
     out = np.zeros((2, n))
     out[0, keys] = hi
-    out[1, keys] = lo if len(lo) else 0.0
+    out[1, keys] = lo
     return out
 
 
@@ -42,7 +42,7 @@ def test_merging_adds_cell_by_cell(sign, low):
 @pytest.mark.parametrize("empty", [0, 1])
 def test_merging_with_nothing_keeps_everything(empty):
     a = table(0)
-    sides = [a, (np.zeros(0, np.int64), NONE, NONE)]
+    sides = [a, (np.zeros(0, np.int64), np.zeros(0), NONE)]
     first, second = sides[:: 1 - 2 * empty]
     keys, hi, lo = (np.empty_like(part) for part in a)
     cells.merge_cells(*first, *second, 1.0, keys, hi, lo)
