@@ -12,11 +12,12 @@ import numpy as np
 import scipy.sparse as sp
 import zarr
 
-from streamnb import persistence
+from streamnb import memory, persistence
 from streamnb._checks import DataError
 from streamnb.data import sources
 from streamnb.data.sources import BLOCK_ROWS, Source
 from streamnb.report import Report
+from streamnb.stats.sparse_tables import LARGE, compact
 
 SECONDS = 10.0  # between two writings: so much work is lost at most
 SHARE = 20  # of the time that a writing takes passes until the next: it costs a twentieth at most
@@ -101,6 +102,12 @@ class Checkpoint:
         return left
 
     @property
+    def total(self) -> tuple[Any, Report]:
+        """The statistics, in dense tables as long as these are not too large, and the report."""
+        dense = self.stats.dense_bytes <= min(LARGE, memory.allowed(None))
+        return self.stats.with_tables(lambda table: table.dense()) if dense else self.stats, self.report
+
+    @property
     def due(self) -> bool:
         """True if it is time to `add` what was summed in the meantime."""
         return time.monotonic() - self._written >= max(SECONDS, SHARE * self._cost)
@@ -108,7 +115,8 @@ class Checkpoint:
     def add(self, stats: Any, report: Report, ranges: Iterable[Range]) -> None:
         """Add the statistics of some rows, none of which was added before, and write the file anew."""
         self.done = _merged([*self.done, *ranges])
-        self.stats = stats if self.stats is None else self.stats + stats
+        more = stats.with_tables(compact)  # of few rows most cells are empty
+        self.stats = more if self.stats is None else (self.stats + more).with_tables(compact)
         self.report = self.report + replace(report, seconds=time.monotonic() - self._written)
         self._write()
 

@@ -297,7 +297,7 @@ def _fold_here(
                     check_n_folds(plan.folding, report.rows)  # a stream tells the number of its rows at the end only
                 return stats, report
             if not done:
-                return checkpoint.stats, checkpoint.report
+                return checkpoint.total
             checkpoint.add(stats, report, done)
 
 

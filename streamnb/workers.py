@@ -236,7 +236,7 @@ def fold_segments(
                 total = part if total is None else merged([total, part])
             else:
                 checkpoint.add(*part)
-    stats, report = total[:2] if checkpoint is None else (checkpoint.stats, checkpoint.report)
+    stats, report = total[:2] if checkpoint is None else checkpoint.total
     if report.rows != source.n_rows:
         raise RuntimeError(f"the segments on the workers gave {report.rows} rows in all, of {source.n_rows} of X")
     return stats, report

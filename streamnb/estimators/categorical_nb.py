@@ -265,6 +265,13 @@ class CategoryStats:
     def nbytes(self) -> int:
         return self.sums.nbytes
 
+    @property
+    def dense_bytes(self) -> int:
+        return self.sums.dense_bytes
+
+    def with_tables(self, kind: Any) -> "CategoryStats":
+        return replace(self, sums=self.sums.with_tables(kind))
+
     def reweighted(self, class_weight: np.ndarray) -> "CategoryStats":
         return replace(self, sums=self.sums.reweighted(class_weight))
 

@@ -1,6 +1,6 @@
 """Per-class sufficient statistics: the one thing that a scan leaves and everything else is computed from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass, field, replace
 from operator import index
 from typing import Any
@@ -166,6 +166,18 @@ class ClassStats:
         """Memory of the tables."""
         parts = (*self.folds, *(() if self.every is None else (self.every,)))
         return sum(t.nbytes for t in self.tables.values()) + sum(part.nbytes for part in parts)
+
+    @property
+    def dense_bytes(self) -> int:
+        """Memory of the tables, were all of them dense."""
+        parts = (*self.folds, *(() if self.every is None else (self.every,)))
+        return sum(t.dense_bytes for t in self.tables.values()) + sum(part.dense_bytes for part in parts)
+
+    def with_tables(self, kind: Callable[[AnyTable], AnyTable]) -> "ClassStats":
+        """The same sums of moments in tables of another kind."""
+        tables = {name: table if name == "weight" else kind(table) for name, table in self.tables.items()}
+        every = None if self.every is None else self.every.with_tables(kind)
+        return replace(self, tables=tables, every=every, folds=tuple(fold.with_tables(kind) for fold in self.folds))
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes  # Dask looks here before it moves them or spills them

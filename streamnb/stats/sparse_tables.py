@@ -72,6 +72,11 @@ class SparseTable:
     def nbytes(self) -> int:
         return self.keys.nbytes + self.hi.nbytes + (0 if self.lo is None else self.lo.nbytes)
 
+    @property
+    def dense_bytes(self) -> int:
+        """Memory of the same with every cell."""
+        return (8 if self.lo is None else 16) * self.shape[0] * self.shape[1]
+
     def values_of(self, at: Any = slice(None)) -> np.ndarray:
         """The sums of cells, rounded to float64."""
         return self.hi[at] if self.lo is None else self.hi[at] + self.lo[at]
@@ -242,6 +247,14 @@ class SparseTable:
 
 
 AnyTable = Table | SparseTable
+
+
+def compact(table: AnyTable) -> AnyTable:
+    """The same sums in the kind of table that is clearly smaller."""
+    if isinstance(table, SparseTable):
+        return table.dense() if 2 * table.nbytes > table.dense_bytes else table
+    n_cells = np.count_nonzero(table.hi) if table.lo is None else np.count_nonzero((table.hi != 0) | (table.lo != 0))
+    return SparseTable.of(table) if 8 * 24 * n_cells < table.nbytes else table
 
 
 def alike(a: AnyTable, b: AnyTable) -> tuple[Any, Any]:

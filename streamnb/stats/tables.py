@@ -110,6 +110,11 @@ class Table:
                 return int(at[0, 0]), start + int(at[0, 1])
         return None
 
+    @property
+    def dense_bytes(self) -> int:
+        """Memory of the same with every cell."""
+        return self.nbytes
+
     def dense(self) -> "Table":
         """Itself: every cell is there."""
         return self
