@@ -39,7 +39,7 @@ _HOMES = {
     "Decorrelation": "penalties",
     "Separable": "penalties",
     "solve": "solving",
-    "tau_for": "solving",
+    "tau_for": "taus",
     "rank_features": "selecting",
     "FeatureRanking": "selecting",
     "WeightPath": "solving",

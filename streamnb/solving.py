@@ -3,7 +3,6 @@
 The path is lazy: nothing of the size grid x classes x features is ever held.
 """
 
-import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, reduce
@@ -20,15 +19,16 @@ from streamnb.coupling import coupled_totals
 from streamnb.decorrelating import Solution, check_decorrelation, decorrelated, decorrelated_each
 from streamnb.dirichlet import Together
 from streamnb.equations import Equations
-from streamnb.families import Family, as_family
+from streamnb.families import as_family
 from streamnb.l1_grid import L1Grid, Totals
 from streamnb.memory import check_memory_limit
 from streamnb.model import LinearModel
 from streamnb.pairwise import PairwiseModel
-from streamnb.penalties import KINDS, L1, Penalty, Pull, as_penalty, pull_at
+from streamnb.penalties import KINDS, Penalty, Pull, as_penalty, pull_at
 from streamnb.problem import Block, Columns, Kept, Problem
 from streamnb.schemes import OneVsOne, as_scheme
 from streamnb.stats.class_stats import ClassStats, check_stats
+from streamnb.taus import check_unpenalised, taus_from_data
 from streamnb.unheld import cell_model
 
 PAIRS_BYTES = 1 << 30  # weights of all pairs of classes that would take more are computed when they are needed
@@ -143,7 +143,7 @@ class WeightPath:
 
     def __init__(self, problem: Problem, penalty: Penalty | None):
         self._problem = problem
-        _check_unpenalised(penalty, problem.family)
+        check_unpenalised(penalty, problem.family)
         check_decorrelation(penalty, problem.family, problem.scheme, len(problem.stats.classes))
         taus = {part.kind: self._taus(part) for part in (penalty.parts if penalty else ())}
         self.penalty = reduce(add, (part.with_taus(taus[part.kind]) for part in penalty.parts)) if penalty else None
@@ -250,6 +250,19 @@ class WeightPath:
         """The features in blocks to be asked for at once."""
         return [block.columns for block in self._problem.blocks]
 
+    def by_columns(self) -> Iterator[tuple[Columns, sp.csr_array]]:
+        """The weights of all points, a block of features after the other, none kept: however many, memory is small.
+
+        Yields
+        ------
+        columns : slice or (n_columns,) ints
+            The features of the block.
+        weights : CSR array (n_columns, G * R)
+            Row r of coef_ at point g is column ``g * R + r``; weights that are zero are not stored.
+        """
+        for columns in self.blocks:
+            yield columns, self.grid_weights(columns)[0]
+
     def grid_weights(self, columns: Columns) -> tuple[sp.csr_array, np.ndarray]:
         """Weights of all points for some features, (n_columns, G * R), and what these add to intercepts, (G, R)."""
         shifts, found = np.zeros((len(self), self.n_rows)), []
@@ -353,16 +366,6 @@ class WeightPath:
         return replace(block.equations(totals[:, None]), kept=marked.kept)
 
 
-def _check_unpenalised(penalty: Penalty | None, family: Family) -> None:
-    """Refuse a penalty of parameters that are fitted together."""
-    for member in family.members:
-        if isinstance(member, Together) and penalty is not None:
-            raise ValueError(
-                f"penalty={penalty!r} is not defined for family={member.name!r}, whose parameters are fitted together; "
-                "it should be None (LinearNBCV, which chooses a penalty, is not for this family)"
-            )
-
-
 def _check_held(problem: Problem) -> None:
     """Refuse parameters that are fitted together where not all weights fit into memory."""
     for member in problem.family.members:
@@ -372,121 +375,3 @@ def _check_held(problem: Problem) -> None:
                 f"classes, which would take {problem.n_rows * problem.n_features * 8 / 2**30:,.0f} GiB; "
                 "scheme='joint' or 'ovr' has one row of weights a class"
             )
-
-
-def tau_for(
-    stats: ClassStats,
-    family: Any = "poisson",
-    *,
-    n_features: int,
-    class_: Any = None,
-    scale: str | None = None,
-    scheme: str = "joint",
-    reference: Any = None,
-    smoothing: Any = 1.0,
-    idf: bool = False,
-    estimate: str = "posterior_mean",
-) -> float:
-    """The smallest L1 tau that leaves at most `n_features` features; reads no data.
-
-    Parameters
-    ----------
-    stats, family, scheme, reference, smoothing, idf, estimate
-        As for `solve`.
-    n_features : int
-        How many features may have any weight that is not zero; 0 for none.
-    class_ : label, optional
-        Count the row of this class alone (joint and ovr).
-    scale : {None, "score"}
-        That of the L1 penalty.
-
-    Returns
-    -------
-    float
-        A look-up among the breakpoints abs(t*) of (6.2), Shishkova 2016. Multinomial features are coupled: there it
-        is found by bisection over solutions, to the last digits.
-
-    Warns
-    -----
-    StreamnbWarning
-        Features that leave together prevent exactly that number.
-    """
-    check_stats(stats)
-    if not isinstance(n_features, numbers.Integral) or n_features < 0:
-        raise ValueError(f"n_features={n_features!r} should be a whole number of at least 0")
-    _checks.one_of("scale", scale, [None, "score"])
-    checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
-    problem = Problem(stats, as_family(family), checked, smoothing, None, idf, estimate)
-    _check_unpenalised(L1(0.0, scale), problem.family)
-    row = None if class_ is None else _row_of_class(problem, class_)
-    breaks = np.append(np.sort(problem.breakpoints(scale == "score", row))[::-1], 0.0)
-    if problem.family.coupled:
-        tau, left = _bisected(problem, scale == "score", row, n_features, 2.0 * breaks[0])
-    else:
-        tau = float(breaks[min(n_features, len(breaks) - 1)])
-        left = int(np.count_nonzero(breaks > tau))
-    if left < min(n_features, np.count_nonzero(breaks > 0)):
-        _checks.warn(f"n_features={n_features}: features leave together, tau={tau:g} keeps {left}")
-    return tau
-
-
-def _row_of_class(problem: Problem, label: Any) -> int:
-    at = np.flatnonzero([label == c for c in problem.stats.classes])
-    if not problem.scheme.of_classes or at.size == 0:
-        raise ValueError(
-            f"class_={label!r} has no row of weights of its own; it should be one of {problem.stats.classes.tolist()}, "
-            "more than two, under scheme='joint' or 'ovr'"
-        )
-    return int(at[0])
-
-
-def _bisected(problem: Problem, scored: bool, row: int | None, wanted: int, high: float) -> tuple[float, int]:
-    def left(tau: float) -> int:
-        rows, union = L1Grid(np.array([tau]), scored).counts(problem)
-        return int(union[0] if row is None else rows[0, row])
-
-    low = 0.0
-    if left(low) <= wanted:
-        return low, left(low)
-    while high - low > 1e-15 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if left(middle) <= wanted else (middle, high)
-        if middle in (0.0, low + high - middle):
-            break
-    return high, left(high)
-
-
-def taus_from_data(problem: Problem, part: L1) -> np.ndarray:
-    """The L1 taus that leave k features, k geometric from all to 1.
-
-    A coupled family's features come back along the path, so there k is right about, not exactly.
-    """
-    scored = part.scale == "score"
-    breaks = np.sort(problem.breakpoints(scored))[::-1]
-    n_alive = max(int(np.count_nonzero(breaks > 0)), 1)
-    every = np.arange(min(part.n_taus, n_alive))
-    wanted = np.geomspace(1, n_alive, len(every)).round().astype(int)
-    wanted = np.maximum.accumulate(wanted - every) + every  # rounding would give small numbers twice
-    taus = np.where(wanted < n_alive, breaks[wanted % len(breaks)], 0.0)
-    if problem.family.coupled and taus.any():
-        taus = _corrected(problem, scored, wanted, taus)
-    return np.unique(taus)
-
-
-def _corrected(problem: "Problem", scored: bool, wanted: np.ndarray, taus: np.ndarray) -> np.ndarray:
-    """Taus that leave about the wanted numbers of features, read off the line through what some taus leave."""
-    first, high = 0.05 * taus[taus > 0].min(initial=taus.max()), taus.max()
-    tried, counts = np.zeros(0), np.zeros(0, np.int64)
-    some = np.geomspace(first, high, 2 * len(taus))
-    for _ in range(3):  # the features go faster and faster before the last one
-        left = L1Grid(some, scored).counts(problem)[1]
-        tried, counts = np.append(tried, some[left > 0]), np.append(counts, left[left > 0])
-        if not tried.size:
-            return taus
-        low, high = tried.max(), some[(left == 0) & (some > tried.max())].min(initial=high)
-        some = np.geomspace(low, high, 18)[1:-1]
-    order = np.argsort(tried)
-    tried, counts = tried[order], counts[order]
-    rising = np.maximum.accumulate(counts[::-1])
-    corrected = np.exp(np.interp(np.log(wanted), np.log(rising), np.log(tried[::-1])))
-    return np.where(taus > 0, corrected, 0.0)

@@ -41,6 +41,7 @@ ORDER = [
     "problem",
     "coupling",
     "l1_grid",
+    "taus",
     "decisions",
     "model",
     "unheld",

@@ -25,3 +25,14 @@ def test_weights_and_counts_of_all_points_are_those_of_each(family, grid, n_clas
         assert (path.n_features_per_class[i] == np.count_nonzero(model.coef_, axis=1)).all()
         assert path.n_features[i] == np.count_nonzero(model.coef_.any(axis=0))
     assert path.n_features[0] > path.n_features[-1] == 0
+
+
+@pytest.mark.parametrize("penalty", [GRIDS["score"], snb.L2([0.5, 2.0]), snb.TopK([1, 3])], ids=str)
+@pytest.mark.parametrize("family", ["poisson", FAMILIES[-1]], ids=str)
+def test_blocks_of_columns_hold_the_weights_of_all_points(family, penalty):
+    x, y, _ = problem(8, 3)
+    path = snb.solve(snb.scan(x, y), family, penalty)
+    weights = np.zeros((x.shape[1], len(path), path.n_rows))
+    for columns, block in path.by_columns():
+        weights[columns] = block.toarray().reshape(-1, len(path), path.n_rows)
+    assert (weights.transpose(1, 2, 0) == np.stack([model.coef_ for model in path])).all()

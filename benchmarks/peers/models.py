@@ -24,8 +24,7 @@ def whole_grid(stats, taus, family="poisson") -> Callable[[], None]:
 
     def run():
         path = snb.solve(stats, family, snb.L1(taus))
-        for columns in path.blocks:
-            weights, _ = path.grid_weights(columns)
+        for _, weights in path.by_columns():
             weights.sum()
 
     return run

@@ -1,5 +1,7 @@
 """Which weights of a whole grid of L1 taus are not zero. Arrays (n_features, R), feature-major."""
 
+import numpy as np
+
 from streamnb._jit import kernel
 
 
@@ -34,3 +36,22 @@ def live_weights(t_star, pooled, sd, scored, taus, totals, ends, indptr, indices
                         indices[p] = g * n_rows + r
                         p += 1
         indptr[j + 1] = p
+
+
+@kernel
+def moved_means(
+    indptr, indices, t_star, pooled, sd, scored, taus, totals, plus, minus, fixed, side, positive, negative
+):
+    # for each weight of that CSR the sign of t* and the means of both sides under its pull; plus and minus are the sums
+    # and counts of each side, (2, n_features, R); with `fixed` the negative one is not pulled
+    n_rows = np.int32(t_star.shape[1])
+    for j in range(t_star.shape[0]):
+        for p in range(indptr[j], indptr[j + 1]):
+            g = indices[p] // n_rows
+            r = indices[p] - g * n_rows
+            total = totals[g, r]
+            side[p] = 1.0 if t_star[j, r] + total * pooled[j, r] > 0.0 else -1.0
+            t = side[p] * (taus[g] * sd[j, r] if scored else taus[g])
+            n_plus, n_minus = plus[1, j, r] - total, minus[1, j, r] + (0.0 if fixed else total)
+            positive[p] = plus[0, j, r] / n_plus - t * (1.0 / n_plus)
+            negative[p] = minus[0, j, r] / n_minus + (0.0 if fixed else t * (1.0 / n_minus))
