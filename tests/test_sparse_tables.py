@@ -70,6 +70,13 @@ def test_adding_subtracting_and_scaling_agree_whatever_the_tables(rows, gamma, f
         assert is_sparse(a + b)
 
 
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_the_bits_do_not_depend_on_blocks_and_threads(n_threads):
+    rows = real_rows(700)
+    cut = Rows(stream(rows, "x", "y", "w", sizes=[7, 0, 93, 200, 1, 399]), None, None)
+    assert same_stats(scan(cut, n_threads=n_threads), scan(rows, sparse=False))
+
+
 def test_what_is_subtracted_leaves_no_cell_behind():
     a, b = scan(example(seed=0)), scan(Rows(np.eye(9), np.array(["new"] * 9), np.ones(9)))
     assert (a + b - b).nbytes == a.nbytes < (a + b).nbytes

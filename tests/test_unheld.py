@@ -67,6 +67,10 @@ def test_scores_are_the_same_bits_however_the_rows_are_cut(monkeypatch):
     monkeypatch.setattr(unheld, "NUMBERS", 1 << 22)
     assert (model.decision_function(rows) == in_pieces).all()
     assert (np.vstack([model.decision_function(rows[[i]]) for i in range(9)]) == in_pieces[:9]).all()
+    held = snb.LinearNB("poisson").fit(rows, y)
+    whole = held.decision_function(X)
+    monkeypatch.setattr(models, "MARGINS", 1)  # one row at a time
+    assert (held.decision_function(X) == whole).all()
     lazy = model.decision_function(da.from_array(X, chunks=(50, -1)))
     assert (lazy.compute() == in_pieces).all()
 

@@ -80,7 +80,8 @@ class ClassStats:
     weight : (K,) float64
         N_y, the total weight of each class.
     sum, sum_sq, nonzero, above : (K, n_features) float64
-        Weighted class sums of x, of x^2, of [x != 0] and of [x > binarize].
+        Weighted class sums of x, of x^2, of [x != 0] and of [x > binarize]. A MemoryError where the tables are sparse
+        and would not fit otherwise: `to_scipy` has them then.
     log_sum, inv_sum, log1m_sum, deviation : (K, n_features) float64
         Those of ln x, 1/x, ln(1 - x) and abs(x - centre). NaN where a value of that class and feature had no
         logarithm or inverse; subtracting the row does not bring the sum back.

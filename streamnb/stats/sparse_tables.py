@@ -77,6 +77,9 @@ class SparseTable:
         """Memory of the same with every cell."""
         return (8 if self.lo is None else 16) * self.shape[0] * self.shape[1]
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes
+
     def values_of(self, at: Any = slice(None)) -> np.ndarray:
         """The sums of cells, rounded to float64."""
         return self.hi[at] if self.lo is None else self.hi[at] + self.lo[at]

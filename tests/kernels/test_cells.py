@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from streamnb.kernels import cells
+from streamnb.kernels import cells, score
 from streamnb.kernels.accumulate import NONZERO, SUM, SUM_SQ
 
 NONE = np.zeros(1)
@@ -67,3 +68,13 @@ def test_sums_of_cells(moment):
     assert not cells.sum_cells(values, weight, starts, moment, 0.0, hi, lo)
     of = {SUM: values, SUM_SQ: values**2, NONZERO: values != 0}[moment]
     assert hi.tolist() == [(weight * of)[a:b].sum() for a, b in pairwise(starts)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_of_sparse_weights_are_added(dtype):
+    rng = np.random.default_rng(0)
+    x, weights = (sp.random_array(shape, density=0.4, format="csr", rng=rng) for shape in ((9, 7), (7, 12)))
+    x.data, weights.data = rng.integers(1, 4, x.nnz).astype(dtype), rng.integers(-3, 4, weights.nnz).astype(float)
+    out = np.ones((9, 12))
+    score.score_cells(x.data, x.indices, x.indptr, weights.data, weights.indices, weights.indptr, out)
+    assert (out == 1.0 + x.toarray() @ weights.toarray()).all()
