@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb import _checks, _html
+from streamnb import _checks, _html, persistence
 from streamnb.kernels import ranks
 from streamnb.ranking import Levels, Ranking
 from streamnb.tallies import Decisions, Losses, RowMeans, Rows, SetDecisions, ratio
@@ -24,6 +24,7 @@ NEEDS = ("hits", "confusion", "ranking", "pairs", "probabilities", "multilabel")
 _DECISIONS = frozenset({"hits", "confusion", "multilabel"})
 
 
+@persistence.register
 class Evaluation:
     """One model judged on some rows: memory of fixed size, blocks of rows in any order, exact merging with ``+``.
 
@@ -212,6 +213,27 @@ class Evaluation:
         judged = Evaluation.__new__(Evaluation)
         judged.__dict__.update(self.__dict__, n_rows=n_rows, _tallies=tallies)
         return judged
+
+    def save(self, path: Any) -> None:
+        """Write to one file; `snb.load` reads it, and what it gives takes more rows."""
+        persistence.save(path, self)
+
+    def to_state(self) -> dict[str, Any]:
+        form = [sorted(self.needs), *self._form[2:]]
+        tallies = {name: tally.to_state() for name, tally in self._tallies.items()}
+        return {"classes": self.classes, "form": form, "n_rows": self.n_rows, "tallies": tallies}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "Evaluation":
+        classes, (needs, multilabel, exact_rows, n_bins) = state["classes"], state["form"]
+        if "confusion" in needs and not multilabel:  # before a table is made that is larger than the file
+            persistence.array("table", state["tallies"]["decisions"][3], ["f8"], (len(classes),) * 2)
+        options = {"multilabel": multilabel, "exact_rows": exact_rows, "n_bins": n_bins}
+        restored = cls(len(classes), needs, **options, classes=classes)
+        restored.n_rows = _checks.whole_number("n_rows", state["n_rows"])
+        for name, tally in restored._tallies.items():
+            tally.restore(state["tallies"][name])
+        return restored
 
     # ---- decisions ---------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from streamnb import _checks, persistence
 from streamnb.kernels import ranks
 
 Block = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, labels, weight
@@ -154,6 +155,22 @@ class Histogram:
             ranks.regrid(old, first[changed], (self.shift - shift)[changed], self.first[changed], new)
             self.table[changed] = new
 
+    def to_state(self) -> list[np.ndarray]:
+        return [self.low, self.high, self.shift, self.table]
+
+    def restore(self, state: list[np.ndarray]) -> None:
+        """Take over what `to_state` gave, in place of nothing; refuse rows outside the bins that scores lie in."""
+        *ends, table = state
+        self.low, self.high, self.shift = (persistence.array("bins", end, ["i8"], self.low.shape) for end in ends)
+        self.table = persistence.array("histogram", table, ["f8"], self.table.shape)
+        some = self.low <= self.high
+        keys = np.concatenate([self.low, self.high])
+        known = (keys >= -_LAST).all() and (keys <= _LAST).all() and (self.shift >= 0).all() and (self.shift < 63).all()
+        n_used = np.where(some, (self.high >> self.shift) - self.first + 1, 0)
+        beyond = np.arange(self.n_bins) >= n_used[:, None]
+        if not known or (n_used > self.n_bins).any() or self.table[:, 1:-1][beyond].any():
+            raise ValueError("the bins of a histogram should hold the scores, and no others rows")
+
     def levels(self, column: int, own: np.ndarray, rest: np.ndarray, negate: bool) -> Levels:
         """Levels of two histograms (n_bins + 2,) of a column; by falling score, or by rising with `negate`."""
         shift = int(self.shift[column])
@@ -267,6 +284,32 @@ class Ranking:
         one._blocks = [(scores[:, columns], labels, weight) for scores, labels, weight in self._blocks]
         one._histogram = None if self._histogram is None else self._histogram.of_columns(columns)
         return one
+
+    def to_state(self) -> dict[str, Any]:
+        kept = None if self._histogram is None else self._histogram.to_state()
+        return {"n_rows": self.n_rows, "blocks": list(map(list, self._blocks)), "histogram": kept}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over what `to_state` gave, in place of nothing."""
+        self.n_rows = _checks.whole_number("n_rows", state["n_rows"])
+        self._blocks = [self._checked(*block) for block in state["blocks"]]
+        if state["histogram"] is not None:
+            shape = len(self._classes), self.n_bins + 2, self._n_groups
+            persistence.array("histogram", state["histogram"][-1], ["f8"], shape)  # before another one is made
+            self._histogram = self._empty()
+            self._histogram.restore(state["histogram"])
+
+    def _checked(self, scores: Any, labels: Any, weight: Any) -> Block:
+        n_rows, array = len(persistence.array("weight", weight, ["f8"], (None,))), persistence.array
+        array("scores", scores, ["f8"], (n_rows, len(self._classes)))
+        if labels.ndim == 2:
+            array("labels", labels, ["u1"], scores.shape)
+        else:
+            array("labels", labels, ["i8"], (n_rows,))
+        highest = 1 if labels.ndim == 2 else max(int(self._classes[-1]), 1)
+        if np.isnan(scores).any() or not ((labels >= 0) & (labels <= highest)).all() or not (weight > 0.0).all():
+            raise ValueError("ranked rows should have scores, labels of a class and weights above 0")
+        return scores, labels, weight
 
     def _groups(self, labels: np.ndarray) -> np.ndarray:
         """The group of histograms that each score of a row is counted in, (n, columns)."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from streamnb import persistence
 from streamnb.kernels.accumulate import SUM, add_dense_pairs
 from streamnb.kernels.exact import add_rows
 
@@ -71,6 +72,13 @@ class RowMeans:
         add_rows(self._hi[0], self._lo[0], other._hi[0], other._lo[0], 1.0, total._hi[0], total._lo[0])
         return total
 
+    def to_state(self) -> list[np.ndarray]:
+        return [self._hi, self._lo]
+
+    def restore(self, state: list[np.ndarray]) -> None:
+        """Take over what `to_state` gave, in place of nothing."""
+        self._hi, self._lo = (persistence.array("means", part, ["f8"], self._hi.shape) for part in state)
+
     def mean(self, name: str) -> float:
         """The mean, NaN without weight."""
         at = self._names.index(name)
@@ -131,6 +139,16 @@ class Decisions:
         total.table = None if self.table is None or other.table is None else self.table + other.table
         total.means = self.means + other.means
         return total
+
+    def to_state(self) -> list[Any]:
+        return [self.hit, self.true, self.predicted, self.table, self.means.to_state()]
+
+    def restore(self, state: list[Any]) -> None:
+        """Take over what `to_state` gave, in place of nothing."""
+        *counts, table, means = state
+        self.hit, self.true, self.predicted = (persistence.array("counts", c, ["f8"], self.hit.shape) for c in counts)
+        self.table = None if self.table is None else persistence.array("table", table, ["f8"], self.table.shape)
+        self.means.restore(means)
 
 
 class SetDecisions(Decisions):
@@ -195,3 +213,10 @@ class Losses:
         total = Losses()
         total.means = self.means + other.means
         return total
+
+    def to_state(self) -> list[Any]:
+        return self.means.to_state()
+
+    def restore(self, state: list[Any]) -> None:
+        """Take over what `to_state` gave, in place of nothing."""
+        self.means.restore(state)

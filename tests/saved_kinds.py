@@ -31,6 +31,17 @@ def checkpoint():
         return snb.load(f"{folder}/c.snb")
 
 
+def judged(y, **options):
+    """A model judged on the rows that it was fitted on."""
+    model = snb.LinearNB("poisson").fit(X, y, WEIGHT)
+    needs = "hits", "confusion", "ranking", "pairs", "probabilities", "multilabel"
+    evaluation = snb.Evaluation(3, needs, classes=model.classes_, **options)
+    codes, predicted = (v if v.ndim == 2 else np.searchsorted(model.classes_, v) for v in (y, model.predict(X)))
+    scores = {"ranking": model.decision_function(X), "log_proba": model.predict_log_proba(X)}
+    evaluation.add(codes, WEIGHT, predicted=predicted, **scores)
+    return evaluation
+
+
 KINDS = {
     "stats": lambda: stats(moments=["sum", "sum_sq", "nonzero", "above", "deviation"], centre=1.5),
     "stats-folds": lambda: stats(folds=2, repeats=2, seed=3),
@@ -54,6 +65,9 @@ KINDS = {
     "feature-ranking": lambda: snb.rank_features(stats()),
     "comparison": lambda: snb.compare(X, Y, families="poisson", penalties=["plain", "L1"], folds=2, show=False),
     "checkpoint": checkpoint,
+    "evaluation": lambda: judged(Y),
+    "evaluation-bins": lambda: judged(Y, exact_rows=4, n_bins=16),
+    "evaluation-labels": lambda: judged(LABELS, multilabel=True, exact_rows=4, n_bins=16),
 }
 
 
@@ -69,6 +83,9 @@ def answers(value):
         return [ranked.by, ranked.scores.tolist(), ranked.ranking.tolist()]
     if isinstance(value, snb.Comparison):
         return [str(value), value.points.tolist(), value.classes.tolist(), value.report.rows]
+    if isinstance(value, snb.Evaluation):
+        twice = value + value
+        return [[e.n_rows, e.roc_auc(None).tolist(), e.f_score(None).tolist(), repr(e)] for e in (value, twice)]
     if isinstance(value, Checkpoint):
         return [value.about, list(map(list, value.done)), value.report.rows, answers(value.stats)]
     scores = value.decision_function(X) if hasattr(value, "decision_function") else value.predict_joint_log_proba(X)

@@ -23,7 +23,9 @@ OLD = {f"{version}-{name}": expected for version, found in VERSIONS.items() for 
 SEAL = 64
 
 
-@pytest.fixture(scope="module", params=["stats-labels", "linear-model-sparse", "linear-nb-cv", "weight-path"])
+@pytest.fixture(
+    scope="module", params=["stats-labels", "linear-model-sparse", "linear-nb-cv", "weight-path", "evaluation-bins"]
+)
 def whole(request, tmp_path_factory):
     """A saved file, to be changed."""
     path = tmp_path_factory.mktemp("saved") / "whole.snb"
