@@ -1,6 +1,7 @@
 """The scoring scan: every row judged by the models that did not see it, at every point of the grid."""
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ from streamnb.metrics import SCORERS, Scorer
 from streamnb.model import LinearModel
 from streamnb.penalties import Penalty
 from streamnb.report import Report
-from streamnb.scanning import checked, fold
+from streamnb.scanning import checked, fold, n_cores
 from streamnb.solving import WeightPath, weight_path
 from streamnb.stats.class_stats import ClassStats, merged_classes, positions
 
@@ -225,8 +226,8 @@ def cross_validated(
     assert folding is not None
     paths = [weight_path(stats, family, penalty, **options) for family, penalty in candidates]
     most_bytes = WEIGHTS_BYTES // (len(paths) * folding.n_splits)
-    grids: list[list[GridModels]] = [[] for _ in paths]
-    for split in range(folding.n_splits):
+
+    def models_of(split: int) -> list[GridModels]:
         repeat, number = divmod(split, folding.n_folds)
         rest = stats.without_fold(number, repeat)
         if rest.total_weight == 0.0:
@@ -234,10 +235,15 @@ def cross_validated(
                 f"sample_weight is 0 in all rows outside fold {number}, which leaves its models nothing to learn from; "
                 "give weight to rows of two folds at least"
             )
-        for models, path, (family, _) in zip(grids, paths, candidates, strict=True):
-            models.append(GridModels(weight_path(rest, family, path.penalty, **options), most_bytes))
+        of_rest = (
+            weight_path(rest, family, p.penalty, **options) for p, (family, _) in zip(paths, candidates, strict=True)
+        )
+        return [GridModels(path, most_bytes) for path in of_rest]
+
+    with ThreadPoolExecutor(run.get("n_threads") or n_cores(), "streamnb-solve") as pool:
+        grids = tuple(zip(*pool.map(models_of, range(folding.n_splits)), strict=True))
     needs = scorer.needs if grids[0][0].shell.scheme.has_probabilities else scorer.needs - {"probabilities"}
-    plan = ScoringPlan(tuple(map(tuple, grids)), stats.classes, folding, needs, stats.n_rows)
+    plan = ScoringPlan(grids, stats.classes, folding, needs, stats.n_rows)
     _check_scorer(scorer, plan.accumulator().evaluations[0][0].of_point(0))
     sheet, report = fold(plan, X, y, sample_weight, **run)
     if report.rows != stats.n_rows:

@@ -247,7 +247,7 @@ def fold(
         if client is not None and reachable(source):
             total, report = fold_segments(plan, source, client, progress, kept)
         else:
-            total, report = _fold_here(plan, source, progress, n_threads or _n_cores(), kept)
+            total, report = _fold_here(plan, source, progress, n_threads or n_cores(), kept)
     return total, replace(report, seconds=earlier + time.perf_counter() - started)
 
 
@@ -262,7 +262,7 @@ def _check_folds(stats: Any) -> None:
             )
 
 
-def _n_cores() -> int:
+def n_cores() -> int:
     # those that this process may use, where the system tells
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

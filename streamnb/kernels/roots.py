@@ -33,12 +33,9 @@ def newton_root(excess, share, unit, tau, low, high, start):
         for j in range(len(excess)):
             moved = excess[j] + total * share[j]
             threshold = tau * unit[j]
-            if moved > threshold:
-                slope += share[j]
-                level += threshold - excess[j]
-            elif moved < -threshold:
-                slope += share[j]
-                level -= threshold + excess[j]
+            clipped = abs(moved) > threshold  # no branch: which ones are is a matter of luck
+            slope += share[j] if clipped else 0.0
+            level += (threshold if moved > 0.0 else -threshold) - excess[j] if clipped else 0.0
         if slope * total < level:
             low = total
         else:
@@ -80,7 +77,7 @@ def total_pulls(excess, share, unit, taus, totals):
         reach = 8.0 * abs(total) if reach == np.inf else reach
         kept = 0
         for j in range(n):
-            if abs(e[j]) + reach * q[j] >= tau * u[j] * (1.0 - 1e-9):
-                e[kept], q[kept], u[kept] = e[j], q[j], u[j]
-                kept += 1
+            stays = abs(e[j]) + reach * q[j] >= tau * u[j] * (1.0 - 1e-9)
+            e[kept], q[kept], u[kept] = e[j], q[j], u[j]  # if it does not stay the next one takes its place
+            kept += 1 if stays else 0
         n = kept
