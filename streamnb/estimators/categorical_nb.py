@@ -203,7 +203,7 @@ class Cells:
         """A block with sizes[j] columns for feature j and 1 in that of its category, in the last if there is none."""
         starts = np.cumsum(sizes) - sizes
         columns = starts[self.features] + np.minimum(self.categories, sizes[self.features] - 1)
-        return csr_chunk(np.ones(len(columns), np.float32), columns, self.indptr, int(sizes.sum()), first_row)
+        return csr_chunk(None, columns, self.indptr, int(sizes.sum()), first_row)
 
     def check_below(self, known: np.ndarray, first_row: int) -> None:
         """Refuse categories that were never seen."""
