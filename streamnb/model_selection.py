@@ -235,10 +235,8 @@ def cross_validated(
                 f"sample_weight is 0 in all rows outside fold {number}, which leaves its models nothing to learn from; "
                 "give weight to rows of two folds at least"
             )
-        of_rest = (
-            weight_path(rest, family, p.penalty, **options) for p, (family, _) in zip(paths, candidates, strict=True)
-        )
-        return [GridModels(path, most_bytes) for path in of_rest]
+        asked = ((family, path.penalty) for path, (family, _) in zip(paths, candidates, strict=True))
+        return [GridModels(weight_path(rest, *each, **options), most_bytes) for each in asked]
 
     with ThreadPoolExecutor(run.get("n_threads") or n_cores(), "streamnb-solve") as pool:
         grids = tuple(zip(*pool.map(models_of, range(folding.n_splits)), strict=True))

@@ -263,7 +263,7 @@ def _check_folds(stats: Any) -> None:
 
 
 def n_cores() -> int:
-    # those that this process may use, where the system tells
+    """Those that this process may use, where the system tells."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
