@@ -149,7 +149,7 @@ class _Memory:
             while len(memory := self._free.pop()) < n_bytes:
                 pass  # too small for what comes now: let it go
         except IndexError:  # none is free
-            return np.empty(n_bytes + n_bytes // 8, np.uint8).data  # what comes next may be a little longer
+            return np.empty(n_bytes + n_bytes // 32, np.uint8).data  # what comes next may be a little longer
         return memory
 
 
