@@ -6,6 +6,7 @@ from functools import partial, reduce
 from itertools import chain
 from operator import add
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,9 +32,9 @@ def fold_dask(
     if y is None:
         _checks.check_labels(y)
     arrays = [X, _first_rows(X, columns[0]), *columns]
-    total = in_a_tree(partial(_packed, names=tuple(beside)), arrays, partial(_fold_run, plan=plan))
     if client is not None:
-        return _on_workers(total, progress, client)
+        return _on_workers(plan, arrays, tuple(beside), progress, client)
+    total = in_a_tree(partial(_packed, names=tuple(beside)), arrays, partial(_fold_run, plan=plan))
     if not progress:
         return total.compute().item()
     from tqdm.dask import TqdmCallback
@@ -42,19 +43,24 @@ def fold_dask(
         return total.compute().item()
 
 
-def _on_workers(total: Any, progress: bool | None, client: Any) -> Any:
+def _on_workers(plan: Any, arrays: list[Any], names: tuple[str, ...], progress: bool | None, client: Any) -> Any:
+    """Blocks are summed one by one, on the workers that hold them: tables travel, rows do not."""
+    import dask
     from distributed import progress as show
 
+    shared = dask.delayed(plan, name=f"streamnb-plan-{uuid4().hex}", traverse=False)  # sent once to each worker
+    total = in_a_tree(partial(_folded, names=names), arrays, partial(_fold_run, plan=None), plan=shared)
     future = client.compute(total)
     if progress:
         show(future, notebook=False)
     return future.result().item()
 
 
-def in_a_tree(pack: Callable, arrays: Iterable[Any], merge: Callable) -> Any:
+def in_a_tree(pack: Callable, arrays: Iterable[Any], merge: Callable, **shared: Any) -> Any:
     """A lazy value: `pack` makes an object of each block of rows, `merge` one object of a list of up to eight.
 
-    `arrays` are cut into the same blocks of rows, and have one chunk across; None stands for itself.
+    `arrays` are cut into the same blocks of rows, and have one chunk across; None stands for itself. `shared`, which
+    may be lazy, is given to `pack`.
     """
     import dask.array as da
 
@@ -68,6 +74,8 @@ def in_a_tree(pack: Callable, arrays: Iterable[Any], merge: Callable) -> Any:
         dtype=object,
         concatenate=None,
         meta=np.empty(0, object),
+        token="streamnb-block",
+        **shared,
     )
     step = partial(_boxed_merge, merge=merge)
     return da.reduction(
@@ -80,12 +88,13 @@ def in_a_tree(pack: Callable, arrays: Iterable[Any], merge: Callable) -> Any:
         concatenate=False,
         dtype=object,
         meta=np.empty((), object),
+        name="streamnb-merge",
     )
 
 
-def _boxed_block(*blocks: Any, pack: Callable) -> np.ndarray:
+def _boxed_block(*blocks: Any, pack: Callable, **shared: Any) -> np.ndarray:
     # what is 2-D comes as a list over its one chunk across
-    return _boxed(pack(*(block[0] if isinstance(block, list) else block for block in blocks)), (1,))
+    return _boxed(pack(*(block[0] if isinstance(block, list) else block for block in blocks), **shared), (1,))
 
 
 def _boxed_merge(parts: Any, axis: Any, keepdims: bool, *, merge: Callable) -> np.ndarray:
@@ -176,6 +185,10 @@ def _packed(matrix: Any, start: np.ndarray, *columns: Any, names: tuple[str, ...
     n_bytes = matrix.data.nbytes + matrix.indices.nbytes if sp.issparse(matrix) else matrix.nbytes
     y, weight, split = (*beside, None)[:3]
     return Block(matrix, y, weight, split, first_row, n_bytes)
+
+
+def _folded(*parts: Any, names: tuple[str, ...], plan: Any) -> tuple[Any, Report]:
+    return _fold_run([_packed(*parts, names=names)], plan=plan)
 
 
 def _fold_run(items: list[Any], *, plan: Any) -> tuple[Any, Report]:

@@ -4,9 +4,11 @@ import subprocess
 import sys
 
 import dask
+import dask.array as da
 import dask.sizeof
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import zarr
 from distributed import Client
 from zarr.storage import LocalStore, MemoryStore
@@ -110,6 +112,52 @@ def test_labels_named_beside_a_store_are_read_by_the_workers(client, tmp_path, s
     rows = example()
     group = write_arrays(zarr.create_group(LocalStore(tmp_path / "rows.zarr")), rows)
     assert same_stats(snb.scan(group, "y", sample_weight=rows.w), here(snb.scan, rows.x, rows.y, sample_weight=rows.w))
+
+
+# ---------------------------------------------------------------------------------------------- Dask arrays
+
+
+def rows_of(number):
+    return sp.random_array((20_000, 40), density=0.5, format="csr", rng=np.random.default_rng(number))
+
+
+def as_blocks(known):
+    """Twelve blocks of 20,000 sparse rows, made on the workers, and their labels."""
+    x = da.map_blocks(
+        lambda block_info=None: rows_of(block_info[None]["chunk-location"][0]),
+        chunks=((20_000,) * 12, (40,)),
+        meta=sp.csr_array((0, 0)),
+    )
+    y = da.from_array(np.arange(240_000) % 3, chunks=20_000)
+    if not known:
+        x._chunks, y = ((np.nan,) * 12, x.chunks[1]), y[y >= 0]
+    return x, y
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known chunks", "unknown chunks"])
+def test_blocks_of_a_dask_array_are_summed_where_they_are(known, client):
+    x, y = as_blocks(known)
+    expected = here(snb.scan, x, y, folds=3)
+    before = moved(client)
+    stats = snb.scan(x, y, folds=3, client=client)
+    assert all(same_stats(stats.fold(f), expected.fold(f)) for f in range(3))
+    n_bytes = 12 * sum(part.nbytes for part in (rows_of(0).data, rows_of(0).indices))
+    assert moved(client) - before < n_bytes / 10
+    assert {"streamnb-plan", "streamnb-merge-aggregate"} <= prefixes(client)
+
+
+def moved(client):
+    """Bytes that workers ever had from one another."""
+    logs = client.run(lambda dask_worker: [entry["total"] for entry in dask_worker.transfer_incoming_log])
+    return sum(map(sum, logs.values()))
+
+
+def test_the_penalty_is_chosen_from_dask_rows_by_the_same_scores(client):
+    x, y = as_blocks(True)
+    expected = here(snb.LinearNBCV("poisson", snb.L1([1.0, 9.0])).fit, x, y)
+    model = snb.LinearNBCV("poisson", snb.L1([1.0, 9.0])).fit(x, y)
+    assert np.array_equal(model.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
+    assert np.array_equal(model.coef_, expected.coef_)
 
 
 # ---------------------------------------------------------------------------------------------- how it goes
