@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import benchmarks
-from benchmarks import bench_models, bench_scan, bench_start, bench_stores, growth
+from benchmarks import bench_models, bench_scan, bench_start, bench_stores, growth, scaling
+from streamnb.data import sources
 
 MODULES = bench_models, bench_scan, bench_start, bench_stores
 KINDS = "time_", "peakmem_", "track_"
@@ -57,3 +58,13 @@ def test_growth_is_measured_and_drawn(tmp_path):
     assert len(growth.table(found).splitlines()) == len(found) + 2
     growth.draw(found, tmp_path / "growth.svg")
     assert all(varied in (tmp_path / "growth.svg").read_text() for varied, *_ in found)
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+@pytest.mark.process
+def test_scaling_is_measured(monkeypatch, capsys):
+    monkeypatch.setattr(sources, "SEGMENT_BYTES", sources.SEGMENT_BYTES)  # which it changes
+    scaling.main(quick=True)
+    shown = capsys.readouterr().out
+    assert "40,000 rows" in shown and "core-seconds per nonzero" in shown

@@ -1,0 +1,103 @@
+"""What a scan on a cluster costs, and how it goes with the number of workers: `python -m benchmarks.scaling [--quick]`.
+
+Workers are processes of this machine, each bound to a core of its own, so that two have twice the means of one.
+Medians of interleaved runs.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+import dask
+import distributed
+import numpy as np
+import scipy.sparse as sp
+
+import streamnb as snb
+from streamnb.data import sources
+
+N_FEATURES, PER_ROW, N_CLASSES = 2**16, 100, 20
+
+
+def write(folder, n_rows, n_chunk=20_000):
+    """A CSR store of counts in random columns, as `write_csr` makes it."""
+    rng = np.random.default_rng(0)
+
+    def chunk():
+        columns = rng.integers(0, N_FEATURES, n_chunk * PER_ROW, dtype=np.int32)
+        counts = rng.integers(1, 6, len(columns)).astype(np.float32)
+        x = sp.csr_array((counts, columns, np.arange(n_chunk + 1) * PER_ROW), shape=(n_chunk, N_FEATURES))
+        return x, rng.integers(0, N_CLASSES, n_chunk)
+
+    snb.write_csr(folder, (chunk() for _ in range(n_rows // n_chunk)), n_features=N_FEATURES)
+    return folder
+
+
+def bind(core):
+    """Let a worker, its codecs too, use one core."""
+    for thread in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(thread), {core})
+
+
+def scan(client, store):
+    """Wall seconds of a scan, and the core-seconds that workers spent on it."""
+    started, before = time.perf_counter(), sum(client.run(time.process_time).values())
+    snb.scan(store, "y", moments=["sum"])
+    return time.perf_counter() - started, sum(client.run(time.process_time).values()) - before
+
+
+def measured(store, numbers, n_runs):
+    """Medians of wall and core-seconds of scans with each number of workers, and the report of a fit."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        distributed.LocalCluster(max(numbers), threads_per_worker=1, local_directory=folder) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        addresses = list(client.scheduler_info()["workers"])
+        for core, address in zip(sorted(os.sched_getaffinity(0)), addresses):
+            client.run(bind, core, workers=[address])
+        runs = {n: [] for n in numbers}
+        for n in [numbers[-1], *numbers * n_runs]:
+            with dask.annotate(workers=addresses[:n]):
+                runs[n].append(scan(client, store))
+        runs[numbers[-1]].pop(0)  # compiled
+        with dask.annotate(workers=addresses[:1]):
+            report = snb.LinearNB("poisson").fit(store, "y").report_
+        return {n: tuple(map(median, zip(*times))) for n, times in runs.items()}, report
+
+
+def merged_bytes_per_second(store):
+    """Bytes of class sums that one core adds to others in a second."""
+    with dask.config.set(scheduler="threads"):
+        stats = snb.scan(store, "y", moments=["sum"])
+    stats + stats
+    started = time.perf_counter()
+    stats + stats
+    return stats.nbytes / (time.perf_counter() - started)
+
+
+def main(quick=False):
+    n_rows, n_runs = (40_000, 1) if quick else (1_000_000, 3)
+    sources.SEGMENT_BYTES = 1 << (21 if quick else 24)  # as many segments for each worker as of a large store
+    numbers = [1, 2][: len(os.sched_getaffinity(0))]
+    with tempfile.TemporaryDirectory() as folder:
+        store = write(Path(folder) / "rows.zarr", n_rows)
+        source = sources.open_source(store, "y")
+        nnz, n_segments = source.arrays[0].shape[0], len(sources.row_ranges(source))
+        runs, report = measured(store, numbers, n_runs)
+        print(f"{n_rows:,} rows, {nnz:,} nonzeros, {report.bytes / 1e9:.2f} GB decoded, {n_segments} segments")
+        for n, (wall, cores) in runs.items():
+            print(f"{n} workers: {wall:.2f} s, {runs[1][0] / wall:.2f} x; {cores:.2f} core-seconds")
+        cores = runs[1][1]
+        print(f"decoded bytes per core-second  {report.bytes / cores:.3g}")
+        print(f"core-seconds per nonzero       {cores / nnz:.3g}")
+        print(f"merged bytes per core-second   {merged_bytes_per_second(store):.3g}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few rows, one run")
+    main(**vars(parser.parse_args()))
