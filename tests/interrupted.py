@@ -1,8 +1,8 @@
 """Scans whose processes are killed again and again, KILLS times in all: `python -m tests.interrupted FOLDER KILLS`.
 
-FOLDER holds `store.zarr`; chunks that are read are noted in `reads`, the statistics at the end of the first scan are
-`stats-0.snb`; where it has ended too early, there is another. The processes are forks of one that has compiled the
-kernels but has not opened any store.
+FOLDER holds `store.zarr` and `y.npy`; chunks that are read are noted in `reads`, rows that a checkpoint holds after
+each kill in `progress`; the statistics at the end of the first scan are `stats-0.snb`; where it has ended too early,
+there is another. The processes are forks of one that has compiled the kernels but has not opened any store.
 """
 
 import os
@@ -22,7 +22,7 @@ from streamnb import checkpoint
 from streamnb.data import sources
 
 OPTIONS = {"folds": 3, "moments": ["sum", "sum_sq"]}
-LONGEST = 0.3  # seconds from the start of a process until it is killed
+LONGEST = 0.8  # seconds from the start of a process until it is killed
 
 
 class SlowStore(WrapperStore):
@@ -41,8 +41,13 @@ class SlowStore(WrapperStore):
 
 def scan(folder):
     X = zarr.open(SlowStore(LocalStore(folder / "store.zarr", read_only=True)), mode="r")
-    y = "y" if isinstance(X, zarr.Group) else np.load(folder / "y.npy")
-    snb.scan(X, y, checkpoint=folder / "checkpoint.snb", **OPTIONS).save(folder / "stats.snb")
+    snb.scan(X, np.load(folder / "y.npy"), checkpoint=folder / "checkpoint.snb", **OPTIONS).save(folder / "stats.snb")
+
+
+def note_progress(folder):
+    if (folder / "checkpoint.snb").exists():
+        with open(folder / "progress", "a") as notes:
+            notes.write(f"{snb.load(folder / 'checkpoint.snb').report.rows}\n")
 
 
 def start_anew(folder):
@@ -68,12 +73,15 @@ def killed(folder, seconds):
 def main(folder, n_kills):
     checkpoint.SECONDS = checkpoint.SHARE = 0
     sources.BLOCK_BYTES, checkpoint.SAMPLES = 1 << 12, 2
-    for X in (np.ones((6, 2), np.float32), sp.csr_array(np.ones((6, 2), np.float32))):
-        snb.scan(X, [0, 1, 2, 0, 1, 2], **OPTIONS)
+    rows = np.random.default_rng(0).normal(size=(60, 2)).astype(np.float32)  # whose sums take pairs
+    for X in (rows, sp.csr_array(rows)):
+        snb.scan(X, ["ash", "birch", "cedar"] * 20, checkpoint=folder / "warm.snb", **OPTIONS)
+        (folder / "warm.snb").unlink()
     chance = random.Random(0)
     while n_kills:
         if killed(folder, chance.uniform(0.0, LONGEST)):
             n_kills -= 1
+            note_progress(folder)
         else:
             start_anew(folder)
     killed(folder, None)
