@@ -9,13 +9,13 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import streamnb as snb
 from benchmarks import peers
 from benchmarks.peers import memory, models, others, processes, stores
 from benchmarks.peers.table import HEAD, PER_ROW, QUICK, Size
 
 RESULTS = Path(__file__).parents[1] / "RESULTS.md"
 PACKAGES = [
-    "streamnb",
     "numpy",
     "scipy",
     "numba",
@@ -54,6 +54,7 @@ def machine(load: float) -> str:
 
 def versions() -> Iterator[str]:
     yield f"Python {platform.python_version()}"
+    yield f"streamnb {snb.__version__}"
     for name in PACKAGES:
         try:
             yield f"{name} {importlib.metadata.version(name)}"
