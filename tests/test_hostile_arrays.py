@@ -60,7 +60,7 @@ LAYOUTS = {
     "read-only": lambda a: np.lib.stride_tricks.as_strided(a, writeable=False),
     "unaligned": lambda a: np.frombuffer(b"x" + a.tobytes(), np.uint8)[1:].view(a.dtype).reshape(a.shape),
     "matrix": np.asmatrix,
-    "masked": np.ma.array,
+    "masked": lambda a: a if a.dtype.names else np.ma.array(a),
     "list": lambda a: a.tolist(),
     "memory": lambda a: memoryview(np.ascontiguousarray(a)),
 }

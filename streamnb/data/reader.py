@@ -1,6 +1,7 @@
 """Reading Zarr arrays in order: large aligned slices, each chunk decoded once, a few blocks ahead of need."""
 
 import math
+import os
 import threading
 import time
 import warnings
@@ -24,13 +25,17 @@ AHEAD = 2  # blocks that are read before they are needed
 N_READERS = 4  # a thread for each array of those blocks
 _PIPELINE = {"codec_pipeline.path": "zarrs.ZarrsCodecPipeline", "codec_pipeline.validate_checksums": True}
 _lock = threading.Lock()  # zarr's configuration is one for the whole process, a clock one for several readers
+_processes: set[int] = set()  # in which zarrs was used, of this one and those it was forked from
 
 
 def with_fast_codecs(array: zarr.Array) -> zarr.Array:
     """Open the same array again behind the zarrs codec pipeline, which zarr binds when an array is opened."""
+    if _processes | {os.getpid()} != {os.getpid()}:
+        return array  # zarrs would wait for threads that a fork has left behind
     if not array.dtype.isnative or not shards_bear_checksums(array):
         return array  # zarrs reads the machine's own byte order only, and a damaged index of a shard ends the process
     # zarrs warns where it leaves an array, such as one of strings, to zarr's own pipeline, or opens a store anew
+    _processes.add(os.getpid())
     with _lock, zarr.config.set(_PIPELINE), warnings.catch_warnings(action="ignore"):
         opened, metadata = array.async_array, array.metadata
         if chunks_bear_checksums(array):  # zarrs verifies these where chunks are read as a whole, and so shall the last
