@@ -10,13 +10,12 @@ Each data set is read twice, whatever the numbers of families, penalties and gri
 """
 
 import argparse
-import getpass
-import subprocess
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
+import apt_lists
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import CountVectorizer
@@ -84,7 +83,7 @@ def debian(options):
 def descriptions(most):
     """Descriptions of at most so many packages of the largest sections, evenly from all, and their sections."""
     with TemporaryDirectory() as folder:
-        lists = fetched_lists(Path(folder))
+        lists = apt_lists.fetched(Path(folder), {"Acquire::Languages": "en"})
         english = {p["Package"]: p["Description-en"] for p in paragraphs(lists, "*Translation-en", "Description-en")}
         packages = {p["Package"]: p for p in paragraphs(lists, "*_Packages", "Section")}
     largest = {section for section, _ in Counter(p["Section"] for p in packages.values()).most_common(N_SECTIONS)}
@@ -93,27 +92,6 @@ def descriptions(most):
     ]
     order = np.random.default_rng(0).permutation(len(chosen))[:most]
     return [chosen[i][0] for i in order], [chosen[i][1] for i in order]
-
-
-def fetched_lists(folder):
-    """The folder with apt's lists, as plain text; empty where they cannot be had."""
-    lists, cache = folder / "lists", folder / "cache"
-    (lists / "partial").mkdir(parents=True)
-    (cache / "archives" / "partial").mkdir(parents=True)
-    settings = {
-        "Dir::State::Lists": lists,
-        "Dir::Cache": cache,
-        "Acquire::Languages": "en",
-        "Acquire::GzipIndexes": "false",
-        "Acquire::Retries": 0,
-        "APT::Sandbox::User": getpass.getuser(),  # who may write to this folder
-    }
-    command = ["apt-get", "update", "-qq", *(f"-o{name}={value}" for name, value in settings.items())]
-    try:
-        subprocess.run(command, check=False, timeout=300)
-    except (FileNotFoundError, subprocess.TimeoutExpired) as error:
-        print(error)
-    return lists
 
 
 def paragraphs(lists, pattern, wanted):

@@ -11,15 +11,14 @@ nothing of the system is changed. Without them, it says so. --contents reads fil
 """
 
 import argparse
-import getpass
 import re
-import subprocess
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
+import apt_lists
 import numpy as np
 from peak_memory import PeakMemory
 from sklearn.feature_extraction.text import HashingVectorizer
@@ -37,7 +36,7 @@ WORD = re.compile(r"[a-zA-Z]+|\d+")
 def main():
     options = parse_options()
     with nullcontext() if options.contents else TemporaryDirectory() as folder:
-        files = options.contents or fetched_lists(Path(folder))
+        files = options.contents or file_lists(Path(folder))
         if not files:
             print("No file lists of Debian: apt-get is missing, or could not fetch them (is there a network?)")
             return
@@ -111,30 +110,17 @@ def features(paths):
     return HashingVectorizer(analyzer=parts_and_words, **hashing).transform(paths)
 
 
-def fetched_lists(folder):
+def file_lists(folder):
     """Debian's file lists as plain text; none where they cannot be had."""
-    lists, cache = folder / "lists", folder / "cache"
-    (lists / "partial").mkdir(parents=True)
-    (cache / "archives" / "partial").mkdir(parents=True)
     index = "Acquire::IndexTargets::deb"
     settings = {
-        "Dir::State::Lists": lists,
-        "Dir::Cache": cache,
         f"{index}::Contents::MetaKey": "$(COMPONENT)/Contents-$(ARCHITECTURE)",
         f"{index}::Contents::ShortDescription": "Contents",
         f"{index}::Contents::Description": "$(RELEASE)/$(COMPONENT) $(ARCHITECTURE) Contents",
         f"{index}::Packages::DefaultEnabled": "false",
         f"{index}::Translations::DefaultEnabled": "false",
-        "Acquire::GzipIndexes": "false",
-        "Acquire::Retries": 0,
-        "APT::Sandbox::User": getpass.getuser(),  # who may write to this folder
     }
-    command = ["apt-get", "update", "-qq", *(f"-o{name}={value}" for name, value in settings.items())]
-    try:
-        subprocess.run(command, check=False, timeout=300)
-    except (FileNotFoundError, subprocess.TimeoutExpired) as error:
-        print(error)
-    return sorted(lists.glob("*_Contents-*"))
+    return sorted(apt_lists.fetched(folder, settings).glob("*_Contents-*"))
 
 
 if __name__ == "__main__":
