@@ -342,7 +342,7 @@ class Evaluation:
         """
         _checks.one_of("average", average, ["macro", "weighted", None])
         if _checks.one_of("multi_class", multi_class, ["ovr", "ovo"]) == "ovr" or self._is_binary:
-            return self._over_classes(Levels.auc, average)
+            return self._over_classes(self._ranking().auc, average)
         if average is None:
             raise ValueError("average=None is for multi_class='ovr'; one against one has no value of a class")
         pairs = list(self._pairs())
@@ -353,7 +353,8 @@ class Evaluation:
     def average_precision(self, average: str | None = "macro") -> Any:
         """Average precision; for two classes that of class 1; average as in `roc_auc`."""
         _checks.one_of("average", average, ["macro", "weighted", None])
-        return self._over_classes(Levels.average_precision, average)
+        levels = self._ranking().levels
+        return self._over_classes(lambda k: levels(k).average_precision(), average)
 
     @property
     def roc_auc_error(self) -> float:
@@ -394,7 +395,7 @@ class Evaluation:
 
     def _levels(self) -> Iterable[Levels]:
         """Each class against the rest; for two classes, the second."""
-        return map(self._ranking().levels, [1] if self._is_binary else range(self.n_classes))
+        return map(self._ranking().levels, range(self.n_classes)[self._is_binary :])
 
     def _pairs(self) -> Iterable[tuple[Levels, Levels]]:
         """Each pair of classes with rows: one against two by the scores of one, two against one by those of two."""
@@ -405,13 +406,12 @@ class Evaluation:
             if levels.defined:
                 yield levels, ranking.levels(two, one)
 
-    def _over_classes(self, value: Callable[[Levels], float], average: str | None) -> Any:
-        ranking = self._ranking()
+    def _over_classes(self, value: Callable[[int], float], average: str | None) -> Any:
         if average is None:
-            return np.array([value(ranking.levels(k)) for k in range(self.n_classes)])
-        levels = [each for each in self._levels() if each.defined]
-        weights = np.array([each.own.sum() for each in levels])
-        return _mean(np.array([value(each) for each in levels]), weights if average == "weighted" else None)
+            return np.array([value(k) for k in range(self.n_classes)])
+        values = np.array([value(k) for k in range(self.n_classes)[self._is_binary :]])
+        own = [each.own.sum() for each in self._levels() if each.defined] if average == "weighted" else []
+        return _mean(values[~np.isnan(values)], np.array(own))
 
     # ---- probabilities -----------------------------------------------------------------------------------------------
 

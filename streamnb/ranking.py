@@ -11,6 +11,7 @@ from streamnb import _checks, persistence
 from streamnb.kernels import ranks
 
 Block = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, labels, weight
+ROWS_AHEAD = 32  # whose bins are asked for at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +40,7 @@ class Levels:
 
     def auc(self) -> float:
         """Area under the ROC curve: probability that an own row stands above another, ties counted half."""
-        if not self.defined:
-            return np.nan
-        above = np.cumsum(self.rest)
-        return float(self.own @ (above[-1] - above + 0.5 * self.rest) / (self.own.sum() * above[-1]))
+        return float(ranks.auc(self.own, self.rest))
 
     def auc_error(self) -> float:
         """Bound on the error of `auc`: the pairs that share a bin, each wrong by a half at most.
@@ -127,7 +125,8 @@ class Histogram:
         low, high = np.full(scores.shape[1], np.inf), np.full(scores.shape[1], -np.inf)
         ranks.extremes(scores, low, high)
         self._widen(_keys(low), _keys(high))
-        ranks.fill(scores, groups, weight, self.shift, self.first, self.table)
+        bins = np.empty((ROWS_AHEAD, groups.shape[1]), np.int64)
+        ranks.fill(scores, groups, weight, self.shift, self.first, bins, self.table)
 
     def __add__(self, other: "Histogram") -> "Histogram":
         total = Histogram(self.table.shape[0], self.table.shape[2], self.n_bins)
@@ -318,6 +317,14 @@ class Ranking:
         if self._pairs:
             return np.repeat(labels[:, None], len(self._classes), axis=1)
         return (labels[:, None] == self._classes).view(np.uint8)
+
+    def auc(self, class_: int) -> float:
+        """That of `levels`; bins say it without their thresholds."""
+        if self._histogram is None:
+            return self.levels(class_).auc()
+        column, class_ = (0, 1) if self._binary else (class_, class_)  # turned round, two classes have the same pairs
+        own, rest = self._binned(column, class_, None)
+        return float(ranks.auc(own[::-1], rest[::-1]))
 
     def levels(self, class_: int, versus: int | None = None) -> Levels:
         """One class against all others, or against one (`pairs`), by the scores of the class.

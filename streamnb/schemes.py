@@ -16,6 +16,8 @@ from streamnb import _checks
 from streamnb.kernels import judge
 from streamnb.priors import Pseudo
 
+CACHED = 1 << 14  # numbers of a table that stays in the cache while it is worked on
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sides:
@@ -387,21 +389,29 @@ def _log_softmax(scores: np.ndarray) -> np.ndarray:
 
 def _log_odds(scores: np.ndarray) -> np.ndarray:
     """s_y - logsumexp of the others', (n, K), without cancellation."""
-    rows, top = np.arange(len(scores)), scores.argmax(axis=1)
-    highest = scores[rows, top]
-    mass = np.exp(scores - highest[:, None])
-    mass[rows, top] = 0.0
-    beside = mass.sum(axis=1)  # of all but the highest score, from which it would cancel
-    rest = np.log(1.0 + beside[:, None] - mass)
+    n_rows, n_classes = scores.shape
+    odds, step = np.empty(scores.shape), max(CACHED // n_classes, 1)
+    for first in range(0, n_rows, step):
+        some = slice(first, first + step)
+        _fill_log_odds(scores[some], odds[some])
+    return odds
+
+
+def _fill_log_odds(scores: np.ndarray, odds: np.ndarray) -> None:
+    """The same of few rows, into `odds`."""
+    top = np.empty(len(scores), np.int64)
+    judge.top_class(scores, top)
+    judge.below_top(scores, odds)
+    mass = np.exp(odds)
+    judge.others(mass, top)
+    far = np.flatnonzero(mass[np.arange(len(top)), top] < 1e-290)  # too far below the highest for exp
+    distant = odds[far]
     with np.errstate(divide="ignore"):
-        rest[rows, top] = np.log(beside)
-    rest += highest[:, None]
-    far = np.flatnonzero(beside < 1e-290)  # too far below the highest for exp
+        odds -= np.log(mass, out=mass)
     if far.size:
-        others = scores[far]
-        others[np.arange(len(far)), top[far]] = -np.inf
-        rest[far, top[far]] = logsumexp(others, axis=1)
-    return scores - rest
+        at = np.arange(len(far)), top[far]
+        highest, distant[at] = distant[at], -np.inf
+        odds[far, top[far]] = highest - logsumexp(distant, axis=1)
 
 
 def _log_ratio(positive: np.ndarray, negative: np.ndarray) -> np.ndarray:

@@ -31,6 +31,20 @@ def below_top(scores, out):
 
 
 @kernel
+def others(mass, top):
+    # each number of row i becomes the sum of the others, top[i] the column of the largest, from which the sum of all
+    # would cancel and which is 1
+    for i in range(mass.shape[0]):
+        mass[i, top[i]] = 0.0
+        beside = 0.0
+        for k in range(mass.shape[1]):
+            beside += mass[i, k]
+        for k in range(mass.shape[1]):
+            mass[i, k] = 1.0 + (beside - mass[i, k])
+        mass[i, top[i]] = beside
+
+
+@kernel
 def row_sums(values, out):
     # out[i] = sum of row i
     for i in range(values.shape[0]):

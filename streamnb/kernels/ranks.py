@@ -7,7 +7,7 @@ same on every machine, cannot swap two scores, and costs a tenth.
 
 import numpy as np
 
-from streamnb._jit import kernel
+from streamnb._jit import kernel, prefetch
 
 KEY_OF_ONE = 0x3FF0000000000000  # the bits of 1.0
 
@@ -31,24 +31,37 @@ def extremes(scores, low, high):
 
 
 @kernel
-def fill(scores, groups, weight, shift, first, table):
+def fill(scores, groups, weight, shift, first, bins, table):
     # table[k, bin of scores[i, k], groups[i, k]] += weight[i]; bin b holds the keys with key >> shift[k] equal to
-    # first[k] + b - 1; the outermost two are for -infinity and +infinity. Groups have fewer columns, taken in turns.
+    # first[k] + b - 1; the outermost two are for -infinity and +infinity. Groups have fewer columns, taken in turns;
+    # `bins` is room for that many bins of a few rows, so that far memory is asked for well before it is added to.
     top = table.shape[1] - 1
-    n_own = groups.shape[1]
+    n_ahead, n_own = bins.shape
     for start in range(0, scores.shape[1], n_own):
-        for i in range(scores.shape[0]):
-            w = weight[i]
-            for own in range(n_own):
-                k = start + own
-                x = scores[i, k]
-                if x == np.inf:
-                    b = top
-                elif x == -np.inf:
-                    b = 0
-                else:
-                    b = (key(x) >> shift[k]) - first[k] + 1
-                table[k, b, groups[i, own]] += w
+        for begin in range(0, scores.shape[0], n_ahead):
+            n_rows = min(n_ahead, scores.shape[0] - begin)
+            for i in range(n_rows):
+                for own in range(n_own):
+                    k, x = start + own, scores[begin + i, start + own]
+                    if abs(x) < np.inf:
+                        bins[i, own] = (key(x) >> shift[k]) - first[k] + 1
+                    else:
+                        bins[i, own] = top if x > 0.0 else 0
+                    prefetch(table[k], bins[i, own], groups[begin + i, own])
+            for i in range(n_rows):
+                for own in range(n_own):
+                    table[start + own, bins[i, own], groups[begin + i, own]] += weight[begin + i]
+
+
+@kernel
+def auc(own, rest):
+    # probability that an own row stands above another, ties counted half; NaN unless there are both
+    pairs, n_own, n_rest = 0.0, 0.0, 0.0
+    for b in range(len(own)):
+        pairs += rest[b] * (n_own + 0.5 * own[b])
+        n_own += own[b]
+        n_rest += rest[b]
+    return pairs / (n_own * n_rest) if n_own > 0.0 and n_rest > 0.0 else np.nan
 
 
 @kernel
