@@ -13,7 +13,7 @@ from streamnb.equations import Equations, Fitted
 from streamnb.families import Family, column_blocks
 from streamnb.penalties import Pull
 from streamnb.priors import Pseudo, Smoothing, class_probabilities
-from streamnb.schemes import CellSums, ClassSums, EmptySums, Scheme, Sides
+from streamnb.schemes import CellSums, ClassSums, Scheme, Sides
 from streamnb.stats.class_stats import DOMAINS, ClassStats
 from streamnb.stats.sparse_tables import SparseTable
 
@@ -224,12 +224,10 @@ class Part:
         _, first, kind = np.unique(known, axis=1, return_index=True, return_inverse=True)
         return first, kind.reshape(-1)
 
-    def equations_at_hand(self, columns: np.ndarray, classes: np.ndarray, sums: np.ndarray | None = None) -> Equations:
-        """(6.2) for some classes where they never meet some features; with `sums` for a list of cells, one row."""
+    def equations_at_hand(self, columns: np.ndarray, classes: np.ndarray, sums: np.ndarray) -> Equations:
+        """(6.2) for a list of cells with their sums, one row."""
         counts = self._counts, self._count, self._seen, self._has_rest
-        every = partial(self._sums, columns)
-        known = every, self._total[columns], *counts
-        data = EmptySums(*known) if sums is None else CellSums(*known, sums)
+        data = CellSums(partial(self._sums, columns), self._total[columns], *counts, sums)
         sides = self._scheme.sides(data, self._pseudo(columns), classes)
         return Equations.of(sides, self.family, self.phi(columns), None)
 

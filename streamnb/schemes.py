@@ -62,14 +62,6 @@ class ClassSums:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EmptySums(ClassSums):
-    """The same for classes that never meet these features."""
-
-    def own(self, classes: Any) -> tuple[np.ndarray, np.ndarray]:
-        return np.zeros((len(classes), len(self.total))), self.beside(self.counts, classes)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class CellSums(ClassSums):
     """The same for a list of cells: one row of weights, each column of which is of a class of its own."""
 

@@ -69,8 +69,14 @@ class CellWeights:
     def of(cls, part: Part, pull: Pull, columns: np.ndarray) -> "CellWeights":
         """Those of some features of a part, by their numbers in it."""
         first, kind = part.kinds
-        empty, shifts = part.equations_at_hand(columns, first).solved(pull)
         classes, local, sums = part.cells(columns)
+        shape = len(first), len(columns)
+        met = np.bincount(kind[classes] * shape[1] + local, minlength=shape[0] * shape[1]).reshape(shape)
+        # of a feature that every class of a kind meets no cell is empty, and an empty one may be impossible
+        kinds, places = np.nonzero(met < np.bincount(kind)[:, None])
+        empty, shifts = np.zeros((2, *shape))
+        nothing = part.equations_at_hand(columns[places], first[kinds], np.zeros(len(places)))
+        empty[kinds, places], shifts[kinds, places] = (of_cells[0] for of_cells in nothing.solved(pull))
         own, own_shifts = part.equations_at_hand(columns[local], classes, sums).solved(pull)
         at = kind[classes], local
         more = sp.csr_array((own[0] - empty[at], (local, classes)), shape=(len(columns), len(kind)))

@@ -1,5 +1,7 @@
 """Values and indices of every dtype give the sums and scores that the same numbers give in float64, bit for bit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -90,3 +92,12 @@ def test_an_index_out_of_range_is_an_error_in_every_dtype(index):
     group = csr_group(np.ones(3, np.uint8), np.array([0, 7, 1], index), np.array([0, 1, 3]), (2, 7))
     with pytest.raises(ValueError, match="column 7 in row 1"):
         snb.scan(group, [0, 1])
+
+
+@pytest.mark.parametrize("n_classes", [3, 12])
+def test_models_with_weights_in_half_the_memory_score_sparse_rows_as_dense_ones(n_classes):
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.5, (40, 9)).astype(float)
+    model = snb.solve(snb.scan(X, np.arange(40) % n_classes))[0]
+    small = replace(model, weights=model.weights.astype(np.float32))
+    assert (small.decision_function(sp.csr_array(X)) == small.decision_function(X)).all()

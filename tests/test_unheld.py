@@ -60,6 +60,16 @@ def test_labels_of_an_indicator():
     assert (unheld_.predict(rows) == held.predict(rows)).all()
 
 
+@pytest.mark.parametrize("family", ["bernoulli", "gaussian", snb.Binomial(1), snb.InverseGaussian()], ids=str)
+@pytest.mark.parametrize("scheme", ["joint", "ovr"])
+def test_a_feature_of_every_row_scores_as_in_the_whole_model(family, scheme):
+    always = sp.hstack([rows > 0, np.ones((len(y), 1))], format="csr")  # no class could do without the last feature
+    held, unheld_ = (
+        snb.LinearNB(family, snb.L1(0.3), scheme=scheme).fit(always, y, memory_limit=limit) for limit in (None, LIMIT)
+    )
+    np.testing.assert_allclose(unheld_.decision_function(always), held.decision_function(always), rtol=1e-9)
+
+
 def test_scores_are_the_same_bits_however_the_rows_are_cut(monkeypatch):
     _, model = pair("poisson", snb.L1(0.3))
     in_pieces = model.decision_function(rows)

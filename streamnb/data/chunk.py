@@ -190,7 +190,8 @@ class CSRChunk:
 
     def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
-        score.score_csr(self.data, self.indices, self.indptr, np.ascontiguousarray(weights), out)
+        weights = np.ascontiguousarray(weights, np.float64)  # the kernel reads LANES of these at a time
+        score.score_csr(self.data, self.indices, self.indptr, weights, out)
 
     def add_grid_scores(self, rows: np.ndarray, weights: tuple[np.ndarray, ...], out: np.ndarray) -> None:
         """Add those rows @ weights to out (len(rows), n); weights (n_features, n) are the arrays of `grid_weights`."""
