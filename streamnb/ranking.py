@@ -150,9 +150,8 @@ class Histogram:
         self.shift = _narrowest(self.low, self.high, shift, self.n_bins)
         changed = np.flatnonzero((self.shift != shift) | (self.first != first))
         if changed.size:
-            old, new = self.table[changed], np.zeros((len(changed), *self.table.shape[1:]))
-            ranks.regrid(old, first[changed], (self.shift - shift)[changed], self.first[changed], new)
-            self.table[changed] = new
+            spare = np.empty((1, *self.table.shape[1:]))
+            ranks.widen(self.table, changed, first, self.shift - shift, self.first, spare)
 
     def to_state(self) -> list[np.ndarray]:
         return [self.low, self.high, self.shift, self.table]

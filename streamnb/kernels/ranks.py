@@ -79,6 +79,16 @@ def regrid(old, first, wider, new_first, new):
 
 
 @kernel
+def widen(table, columns, first, wider, new_first, spare):
+    # `regrid` of some columns in their own place, one by one through `spare` (1, n_bins + 2, n_groups)
+    for k in columns:
+        one = slice(k, k + 1)
+        spare[:] = table[one]
+        table[one] = 0.0
+        regrid(spare, first[one], wider[one], new_first[one], table[one])
+
+
+@kernel
 def ranking_loss(scores, on, out):
     # out[i] = share of pairs (label on, label off) of row i whose scores stand in the wrong order or are equal
     n_labels = scores.shape[1]
