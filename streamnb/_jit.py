@@ -20,7 +20,9 @@ from numba.extending import intrinsic
 from numba.misc.appdirs import user_cache_dir
 
 flags: Any = config  # which numba fills while it is imported
-FOLDER = Path(os.path.abspath(flags.CACHE_DIR) if flags.CACHE_DIR else user_cache_dir(), "streamnb")
+_USERS = Path(user_cache_dir())
+_DEFAULT = _USERS if _USERS.is_absolute() else os.path.expanduser("~/.cache")  # XDG: other paths count as not given
+FOLDER = Path(os.path.abspath(flags.CACHE_DIR) if flags.CACHE_DIR else _DEFAULT, "streamnb")
 LANES = 8  # numbers in a vector of the processor, or in a few
 _INLINED = [Path(__file__), *sorted(Path(__file__).with_name("kernels").glob("*.py"))]  # kernels call each other
 

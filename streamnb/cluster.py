@@ -109,12 +109,13 @@ def _first_rows(X: Any, y: Any) -> Any:
     if not np.isnan(known).any():
         return da.from_array((np.cumsum(known) - known).astype(np.int64), chunks=1)
     one_each = ((1,) * X.numblocks[0],)
-    lengths = y.map_blocks(_length, chunks=one_each, dtype=np.int64, meta=np.empty(0, np.int64))
+    across = list(range(1, y.ndim))
+    lengths = y.map_blocks(_length, chunks=one_each, drop_axis=across, dtype=np.int64, meta=np.empty(0, np.int64))
     return da.cumsum(lengths, axis=0) - lengths
 
 
-def _length(block: np.ndarray) -> np.ndarray:
-    return np.array([len(block)])
+def _length(block: Any) -> np.ndarray:
+    return np.array([block.shape[0]])
 
 
 def check_dask(X: Any) -> None:

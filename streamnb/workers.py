@@ -203,10 +203,25 @@ def of_segments(source: Source, client: Any, title: str, function: Callable, sha
 def _jobs(
     tasks: Tasks, source: Source, ranges: Iterable[Range], title: str, function: Callable, shared: Any
 ) -> Iterator[tuple[Any, ...]]:
+    _check_sendable(source)
     held = tasks.submit(f"{title}-plan", title, _itself, shared)
     for start, stop in ranges:
         what = f"{title} of rows {start} to {stop}"
         yield what, _of_segment, function, held, source.cut(start, stop), start, stop
+
+
+def _check_sendable(source: Source) -> None:
+    """Refuse stores that cannot be pickled."""
+    import cloudpickle
+
+    for array in source.arrays:
+        try:
+            cloudpickle.dumps(array.store)
+        except Exception as error:  # stores raise whatever they like
+            raise TypeError(
+                f"the store of array {array.path!r}, {array.store}, cannot be sent to workers ({error}); give its path "
+                "or URL, or read it without them: with dask.config.set(scheduler='threads')"
+            ) from error
 
 
 def _itself(value: Any) -> Any:

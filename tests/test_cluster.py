@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 import zarr
 from distributed import Client
-from zarr.storage import LocalStore, MemoryStore
+from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 import streamnb as snb
 from streamnb import workers
@@ -106,6 +106,22 @@ def test_rows_that_workers_cannot_reach_are_summed_here(client):
         y = None if hasattr(X, "__next__") else rows.y
         assert same_stats(snb.scan(X, y, client=client), here(snb.scan, rows.x, rows.y))
     assert watched(client)[1] == 0
+
+
+class Unsendable(WrapperStore):
+    """A store that holds what cannot be pickled."""
+
+    def __reduce__(self):
+        raise TypeError("it holds a connection")
+
+
+def test_a_store_that_cannot_be_sent_to_workers_is_refused_in_clear_words(client, store):
+    group = zarr.open_group(Unsendable(LocalStore(store)), mode="r")
+    model = here(snb.LinearNB().fit, store, "y")
+    for use in (lambda: snb.scan(group, "y"), lambda: model.predict(group)):
+        with pytest.raises(TypeError, match=r"the store of array 'data'.*it holds a connection.*give its path"):
+            use()
+    assert same_stats(here(snb.scan, group, "y"), here(snb.scan, store, "y"))
 
 
 def test_labels_named_beside_a_store_are_read_by_the_workers(client, tmp_path, small_segments):

@@ -72,6 +72,14 @@ def test_kernels_are_kept_in_the_folder_of_the_user(tmp_path):
     assert {path.suffix for path in files(package)} <= {".py", ".typed"}
 
 
+@pytest.mark.parametrize("given", ["", "some/where"])
+def test_a_cache_folder_that_is_empty_or_relative_counts_as_not_given(given, tmp_path):
+    """As the XDG Base Directory Specification wants it."""
+    start(XDG_CACHE_HOME=given, HOME=tmp_path)
+    assert {path.parent for path in files(tmp_path)} == {Path(".cache/streamnb")}
+    assert start(XDG_CACHE_HOME=given, HOME=tmp_path)[1:] == [False, 2]
+
+
 def test_processes_that_compile_at_once_agree_and_leave_a_sound_cache(tmp_path):
     with ThreadPoolExecutor(4) as pool:
         ended = list(pool.map(lambda _: start(NUMBA_CACHE_DIR=tmp_path)[0], range(4)))

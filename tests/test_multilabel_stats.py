@@ -56,11 +56,16 @@ def test_the_result_does_not_depend_on_what_holds_the_rows(tmp_path):
         "zarr": snb.scan(store, "dense"),
         "zarr csr": snb.scan(store, labels),
         "dask": snb.scan(lazy, da.from_array(Y, chunks=(40, 5))),
+        "dask unknown": snb.scan(_of_unknown_lengths(lazy), _of_unknown_lengths(da.from_array(Y, chunks=(29, 5)))),
         "dask x": snb.scan(lazy, sp.csr_array(Y)),
         "stream": snb.scan(stream),
     }
     for stats in forms.values():
         same(stats, expected)
+
+
+def _of_unknown_lengths(array):
+    return array[da.ones(len(array), chunks=array.chunks[0], dtype=bool)]
 
 
 def test_labels_are_named_in_the_order_of_their_columns():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import streamnb as snb
 from streamnb.memory import check_memory_limit, free_memory
 from streamnb.stats import moment_sums
+from streamnb.stats.class_stats import RowOptions
 from streamnb.stats.sparse_tables import SparseTable
 from tests.saved import read_without_pickle
 from tests.strategies import MOMENTS, Rows, chunkings, example, labelled, same_stats, same_sums, stream, sums_of
@@ -234,3 +235,17 @@ def test_limits_are_bytes_or_words():
     assert check_memory_limit("4GB") == 4_000_000_000 and check_memory_limit("1 MiB") == 1 << 20
     assert check_memory_limit(1e6) == 1_000_000 and check_memory_limit(None) is None
     assert 0 < free_memory() < 1 << 50
+
+
+def test_the_size_of_tables_may_be_asked_for_while_they_become_sparse():
+    """As the thread does that deals out the blocks."""
+    sums = moment_sums.MomentSums(MOMENTS, RowOptions())
+
+    class Runs(moment_sums.Runs):
+        @property
+        def nbytes(self):
+            sums._runs["nonzero"] = moment_sums.Runs()  # what another thread does in this moment
+            return super().nbytes
+
+    sums._runs["sum"] = Runs()
+    assert sums.nbytes == 0 and len(sums._runs) == 2

@@ -138,7 +138,7 @@ class ScanEstimator(BaseEstimator):
         before = dict(vars(self))
         try:
             yield
-        except Exception:
+        except BaseException:  # an interrupt, too
             self.__dict__ = before
             raise
 
@@ -340,8 +340,7 @@ class ScanClassifier(ClassifierMixin, ScanEstimator):
             An argument is wrong or needs another scan: the message names it, and the model stays as it was.
         """
         check_is_fitted(self, "stats_")
-        before = dict(vars(self))
-        try:
+        with self._all_or_nothing():
             if "class_weight" in options:
                 self.class_weight_ = self._class_weight(options.pop("class_weight"))
             self.set_params(**options)
@@ -352,9 +351,6 @@ class ScanClassifier(ClassifierMixin, ScanEstimator):
                 _checks.check_total_weight(self._weighted.weight.sum())
                 self._check_whole(self._weighted)
             self._settle()
-        except Exception:
-            self.__dict__ = before  # a refit that fails changes nothing
-            raise
         return self
 
     def _class_weight(self, given: Any) -> Any:

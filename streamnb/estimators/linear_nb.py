@@ -231,14 +231,11 @@ class LinearNB(ScanClassifier):
         ValueError, TypeError
             An argument is wrong or needs another scan: the message names it, and the model stays as it was.
         """
-        shift, before = options.pop("intercept_shift", None), dict(vars(self))
-        super().refit(**options)
-        if shift is not None:
-            try:
+        shift = options.pop("intercept_shift", None)
+        with self._all_or_nothing():
+            super().refit(**options)
+            if shift is not None:
                 self._learned["_model"] = self._model.shifted(shift)
-            except Exception:
-                self.__dict__ = before
-                raise
         return self
 
     @learned

@@ -1,6 +1,7 @@
 """The sums of all moments while blocks of rows come: dense tables, or sparse ones where these would be too large."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,8 @@ class MomentSums:
     @property
     def nbytes(self) -> int:
         """Memory of the tables."""
-        return sum(sums.nbytes for sums in (self._runs or self._dense).values())
+        tables: Any = self._runs or self._dense
+        return sum(table.nbytes for table in list(tables.values()))  # a list: another thread may change the kind now
 
     def add(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, weight: float) -> None:
         """Add a block of rows; `weight` is no less than their weight, inf where weights are not whole numbers."""
