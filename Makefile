@@ -8,14 +8,16 @@ DEV := $(VENV)/.installed-dev
 INTERPRETED := tests/kernels $(patsubst %,tests/test_%.py,class_stats folds sources function_moments edges \
 	solving_multinomial predictive metrics metrics_blocks linear_nb_cv drop_ins multilabel)
 BENCH := $(VENV)/.installed-bench
+SECONDS ?= 20
 
-.PHONY: help demo test lint bench peers clean
+.PHONY: help demo test lint bench fuzz peers clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
 	@echo "make test    the tests; those of the kernels once more interpreted (coverage) and with bounds checking"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   the benchmarks, quickly"
+	@echo "make fuzz    input made to break things, led by the lines it reaches; SECONDS=20 for each of four harnesses"
 	@echo "make peers   streamnb beside other tools, into benchmarks/RESULTS.md; quickly with PEERS=--quick"
 	@echo "make clean   remove virtual environments, caches and build output"
 	@echo "PYTHON=python3.13 picks another interpreter"
@@ -39,6 +41,9 @@ lint: $(DEV)
 bench: $(BENCH)
 	$(RUN) asv machine --yes --config benchmarks/asv.conf.json > /dev/null
 	$(RUN) asv run --config benchmarks/asv.conf.json --python=same --quick --show-stderr
+
+fuzz: $(VENV)/.installed-fuzz
+	$(RUN) fuzz --seconds $(SECONDS)
 
 # The other tools are not needed: a row without its peer says so.
 peers: $(BENCH)

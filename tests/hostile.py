@@ -4,6 +4,7 @@ Whatever is read either is refused, in words that name what is wrong, or gives w
 hypothesis, so that tests draw some cases, and `make fuzz` as many as it has time for.
 """
 
+import atexit
 import json
 import math
 import re
@@ -23,7 +24,9 @@ from tests.strategies import anndata_root, csr_group, dense_array, example
 
 ROWS = example("int")
 REFUSALS = (ValueError, TypeError, MemoryError)  # DataError is a ValueError
-NAMED = re.compile(r"\b(X|y|sample_weight|classes|array|group|chunk|metadata|encoding|labels?|columns?|rows?|out)\b")
+DATA = "X|y|sample_weight|classes|array|group|chunk|metadata|encoding|labels?|columns?|rows?|out"
+OPTIONS = "binarize|folds|moments|n_threads|normalize|transform"
+NAMED = re.compile(rf"\b({DATA}|{OPTIONS})\b")
 MOST = 10**6  # elements that a plain reader reads
 
 NUMBERS = [-(2**63), -1, 0, 1, 2, 3, 6, 7, 9, 41, 42, 255, 2**31, 2**32 - 1, 2**53 + 1, 2**63 - 1, 2**63, 2**64, 10**18]
@@ -49,8 +52,9 @@ STORES = {
 
 @cache
 def _whole(name):
-    """A folder with the store as it should be; it is copied for each case."""
+    """A folder with the store as it should be; it is copied for each case, and removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="streamnb-hostile-"))
+    atexit.register(shutil.rmtree, folder)
     STORES[name](folder)
     return folder
 

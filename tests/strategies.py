@@ -125,12 +125,14 @@ def same_stats(a, b):
 FULL = {"write_empty_chunks": True}  # a CSR array lacks no chunk, not even one of zeros
 
 
-def write_arrays(group, rows, *, x=None, chunk=7, shards=None, indices=np.int32, indptr=np.int64, data=np.float32):
+def write_arrays(
+    group, rows, *, x=None, chunk=7, indices=np.int32, indptr=np.int64, data=np.float32, shards=None, compressors="auto"
+):
     """Write rows as a CSR group in the AnnData layout by hand, labels beside; nothing of streamnb involved."""
     x = sp.csr_array(rows.x) if x is None else x
     parts = {"data": x.data.astype(data), "indices": x.indices.astype(indices), "indptr": x.indptr.astype(indptr)}
     for name, values in parts.items():
-        group.create_array(name, data=values, chunks=(chunk,), shards=shards, config=FULL)
+        group.create_array(name, data=values, chunks=(chunk,), shards=shards, compressors=compressors, config=FULL)
     write_labels(group, "y", rows.y)
     group.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(x.shape)})
     return group
@@ -147,10 +149,9 @@ def csr_group(rows, folder, zarr_format=3, **options):
     return write_arrays(zarr.create_group(folder / "csr.zarr", zarr_format=zarr_format), rows, **options)
 
 
-def dense_array(rows, folder, zarr_format=3, chunks=(7, 9), shards=None, dtype=np.float32):
+def dense_array(rows, folder, zarr_format=3, chunks=(7, 9), dtype=np.float32, **options):
     store = folder / "dense.zarr"
-    values = rows.x.astype(dtype)
-    return zarr.create_array(store, data=values, chunks=chunks, shards=shards, zarr_format=zarr_format)
+    return zarr.create_array(store, data=rows.x.astype(dtype), chunks=chunks, zarr_format=zarr_format, **options)
 
 
 def anndata_group(rows, folder, zarr_format):

@@ -62,7 +62,9 @@ ORDER = [
     "plotting",
 ]
 ROOT = Path(__file__).parents[1]
-AROUND = [path for folder in ("tests", "examples", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))]
+AROUND = [
+    path for folder in ("tests", "examples", "benchmarks", "fuzz") for path in sorted((ROOT / folder).rglob("*.py"))
+]
 LINES = 500  # no file has as many
 HEAVY = {"numba", "dask", "distributed", "zarr", "zarrs", "sklearn", "scipy", "pandas", "matplotlib", "anndata"}
 

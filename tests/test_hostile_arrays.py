@@ -60,7 +60,7 @@ LAYOUTS = {
     "read-only": lambda a: np.lib.stride_tricks.as_strided(a, writeable=False),
     "unaligned": lambda a: np.frombuffer(b"x" + a.tobytes(), np.uint8)[1:].view(a.dtype).reshape(a.shape),
     "matrix": np.asmatrix,
-    "masked": lambda a: a if a.dtype.names else np.ma.array(a),
+    "masked": lambda a: np.ma.array(a) if a.ndim == 2 or not a.dtype.names else a,
     "list": lambda a: a.tolist(),
     "memory": lambda a: memoryview(np.ascontiguousarray(a)),
 }
@@ -197,6 +197,7 @@ ABSURD = {
     "a scalar": np.float64(3.0),
     "three dimensions": np.ones((2, 2, 2)),
     "rows of records": np.zeros(4, "f4,f4"),
+    "masked records": np.ma.array(np.zeros((4, 3), "f4,f4")),
     "a sparse vector": sp.coo_array(np.ones(4)),
     "a generator of nothing": iter(()),
     "a generator of None": iter([None]),

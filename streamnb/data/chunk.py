@@ -356,6 +356,11 @@ class Domain:
 
 def as_matrix(X: Any) -> np.ndarray:
     """Return rows in memory as a 2-D NumPy array of numbers; of objects only where they are numbers."""
+    if getattr(getattr(X, "dtype", None), "names", None):  # whose masks are records too
+        raise TypeError(
+            f"X is an array of records (dtype {X.dtype}); give it plain columns, as "
+            "numpy.lib.recfunctions.structured_to_unstructured(X) makes them"
+        )
     if np.ma.is_masked(X):
         raise ValueError("X is a masked array with masked values; fill them (X.filled(0)) or drop those rows")
     try:

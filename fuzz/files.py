@@ -1,0 +1,53 @@
+"""Saved files changed under a checksum that is right: refused, or an object that can be used and saved again."""
+
+import contextlib
+import io
+import warnings
+import zipfile
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+import streamnb as snb
+from fuzz.choices import change_json, change_numbers
+from streamnb.persistence import FORMAT_VERSION, save
+from tests.saved_kinds import HERE, KINDS, answers
+from tests.test_saved_files import sealed
+
+ARRAYS = [np.ravel, np.atleast_3d, lambda a: a[:-1], lambda a: a[..., :-1], np.float32, np.int64, np.transpose]
+
+
+@cache
+def whole(kind):
+    with zipfile.ZipFile(HERE / f"v{FORMAT_VERSION}-{kind}.snb") as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def change_array(choices, content):
+    """An array with a number in it replaced, or of another shape or dtype."""
+    if choices.number(4):
+        head = content.index(b"\n") + 1  # of the description, which a change of bytes would only make unreadable
+        return content[:head] + change_numbers(choices, content[head:])
+    into = io.BytesIO()
+    with contextlib.suppress(ValueError, IndexError):  # no such change of this array
+        array = choices.pick(ARRAYS)(np.load(io.BytesIO(content)))
+        np.save(into, array)
+    return into.getvalue() or content
+
+
+def one(choices):
+    members = dict(whole(choices.pick(list(KINDS))))
+    for _ in range(choices.number(4)):
+        name = choices.pick(sorted(members, reverse=True))  # the JSON first
+        members[name] = (change_array if name.endswith(".npy") else change_json)(choices, members[name])
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = sealed(Path(folder, "changed.snb"), members.items())
+        with contextlib.suppress(snb.DataError, MemoryError):
+            value = snb.load(path)
+            with contextlib.suppress(ValueError, TypeError, MemoryError):
+                said = answers(value)
+                save(path, value)
+                assert repr(answers(snb.load(path))) == repr(said)
