@@ -1,7 +1,6 @@
 """A long scan that can be broken off: what is summed so far, in a file that only a scan of the same data continues."""
 
 import hashlib
-import os
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
@@ -68,9 +67,7 @@ class Checkpoint:
         OSError
             It cannot be written.
         """
-        if not isinstance(path, (str, os.PathLike)):
-            raise TypeError(f"checkpoint={path!r} should be the path of a file, which need not exist yet")
-        path = Path(path)
+        path = persistence.check_path("checkpoint", path)
         persistence.remove_unfinished(path)
         if not path.exists():
             self = cls(about, [], None, Report(), path)

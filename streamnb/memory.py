@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
+
 SHARE = 0.5  # of the free memory, unless told
 _CGROUP = Path("/sys/fs/cgroup")  # what a container may take, and has taken: version 2, then 1
 _QUOTAS = ("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")
@@ -16,8 +18,12 @@ def check_memory_limit(given: Any) -> int | None:
     from dask.utils import parse_bytes
 
     try:
-        limit = 0 if isinstance(given, bool) else parse_bytes(given)
-    except (TypeError, ValueError, AttributeError):
+        if isinstance(given, str):
+            limit = parse_bytes(given) if given.strip() else 0
+        else:
+            known = isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
+            limit = int(given) if known else 0
+    except (ValueError, OverflowError):
         limit = 0
     if limit <= 0:
         raise ValueError(f"memory_limit={given!r} should be a number of bytes above 0, or a string such as '4GB'")

@@ -61,10 +61,19 @@ def array(name: str, value: Any, dtypes: Any, shape: tuple[int | None, ...]) -> 
 # ---- writing ---------------------------------------------------------------------------------------------------------
 
 
+def check_path(name: str, given: Any) -> Path:
+    """The path of a file, from an argument of that name."""
+    if not isinstance(given, (str, os.PathLike)):
+        raise TypeError(f"{name}={given!r} should be the path of a file, a str or a pathlib.Path")
+    path = Path(given)
+    if not path.name:
+        raise ValueError(f"{name}={os.fspath(given)!r} should be the path of a file, such as 'rows.snb'")
+    return path
+
+
 def save(path: Any, value: Any) -> None:
     """Write a registered object to one file; an old file is replaced only by a whole new one, on the disk itself."""
-    path = Path(path)
-    with _replacing(path) as file:
+    with _replacing(check_path("path", path)) as file:
         with zipfile.ZipFile(file, "w") as archive:
             tree = _Writer(archive).encode(value)
             header = {"format": "streamnb", "version": FORMAT_VERSION, "content": tree}
@@ -174,6 +183,7 @@ def load(path: Any, expected: type | None = None) -> Any:
     DataError
         The file is damaged, of a newer version, or holds something other than `expected`.
     """
+    check_path("path", path)
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
             members = _members(archive, file.seek(0, os.SEEK_END))

@@ -100,7 +100,7 @@ def plan(
     listed, limit = _checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
     folding = with_folds(ScanPlan(names, options, listed), X, folds, groups, repeats, 0)[0].folding
     n_rows, n_features, n_values, n_bytes, n_blocks = _shape(X)
-    n_classes, n_labels = (None, 0) if y is None or isinstance(y, str) else _classes(y)
+    n_classes, n_labels = (None, 0) if y is None or isinstance(y, str) else _classes(y, n_rows)
     n_classes = n_classes if listed is None else len(listed)
     of_all = int(n_labels > 0)  # beside labels that a row may bear any number of, the sums of all rows
     dense = sparse = None
@@ -109,7 +109,7 @@ def plan(
         dense = 8 * len(names) * n_groups * n_features
     if n_values is not None and moment_sums.may_be_sparse(names, options):
         touched = n_values * (n_labels + 1) * (1 if folding is None else folding.repeats)
-        most = touched if dense is None else min(touched, dense // (8 * len(names)))
+        most = touched if not dense else min(touched, dense // (8 * len(names)))
         sparse = moment_sums.CELL * len(names) * most
     return Plan(
         n_rows=n_rows,
@@ -140,11 +140,13 @@ def _shape(X: Any) -> tuple[int | None, ...]:
     return source.n_rows, source.n_features, source.n_values, source.nbytes, n_blocks
 
 
-def _classes(y: Any) -> tuple[int | None, int]:
+def _classes(y: Any, n_rows: int | None) -> tuple[int | None, int]:
     """How many classes there are, and for an indicator the most labels of a row; None where y is not in memory."""
     if isinstance(y, zarr.Array | zarr.Group) or sources.is_dask(y):
         return None, 0
     labels: Any = _checks.check_y(y)
+    if n_rows is not None:
+        _checks.check_lengths(n_rows, labels.shape[0])
     if sp.issparse(labels):
         return labels.shape[1], int(np.diff(labels.indptr).max(initial=0))
     return len(np.unique(labels)), 0

@@ -334,7 +334,10 @@ class WeightPath:
             yield i, weights != 0.0, int(np.count_nonzero(saturated))
 
     def _number(self, i: int) -> int:
-        i = index(i)
+        try:
+            i = index(i)
+        except TypeError:
+            raise TypeError(f"path[{i!r}]: points of a path are taken one at a time, by a number") from None
         if not -len(self) <= i < len(self):
             raise IndexError(f"the path has {len(self)} points; {i} is not one of them")
         return i % len(self)

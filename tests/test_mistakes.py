@@ -97,6 +97,24 @@ REFUSED = {
     "proba unfinished": (lambda: snb.evaluate(y, proba=np.eye(10)[y] / 2), "proba sums to 0.5 at row 0; .* sum to 1"),
     "evaluations of others": (lambda: judged + snb.evaluate(y + 1, y + 1), r"classes differ: \[0 .* and \[ ?1 "),
     "curve of labels": (lambda: snb.RocDisplay.from_evaluation(y), "evaluation is of type ndarray; .* snb.evaluate"),
+    "limit of nothing": (
+        lambda: snb.scan(X, y, memory_limit=""),
+        "memory_limit='' should be a number of bytes",
+    ),
+    "limit without end": (lambda: snb.plan(X, y, memory_limit=np.inf), "memory_limit=inf should be a number of bytes"),
+    "plan of short labels": (lambda: snb.plan(X, y[:5]), "y should have one entry for each row of X"),
+    "saved nowhere": (lambda: stats.save(None), "path=None should be the path of a file"),
+    "saved without a name": (lambda: stats.save(""), "path='' should be the path of a file"),
+    "loaded from a number": (lambda: snb.load(7), "path=7 should be the path of a file"),
+    "checkpoint without a name": (lambda: snb.scan(X, y, checkpoint=""), "checkpoint='' should be the path of a file"),
+    "moments at once": (lambda: stats.to_scipy(["sum"]), r"lack the moment \['sum'\]"),
+    "points at once": (lambda: snb.solve(stats, "poisson")[0:1], "points of a path are taken one at a time"),
+    "other columns": (
+        lambda: stats + snb.scan(X[:, :3], y),
+        "have 64 features, the others 3; scan the same columns of both",
+    ),
+    "other folds": (lambda: stats + snb.scan(X, y, folds=3), "the folds None, the others .*; scan both with the same"),
+    "rows never fitted": (lambda: fit().forget(X[:3] + 99, y[:3]), "rows are taken away that were never added"),
     "matrix of labels": (lambda: snb.ConfusionMatrixDisplay.from_evaluation(y), "evaluation is of type ndarray"),
 }
 

@@ -87,3 +87,10 @@ def test_it_prints_what_it_knows():
     assert "n_rows        41\n" in text and "memory_limit  3.0 GB\n" in text and text.endswith("tables        dense")
     assert "not known before the scan" in repr(snb.plan(iter([rows.x])))
     assert "<td" in snb.plan(rows.x)._repr_html_()
+
+
+def test_a_scan_of_no_moments_needs_no_tables():
+    plan = snb.plan(rows.x, rows.y, moments=[], memory_limit=np.int64(10**6))
+    assert plan.moments == snb.scan(rows.x, rows.y, moments=[]).moments == ()
+    assert plan.dense_bytes == plan.sparse_bytes == 0
+    assert plan.memory_limit == 10**6

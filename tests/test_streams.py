@@ -236,7 +236,7 @@ def test_labels_that_were_named_are_all_there_are(classes):
 def test_a_label_that_was_never_seen_cannot_be_forgotten():
     model = snb.LinearNB("poisson").fit(X, Y)
     for x, y in ((X[:5], Y[:5] + 3), (np.vstack([X, X]), np.tile(Y, 2)), (X[:5], np.full(5, "a"))):
-        with pytest.raises(ValueError, match=r"other has more rows of class|labels are of two kinds"):
+        with pytest.raises(ValueError, match=r"more rows of class .* are taken away|labels are of two kinds"):
             model.forget(x, y)
     with pytest.raises(ValueError, match="another weight"):
         model.forget(X, Y, sample_weight=0.5)

@@ -190,7 +190,7 @@ class ClassStats:
 
     def table(self, moment: str) -> AnyTable:
         """The pairs behind a moment; an error names those that were accumulated."""
-        if moment not in self.tables:
+        if not isinstance(moment, str) or moment not in self.tables:
             have = ", ".join(map(repr, self.moments))
             raise ValueError(
                 f"these statistics lack the moment {moment!r} (they hold {have}); "
@@ -267,14 +267,14 @@ class ClassStats:
         if (difference.rows < 0).any():
             label = difference.classes[np.argmin(difference.rows)].item()
             raise ValueError(
-                f"other has more rows of class {label!r} than there are; subtract only rows that were added"
+                f"more rows of class {label!r} are taken away than there are; take away only rows that were added"
             )
         unequal = (difference.weight < 0) | ((difference.rows == 0) & (difference.weight != 0))
         if unequal.any():
             label = difference.classes[np.argmax(unequal)].item()
             raise ValueError(
-                f"other has rows of class {label!r} with another weight; "
-                "subtract rows with the weight they were added with"
+                f"rows of class {label!r} are taken away with another weight; "
+                "take rows away with the weight they have now"
             )
         difference._check_possible()
         return difference if self.closed or self.multilabel else difference._taken(difference.rows > 0)
@@ -301,11 +301,11 @@ class ClassStats:
     def _check_possible(self) -> None:
         """Refuse what no rows can have: something was subtracted that had not been added."""
         if self.negatives < 0:
-            raise ValueError("other holds rows that were never added: it has more values below 0 than there were")
+            raise ValueError("rows are taken away that were never added: they have more values below 0 than there were")
         for name, table in self.tables.items():
             whatever = name in _OF_EITHER_SIGN and not (name == "sum" and self.negatives == 0)
             if not whatever and table.has_negative():
-                raise ValueError(f"other holds rows that were never added: the difference has a {name} below 0")
+                raise ValueError(f"rows are taken away that were never added: a {name} of what is left is below 0")
 
     def _combined(self, other: "ClassStats", sign: int) -> "ClassStats":
         self._check_alike(other)
@@ -337,7 +337,11 @@ class ClassStats:
         )
 
     def _check_alike(self, other: "ClassStats") -> None:
-        _checks.check_n_features(other.n_features, self.n_features, "the statistics")
+        if other.n_features != self.n_features:
+            ours, theirs = self.n_features, other.n_features
+            raise ValueError(
+                f"these statistics have {ours} features, the others {theirs}; scan the same columns of both"
+            )
         for name in ("transform", "normalize", "binarize", "centre"):
             ours, theirs = getattr(self.options, name), getattr(other.options, name)
             if ours != theirs:
@@ -348,7 +352,9 @@ class ClassStats:
         if self.multilabel != other.multilabel:
             raise ValueError("one of the statistics is of an indicator of labels, the other of one label a row")
         if self.folding != other.folding:
-            raise ValueError(f"these statistics have the folds {self.folding}, the others {other.folding}")
+            raise ValueError(
+                f"these statistics have the folds {self.folding}, the others {other.folding}; scan both with the same"
+            )
         fixed = self.multilabel or (self.closed and other.closed)
         if fixed and not np.array_equal(self.classes, other.classes):
             lists = f"{self.classes.tolist()} and {other.classes.tolist()}"
