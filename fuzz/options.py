@@ -95,6 +95,8 @@ def as_defined(model, x, y, kind, penalty, options):
     if not known or not ordinary or not isinstance(smoothing, float) or not 0.1 <= smoothing <= 10:
         return
     priors = options["priors"]
+    if isinstance(priors, list) and 0 in priors:  # the reference has no logarithm of 0
+        return
     coef, intercept = plain(Problem(x, y, kind, smoothing=smoothing, priors=priors), options["scheme"])
     np.testing.assert_allclose(model.coef_, coef, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(model.intercept_, intercept, rtol=1e-9, atol=1e-9)

@@ -11,6 +11,7 @@ from fuzz.choices import Choices, change_json, change_numbers
 
 HERE = Path(__file__).parents[1] / "fuzz"
 INPUTS = [b"", *(Random(i).randbytes(8 << i % 5) for i in range(12))]
+INPUTS.append(bytes([255, *[0] * 33, 41]))  # a class of probability 0
 
 
 @pytest.mark.filterwarnings("ignore")
