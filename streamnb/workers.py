@@ -108,6 +108,10 @@ class Tasks:
         self._alive.add(future)
         return future
 
+    def replicate(self, future: Any) -> None:
+        """Copy what a future holds to all workers: tasks go where their arguments are."""
+        self._client.replicate([self._checked(future)])
+
     def ended(self, work: str, jobs: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Submit jobs (what, function, arguments ..), not too many at a time; yield their futures as they end."""
         from distributed import as_completed
@@ -205,6 +209,7 @@ def _jobs(
 ) -> Iterator[tuple[Any, ...]]:
     _check_sendable(source)
     held = tasks.submit(f"{title}-plan", title, _itself, shared)
+    tasks.replicate(held)
     for start, stop in ranges:
         what = f"{title} of rows {start} to {stop}"
         yield what, _of_segment, function, held, source.cut(start, stop), start, stop

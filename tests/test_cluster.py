@@ -59,6 +59,14 @@ def test_workers_sum_what_is_summed_here(name, client, tmp_path, monkeypatch):
     assert "streamnb-scan" in prefixes(client)
 
 
+def test_what_every_task_takes_is_on_every_worker(client):
+    """Dask sends tasks to where their arguments are: one holder would get them all."""
+    with workers.Tasks(client) as tasks:
+        plan = tasks.submit("scan-plan", "scan", list)
+        tasks.replicate(plan)
+        assert {len(holders) for holders in client.who_has([plan]).values()} == {2}
+
+
 @pytest.mark.parametrize("n_workers", [1, 2, 3])
 def test_any_number_of_workers_gives_the_same_model(n_workers, store, small_segments, tmp_path):
     expected = here(snb.LinearNB("gaussian").fit, store, "y")
