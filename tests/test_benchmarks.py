@@ -3,12 +3,13 @@
 import inspect
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import benchmarks
-from benchmarks import bench_models, bench_scan, bench_start, bench_stores, growth, scaling
+from benchmarks import bench_models, bench_scan, bench_start, bench_stores, growth, scaling, simulated_cluster
 from streamnb.data import sources
 
 MODULES = bench_models, bench_scan, bench_start, bench_stores
@@ -68,3 +69,17 @@ def test_scaling_is_measured(monkeypatch, capsys):
     scaling.main(quick=True)
     shown = capsys.readouterr().out
     assert "40,000 rows" in shown and "core-seconds per nonzero" in shown
+
+
+def test_a_simulated_scan_takes_what_its_parts_take():
+    even = {"nonzeros": 1e9, "spread": 0.0, "slow": 0.0, "per_task": 0.0, "segment": 5e7}
+    costs = simulated_cluster.Costs(**even)
+    alone = simulated_cluster.simulate(costs, 1)
+    assert alone.n_segments == 100
+    assert alone.seconds == pytest.approx(alone.reading + alone.summing + alone.merging + alone.client)
+    for n in (2, 10):
+        outcome = simulated_cluster.simulate(costs, n)
+        assert alone.seconds / n <= outcome.seconds < alone.seconds
+        assert outcome.reading == pytest.approx(alone.reading) and outcome.summing == pytest.approx(alone.summing)
+    assert simulated_cluster.simulate(replace(costs, store_bandwidth=1e7), 10).seconds >= 2.5e9 / 1e7
+    assert len(simulated_cluster.table(costs, (1, 2)).splitlines()) == 4

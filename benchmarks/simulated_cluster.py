@@ -1,0 +1,130 @@
+"""How long one scan would take on 10 to 10,000 workers, by simulation: `python -m benchmarks.simulated_cluster`.
+
+Workers of one core read, decode and sum segments of rows; one scheduler hands tasks out; statistics are merged eight
+at a time on the workers, and those of 512 segments go to the client, which adds them up. What a core does is measured
+(benchmarks/scaling.py), the machines are assumed: every constant can be given on the command line.
+"""
+
+import argparse
+import heapq
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from streamnb.data.sources import SEGMENT_BYTES
+from streamnb.workers import FAN_IN
+
+LEVELS = 3  # of merging on the workers
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What the rows, the work and the machines are; sizes in bytes, times in seconds."""
+
+    nonzeros: float = 1e13
+    decoded: float = 5.0  # of a nonzero: an int32 index and a small value
+    stored: float = 2.5  # of a nonzero
+    segment: float = float(SEGMENT_BYTES)  # decoded, of one task
+    per_nonzero: float = 4.1e-9  # of one core: decode, check and sum
+    table: float = 42e6  # of statistics: 20 classes x 2^18 features x 8
+    per_merged_byte: float = 2e-10  # of one core: unpack and add
+    bandwidth: float = 150e6  # a second, of the network of each worker
+    client_bandwidth: float = 1.2e9  # a second, of the network of the client
+    store_bandwidth: float = 100e9  # a second, of the object store, for all workers
+    per_task: float = 0.5e-3  # of the one scheduler
+    spread: float = 0.15  # standard deviation of the logarithm of a segment's time
+    slow: float = 0.01  # share of segments that take three times as long
+
+
+@dataclass
+class Outcome:
+    """What a scan took: its seconds, core-seconds of the workers, and seconds of the scheduler and of the client."""
+
+    n_segments: int
+    seconds: float = 0.0
+    reading: float = 0.0
+    summing: float = 0.0
+    merging: float = 0.0
+    scheduler: float = 0.0
+    client: float = 0.0
+
+
+def simulate(costs: Costs, n_workers: int, seed: int = 0) -> Outcome:
+    """One scan, task by task."""
+    out = Outcome(int(np.ceil(costs.nonzeros * costs.decoded / costs.segment)))
+    rng = np.random.default_rng(seed)
+    slowness = np.exp(rng.normal(0.0, costs.spread, out.n_segments))
+    slowness[rng.random(out.n_segments) < costs.slow] *= 3.0
+    nonzeros = costs.segment / costs.decoded
+    reading = nonzeros * costs.stored / min(costs.bandwidth, costs.store_bandwidth / n_workers)
+    summing = nonzeros * costs.per_nonzero
+    merging = costs.table * (1.0 / costs.bandwidth + costs.per_merged_byte)
+    gathering = costs.table * (1.0 / costs.client_bandwidth + costs.per_merged_byte)
+
+    running: list[tuple[float, int]] = []  # when a task ends, and the level of its statistics
+    unmerged = [0] * (LEVELS + 1)
+    now, scheduler_free, client_free, n_begun = 0.0, 0.0, 0.0, 0
+    while True:
+        while len(running) < n_workers:  # merges go first, for statistics take memory
+            last = n_begun == out.n_segments and not running
+            level = next((at for at in range(LEVELS) if unmerged[at] >= (1 if last else FAN_IN)), None)
+            if level is not None:
+                n_merged = min(unmerged[level], FAN_IN)
+                unmerged[level] -= n_merged
+                seconds, level = n_merged * merging, level + 1
+                out.merging += seconds
+            elif n_begun < out.n_segments:
+                read, level = slowness[n_begun] * reading, 0
+                seconds = read + slowness[n_begun] * summing
+                out.reading += read
+                out.summing += seconds - read
+                n_begun += 1
+            else:
+                break
+            out.scheduler += costs.per_task
+            scheduler_free = max(scheduler_free, now) + costs.per_task
+            heapq.heappush(running, (scheduler_free + seconds, level))
+        if not running:
+            break
+        now, level = heapq.heappop(running)
+        if level == LEVELS:
+            out.client += gathering
+            client_free = max(client_free, now) + gathering
+        else:
+            unmerged[level] += 1
+    out.seconds = max(now, client_free)
+    return out
+
+
+def table(costs: Costs, n_workers: tuple[int, ...] = (10, 100, 1_000, 10_000)) -> str:
+    """The outcomes as a table in Markdown: shares of all core-seconds, and how busy scheduler and client are."""
+    lines = [
+        "| workers | time | efficiency | reading | summing | merging | idle | scheduler | client |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    fewest = None
+    for n in n_workers:
+        out = simulate(costs, n)
+        in_all = n * out.seconds
+        fewest = fewest or in_all
+        busy = out.reading, out.summing, out.merging
+        shares = [*(part / in_all for part in busy), 1.0 - sum(busy) / in_all]
+        shares += [out.scheduler / out.seconds, out.client / out.seconds]
+        columns = [f"{n:,}", _duration(out.seconds), f"{fewest / in_all:.2f}", *(f"{share:.0%}" for share in shares)]
+        lines.append(f"| {' | '.join(columns)} |")
+    return "\n".join(lines)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.1f} min"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    for constant in fields(Costs):
+        parser.add_argument(f"--{constant.name.replace('_', '-')}", type=float, default=constant.default)
+    print(table(replace(Costs(), **vars(parser.parse_args()))))
+
+
+if __name__ == "__main__":
+    main()
