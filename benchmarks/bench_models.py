@@ -26,7 +26,7 @@ class Solve:
     def setup(self, family, n_classes, n_taus):
         X, y = problem(self.rows, self.n_features, n_classes)
         stats = snb.scan(X, y, moments=["sum", "sum_sq", "above"])
-        self.run = whole_grid(stats, np.geomspace(1, 1000, n_taus), family)
+        self.run = whole_grid(stats, snb.L1(np.geomspace(1, 1000, n_taus)), family)
         self.run()
 
     def time_solve(self, *_):

@@ -41,7 +41,7 @@ def solving(n_rows: int, n_features: int = 2**14, n_classes: int = 20, n_taus: i
     X, y = counts(n_rows, n_features, LAW), labels(n_rows, n_classes)
     stats = snb.scan(X, y, moments=["sum"])
     last = snb.solve(stats, "poisson", snb.L1([1.0])).breakpoints().max()  # where no feature is left
-    return seconds(whole_grid(stats, np.geomspace(last / 1000, last, n_taus)))
+    return seconds(whole_grid(stats, snb.L1(np.geomspace(last / 1000, last, n_taus))))
 
 
 def choosing(n_rows: int, folds: int = 5, n_taus: int = 10) -> float:
