@@ -1,4 +1,4 @@
-"""An S3 server in a process of its own, which can be told to fail or to be slow: `python object_store.py PORT`."""
+"""An S3 server in a process of its own, which can be told to fail or to be slow: `python object_store.py SOCKET`."""
 
 import json
 import os
@@ -9,6 +9,8 @@ import time
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
+
+PATIENCE = 600.0  # seconds; a machine may stand still for many
 
 
 class Faulty:
@@ -39,43 +41,35 @@ class Server:
 
     def faults(self, *faults):
         """From now on these: dicts of path, method, times, and status or seconds."""
-        body = json.dumps(faults).encode()
-        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/-/faults", body), timeout=10):
+        self.ask("-/faults", data=json.dumps(faults).encode())
+
+    def ask(self, path, **options):
+        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/{path}", **options), timeout=PATIENCE):
             pass
 
 
 @contextmanager
 def running(bucket):
-    """The server with one empty bucket."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    server = Server(f"http://127.0.0.1:{port}")
-    process = subprocess.Popen([sys.executable, str(Path(__file__)), str(port)], stderr=subprocess.DEVNULL)
+    """The server with one empty bucket; its socket listens before it does, so nobody needs to wait or guess a port."""
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:
+        server = Server(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        command = [sys.executable, str(Path(__file__)), str(listening.fileno())]
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, pass_fds=[listening.fileno()])
     try:
-        _await(server, process)
-        with urllib.request.urlopen(urllib.request.Request(f"{server.url}/{bucket}", method="PUT"), timeout=10):
-            yield server
+        server.ask(bucket, method="PUT")
+        yield server
     finally:
         process.kill()
         process.wait()
 
 
-def _await(server, process):
-    for _ in range(600):
-        try:
-            return server.faults()
-        except OSError:
-            assert process.poll() is None, "the server ended"
-            time.sleep(0.1)
-    raise TimeoutError("the server did not start")
-
-
-def _serve(port):
+def _serve(listening):
     from moto.server import DomainDispatcherApplication, create_backend_app
-    from werkzeug.serving import run_simple
+    from werkzeug.serving import make_server
 
     os.environ.setdefault("MOTO_CALL_RESET_API", "false")
-    run_simple("127.0.0.1", port, Faulty(DomainDispatcherApplication(create_backend_app)), threaded=True)
+    app = Faulty(DomainDispatcherApplication(create_backend_app))
+    make_server("127.0.0.1", 0, app, threaded=True, fd=listening).serve_forever()
 
 
 if __name__ == "__main__":

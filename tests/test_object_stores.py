@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 import zarr
 from obstore.store import S3Store
-from zarr.storage import FsspecStore, ObjectStore
+from s3fs import S3FileSystem
+from zarr.storage import FsspecStore, ObjectStore, WrapperStore
 
 import streamnb as snb
 from streamnb.data import stores
@@ -33,6 +34,8 @@ def server():
             "AWS_ENDPOINT_URL": server.url,
         }.items():
             patch.setenv(name, value)
+        for timeout in ("connect_timeout", "read_timeout"):
+            patch.setattr(S3FileSystem, timeout, object_store.PATIENCE)
         yield server
 
 
@@ -52,13 +55,33 @@ def sound(server, monkeypatch):
     monkeypatch.setattr(stores, "PAUSE", 0.01)
 
 
-def impatient(server, path, read_only=True):
-    """A store whose client gives up soon and tries nothing twice."""
-    config = {"read_timeout": 0.5, "connect_timeout": 0.5, "retries": {"total_max_attempts": 1}}
+def plain(server, path, read_timeout=object_store.PATIENCE, read_only=True):
+    """A store whose client tries nothing twice, and gives up when nothing comes for so many seconds."""
+    timeouts = {"read_timeout": read_timeout, "connect_timeout": object_store.PATIENCE}
+    config = {**timeouts, "retries": {"total_max_attempts": 1}}
     options = {"config_kwargs": config, "endpoint_url": server.url, "skip_instance_cache": True}
     store = FsspecStore.from_url(f"s3://{BUCKET}/{path}", storage_options=options, read_only=read_only)
     store.fs.retries = 1
     return store
+
+
+class Impatient(WrapperStore):
+    """A store that reads the chunks of `data` through a client which gives up soon, all else through a patient one."""
+
+    def __init__(self, store, hasty):
+        super().__init__(store)
+        self.hasty = hasty
+
+    def _with_store(self, store):
+        return type(self)(store, self.hasty)
+
+    async def get(self, key, prototype, byte_range=None):
+        store = self.hasty if "data/c/" in key else self._store
+        return await store.get(key, prototype, byte_range)
+
+
+def impatient(server):
+    return Impatient(plain(server, "sparse"), plain(server, "sparse", read_timeout=0.5))
 
 
 def through_obstore(server):
@@ -95,19 +118,19 @@ def test_a_group_opened_by_the_user(server, url, rows):
 
 @pytest.mark.parametrize("path", ["indices/c/0", "y/c/0"])
 def test_what_fails_once_is_read_again(server, url, rows, path):
-    store = impatient(server, "sparse")
+    store = plain(server, "sparse")
     server.faults({"path": path, "method": "GET", "times": 1, "status": "500 broken"})
     assert same(snb.LinearNB("poisson").fit(store, "y"), rows)
 
 
 def test_what_fails_while_opening_is_opened_again(server, url, rows):
-    store = impatient(server, "sparse")
+    store = plain(server, "sparse")
     server.faults({"path": "zarr.json", "method": "GET", "times": 2, "status": "500 broken"})
     assert same(snb.LinearNB("poisson").fit(store, "y"), rows)
 
 
 def test_what_keeps_failing_is_named_after_a_bounded_number_of_attempts(server, url, caplog):
-    store = impatient(server, "sparse")
+    store = plain(server, "sparse")
     server.faults({"path": "indices/c/0", "method": "GET", "times": 10**6, "status": "500 broken"})
     with pytest.raises(snb.DataError, match=r"'indices' in .*chunk 0 cannot be read in 3 attempts"):
         snb.LinearNB("poisson").fit(store, "y")
@@ -115,16 +138,16 @@ def test_what_keeps_failing_is_named_after_a_bounded_number_of_attempts(server, 
 
 
 def test_a_store_that_is_too_slow_is_named(server, url):
-    store = impatient(server, "sparse")
-    server.faults({"path": "data/c/0", "method": "GET", "times": 10**6, "seconds": 5.0})
+    server.faults({"path": "data/c/0", "method": "GET", "times": 10**6, "seconds": object_store.PATIENCE})
     with pytest.raises(snb.DataError, match=r"'data' in .*chunk 0 cannot be read in 3 attempts .*[Tt]ime"):
-        snb.LinearNB("poisson").fit(store, "y")
+        snb.LinearNB("poisson").fit(impatient(server), "y")
 
 
-def test_slowness_now_and_then_does_no_harm(server, url, rows):
-    store = impatient(server, "sparse")
-    server.faults({"path": "data/c/0", "method": "GET", "times": 1, "seconds": 1.0})
-    assert same(snb.LinearNB("poisson").fit(store, "y"), rows)
+def test_slowness_now_and_then_does_no_harm(server, url, rows, monkeypatch):
+    monkeypatch.setattr(stores, "ATTEMPTS", 1000)  # the machine may be slow, too
+    monkeypatch.setattr(stores, "PAUSE", 0.0)
+    server.faults({"path": "data/c/0", "method": "GET", "times": 1, "seconds": object_store.PATIENCE})
+    assert same(snb.LinearNB("poisson").fit(impatient(server), "y"), rows)
 
 
 def test_a_chunk_that_is_missing_is_not_asked_for_again(server, url, caplog):
@@ -136,11 +159,11 @@ def test_a_chunk_that_is_missing_is_not_asked_for_again(server, url, caplog):
 def test_writing_is_tried_again_and_then_named(server, rows):
     X, y = rows
     server.faults({"path": "again/data/c/0", "method": "PUT", "times": 1, "status": "500 broken"})
-    snb.write_csr(impatient(server, "again", read_only=False), [(X, y)], n_features=N_FEATURES)
+    snb.write_csr(plain(server, "again", read_only=False), [(X, y)], n_features=N_FEATURES)
     assert same(snb.LinearNB("poisson").fit(f"s3://{BUCKET}/again", "y"), rows)
     server.faults({"path": "never/data/c/0", "method": "PUT", "times": 10**6, "status": "500 broken"})
     with pytest.raises(snb.DataError, match=r"'data' in .* cannot be written"):
-        snb.write_csr(impatient(server, "never", read_only=False), [(X, y)], n_features=N_FEATURES)
+        snb.write_csr(plain(server, "never", read_only=False), [(X, y)], n_features=N_FEATURES)
 
 
 def test_errors_on_this_machine_are_raised_at_once(tmp_path, rows, caplog):
