@@ -154,7 +154,7 @@ def check_labels(y: Any, name: str = "y", first_row: int = 0) -> np.ndarray:
 def _without_missing(y: Any, name: str, first_row: int) -> np.ndarray:
     cure = "drop those rows, or give them a label of their own (-1 is an ordinary label)"
     if isinstance(y, np.ma.MaskedArray):
-        if np.ma.is_masked(y):
+        if y.dtype.names is None and np.ma.is_masked(y):  # masks of records are records
             raise ValueError(f"{name} has masked labels; {cure}")
         y = y.data
     if hasattr(y, "isna"):  # pandas: categorical codes of -1, NA, NaT
@@ -225,16 +225,15 @@ def check_y(y: Any, first_row: int = 0) -> np.ndarray | sp.csr_array:
 
 def check_indicator(y: Any, n_labels: int | None = None, name: str = "y", first_row: int = 0) -> sp.csr_array:
     """Return a 0/1 indicator (n_rows, n_labels), dense or sparse, as canonical CSR of uint8 without explicit zeros."""
-    if np.ma.is_masked(y):
-        raise ValueError(f"{name} is a masked array with masked entries; fill them (with 0 or 1), or drop those rows")
-    if not sp.issparse(y):
-        y = np.asarray(y)
+    given, y = y, y if sp.issparse(y) else np.asarray(y)
     if y.ndim != 2 or (n_labels is not None and y.shape[1] != n_labels):
         raise ValueError(
             f"{name} has shape {y.shape}; multi-label rows should be an indicator of shape (n_rows, {n_labels})"
         )
     if y.dtype.kind not in "buifO":
         raise TypeError(f"{name} is 2-D with dtype {y.dtype}; an indicator of labels should hold 0 and 1")
+    if np.ma.is_masked(given):
+        raise ValueError(f"{name} is a masked array with masked entries; fill them (with 0 or 1), or drop those rows")
     y = sound_csr(y, name) if sp.issparse(y) else y  # the user's stays as it is
     indicator = sp.csr_array(y if y.dtype.kind != "O" else y.astype(np.float64))
     if not indicator.has_canonical_format or (indicator.data == 0).any():
@@ -287,11 +286,11 @@ def class_factors(class_weight: Any, classes: np.ndarray, weight: np.ndarray) ->
 
 def check_weights(weights: Any, first_row: int = 0) -> np.ndarray:
     """Return sample weights as finite, non-negative float64, 1-D; `first_row` as in `check_labels`."""
-    if np.ma.is_masked(weights):
-        raise ValueError("sample_weight has masked entries; fill them, or drop those rows")
     w = np.asarray(weights)
     if w.dtype.kind not in "buif":
         raise TypeError(f"sample_weight has dtype {w.dtype}; it should hold numbers")
+    if np.ma.is_masked(weights):
+        raise ValueError("sample_weight has masked entries; fill them, or drop those rows")
     if w.ndim != 1:
         raise ValueError(f"sample_weight has shape {w.shape}; Sample weights must be 1D array or scalar")
     w = w.astype(np.float64, copy=False)
@@ -394,11 +393,11 @@ def check_class_numbers(codes: Any, n_classes: int, name: str, lowest: int = 0) 
 
 def check_scores(scores: Any, n_rows: int, n_columns: int, name: str = "ranking", first_row: int = 0) -> np.ndarray:
     """Return scores as float64 (n_rows, n_columns); one dimension will do for one column."""
-    if np.ma.is_masked(scores):
-        raise ValueError(f"{name} has masked entries; a row without a score cannot be judged: drop those rows")
-    scores = np.asarray(scores)
+    given, scores = scores, np.asarray(scores)
     if scores.dtype.kind not in "buif":
         raise TypeError(f"{name} has dtype {scores.dtype}; it should hold numbers")
+    if np.ma.is_masked(given):
+        raise ValueError(f"{name} has masked entries; a row without a score cannot be judged: drop those rows")
     if scores.ndim == 1 and n_columns == 1:
         scores = scores[:, None]
     if scores.ndim != 2 or scores.shape[1] != n_columns:

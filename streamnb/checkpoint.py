@@ -1,6 +1,7 @@
 """A long scan that can be broken off: what is summed so far, in a file that only a scan of the same data continues."""
 
 import hashlib
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
@@ -86,7 +87,7 @@ class Checkpoint:
             there, here = self.about.get(name, "none"), about.get(name, "none")
             if there != here:
                 raise ValueError(
-                    f"checkpoint={str(self.path)!r} is of another scan: {name} was {there} and is {here}; "
+                    f"checkpoint={str(self.path)!r} is of another scan: {_difference(name, there, here)}; "
                     "remove the file to start anew, or name another"
                 )
 
@@ -183,6 +184,14 @@ def description(plan: Any, X: Any, source: Source) -> dict[str, str]:
     return about | _beside(source) | {"the rows of X": _samples(source)}
 
 
+def _difference(name: str, *texts: str) -> str:
+    """What was said of something there and here, in words: digests say nothing to a reader."""
+    was, now = (re.sub(r"^[0-9a-f]{16}$", "given", re.sub(r" \([0-9a-f]{16}\)$", "", text)) for text in texts)
+    if was != now:
+        return f"{name} was {was} and is {now}"
+    return f"{name} had other values" if was == "given" else f"{name} had other values than {was[:-2]} further on"
+
+
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:100]}.. ({hashlib.sha256(text.encode()).hexdigest()[:16]})"
@@ -199,10 +208,10 @@ def _beside(source: Source) -> dict[str, str]:
 
 
 def _samples(source: Source) -> str:
-    """A digest of rows from a few places, of which reading takes a small part of a scan's time."""
+    """A digest of rows from a few places, the first and the last among them: a small part of what a scan reads."""
     assert source.n_rows is not None
     digest, n_rows = hashlib.sha256(), source.n_rows
-    n_places = min(max(n_rows // (4 * source.rows_near(1)), 1), SAMPLES)  # at each of which a chunk is read
+    n_places = min(max(n_rows // (4 * source.rows_near(1)), 2), SAMPLES)  # at each of which a chunk is read
     for start in np.linspace(0, max(n_rows - SAMPLE_ROWS, 0), n_places).astype(int).tolist():
         for block in source.blocks(start, min(start + SAMPLE_ROWS, n_rows)):
             for part in block.X if isinstance(block.X, tuple) else (block.X,):

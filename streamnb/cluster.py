@@ -28,6 +28,9 @@ def fold_dask(
     """Fold runs of blocks of X where they are, merge the statistics in a tree, under the scheduler that is active."""
     check_dask(X)
     beside = {"y": y, "sample_weight": sample_weight, **dict([split] if split else [])}
+    held = [name for name, column in beside.items() if column is not None and not sources.is_dask(column)]
+    if held and np.isnan(X.shape[0]):
+        X = _counted(X, held[0], client)
     columns = [_beside(X, column, name) for name, column in beside.items()]
     if y is None:
         _checks.check_labels(y)
@@ -108,10 +111,27 @@ def _first_rows(X: Any, y: Any) -> Any:
     known = np.array(X.chunks[0])
     if not np.isnan(known).any():
         return da.from_array((np.cumsum(known) - known).astype(np.int64), chunks=1)
-    one_each = ((1,) * X.numblocks[0],)
-    across = list(range(1, y.ndim))
-    lengths = y.map_blocks(_length, chunks=one_each, drop_axis=across, dtype=np.int64, meta=np.empty(0, np.int64))
+    lengths = _lengths(y)
     return da.cumsum(lengths, axis=0) - lengths
+
+
+def _counted(X: Any, held: str, client: Any) -> Any:
+    """X with its row-chunk sizes, which cutting what is in memory beside it takes."""
+    import dask.array as da
+
+    _checks.warn(
+        f"X has unknown row-chunk sizes and {held} is in memory: all blocks of X are made once more, to count their "
+        "rows; X.compute_chunk_sizes() beforehand, or a Dask array with the same blocks, saves that"
+    )
+    lengths = _lengths(X)
+    counted = lengths.compute() if client is None else client.compute(lengths).result()
+    return da.Array(X.dask, X.name, (tuple(counted.tolist()), X.chunks[1]), meta=X._meta)
+
+
+def _lengths(array: Any) -> Any:
+    """The number of rows of each block, lazy, (n_blocks,)."""
+    chunks, across = ((1,) * array.numblocks[0],), list(range(1, array.ndim))
+    return array.map_blocks(_length, chunks=chunks, drop_axis=across, dtype=np.int64, meta=np.empty(0, np.int64))
 
 
 def _length(block: Any) -> np.ndarray:
@@ -137,11 +157,6 @@ def _beside(X: Any, column: Any, name: str) -> Any:
     lengths = X.chunks[0]
     known = not np.isnan(lengths).any()
     if not sources.is_dask(column):
-        if not known:
-            raise ValueError(
-                f"X has unknown row-chunk sizes, so {name} should be a Dask array with the same blocks; "
-                "or call X.compute_chunk_sizes() first"
-            )
         values = _check_column(name, column[:] if hasattr(column, "store") else column, int(X.shape[0]))
         _checks.check_lengths(int(X.shape[0]), values.shape[0], name)
         return da.from_array(values, chunks=(lengths, *((n,) for n in values.shape[1:])), asarray=False)

@@ -95,7 +95,7 @@ def compare(
         Show progress bars.
     n_threads : int, optional
         Threads that read and score; as many as there are cores by default.
-    client : dask.distributed.Client, optional
+    client : dask.distributed.Client or cluster, optional
         A cluster that reads and scores, as in `scan`; the active one by default.
 
     Returns

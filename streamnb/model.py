@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,10 +13,12 @@ from streamnb import _checks, persistence
 from streamnb.cluster import check_dask
 from streamnb.data import sources
 from streamnb.data.chunk import Chunk, Domain, as_chunk, transformed
+from streamnb.data.sources import Block
 from streamnb.decisions import DecisionRule
-from streamnb.scanning import checked
+from streamnb.scanning import checked, fold
 from streamnb.schemes import MultiLabel, Scheme, as_scheme, probabilities
 from streamnb.stats.class_stats import DOMAINS, MOMENTS, RowOptions, merged_classes
+from streamnb.tallies import RowMeans
 from streamnb.workers import client_for, of_segments, reachable
 
 MARGINS = 1 << 25  # held at once
@@ -95,8 +97,8 @@ class LinearModel:
     def predict(self, X: Any, *, out: Any = None) -> Any:
         """Labels, (n_rows,), or multi-label a 0/1 indicator (n_rows, K); `X` and `out` as for `decision_function`."""
         if self.scheme.multilabel:
-            return self.answer(X, self._labels, len(self.classes_), np.dtype(np.int64), out)
-        return self.answer(X, self._labels, None, self._answers.dtype, out)
+            return self.answer(X, self.labels, len(self.classes_), np.dtype(np.int64), out)
+        return self.answer(X, self.labels, None, self._answers.dtype, out)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
@@ -113,34 +115,20 @@ class LinearModel:
         return self.answer(X, self._probabilities, len(self.classes_), np.dtype(np.float64), out)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Share of the weight whose label (all of whose labels) is predicted; arguments as in `scan`."""
-        if sources.is_dask(X):
-            return self._score_dask(X, y, sample_weight)
-        right = total = 0.0
-        for block in sources.open_source(X, y, sample_weight).blocks():
-            hits = self._hits(self.finished(self._labels, *checked(block)), block.y)
-            weight = np.ones(len(hits)) if block.weight is None else block.weight
-            right += weight @ hits
-            total += weight.sum()
-        _checks.check_total_weight(total)
-        return float(right / total)
+        """Share of the weight whose label (all of whose labels) is predicted; arguments as in `scan`.
 
-    def _score_dask(self, X: Any, y: Any, sample_weight: Any) -> float:
-        import dask
-
-        found, labels, weight = dask.compute(self.predict(X), sources.dask_array(y), sources.dask_array(sample_weight))
-        labels = _checks.check_y(labels)
-        weight = np.ones(len(found)) if weight is None else _checks.check_weights(weight)
-        for name, column in (("y", labels), ("sample_weight", weight)):
-            _checks.check_lengths(len(found), column.shape[0], name)
-        _checks.check_total_weight(weight.sum())
-        return float(weight @ self._hits(found, labels) / weight.sum())
+        Rows that the workers of an active Dask client can open are judged there.
+        """
+        means, _ = fold(_HitsPlan(self), X, y, sample_weight)
+        _checks.check_total_weight(means.weight)
+        return means.mean("right")
 
     def decided(self, margins: np.ndarray) -> np.ndarray:
         """What is decided for each row, as `Scheme.decide` numbers it; -1 where the row is rejected."""
         return self.scheme.decide(margins) if self.rule is None else self.rule.decide(self.scheme, margins)
 
-    def _labels(self, margins: np.ndarray) -> np.ndarray:
+    def labels(self, margins: np.ndarray) -> np.ndarray:
+        """What is predicted for rows with these margins."""
         decided = self.decided(margins)
         return decided if self.scheme.multilabel else self._answers[decided]
 
@@ -149,7 +137,8 @@ class LinearModel:
         """What `predict` may answer: the classes, and last the label of rejected rows."""
         return self.classes_ if self.rule is None else self.rule.labels(self.classes_)
 
-    def _hits(self, found: np.ndarray, y: Any) -> np.ndarray:
+    def hits(self, found: np.ndarray, y: Any) -> np.ndarray:
+        """Where what was found is the label, (n_rows,) bool."""
         if sp.issparse(y) != self.scheme.multilabel:
             kinds = "an indicator of labels", "one label a row"
             given, wanted = kinds if sp.issparse(y) else kinds[::-1]
@@ -220,10 +209,14 @@ class LinearModel:
 
     def finished(self, finish: Callable, chunk: Chunk, survey: Any) -> np.ndarray:
         """What `finish` makes of the margins of a checked block, of few rows at a time where these are many."""
-        step = max(MARGINS // self.n_scores, 1)
-        starts = range(0, max(chunk.shape[0], 1), step)
-        answers = [finish(self.margins(chunk.of_rows(start, start + step), survey)) for start in starts]
+        answers = [finish(margins) for _, margins in self.few_margins(chunk, survey)]
         return answers[0] if len(answers) == 1 else np.concatenate(answers)
+
+    def few_margins(self, chunk: Chunk, survey: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        """Margins of some rows of a checked block after the other, with which these are."""
+        step = max(MARGINS // self.n_scores, 1)
+        for start in range(0, max(chunk.shape[0], 1), step):
+            yield slice(start, start + step), self.margins(chunk.of_rows(start, start + step), survey)
 
     def _add_second(self, chunk: Chunk, survey: Any, out: np.ndarray) -> None:
         """Add ln(1 - x) times its weights, in the columns that have any."""
@@ -340,6 +333,25 @@ def _weights(saved: Any) -> Any:
     weights = sp.csr_array((data, indices, indptr), shape=(n_features, n_rows))
     weights.check_format(full_check=True)
     return weights
+
+
+@dataclass(frozen=True, eq=False)
+class _HitsPlan:
+    """Which rows a model gets right; a plan like `ScanPlan`."""
+
+    model: LinearModel
+    title: ClassVar[str] = "scoring"
+    most_bytes: ClassVar[int | None] = None
+    n_rows: ClassVar[int | None] = None
+
+    def accumulator(self) -> RowMeans:
+        return RowMeans(("right",))
+
+    def add(self, means: RowMeans, block: Block) -> None:
+        """Judge one block of rows."""
+        y, model = _checks.check_y(block.y), self.model
+        hits = model.hits(model.finished(model.labels, *checked(block)), y)
+        means.add([hits], np.ones(len(hits)) if block.weight is None else block.weight)
 
 
 def _answer_segment(

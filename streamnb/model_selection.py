@@ -305,15 +305,21 @@ class JudgingPlan:
             kinds = "one label a row", "an indicator of labels"
             given, wanted = kinds if y.ndim == 1 else kinds[::-1]
             raise ValueError(f"y is {given}; the model was fitted with {wanted}")
-        margins = model.margins(*checked(block))
+        codes = self._codes(y)
+        for some, margins in model.few_margins(*checked(block)):
+            weight = None if block.weight is None else block.weight[some]
+            sheet.evaluations.add(codes[some], weight, **self._said(margins))
+
+    def _said(self, margins: np.ndarray) -> dict[str, Any]:
+        """What the model says of rows with these margins, as far as it is needed."""
         said: dict[str, Any] = {}
         if "ranking" in self.needs:
-            said["ranking"] = model.scheme.ranking(margins)
+            said["ranking"] = self.model.scheme.ranking(margins)
         if "confusion" in self.needs:
-            said["predicted"] = model.decided(margins)
-            if not model.scheme.multilabel and (said["predicted"] < 0).any():
+            said["predicted"] = self.model.decided(margins)
+            if not self.model.scheme.multilabel and (said["predicted"] < 0).any():
                 raise ValueError("the model rejects rows, which have no place among the classes; refit(threshold=None)")
-        sheet.evaluations.add(self._codes(y), block.weight, **said)
+        return said
 
     def _codes(self, y: Any) -> Any:
         if y.ndim == 2:

@@ -141,7 +141,7 @@ def scan(
         Dask arrays are summed by Dask's threads.
     memory_limit : int or str, optional
         Bytes that the tables may take, such as "4GB"; half of the free memory by default.
-    client : dask.distributed.Client, optional
+    client : dask.distributed.Client or cluster, optional
         A cluster whose workers read and sum, each thread of theirs a segment of the rows at a time; the active one by
         default. Rows that workers cannot open, in memory and from streams, are summed here.
     checkpoint : path, optional

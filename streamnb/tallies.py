@@ -57,6 +57,13 @@ class RowMeans:
         add_dense_pairs(columns, *entries, SUM, 0.0, self._hi, self._lo)
 
     @property
+    def nbytes(self) -> int:
+        return self._hi.nbytes + self._lo.nbytes
+
+    def finish(self) -> "RowMeans":
+        return self
+
+    @property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """The sums, that of the weight last, and what rounding took from them; to be added to."""
         return self._hi[0], self._lo[0]

@@ -53,16 +53,26 @@ def client_for(client: Any) -> Any:
 def _checked(client: Any) -> Any:
     from distributed import Client
 
+    if getattr(client, "asynchronous", False):
+        raise ValueError("client is asynchronous; give one made without asynchronous=True")
+    if hasattr(client, "get_client"):
+        client = _client_of(client)
     if not isinstance(client, Client):
         raise TypeError(
             f"client is of type {type(client).__name__}; it should be a dask.distributed.Client, "
-            "such as Client(cluster) or Client('tcp://scheduler:8786')"
+            "such as Client(cluster) or Client('tcp://scheduler:8786'), or a cluster such as LocalCluster()"
         )
-    if client.asynchronous:
-        raise ValueError("client is asynchronous; give one made without asynchronous=True")
     if client.status != "running":
         raise ValueError(f"client is {client.status}; give one that is connected to its scheduler")
     return client
+
+
+def _client_of(cluster: Any) -> Any:
+    """The client that a cluster has already, else a new one, which becomes the active one."""
+    try:
+        return cluster.get_client()
+    except RuntimeError as error:
+        raise ValueError(f"client is a cluster that gives no client ({error}); give one that runs") from error
 
 
 def reachable(source: Source) -> bool:

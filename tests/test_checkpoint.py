@@ -236,13 +236,15 @@ Y = ROWS.y.copy()
 Y[1234] = "ash" if Y[1234] != "ash" else "birch"
 WEIGHT = ROWS.w.copy()
 WEIGHT[-5] = 0.5
+NAMES = [*np.unique(ROWS.y).tolist(), *(f"m{i}" for i in range(99))]
 DIFFERENCES = {
     "rows": ({"X": ROWS.x[:-1], "y": ROWS.y[:-1], "sample_weight": ROWS.w[:-1]}, "shape of X", "2000", "1999"),
     "features": ({"X": ROWS.x[:, 1:]}, "shape of X", "8", "7"),
-    "values": ({"X": CHANGED}, "rows of X"),
-    "one label": ({"y": Y}, r"\by\b"),
-    "one weight": ({"sample_weight": WEIGHT}, "sample_weight"),
-    "no weights": ({"sample_weight": None}, "sample_weight", "none"),
+    "values": ({"X": CHANGED}, "rows of X had other values;"),
+    "one label": ({"y": Y}, "scan: y had other values;"),
+    "one weight": ({"sample_weight": WEIGHT}, "sample_weight had other values;"),
+    "no weights": ({"sample_weight": None}, "sample_weight was given and is none;"),
+    "many classes": ({"classes": NAMES}, "classes was None and is .*'m1', .*[.][.];"),
     "moments": ({"moments": ["sum"]}, "moments", "sum_sq"),
     "transform": ({"transform": "binary"}, "transform", "None", "binary"),
     "binarize": ({"binarize": 0.25}, "binarize", "0.25"),
@@ -266,6 +268,21 @@ def test_a_checkpoint_of_another_scan_is_refused_and_the_difference_named(case, 
     with refused(ValueError, "checkpoint", "c.snb", "another scan", "remove", *words):
         scanned(tmp_path / "c.snb", **changes)
     assert (tmp_path / "c.snb").read_bytes() == before
+
+
+def test_what_differs_beyond_what_is_shown_is_named(tmp_path):
+    scanned(tmp_path / "c.snb", classes=NAMES)
+    with refused(ValueError, "classes had other values than .*'m1', .* further on;"):
+        scanned(tmp_path / "c.snb", classes=[*NAMES, "n"])
+
+
+def test_the_last_rows_of_a_store_of_few_chunks_are_looked_at(tmp_path):
+    changed = ROWS.x.copy()
+    changed[-1] += 1.0
+    of_one_chunk = [zarr.create_array(MemoryStore(), data=x, chunks=x.shape) for x in (ROWS.x, changed)]
+    scanned(tmp_path / "c.snb", X=of_one_chunk[0])
+    with refused(ValueError, "rows of X had other values"):
+        scanned(tmp_path / "c.snb", X=of_one_chunk[1])
 
 
 def test_a_store_of_other_chunks_is_another_scan(tmp_path):

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import zarr
-from distributed import Client
+from distributed import Client, LocalCluster
 from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 import streamnb as snb
 from streamnb import workers
 from streamnb.data import sources
+from streamnb.stats.sparse_tables import SparseTable
 from tests.clusters import cluster_of, n_tasks, prefixes, rows_in_store, until, watched
 from tests.strategies import build, example, same_stats, write_arrays
 
@@ -106,6 +107,15 @@ def test_workers_predict_what_is_predicted_here(method, client, store, small_seg
     assert getattr(model, method)(store, out=out) is out and np.array_equal(out, expected)
 
 
+def test_workers_score_what_is_scored_here(client, store, small_segments):
+    weights = np.random.default_rng(0).random(20_000)
+    model = here(snb.LinearNB("poisson").fit, store, "y")
+    expected = here(model.score, store, "y", weights)
+    watched(client)
+    assert model.score(store, "y", weights) == expected
+    assert watched(client)[1] > 10
+
+
 def test_rows_that_workers_cannot_reach_are_summed_here(client):
     rows = example()
     group = write_arrays(zarr.create_group(MemoryStore()), rows)
@@ -170,6 +180,16 @@ def test_blocks_of_a_dask_array_are_summed_where_they_are(known, client):
     assert {"streamnb-plan", "streamnb-merge-aggregate"} <= prefixes(client)
 
 
+def test_rows_that_dask_does_not_number_are_counted_for_labels_in_memory(client):
+    x, y = as_blocks(known=False)
+    labels = y.compute()
+    with pytest.warns(snb.StreamnbWarning, match="X has unknown row-chunk sizes and y is in memory: .* once more"):
+        stats = snb.scan(x, labels, sample_weight=2.0, folds=3, client=client)
+    assert same_stats(stats, here(snb.scan, x, y, sample_weight=da.full_like(y, 2.0), folds=3))
+    with pytest.warns(snb.StreamnbWarning), pytest.raises(ValueError, match=r"\[240000, 239999\]; y should have one"):
+        snb.scan(x, labels[1:], client=client)
+
+
 def moved(client):
     """Bytes that workers ever had from one another."""
     logs = client.run(lambda dask_worker: [entry["total"] for entry in dask_worker.transfer_incoming_log])
@@ -210,8 +230,10 @@ def test_the_bar_counts_segments(client, store, small_segments, capsys):
 
 def test_dask_knows_the_size_of_results():
     stats = snb.scan(*np.split(np.arange(12.0).reshape(3, 4), [3])[:1], [0, 1, 1])
-    for value in (stats, stats.tables["sum"], (stats, None)):
-        assert dask.sizeof.sizeof(value) > stats.tables["sum"].nbytes
+    sparse = stats.with_tables(SparseTable.of)
+    for table, *values in ((each.tables["sum"], each, (each, None)) for each in (stats, sparse)):
+        for value in (table, *values):
+            assert dask.sizeof.sizeof(value) > table.nbytes
 
 
 def test_a_fit_in_a_task_works_where_it_runs(client, store):
@@ -234,6 +256,19 @@ def test_a_client_of_another_kind_is_refused(store, tmp_path):
         pass
     with pytest.raises(ValueError, match="client is closed"):
         snb.scan(store, "y", client=client)
+
+
+def test_a_cluster_will_do_for_its_client(client, store, small_segments):
+    watched(client)
+    assert same_stats(snb.scan(store, "y", client=client.cluster), here(snb.scan, store, "y"))
+    assert watched(client)[1] > 10
+
+
+def test_a_cluster_that_is_closed_is_refused(store):
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as cluster:
+        pass
+    with pytest.raises(ValueError, match=r"client is a cluster that gives no client .*; give one that runs"):
+        snb.scan(store, "y", client=cluster)
 
 
 def test_an_asynchronous_client_is_refused(client, store):

@@ -9,6 +9,9 @@ import zarr
 from sklearn import metrics as sk
 
 import streamnb as snb
+from streamnb import model as models
+from streamnb.model import LinearModel
+from streamnb.model_selection import judged
 
 N = 300
 CLASSES = np.array(["blue", "green", "red"])
@@ -139,6 +142,22 @@ def test_what_a_model_says_can_be_judged():
     model = snb.LinearNB("poisson").fit(x, y)
     e = snb.evaluate(y, model.predict(X), proba=model.predict_proba(X), classes=model.classes_)
     assert e.accuracy() == pytest.approx(model.score(x, y))
+
+
+@pytest.mark.parametrize("n_labels", [1, 5])
+def test_a_model_of_many_classes_is_judged_a_few_rows_at_a_time(n_labels, monkeypatch):
+    rng, most = np.random.default_rng(0), []
+    x, y = rng.poisson(1.0, (200, 6)), rng.integers(0, 5, 200)
+    y, weight = (y if n_labels == 1 else np.eye(5, dtype=int)[y]), rng.integers(0, 3, 200).astype(float)
+    model = snb.LinearNB("poisson").fit(x, y)
+    expected = judged(model._ready(x), x, y, weight, {"confusion", "ranking"})
+    margins = LinearModel.margins
+    monkeypatch.setattr(models, "MARGINS", 7 * 5)
+    monkeypatch.setattr(LinearModel, "margins", lambda *args: most.append(len(found := margins(*args))) or found)
+    found = judged(model._ready(x), x, y, weight, {"confusion", "ranking"})
+    assert found.accuracy() == expected.accuracy() == model.score(x, y, weight)
+    assert np.array_equal(found.roc_auc(None), expected.roc_auc(None))
+    assert max(most) == 7
 
 
 # ---- several labels a row --------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ X, y = (part[:300] for part in load_digits(return_X_y=True))
 words = np.array(["even", "odd"])[y % 2]
 stats = snb.scan(X, y)
 judged = snb.evaluate(y, y)
+records = np.ma.array([(0, 1)] * 300, mask=[(0, 1)] * 300, dtype="i8,i8")
 
 
 def fit(family="poisson", penalty=None, *, X=X, y=y, **options):
@@ -115,6 +116,10 @@ REFUSED = {
     ),
     "other folds": (lambda: stats + snb.scan(X, y, folds=3), "the folds None, the others .*; scan both with the same"),
     "rows never fitted": (lambda: fit().forget(X[:3] + 99, y[:3]), "rows are taken away that were never added"),
+    "records as y": (lambda: fit(y=records), "y has dtype .*; labels should be ints, strings or bools"),
+    "records as weights": (lambda: snb.scan(X, y, sample_weight=records), "sample_weight has dtype .* hold numbers"),
+    "records as groups": (lambda: snb.scan(X, y, folds=2, groups=records), "groups has dtype"),
+    "records as scores": (lambda: snb.evaluate(y, scores=records), "scores has (shape|dtype)"),
     "matrix of labels": (lambda: snb.ConfusionMatrixDisplay.from_evaluation(y), "evaluation is of type ndarray"),
 }
 

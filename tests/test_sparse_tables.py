@@ -12,7 +12,8 @@ import streamnb as snb
 from streamnb.memory import check_memory_limit, free_memory
 from streamnb.stats import moment_sums
 from streamnb.stats.class_stats import RowOptions
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.sparse_tables import Runs, SparseTable
+from streamnb.stats.tables import Table
 from tests.saved import read_without_pickle
 from tests.strategies import MOMENTS, Rows, chunkings, example, labelled, same_stats, same_sums, stream, sums_of
 
@@ -237,15 +238,27 @@ def test_limits_are_bytes_or_words():
     assert 0 < free_memory() < 1 << 50
 
 
+def test_blocks_without_values_leave_nothing_behind():
+    run = SparseTable.of(Table(np.eye(3)))
+    nothing, runs = SparseTable.of(Table(np.zeros((3, 3)))), Runs()
+    for _ in range(50):
+        runs.add(nothing)
+        assert not runs._runs
+    runs.add(run)
+    runs.add(nothing)
+    assert runs.nbytes == run.nbytes and len(runs._runs) == 1
+    assert np.array_equal(runs.table(3, 3).value(), np.eye(3))
+
+
 def test_the_size_of_tables_may_be_asked_for_while_they_become_sparse():
     """As the thread does that deals out the blocks."""
     sums = moment_sums.MomentSums(MOMENTS, RowOptions())
 
-    class Runs(moment_sums.Runs):
+    class Meanwhile(Runs):
         @property
         def nbytes(self):
-            sums._runs["nonzero"] = moment_sums.Runs()  # what another thread does in this moment
+            sums._runs["nonzero"] = Runs()  # what another thread does in this moment
             return super().nbytes
 
-    sums._runs["sum"] = Runs()
+    sums._runs["sum"] = Meanwhile()
     assert sums.nbytes == 0 and len(sums._runs) == 2

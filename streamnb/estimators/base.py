@@ -105,7 +105,7 @@ class ScanEstimator(BaseEstimator):
         memory_limit : int or str, optional
             Bytes that the tables of class sums may take, such as "4GB"; half of the free memory by default. See `scan`.
             Weights of sparse tables that would take more are computed for the columns at hand.
-        client : dask.distributed.Client, optional
+        client : dask.distributed.Client or cluster, optional
             A cluster that reads and sums, as in `scan`; the active one by default.
         checkpoint : path, optional
             A file that keeps what is summed, so that a fit that was broken off goes on from there; see `scan`.

@@ -305,7 +305,8 @@ class Runs:
         """Add the cells of more rows; runs of about one length become one."""
         while self._runs and len(self._runs[-1].keys) < 2 * len(run.keys):
             run = self._runs.pop().merged(run)
-        self._runs.append(run)
+        if len(run.keys):
+            self._runs.append(run)
 
     def table(self, n_classes: int, n_columns: int) -> SparseTable:
         """All that was added; the runs are spent."""
