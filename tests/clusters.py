@@ -11,6 +11,14 @@ import scipy.sparse as sp
 from zarr.storage import WrapperStore
 
 import streamnb as snb
+from tests.processes import PATIENCE
+
+PATIENT = {  # with workers that start, or answer, late
+    "distributed.comm.timeouts.connect": PATIENCE,
+    "distributed.comm.timeouts.tcp": PATIENCE,
+    "distributed.deploy.lost-worker-timeout": PATIENCE,
+    "distributed.scheduler.worker-ttl": None,
+}
 
 
 @contextmanager
@@ -18,7 +26,7 @@ def cluster_of(n_workers, folder, allowed_failures=3, **options):
     """A client of a cluster of that many processes of one thread each."""
     options = {"n_workers": n_workers, "threads_per_worker": 1, "memory_limit": 0} | options
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": allowed_failures}),
+        dask.config.set(PATIENT | {"distributed.scheduler.allowed-failures": allowed_failures}),
         distributed.LocalCluster(dashboard_address=":0", local_directory=folder, **options) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -64,12 +72,13 @@ def n_tasks(client, state=None):
     return client.run_on_scheduler(count)
 
 
-def until(condition, *args, seconds=30.0):
-    """Wait for a condition that comes with time."""
-    end = time.monotonic() + seconds
-    while not condition(*args):
+def until(condition):
+    """Wait for a condition that comes with time; what it gave in the end."""
+    end = time.monotonic() + PATIENCE
+    while not (found := condition()):
         assert time.monotonic() < end, "it never came"
         time.sleep(0.01)
+    return found
 
 
 class SlowStore(WrapperStore):
@@ -116,5 +125,5 @@ def in_thread(function, *args, **options):
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     yield out
-    thread.join(120)
+    thread.join(PATIENCE)
     assert out, "the work did not end"

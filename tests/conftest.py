@@ -2,9 +2,13 @@
 
 import signal
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("streamnb", deadline=None)  # the first example may compile kernels
-settings.load_profile("streamnb")
+# The same examples every time, and none of them against the clock: the first may compile kernels.
+# Others: pytest --hypothesis-profile=search --hypothesis-seed=1
+slow_checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
+settings.register_profile("search", deadline=None, max_examples=25, suppress_health_check=slow_checks)
+settings.register_profile("laws", settings.get_profile("search"), derandomize=True)
+settings.load_profile("laws")
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background are started without it

@@ -22,7 +22,7 @@ from streamnb import checkpoint
 from streamnb.data import sources
 
 OPTIONS = {"folds": 3, "moments": ["sum", "sum_sq"]}
-LONGEST = 0.8  # seconds from the start of a process until it is killed
+SHARE = 0.7  # of the chunks: so much a process reads at most until it is killed
 
 
 class SlowStore(WrapperStore):
@@ -32,7 +32,7 @@ class SlowStore(WrapperStore):
         if "/c/" in f"/{key}":
             with open(self._store.root.with_name("reads"), "a") as notes:
                 notes.write(f"{key}\n")
-            time.sleep(0.005)
+            time.sleep(0.002)
         return await self._store.get(key, prototype, byte_range)
 
     def _with_store(self, store):
@@ -55,15 +55,21 @@ def start_anew(folder):
     (folder / "checkpoint.snb").unlink()
 
 
-def killed(folder, seconds):
-    """Scan in a process of its own, which is killed after that time, if any; whether it was, or had come to its end."""
+def n_reads(folder):
+    return (folder / "reads").read_bytes().count(b"\n")
+
+
+def killed(folder, after=np.inf, seconds=0.0):
+    """Scan in a process of its own, killed so long after so many reads; whether it was, or had come to its end."""
+    after += n_reads(folder)
     child = os.fork()
     if not child:
         scan(folder)
         os._exit(0)
-    if seconds is not None:
-        time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)
+    while n_reads(folder) < after and not os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        time.sleep(0.001)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)  # which a process that has ended does not feel
     _, status = os.waitpid(child, 0)
     if os.WIFEXITED(status) and os.WEXITSTATUS(status):
         raise SystemExit("the scan failed")
@@ -72,19 +78,21 @@ def killed(folder, seconds):
 
 def main(folder, n_kills):
     checkpoint.SECONDS = checkpoint.SHARE = 0
-    sources.BLOCK_BYTES, checkpoint.SAMPLES = 1 << 12, 2
+    sources.BLOCK_BYTES, checkpoint.SAMPLES = 1 << 11, 2
     rows = np.random.default_rng(0).normal(size=(60, 2)).astype(np.float32)  # whose sums take pairs
     for X in (rows, sp.csr_array(rows)):
         snb.scan(X, ["ash", "birch", "cedar"] * 20, checkpoint=folder / "warm.snb", **OPTIONS)
         (folder / "warm.snb").unlink()
+    (folder / "reads").touch()
+    most = SHARE * sum("/c/" in str(path) and path.is_file() for path in (folder / "store.zarr").rglob("*"))
     chance = random.Random(0)
     while n_kills:
-        if killed(folder, chance.uniform(0.0, LONGEST)):
+        if killed(folder, chance.uniform(0.0, most), chance.uniform(0.0, 0.01)):
             n_kills -= 1
             note_progress(folder)
         else:
             start_anew(folder)
-    killed(folder, None)
+    killed(folder)
     start_anew(folder)
 
 

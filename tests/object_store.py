@@ -1,4 +1,4 @@
-"""An S3 server in a process of its own, which can be told to fail or to be slow: `python object_store.py SOCKET`."""
+"""An S3 server that can be told to fail or to be slow, as a process: `python -m tests.object_store SOCKET`."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
 
-PATIENCE = 600.0  # seconds; a machine may stand still for many
+from tests.processes import PATIENCE
 
 
 class Faulty:
@@ -44,8 +44,8 @@ class Server:
         self.ask("-/faults", data=json.dumps(faults).encode())
 
     def ask(self, path, **options):
-        with urllib.request.urlopen(urllib.request.Request(f"{self.url}/{path}", **options), timeout=PATIENCE):
-            pass
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        direct.open(urllib.request.Request(f"{self.url}/{path}", **options), timeout=PATIENCE).close()
 
 
 @contextmanager
@@ -53,8 +53,10 @@ def running(bucket):
     """The server with one empty bucket; its socket listens before it does, so nobody needs to wait or guess a port."""
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:
         server = Server(f"http://127.0.0.1:{listening.getsockname()[1]}")
-        command = [sys.executable, str(Path(__file__)), str(listening.fileno())]
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, pass_fds=[listening.fileno()])
+        command = [sys.executable, "-m", "tests.object_store", str(listening.fileno())]
+        process = subprocess.Popen(
+            command, cwd=Path(__file__).parents[1], stderr=subprocess.DEVNULL, pass_fds=[listening.fileno()]
+        )
     try:
         server.ask(bucket, method="PUT")
         yield server

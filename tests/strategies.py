@@ -14,15 +14,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 import zarr
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from tests.reference import class_sums
-
-slow_checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
-settings.register_profile("laws", settings(deadline=None, max_examples=25, suppress_health_check=slow_checks))
-settings.load_profile("laws")
 
 MOMENTS = ("sum", "sum_sq", "nonzero", "above")
 LABELS = {"int": [-1, 0, 7], "str": ["ash", "b", "willow"], "bool": [False, True]}

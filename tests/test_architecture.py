@@ -1,8 +1,6 @@
 """The shape of the house: what may import what, and how large a part may grow."""
 
 import ast
-import subprocess
-import sys
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -11,6 +9,7 @@ from pkgutil import iter_modules
 import pytest
 
 import streamnb
+from tests.processes import python
 
 PACKAGE = Path(streamnb.__file__).parent
 ORDER = [
@@ -172,7 +171,7 @@ def test_sizes_of_what_stands_around_the_package(path):
 
 def test_import_is_light():
     code = "import sys, streamnb; print(*sorted({name.split('.')[0] for name in sys.modules}))"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    out = python("-c", code, check=True).stdout
     assert "streamnb" in out.split()
     assert HEAVY.isdisjoint(out.split())
 

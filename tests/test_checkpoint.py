@@ -1,8 +1,6 @@
 """Scans that are broken off and go on: the same sums to the last bit, nothing read twice but what was in flight."""
 
 import resource
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from streamnb.report import Report
 from streamnb.stats.tables import Table
 from tests.clusters import cluster_of, watched
 from tests.interrupted import OPTIONS
+from tests.processes import python
 from tests.refusals import cases, refused
 from tests.stores import CountingStore
 from tests.strategies import Rows, write_arrays
@@ -103,8 +102,7 @@ class FailingStore(CountingStore):
 def test_a_process_killed_at_any_moment_goes_on(form, tmp_path):
     form(tmp_path / "store.zarr")
     np.save(tmp_path / "y.npy", ROWS.y)
-    command = [sys.executable, "-m", "tests.interrupted", str(tmp_path), str(KILLS)]
-    ran = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=300)
+    ran = python("-m", "tests.interrupted", tmp_path, KILLS, cwd=Path(__file__).parents[1])
     assert ran.returncode == 0, ran.stderr
     found, expected = sorted(tmp_path.glob("stats-*.snb")), snb.scan(ROWS.x, ROWS.y, **OPTIONS)
     assert all(alike(snb.load(path), expected) for path in found)

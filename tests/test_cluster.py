@@ -1,8 +1,5 @@
 """Rows that the workers of a Dask cluster read themselves: the same bits, in few tasks at a time, or a clear error."""
 
-import subprocess
-import sys
-
 import dask
 import dask.array as da
 import dask.sizeof
@@ -18,6 +15,7 @@ from streamnb import workers
 from streamnb.data import sources
 from streamnb.stats.sparse_tables import SparseTable
 from tests.clusters import cluster_of, n_tasks, prefixes, rows_in_store, until, watched
+from tests.processes import python
 from tests.strategies import build, example, same_stats, write_arrays
 
 pytestmark = pytest.mark.cluster
@@ -237,13 +235,13 @@ def test_dask_knows_the_size_of_results():
 
 
 def test_a_fit_in_a_task_works_where_it_runs(client, store):
-    model = client.submit(lambda path: snb.LinearNB().fit(path, "y").coef_, store, pure=False).result(timeout=60)
+    model = client.submit(lambda path: snb.LinearNB().fit(path, "y").coef_, store, pure=False).result()
     assert np.array_equal(model, here(snb.LinearNB().fit, store, "y").coef_)
 
 
 def test_without_distributed_nothing_of_it_is_loaded(store):
     code = f"import sys, streamnb as snb; snb.scan({str(store)!r}, 'y'); print('distributed' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+    assert python("-c", code).stdout == "False\n"
 
 
 # ------------------------------------------------------------------------------------------------- errors

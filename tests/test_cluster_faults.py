@@ -16,6 +16,7 @@ from streamnb.scanning import ScanPlan
 from streamnb.stats.class_stats import RowOptions
 from streamnb.workers import fold_segments
 from tests.clusters import SlowStore, cluster_of, in_thread, n_tasks, rows_in_store, until
+from tests.processes import PATIENCE
 from tests.strategies import same_stats
 
 pytestmark = [pytest.mark.cluster, pytest.mark.process, pytest.mark.slow]
@@ -50,8 +51,26 @@ def client(tmp_path_factory):
         yield client
 
 
-def slowly(folder, seconds=0.05, **options):
-    return SlowStore(LocalStore(folder), seconds, **options)
+def slowly(folder, before):
+    return SlowStore(LocalStore(folder), 0.02, before)
+
+
+class Waits:
+    """Waits with the last chunk, so that no scan ends before this context does."""
+
+    def __init__(self, path):
+        self.begun, self.ended = path.with_suffix(".begun"), path.with_suffix(".ended")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.ended.touch()
+
+    def __call__(self, key):
+        if key == "data/c/47":
+            self.begun.touch()
+            until(self.ended.exists)
 
 
 def worker_with_work(client):
@@ -60,8 +79,7 @@ def worker_with_work(client):
     def find(dask_scheduler):
         return [w.address for w in dask_scheduler.workers.values() if w.has_what and w.processing]
 
-    until(lambda: client.run_on_scheduler(find))
-    address = client.run_on_scheduler(find)[0]
+    address = until(lambda: client.run_on_scheduler(find))[0]
     return address, client.run(os.getpid, workers=[address])[address]
 
 
@@ -79,23 +97,23 @@ def out_of_memory(client):
 def take_memory():
     """More than the worker may have, until its nanny ends the process."""
     held = np.ones(100_000_000)
-    time.sleep(60)
+    time.sleep(PATIENCE)
     del held
 
 
 @pytest.mark.parametrize("lost", [killed, out_of_memory])
-def test_a_worker_lost_in_the_middle_of_a_scan_changes_no_bit(lost, client, folder, expected):
-    client.wait_for_workers(2, timeout=60)
-    with in_thread(snb.scan, slowly(folder), "y") as out:
+def test_a_worker_lost_in_the_middle_of_a_scan_changes_no_bit(lost, client, folder, expected, tmp_path):
+    client.wait_for_workers(2)
+    waiting = Waits(tmp_path / "lost")
+    with in_thread(snb.scan, slowly(folder, waiting), "y") as out, waiting:
         lost(client)
-        assert not out, "the scan was over before"
     assert same_stats(out[0], expected)
 
 
 def test_a_worker_that_is_retired_hands_on_what_it_holds(folder, expected, tmp_path):
-    with cluster_of(2, tmp_path) as client, in_thread(snb.scan, slowly(folder), "y") as out:
+    waiting = Waits(tmp_path / "retired")
+    with cluster_of(2, tmp_path) as client, in_thread(snb.scan, slowly(folder, waiting), "y") as out, waiting:
         client.retire_workers([worker_with_work(client)[0]])
-        assert not out, "the scan was over before"
     assert same_stats(out[0], expected)
 
 
@@ -113,7 +131,7 @@ class Ends:
 def test_rows_that_kill_every_worker_are_named(folder, expected, tmp_path):
     with cluster_of(1, tmp_path, allowed_failures=0) as client:
         with pytest.raises(RuntimeError, match=r"^scan of rows \d+ to \d+: the cluster gave the task up"):
-            snb.scan(slowly(folder, before=Ends("data/c/3")), "y")
+            snb.scan(slowly(folder, Ends("data/c/3")), "y")
         until(lambda: n_tasks(client) == 0)
         client.wait_for_workers(1)
         assert same_stats(snb.scan(folder, "y"), expected)  # and it goes on
@@ -133,7 +151,7 @@ class Fails:
 def test_a_read_that_fails_names_rows_array_and_chunk(client, folder):
     wanted = r"^rows \d+ to \d+: array 'indices' in .*: chunk 31 cannot be read .*the disk is gone"
     with pytest.raises(snb.DataError, match=wanted):
-        snb.scan(slowly(folder, before=Fails("indices/c/31")), "y")
+        snb.scan(slowly(folder, Fails("indices/c/31")), "y")
     until(lambda: n_tasks(client) == 0)
 
 
@@ -151,9 +169,11 @@ def test_rows_that_get_lost_on_a_worker_are_noticed(client, folder):
         fold_segments(ScanPlan(("sum",), RowOptions()), source, client, None, None)
 
 
-def test_a_scan_that_is_interrupted_leaves_the_cluster_to_others(client, folder):
-    timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        snb.scan(slowly(folder, seconds=0.2), "y")
+def test_a_scan_that_is_interrupted_leaves_the_cluster_to_others(client, folder, tmp_path):
+    def interrupt():
+        until(waiting.begun.exists)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    with Waits(tmp_path / "interrupted") as waiting, in_thread(interrupt), pytest.raises(KeyboardInterrupt):
+        snb.scan(slowly(folder, waiting), "y")
     until(lambda: n_tasks(client) == 0)

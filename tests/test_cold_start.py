@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import streamnb
+from tests.processes import python
 
 pytestmark = pytest.mark.process
 
@@ -36,8 +35,7 @@ def start(code=KERNEL, package=PACKAGE, **environment):
     """What a new process prints, as JSON."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     kept |= {"PYTHONDONTWRITEBYTECODE": "1", **{name: str(value) for name, value in environment.items()}}
-    command, folder = [sys.executable, "-c", code], package.parent  # which Python searches first
-    ended = subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, timeout=300)
+    ended = python("-c", code, cwd=package.parent, env=kept)  # the folder that Python searches first
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr == ""
     return json.loads(ended.stdout)

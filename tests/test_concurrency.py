@@ -4,11 +4,12 @@ Each case runs in a process of its own, which is ended where it takes too long.
 """
 
 import os
-import subprocess
 import sys
 import textwrap
 
 import pytest
+
+from tests.processes import python
 
 pytestmark = pytest.mark.process
 
@@ -51,7 +52,7 @@ CASES = {
         make()
         here = fit()  # the parent has threads by now
         with multiprocessing.get_context("fork").Pool(2) as pool:
-            assert pool.map_async(fit, range(4)).get(100) == [here] * 4
+            assert pool.map_async(fit, range(4)).get() == [here] * 4
         assert fit() == here
     """,
     "spawn": """
@@ -59,7 +60,7 @@ CASES = {
         make()
         here = fit()
         with multiprocessing.get_context("spawn").Pool(2) as pool:
-            assert pool.map_async(fit, range(2)).get(100) == [here] * 2
+            assert pool.map_async(fit, range(2)).get() == [here] * 2
     """,
     "joblib": """
         from joblib import parallel_config
@@ -81,9 +82,7 @@ def run(code, folder, **environment):
     lines = textwrap.indent(textwrap.dedent(code), "    ")
     script.write_text(f"{PROBLEM}\n\nif __name__ == '__main__':\n{lines}")
     found = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **environment}
-    ran = subprocess.run(
-        [sys.executable, str(script), str(folder)], capture_output=True, text=True, timeout=240, env=found
-    )
+    ran = python(script, folder, env=found)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 

@@ -3,8 +3,6 @@
 import os
 import re
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ import pytest
 import zarr
 
 import streamnb as snb
+from tests.processes import python
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 N_TAUS = 6
@@ -20,8 +19,7 @@ LINE_OF_TABLE = re.compile(r"^ *(?P<tau>plain|[\d.e+-]+) +(?P<features>[\d,]+) +
 
 
 def run(folder, n_taus=N_TAUS, *options):
-    command = [sys.executable, EXAMPLES / "source_lines.py", "--rows", "6000", "--taus", str(n_taus), *options]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    return python(EXAMPLES / "source_lines.py", "--rows", 6000, "--taus", n_taus, *options, cwd=folder)
 
 
 @pytest.fixture(scope="module")
@@ -204,9 +202,9 @@ def test_source_lines_touches_no_folder_of_others(tmp_path):
 
 @pytest.mark.process
 def test_thesis_tables_are_printed_and_saved(tmp_path):
-    command = [sys.executable, EXAMPLES / "thesis_tables.py", "--out", "tables", "--points", "3", "--debian"]
     without_apt = {**os.environ, "PATH": ""}
-    ran = subprocess.run(command, cwd=tmp_path, env=without_apt, capture_output=True, text=True, timeout=120)
+    options = "--out", "tables", "--points", 3, "--debian"
+    ran = python(EXAMPLES / "thesis_tables.py", *options, cwd=tmp_path, env=without_apt)
     assert ran.returncode == 0, ran.stderr
     assert "No Debian packages" in ran.stdout
     text = (tmp_path / "tables" / "digits.txt").read_text()
@@ -225,8 +223,8 @@ def test_which_package_tells_packages_apart_without_a_dense_table(tmp_path):
     names = [f"{a}-{b}" for a in words for b in words]
     lines = [f"usr/share/{name}/part{i}/{name[::-1]}.txt  main/{name}\n" for name in names for i in range(20)]
     (tmp_path / "Contents-all").write_text("".join(np.random.default_rng(0).permutation(lines)))
-    command = [sys.executable, EXAMPLES / "which_package.py", "--contents", "Contents-all", "--memory", "20MB"]
-    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    options = "--contents", "Contents-all", "--memory", "20MB"
+    ran = python(EXAMPLES / "which_package.py", *options, cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert "1,998 paths of 100 packages" in ran.stdout and "would need 0.2 GB" in ran.stdout
     assert "2 held-out paths: 100.0% right, 100.0% among the first ten" in ran.stdout
@@ -236,15 +234,13 @@ def test_which_package_tells_packages_apart_without_a_dense_table(tmp_path):
 
 @pytest.mark.process
 def test_which_package_says_what_it_lacks():
-    command = [sys.executable, EXAMPLES / "which_package.py"]
-    ran = subprocess.run(command, env={**os.environ, "PATH": ""}, capture_output=True, text=True, timeout=120)
+    ran = python(EXAMPLES / "which_package.py", env={**os.environ, "PATH": ""})
     assert ran.returncode == 0 and "No file lists of Debian" in ran.stdout
 
 
 @pytest.mark.process
 def test_pictures_are_saved_and_their_paths_printed(tmp_path):
-    command = [sys.executable, EXAMPLES / "pictures.py", tmp_path / "new" / "folder"]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    ran = python(EXAMPLES / "pictures.py", tmp_path / "new" / "folder")
     assert ran.returncode == 0, ran.stderr
     files = [Path(line) for line in ran.stdout.splitlines()]
     assert len(files) == 8 and set(files) == set((tmp_path / "new" / "folder").iterdir())

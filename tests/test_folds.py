@@ -1,8 +1,5 @@
 """Folds kept by the scan: a pure function of row or group, exact differences, whatever holds the rows."""
 
-import subprocess
-import sys
-
 import dask.array as da
 import numpy as np
 import pytest
@@ -11,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamnb as snb
+from tests.processes import python
 
 rng = np.random.default_rng(0)
 X = rng.poisson(0.6, (203, 7)).astype(float)
@@ -28,7 +26,7 @@ def same(a, b, moments=("sum", "sum_sq", "nonzero", "above")):
 
 
 @given(st.integers(1, 200), st.integers(2, 9), st.integers(0, 5), st.integers(0, 3))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_fold_sizes_differ_by_one_at_most(n_rows, folds, seed, repeat):
     sizes = np.bincount(snb.fold_numbers(n_rows, folds, seed=seed, repeat=repeat), minlength=folds)
     assert len(sizes) == folds
@@ -36,7 +34,7 @@ def test_fold_sizes_differ_by_one_at_most(n_rows, folds, seed, repeat):
 
 
 @given(st.integers(0, 150), st.integers(1, 50), st.integers(2, 9))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_the_fold_of_a_row_does_not_depend_on_where_a_block_begins(first, n_rows, folds):
     from streamnb.folds import Folding
 
@@ -47,7 +45,7 @@ def test_the_fold_of_a_row_does_not_depend_on_where_a_block_begins(first, n_rows
 
 def test_folds_are_the_same_in_another_process_and_for_ever():
     call = "import streamnb, numpy; print(streamnb.fold_numbers(12, 4, seed=1, groups=list('abcdefghijkl')).tolist())"
-    elsewhere = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, check=True).stdout
+    elsewhere = python("-c", call, check=True).stdout
     assert elsewhere.strip() == str(snb.fold_numbers(12, 4, seed=1, groups=list("abcdefghijkl")).tolist())
     assert snb.fold_numbers(8, 3).tolist() == [2, 0, 1, 2, 1, 0, 2, 0]  # a change would make old statistics useless
 

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ from hypothesis import strategies as st
 
 import streamnb as snb
 from tests import hostile
+from tests.processes import python
 from tests.refusals import refused
 from tests.strategies import anndata_root, csr_group, dense_array
 
@@ -134,7 +133,7 @@ def test_an_index_of_a_shard_that_leads_anywhere_does_not_end_the_process(tmp_pa
         "resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))\n"
         f"snb.scan({str(tmp_path / 'csr.zarr')!r}, 'y')"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    ran = python("-c", code)
     assert ran.returncode == 1
     assert "DataError" in ran.stderr and "array 'indices'" in ran.stderr
 

@@ -12,6 +12,7 @@ import streamnb as snb
 from streamnb.data import stores
 from tests import object_store
 from tests.clusters import cluster_of, prefixes
+from tests.processes import PATIENCE
 
 pytestmark = pytest.mark.process
 BUCKET = "rows"
@@ -32,10 +33,11 @@ def server():
             "AWS_SECRET_ACCESS_KEY": "tests",
             "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_ENDPOINT_URL": server.url,
+            "no_proxy": "*",
         }.items():
             patch.setenv(name, value)
         for timeout in ("connect_timeout", "read_timeout"):
-            patch.setattr(S3FileSystem, timeout, object_store.PATIENCE)
+            patch.setattr(S3FileSystem, timeout, PATIENCE)
         yield server
 
 
@@ -55,11 +57,11 @@ def sound(server, monkeypatch):
     monkeypatch.setattr(stores, "PAUSE", 0.01)
 
 
-def plain(server, path, read_timeout=object_store.PATIENCE, read_only=True):
-    """A store whose client tries nothing twice, and gives up when nothing comes for so many seconds."""
-    timeouts = {"read_timeout": read_timeout, "connect_timeout": object_store.PATIENCE}
+def plain(server, path, read_timeout=PATIENCE, read_only=True):
+    """A store whose client, which is kept, tries nothing twice and gives up when nothing comes for so many seconds."""
+    timeouts = {"read_timeout": read_timeout, "connect_timeout": PATIENCE}
     config = {**timeouts, "retries": {"total_max_attempts": 1}}
-    options = {"config_kwargs": config, "endpoint_url": server.url, "skip_instance_cache": True}
+    options = {"config_kwargs": config, "endpoint_url": server.url}
     store = FsspecStore.from_url(f"s3://{BUCKET}/{path}", storage_options=options, read_only=read_only)
     store.fs.retries = 1
     return store
@@ -138,7 +140,7 @@ def test_what_keeps_failing_is_named_after_a_bounded_number_of_attempts(server, 
 
 
 def test_a_store_that_is_too_slow_is_named(server, url):
-    server.faults({"path": "data/c/0", "method": "GET", "times": 10**6, "seconds": object_store.PATIENCE})
+    server.faults({"path": "data/c/0", "method": "GET", "times": 10**6, "seconds": PATIENCE})
     with pytest.raises(snb.DataError, match=r"'data' in .*chunk 0 cannot be read in 3 attempts .*[Tt]ime"):
         snb.LinearNB("poisson").fit(impatient(server), "y")
 
@@ -146,7 +148,7 @@ def test_a_store_that_is_too_slow_is_named(server, url):
 def test_slowness_now_and_then_does_no_harm(server, url, rows, monkeypatch):
     monkeypatch.setattr(stores, "ATTEMPTS", 1000)  # the machine may be slow, too
     monkeypatch.setattr(stores, "PAUSE", 0.0)
-    server.faults({"path": "data/c/0", "method": "GET", "times": 1, "seconds": object_store.PATIENCE})
+    server.faults({"path": "data/c/0", "method": "GET", "times": 1, "seconds": PATIENCE})
     assert same(snb.LinearNB("poisson").fit(impatient(server), "y"), rows)
 
 

@@ -1,7 +1,5 @@
 """Pictures show what the models and evaluations hold, and nothing in them hides anything else."""
 
-import subprocess
-import sys
 from itertools import pairwise
 
 import dask.array as da
@@ -18,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 import streamnb as snb
+from tests.processes import python
 
 matplotlib.use("Agg")
 
@@ -363,7 +362,7 @@ def test_without_matplotlib_the_cure_is_named():
         "import streamnb as snb\n"
         "snb.ConfusionMatrixDisplay.from_evaluation(snb.evaluate([0, 1], [0, 1]))"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    ran = python("-c", code)
     assert ran.returncode == 1
     assert ran.stderr.strip().endswith("ImportError: pictures need matplotlib: pip install streamnb[plot]")
 

@@ -1,8 +1,6 @@
 """The selector: scikit-learn's contract, any X, and the features that the ranking puts first."""
 
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import dask.array as da
@@ -24,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import streamnb as snb
 from streamnb.estimators.selector import FeatureSelector
 from streamnb.selecting import CRITERIA, rank_features
+from tests.processes import python
 from tests.strategies import FORMS, build, chunkings, csr_group, dense_array, example, is_weighted, labelled, stream
 
 SELECTORS = [FeatureSelector(by, k=1) for by in CRITERIA] + [
@@ -267,7 +266,7 @@ def test_before_fit():
 @pytest.mark.process
 def test_the_example_runs():
     script = Path(__file__).parents[1] / "examples" / "select_features.py"
-    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    ran = python(script)
     assert ran.returncode == 0, ran.stderr
     assert all(ran.stdout.count(by) >= 2 for by in CRITERIA)
     assert "all pixels" in ran.stdout and ran.stdout.count("#") == 9 * 16

@@ -49,7 +49,7 @@ def test_sums(transform, normalize):
 
 @pytest.mark.parametrize("scheme", ["joint", "ovr"])
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_plain_weights_of_small_problems(family, scheme, data):
     problem = data.draw(small_problems(family))
@@ -118,7 +118,7 @@ def test_penalised_weights_maximise_the_likelihood(family, scheme, n_classes, pe
 
 @pytest.mark.parametrize("scheme", ["joint", "ovr"])
 @pytest.mark.parametrize("family", ["poisson", "bernoulli"])
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_penalised_weights_of_small_problems(family, scheme, data):
     problem = data.draw(small_problems(family, max_classes=3))
@@ -132,7 +132,7 @@ def test_penalised_weights_of_small_problems(family, scheme, data):
 
 
 @pytest.mark.parametrize("scheme", ["joint", "ovr"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_closed_forms_of_the_gaussian_family(scheme, data):
     """Also where a feature is constant within the classes and its weights are of the order of 1e9."""

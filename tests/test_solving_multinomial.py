@@ -92,7 +92,7 @@ def test_weights_satisfy_the_stationarity_conditions(scheme, n_classes, scale):
 
 
 @pytest.mark.parametrize("scheme", ["joint", "ovr"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_stationarity_in_small_problems(scheme, data):
     problem = data.draw(small_problems("multinomial"))

@@ -1,8 +1,5 @@
 """Families that are linear in a function of the feature: their laws and errors."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -16,6 +13,7 @@ from scipy.special import digamma, log_softmax, polygamma
 import streamnb as snb
 from streamnb.families import inverse_digamma
 from tests.problems import compositions
+from tests.processes import python
 
 FAMILIES = {
     "gamma": snb.Gamma(dispersion="ml"),
@@ -209,6 +207,5 @@ def test_a_fresh_process_loads_every_family(tmp_path):
     for i, family in enumerate(families):
         snb.LinearNB(family).fit(x, y).save(tmp_path / str(i))
     code = "import sys, streamnb as snb\nfor path in sys.argv[1:]: print(snb.load(path).family)"
-    paths = [str(tmp_path / str(i)) for i in range(len(families))]
-    out = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, text=True, check=True).stdout
+    out = python("-c", code, *(tmp_path / str(i) for i in range(len(families))), check=True).stdout
     assert out.splitlines() == [repr(family) for family in families]

@@ -1,7 +1,5 @@
 """Streams without end: rows that come, fade and go, sums of any size, labels that appear later."""
 
-import subprocess
-import sys
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import streamnb as snb
+from tests.processes import python
 from tests.strategies import chunkings, labelled, same_stats
 
 rng = np.random.default_rng(5)
@@ -200,7 +199,7 @@ print(held(800) - before)
 @pytest.mark.process
 def test_calls_without_end_keep_no_memory():
     """In a process of its own: what measures coverage keeps something for each thread."""
-    ended = subprocess.run([sys.executable, "-c", CALLS], capture_output=True, text=True, check=True, timeout=300)
+    ended = python("-c", CALLS, check=True)
     assert int(ended.stdout) < 100 * 800  # 100 bytes a call, less than any object of one
 
 

@@ -20,7 +20,7 @@ MOMENTS = {
     "above": accumulate.ABOVE,
 }
 reals = st.floats(-1e6, 1e6).map(lambda v: v if abs(v) > 1e-6 else 0.0)  # products stay far from underflow
-lean = settings(max_examples=40, deadline=None)
+lean = settings(max_examples=40)
 
 
 def problem(seed, *, real, n_rows=30, n_features=7, n_classes=3):
@@ -172,7 +172,7 @@ def test_scores(width):
     np.testing.assert_allclose(dense, x @ weights, rtol=1e-12, atol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 40), st.floats(0.0, 1.0), st.integers(0, 2**32 - 1))
 def test_scores_of_a_grid(width, density, seed):
     rng = np.random.default_rng(seed)
@@ -192,7 +192,7 @@ def test_the_first_of_the_largest_is_on_top():
     assert (top == scores.argmax(axis=1)).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(2, 12), st.floats(0.01, 30), st.integers(0, 2**32 - 1))
 def test_total_pulls_are_roots(n, tau, seed):
     rng = np.random.default_rng(seed)
@@ -207,7 +207,7 @@ def test_total_pulls_are_roots(n, tau, seed):
         assert abs(surplus(total)) <= 1e-13 * (np.abs(excess).sum() + some * unit.sum())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(2, 40), st.integers(0, 2**32 - 1))
 def test_total_pulls_do_not_depend_on_the_other_taus(n, seed):
     rng = np.random.default_rng(seed)

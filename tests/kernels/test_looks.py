@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from streamnb.kernels import rows
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.sampled_from([np.float32, np.float64]).flatmap(lambda dtype: arrays(dtype, st.integers(0, 40))))
 def test_survey(values):
     finite, whole, negatives, low, top = rows.survey(values)
@@ -21,7 +21,7 @@ def test_survey(values):
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.lists(st.integers(-1, 6), max_size=4), min_size=1, max_size=8), st.integers(0, 3))
 def test_indices(index, of_rows, start):
     indptr = start + np.concatenate([[0], np.cumsum([len(row) for row in of_rows])]).astype(index)

@@ -10,7 +10,7 @@ from streamnb.kernels import accumulate
 
 
 @pytest.mark.parametrize("columns", [9, accumulate.NEAR // 16 + 1])  # of four rows: in the cache, or too many for it
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(0, 2**32 - 1))
 def test_sums_of_rows_of_any_length(columns, lengths, seed):
     rng = np.random.default_rng(seed)
