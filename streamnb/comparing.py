@@ -113,7 +113,8 @@ def compare(
     Warns
     -----
     StreamnbWarning
-        A fold lacks a class: the means are those of the others.
+        A fold lacks a class: the means are those of the others. Or, before the second scan: judging so many models
+        of so many classes will take minutes.
 
     Notes
     -----

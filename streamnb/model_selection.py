@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb import _checks
+from streamnb import _checks, memory
 from streamnb.choosing import GridScores
 from streamnb.data import sources
 from streamnb.data.chunk import Chunk, grid_weights
@@ -26,10 +26,14 @@ from streamnb.solving import WeightPath, weight_path
 from streamnb.stats.class_stats import ClassStats, merged_classes, positions
 
 WEIGHTS_BYTES = 1 << 30  # of weights kept ready; beyond, they are computed for the columns of each block
-MARGINS = 1 << 22  # scored at once where weights are computed for them, and where each may widen histograms
+MARGINS = 1 << 22  # scored at once where each may widen histograms
+COSTLY_MARGINS = 1 << 25  # where weights are computed for them: the more at once, the more seldom
 CACHED_MARGINS = 1 << 17  # elsewhere: what stays in the cache until it is judged
 KEPT_SCORES = 1 << 25  # numbers that all evaluations together may keep to be exact, and again in histograms
 SHEETS_BYTES = 1 << 30  # of the sheets of all threads, where there are several
+WEIGHT_BYTES = 12  # of one that is not zero
+PER_MARGIN, PER_WEIGHT = 5e-9, 1e-9  # seconds, about
+LONG = 300.0  # seconds that nobody should wait without a word
 
 
 # ---- scores of all models of a path ----------------------------------------------------------------------------------
@@ -88,12 +92,13 @@ class GridModels:
         return out.reshape(len(rows), n_points, n_rows)
 
     def _add_by_columns(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
+        chunk, every = chunk.picked(rows), np.arange(len(rows))
         columns = chunk.used_columns()
         step = max(MARGINS // out.shape[1], 1)
         for first in range(0, len(columns), step):
             some = columns[first : first + step]
             weights, _ = self._path.grid_weights(some)  # type: ignore[union-attr]
-            chunk.of_columns(some).add_grid_scores(rows, grid_weights(self._raw(weights, some)), out)
+            chunk.of_columns(some).add_grid_scores(every, grid_weights(self._raw(weights, some)), out)
 
 
 # ---- the scan --------------------------------------------------------------------------------------------------------
@@ -138,21 +143,18 @@ class ScoringPlan:
     most_bytes: ClassVar[int] = SHEETS_BYTES
 
     def accumulator(self) -> Sheet:
-        n_evaluations, n_classes = sum(len(grids) * grids[0].shape[0] for grids in self.candidates), len(self.classes)
-        room = KEPT_SCORES // (n_evaluations * n_classes)
-        exact_rows, n_bins = min(max(room, 100), 10_000), min(max(room // 2, 64), 2048)
+        n_models = sum(len(grids) * grids[0].shape[0] for grids in self.candidates)
         multilabel = self.candidates[0][0].shell.scheme.multilabel
+        exact_rows, n_bins, n_bytes = _sheet_sizes(n_models, len(self.classes), self.needs, multilabel)
         options: dict[str, Any] = {"exact_rows": exact_rows, "n_bins": n_bins, "classes": self.classes}
 
         def new() -> Evaluation:
-            return Evaluation(n_classes, self.needs, multilabel=multilabel, **options)
+            return Evaluation(len(self.classes), self.needs, multilabel=multilabel, **options)
 
         of_grid = EachEvaluation if multilabel or "pairs" in self.needs else GridEvaluation
         sheet = [[of_grid(new, models.shape[0]) for models in grids] for grids in self.candidates]
-        per_class = 24 + max(8 * exact_rows, 16 * n_bins) * ("ranking" in self.needs)
-        per_class += 8 * n_classes * ("confusion" in self.needs)
-        rows = np.zeros((self.folding.n_splits, n_classes), np.int64)
-        return Sheet(sheet, n_evaluations * n_classes * per_class, rows)
+        rows = np.zeros((self.folding.n_splits, len(self.classes)), np.int64)
+        return Sheet(sheet, n_bytes, rows)
 
     def add(self, sheet: Sheet, block: Block) -> None:
         """Judge one block of rows."""
@@ -205,7 +207,42 @@ class ScoringPlan:
             evaluation.add(models.shell.scheme, models.margins(chunk, some), codes[some], weight[some])
 
     def _at_once(self, models: GridModels) -> int:
-        return MARGINS if models.by_columns or "ranking" in self.needs else CACHED_MARGINS
+        if models.by_columns:
+            return COSTLY_MARGINS
+        return MARGINS if "ranking" in self.needs else CACHED_MARGINS
+
+
+def _sheet_sizes(n_models: int, n_classes: int, needs: frozenset[str], multilabel: bool) -> tuple[int, int, int]:
+    """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of a sheet."""
+    room = KEPT_SCORES // (n_models * n_classes)
+    exact_rows, n_bins = min(max(room, 100), 10_000), min(max(room // 2, 64), 2048)
+    per_class = 24 + max(8 * exact_rows, 16 * n_bins) * ("ranking" in needs)
+    per_class += 8 * n_classes * ("confusion" in needs and not multilabel)
+    return exact_rows, n_bins, n_models * n_classes * per_class
+
+
+def _check_costs(paths: Sequence[WeightPath], stats: ClassStats, scorer: Scorer, most_bytes: int) -> None:
+    """Refuse what would not fit into memory, and say beforehand what will take long."""
+    assert stats.folding is not None
+    n_rows, n_classes, n_splits = stats.n_rows * stats.folding.repeats, len(stats.classes), stats.folding.n_splits
+    n_points = sum(map(len, paths))
+    models = f"{n_splits} x {n_points:,} models of {n_classes:,} classes"
+    n_bytes = _sheet_sizes(n_splits * n_points, n_classes, scorer.needs, stats.multilabel)[2]
+    if n_bytes > (limit := memory.allowed(None)):
+        cure = "take fewer taus or folds, or a scoring that needs less, such as 'accuracy'"
+        memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)
+    seconds = 0.0
+    for path in paths:
+        margins = n_rows * len(path) * max(path.n_rows, n_classes)
+        by_columns = WEIGHT_BYTES * path.n_features_per_class.sum() > most_bytes
+        times = n_splits + (max(margins / COSTLY_MARGINS, n_splits) if by_columns else 0)
+        seconds += PER_MARGIN * margins + PER_WEIGHT * times * len(path) * path.n_rows * stats.n_features
+    if seconds > LONG:
+        _checks.warn(
+            f"judging {stats.n_rows:,} rows by {models} will take about {seconds / 60:,.0f} minutes of one core; "
+            "progress=True shows how far it is, and fewer taus (penalty=snb.L1(n_taus=5, scale='score')), fewer "
+            "repeats or features, or some of the rows take less"
+        )
 
 
 def cross_validated(
@@ -226,6 +263,7 @@ def cross_validated(
     assert folding is not None
     paths = [weight_path(stats, family, penalty, **options) for family, penalty in candidates]
     most_bytes = WEIGHTS_BYTES // (len(paths) * folding.n_splits)
+    _check_costs(paths, stats, scorer, most_bytes)
 
     def models_of(split: int) -> list[GridModels]:
         repeat, number = divmod(split, folding.n_folds)

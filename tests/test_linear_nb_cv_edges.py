@@ -6,10 +6,12 @@ from operator import add
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
+from streamnb import memory, model_selection
 from tests.cross_validated import outcome, problem
 
 # ------------------------------------------------------------------------------- classes and weights that lack
@@ -234,6 +236,41 @@ def test_fewest_features_of_a_class_are_of_its_own_row_if_it_has_one(scheme, n_c
         scores = model.cv_results_[f"class_test_score_{k}"]
         n_features = path.n_features_per_class[:, k] if own else path.n_features
         assert model.n_features_per_class_[k] == n_features[scores >= 0.99 * scores.max()].min()
+
+
+# ------------------------------------------------------------------------------------------------- many classes
+
+
+def test_what_will_take_minutes_is_said_before_it_is_done(monkeypatch):
+    x, y = np.random.default_rng(0).poisson(1.0, (60, 4)), np.arange(60) % 3
+    monkeypatch.setattr(model_selection, "PER_MARGIN", 1.0)
+    with pytest.warns(snb.StreamnbWarning, match=r"judging 60 rows by 5 x 7 models of 3 classes will .* 21 minutes of"):
+        snb.LinearNBCV("poisson", snb.L1(np.arange(7.0))).fit(x, y)
+    with pytest.warns(snb.StreamnbWarning, match=r"60 rows by 5 x 2 models .* 6 minutes of one core; progress=True"):
+        snb.compare(x, y, families=["poisson", "multinomial"], penalties={"plain": None}, show=False)
+
+
+def test_confusion_matrices_that_do_not_fit_are_refused_before_rows_are_judged(monkeypatch):
+    x, y = np.random.default_rng(0).poisson(1.0, (60, 4)), np.arange(60) % 3
+    monkeypatch.setattr(memory, "free_memory", lambda: 100_000)
+    with pytest.raises(MemoryError, match=r"what scoring=.accuracy_of. keeps of 5 x 7 models of 3 classes .* fewer"):
+        snb.LinearNBCV("poisson", snb.L1(np.arange(7.0)), scoring=accuracy_of).fit(x, y)
+
+
+def accuracy_of(evaluation):
+    return evaluation.accuracy()
+
+
+@pytest.mark.parametrize("scheme", ["joint", "ovr"])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_weights_computed_for_few_rows_at_a_time_give_the_same_bits(scheme, sparse, monkeypatch):
+    rng = np.random.default_rng(0)
+    x, y = rng.poisson(0.3, (300, 50)), rng.integers(0, 40, 300)
+    x, model = (sp.csr_array(x) if sparse else x), snb.LinearNBCV(folds=2, scoring="neg_log_loss", scheme=scheme)
+    expected = model.fit(x, y).cv_results_["mean_test_score"]
+    monkeypatch.setattr(model_selection, "WEIGHTS_BYTES", 0)
+    monkeypatch.setattr(model_selection, "COSTLY_MARGINS", 5 * 40 * 20)
+    assert np.array_equal(model.fit(x, y).cv_results_["mean_test_score"], expected)
 
 
 # ------------------------------------------------------------------------------------------------- scikit-learn

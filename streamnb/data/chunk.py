@@ -104,6 +104,10 @@ class DenseChunk:
         """Some rows of the block."""
         return self if stop - start >= self.shape[0] else DenseChunk(self.values[start:stop], self.first_row + start)
 
+    def picked(self, rows: np.ndarray) -> "DenseChunk":
+        """Rows of these numbers."""
+        return replace(self, values=_frozen(self.values[rows]))
+
     def used_columns(self) -> np.ndarray:
         """Features with a stored value."""
         return np.arange(self.shape[1])
@@ -204,6 +208,12 @@ class CSRChunk:
         indptr = self.indptr[start : stop + 1]
         stored = slice(indptr[0] - self.indptr[0], indptr[-1] - self.indptr[0])
         return CSRChunk(self.data[stored], self.indices[stored], indptr, self.n_features, self.first_row + start)
+
+    def picked(self, rows: np.ndarray) -> "CSRChunk":
+        """Rows of these numbers."""
+        some = self.to_matrix()[rows]
+        data, indices, indptr = map(_frozen, (some.data, some.indices, some.indptr))
+        return CSRChunk(data, indices, indptr, self.n_features, self.first_row)
 
     def used_columns(self) -> np.ndarray:
         """Features with a stored value."""

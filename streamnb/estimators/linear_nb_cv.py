@@ -157,11 +157,14 @@ class LinearNBCV(LinearNB):
             An argument or a value is wrong: the message names it.
         DataError
             Data cannot be read.
+        MemoryError
+            What is kept of all models would take more than half of the free memory.
 
         Warns
         -----
         StreamnbWarning
-            A fold lacks a class.
+            A fold lacks a class; or, before the second scan, judging so many models of so many classes will take
+            minutes.
         """
         self._check_params()
         check_read_twice(X, type(self).__name__)
