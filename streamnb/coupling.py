@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from streamnb.equations import Equations
-from streamnb.kernels.roots import total_pulls
+from streamnb.kernels.roots import flat_root, total_pulls
 from streamnb.penalties import Pull
 from streamnb.problem import Kept, Part, Problem
 from streamnb.schemes import Sides
@@ -35,17 +35,21 @@ def _part_totals(part: Part, n_rows: int, pulls: Sequence[Pull], kept: Kept | No
 
 
 def _row_totals(row: Sides, at_rest: Equations, pulls: Sequence[Pull]) -> np.ndarray:
-    if any(pull.smooth for pull in pulls):
-        return np.array([_smooth_total(row, at_rest, pull) for pull in pulls])
     units = at_rest.sd if pulls[0].scored else np.ones(at_rest.sd.shape)
     given = slice(None) if at_rest.kept is None else at_rest.kept[0]
-    arrays = (np.ascontiguousarray(values[0][given]) for values in (at_rest.t_star, at_rest.pooled, units))
+    arrays = [np.ascontiguousarray(values[0][given]) for values in (at_rest.t_star, at_rest.pooled, units)]
+    if any(pull.smooth for pull in pulls):
+        return np.array([_smooth_total(row, at_rest, pull, flat_root(*arrays, pull.l1)) for pull in pulls])
     totals = np.empty(len(pulls))
     total_pulls(*arrays, np.array([pull.l1 for pull in pulls]), totals)
     return totals
 
 
-def _smooth_total(row: Sides, at_rest: Equations, pull: Pull) -> float:
+def _smooth_total(row: Sides, at_rest: Equations, pull: Pull, flat: float) -> float:
+    """The root, `flat` where L1 leaves no weight: at the ends of that range rounding would leave some."""
+    if not np.isnan(flat):
+        return flat
+
     def excess(total: float) -> float:
         moved = Equations.of(row, at_rest.family, at_rest.phi, np.array([[total]]))
         moved = replace(moved, kept=at_rest.kept)

@@ -376,7 +376,7 @@ def path_to_anndata(rows, folder):
 @form("url to group")
 def url_to_group(rows, folder):
     csr_group(rows, folder)
-    return passed((folder / "csr.zarr").as_uri(), rows, y="y")
+    return passed(f"file://{folder / 'csr.zarr'}", rows, y="y")
 
 
 def stream(rows, *parts, sizes=SIZES, blocks=None):

@@ -134,6 +134,17 @@ def pooled_frequency(row):
 
 
 @pytest.mark.parametrize("scheme, n_classes", SCHEMES)
+def test_l2_beside_l1_leaves_nothing_where_l1_alone_leaves_nothing(scheme, n_classes):
+    taus = np.geomspace(0.5, 200.0, 12)
+    for seed in range(2):
+        problem = multinomial_problem(n_classes, seed)
+        alone, both = (solved(problem, scheme, penalty) for penalty in (snb.L1(taus), snb.L1(taus) + snb.L2(2.0)))
+        none = np.array([~model.coef_.any(axis=1) for model in alone])
+        assert none.any() and not none.all()
+        assert (none == [~model.coef_.any(axis=1) for model in both]).all()
+
+
+@pytest.mark.parametrize("scheme, n_classes", SCHEMES)
 def test_a_strong_l2_leaves_the_pooled_frequencies(scheme, n_classes):
     problem = multinomial_problem(n_classes, 50)
     assert np.abs(solved(problem, scheme, snb.L2(1e9))[0].coef_).max() < 1e-6
