@@ -1,7 +1,7 @@
 """What a scan on a cluster costs, and how it goes with the number of workers: `python -m benchmarks.scaling [--quick]`.
 
-Workers are processes of this machine, each bound to a core of its own, so that two have twice the means of one.
-Medians of interleaved runs.
+`--rows N` makes it longer. Workers are processes of this machine, each bound to a core of its own, so that two have
+twice the means of one. Medians of interleaved runs.
 """
 
 import argparse
@@ -87,8 +87,8 @@ def merged_bytes_per_second(store):
     return stats.nbytes / (time.perf_counter() - started)
 
 
-def main(quick=False):
-    n_rows, n_runs = (40_000, 1) if quick else (3_000_000, 3)
+def main(quick=False, rows=3_000_000):
+    n_rows, n_runs = (40_000, 1) if quick else (rows, 3)
     sources.SEGMENT_BYTES = 1 << (21 if quick else 26)  # some segments for each worker
     numbers = [1, 2][: len(os.sched_getaffinity(0))]
     with tempfile.TemporaryDirectory() as folder:
@@ -108,4 +108,5 @@ def main(quick=False):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few rows, one run")
+    parser.add_argument("--rows", type=int, default=3_000_000, help="of 100 nonzeros: the more, the less set-up counts")
     main(**vars(parser.parse_args()))
