@@ -13,7 +13,7 @@ from typing import Any
 from numba import __version__ as numba_version
 from numba import config, njit, types
 from numba.core.caching import NullCache
-from numba.core.cgutils import get_item_pointer, int32_t, ir
+from numba.core.cgutils import get_item_pointer, get_or_insert_function, int32_t, ir
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.extending import intrinsic
@@ -132,33 +132,52 @@ def _split_product_error(a: float, b: float, p: float) -> float:
     return ((a_hi * b_hi - p) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo
 
 
+class _Vectors:
+    """Writes code for LANES neighbours of 2-D arrays in C order at once.
+
+    Left to itself the compiler takes the lanes of a fixed number one by one.
+    """
+
+    def __init__(self, context: Any, builder: Any):
+        self.context, self.builder = context, builder
+        self.kind = ir.VectorType(ir.DoubleType(), LANES)
+
+    def pointer(self, kind: Any, array: Any, place: Any) -> Any:
+        values = self.context.make_array(kind)(self.context, self.builder, array)
+        item = get_item_pointer(self.context, self.builder, kind, values, place, wraparound=False)
+        return self.builder.bitcast(item, ir.VectorType(item.type.pointee, LANES).as_pointer())
+
+    def load(self, pointer: Any, itemsize: int) -> Any:
+        values = self.builder.load(pointer, align=itemsize)
+        return values if values.type == self.kind else self.builder.fpext(values, self.kind)
+
+    def spread(self, value: Any) -> Any:
+        kind = ir.VectorType(value.type, LANES)
+        first = self.builder.insert_element(ir.Constant(kind, ir.Undefined), value, int32_t(0))
+        return self.builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(int32_t, LANES), [0] * LANES))
+
+    def without(self, skip: Any, values: Any) -> Any:
+        """0 in place of the first `skip`."""
+        numbers = ir.Constant(ir.VectorType(skip.type, LANES), [*range(LANES)])
+        taken = self.builder.icmp_signed(">=", numbers, self.spread(skip))
+        return self.builder.select(taken, values, ir.Constant(self.kind, [0.0] * LANES))
+
+
 def _add_lanes(
     typing_context: Any, out: Any, row: Any, column: Any, skip: Any, x: Any, table: Any, j: Any, r: Any
 ) -> Any:
     """out[row, column + l] += x * table[j, r + l], skip <= l < LANES, all at once.
 
-    Both are 2-D float64 in C order and have LANES columns from there on. Left to itself the compiler takes the lanes of
-    a fixed number one by one.
+    Both are 2-D float64 in C order and have LANES columns from there on.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         out, row, column, skip, x, table, j, r = arguments
-        lanes, numbers = ir.VectorType(x.type, LANES), ir.VectorType(skip.type, LANES)
-
-        def pointer(kind: Any, array: Any, place: Any) -> Any:
-            values = context.make_array(kind)(context, builder, array)
-            item = get_item_pointer(context, builder, kind, values, place, wraparound=False)
-            return builder.bitcast(item, lanes.as_pointer())
-
-        def spread(value: Any, kind: Any) -> Any:
-            first = builder.insert_element(ir.Constant(kind, ir.Undefined), value, int32_t(0))
-            return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(int32_t, LANES), [0] * LANES))
-
-        taken = builder.icmp_signed(">=", ir.Constant(numbers, [*range(LANES)]), spread(skip, numbers))
-        factor = builder.select(taken, spread(x, lanes), ir.Constant(lanes, [0.0] * LANES))
-        into, weights = pointer(signature.args[0], out, [row, column]), pointer(signature.args[5], table, [j, r])
-        product = builder.fmul(factor, builder.load(weights, align=8))
-        builder.store(builder.fadd(builder.load(into, align=8), product), into, align=8)
+        v = _Vectors(context, builder)
+        factor = v.without(skip, v.spread(x))
+        into, weights = v.pointer(signature.args[0], out, [row, column]), v.pointer(signature.args[5], table, [j, r])
+        product = builder.fmul(factor, v.load(weights, 8))
+        builder.store(builder.fadd(v.load(into, 8), product), into, align=8)
         return context.get_dummy_value()
 
     number = types.intp
@@ -170,6 +189,49 @@ def _add_one_by_one(out: Any, row: Any, column: Any, skip: Any, x: Any, table: A
     out[row, column + skip : column + LANES] += x * table[j, r + skip : r + LANES]
 
 
+def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, skip: Any, sums: Any, k: Any) -> Any:
+    """Add x = values[row, column + l] and x^2, skip <= l < LANES, to sums that are larger, all at once.
+
+    Rows 4 k to 4 k + 3 of `sums`, float64, are the sums of x, what rounding took from them, and the same of x^2. The
+    larger of two numbers tells what was lost of the smaller (FastTwoSum, Dekker 1971).
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        values, row, column, skip, sums, k = arguments
+        v, kind = _Vectors(context, builder), signature.args[0]
+        shape, name = ir.FunctionType(v.kind, [v.kind] * 3), f"llvm.fma.v{LANES}f64"
+        fused = get_or_insert_function(builder.module, shape, name)
+        x = v.without(skip, v.load(v.pointer(kind, values, [row, column]), kind.dtype.bitwidth // 8))
+        first = builder.mul(k, k.type(4))
+
+        def add(term: Any, part: int, lost_beside: Any) -> None:
+            rows = builder.add(first, first.type(part)), builder.add(first, first.type(part + 1))
+            into, rest = (v.pointer(signature.args[4], sums, [row, column]) for row in rows)
+            before = v.load(into, 8)
+            after = builder.fadd(before, term)
+            lost = lost_beside(builder.fsub(after, before))
+            builder.store(after, into, align=8)
+            builder.store(builder.fadd(v.load(rest, 8), lost), rest, align=8)
+
+        add(x, 0, lambda gained: builder.fsub(x, gained))
+        add(builder.fmul(x, x), 2, lambda gained: builder.call(fused, [x, x, builder.fneg(gained)]))
+        return context.get_dummy_value()
+
+    number = types.intp
+    return types.void(values, number, number, number, sums, number), generate
+
+
+def _add_both_one_by_one(values: Any, row: Any, column: Any, skip: Any, sums: Any, k: Any) -> None:
+    """The same of interpreted kernels."""
+    lanes = slice(column + skip, column + LANES)
+    x = values[row, lanes].astype("f8")
+    for part, term, error in ((4 * k, x, 0.0), (4 * k + 2, x * x, _split_product_error(x, x, x * x))):
+        gained = (sums[part, lanes] + term) - sums[part, lanes]
+        sums[part, lanes] += term
+        sums[part + 1, lanes] += (term - gained) + error
+
+
 prefetch: Any = _no_prefetch if flags.DISABLE_JIT else intrinsic(_prefetch)
 product_error: Any = _split_product_error if flags.DISABLE_JIT else intrinsic(_product_error)
 add_lanes: Any = _add_one_by_one if flags.DISABLE_JIT else intrinsic(_add_lanes)
+add_both_lanes: Any = _add_both_one_by_one if flags.DISABLE_JIT else intrinsic(_add_both_lanes)

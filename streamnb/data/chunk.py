@@ -14,21 +14,12 @@ import scipy.sparse as sp
 
 from streamnb import _checks
 from streamnb._sparse import as_csr
+from streamnb.data.survey import Survey, look_at
 from streamnb.kernels import accumulate, grid_scores, rows, score
 
 TRANSFORMS = {"binary": rows.BINARY, "log1p": rows.LOG1P, "sqrt": rows.SQRT}
 TAKEN = {np.dtype(t) for t in (np.float32, np.float64, np.int8, np.uint8, np.int16, np.uint16)}
 NORMS = {"l1": rows.NORM_L1, "l2": rows.NORM_L2}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Survey:
-    """What one look at the values of a block tells."""
-
-    whole: bool  # every value is a whole number
-    negatives: int  # values below zero
-    low: float
-    top: float
 
 
 class Entries(NamedTuple):
@@ -460,17 +451,13 @@ def _canonical(values: Any, indices: Any, indptr: Any, n_features: int) -> tuple
 
 
 def _surveyed(chunk: Any) -> tuple[Any, Survey]:
-    if chunk.stored.dtype.kind != "f":
-        low, high = int(chunk.stored.min(initial=0)), int(chunk.stored.max(initial=0))
-        negatives = int(np.count_nonzero(chunk.stored < 0)) if low < 0 else 0
-        return chunk, Survey(True, negatives, float(low), float(max(-low, high)))
-    finite, whole, negatives, low, top = rows.survey(chunk.stored)
-    if not finite or top > _checks.LARGEST:
-        stored = chunk.stored
+    stored = chunk.stored
+    survey = look_at(stored, chunk.shape[1] if isinstance(chunk, DenseChunk) else 1)
+    if not survey.top <= _checks.LARGEST:
         position = int(np.flatnonzero(~(np.abs(stored.astype(np.float64)) <= _checks.LARGEST))[0])
         row, column = chunk.locate(position)
         _checks.raise_not_finite(float(stored[position]), row, column)
-    return chunk, Survey(bool(whole), int(negatives), float(low), float(top))
+    return chunk, survey
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

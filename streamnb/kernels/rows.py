@@ -1,7 +1,6 @@
 """What is looked at or done once for each row of a block: its values, its order, transforms and length."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -9,26 +8,67 @@ from streamnb._jit import kernel
 
 BINARY, LOG1P, SQRT = 0, 1, 2
 NORM_L1, NORM_L2 = 1, 2
-MAGNITUDE = 0x7FFFFFFFFFFFFFFF  # the bits of a float64 without its sign: integers in the order of the absolute values
+STRETCH = 4096  # values looked at before it is asked whether to go on
 
 
 @kernel
-def survey(values):
-    """Return (all finite, all whole numbers, how many below zero, smallest, largest absolute) of a flat array."""
-    # Integers are compared, not floats: their largest does not depend on the order, so that several go at once.
-    broken = 0
+def survey(values, bits, magnitude, tile, wide, tops):
+    """Return how many of the flat `values` are below zero; fill `tops` (n_tiles, n_columns).
+
+    tops[t, j] is the largest absolute value of column j in rows t * tile to (t + 1) * tile, as the integer of the same
+    bits: these are in the same order, infinity and NaN behind all others, and several are compared at once, for the
+    largest does not depend on the order. `bits` are all values as integers, `magnitude` masks the sign. `wide` is for
+    whole rows side by side, as they may be short.
+    """
     negatives = 0
-    top: Any = 0
-    below: Any = 0
-    for p in range(len(values)):
-        v = np.float64(values[p])
-        size = v.view(np.int64) & MAGNITUDE
-        broken += 1 if v != np.floor(v) else 0
-        negatives += 1 if v < 0.0 else 0
-        top = max(top, size)
-        below = max(below, size if v < 0.0 else 0)
-    largest = np.int64(top).view(np.float64)
-    return math.isfinite(largest), broken == 0, negatives, 0.0 - np.int64(below).view(np.float64), largest
+    size = tile * tops.shape[1]
+    for t in range(len(tops)):
+        last = min((t + 1) * size, len(values))
+        wide[:] = 0
+        for first in range(t * size, last, len(wide)):
+            stop = min(first + len(wide), last)
+            negatives += look(values[first:stop], bits[first:stop], magnitude, wide)
+        tops[t] = 0
+        for first in range(0, len(wide), tops.shape[1]):
+            for j in range(tops.shape[1]):
+                tops[t, j] = max(tops[t, j], wide[first + j])
+    return negatives
+
+
+@kernel
+def look(values, bits, magnitude, top):
+    """Raise top[p] to the absolute value of p; return how many are below zero."""
+    negatives = 0
+    for p in range(len(bits)):
+        top[p] = max(top[p], bits[p] & magnitude)
+        negatives += values[p] < 0.0
+    return negatives
+
+
+@kernel
+def are_whole(values):
+    """Return whether all values of a flat array are whole numbers."""
+    for first in range(0, len(values), STRETCH):
+        broken = 0
+        some = values[first : min(first + STRETCH, len(values))]
+        for p in range(len(some)):
+            broken += some[p] != np.floor(some[p])
+        if broken:
+            return False
+    return True
+
+
+@kernel
+def look_up(labels, lowest, by_number, codes):
+    """Fill in the codes of labels, by_number[label - lowest]; return whether each has one, -1 being none."""
+    highest = lowest + len(by_number) - 1
+    for i in range(len(labels)):
+        if labels[i] < lowest or labels[i] > highest:
+            return False
+        codes[i] = by_number[labels[i] - lowest]
+        if codes[i] < 0:
+            return False
+    return True
 
 
 @kernel

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from streamnb import _checks
 from streamnb.data.chunk import Entries
+from streamnb.kernels.rows import look_up
 from streamnb.stats.class_stats import merged_classes
 
 NUMBERS = 1 << 16  # integers out of so small a range are looked up, not searched for
@@ -88,11 +89,10 @@ class LabelCodes:
     def _lookup(self, y: np.ndarray) -> np.ndarray | None:
         if self.n == 0 or _checks.label_kind(y) != _checks.label_kind(self._sorted):
             return None
-        if self._by_number is not None and y.dtype.kind in "iu":
-            if y.min() < self._sorted[0] or y.max() > self._sorted[-1]:
-                return None
-            codes = self._by_number[y.astype(np.int64) - self._sorted[0]]
-            return codes if (codes >= 0).all() else None
+        if self._by_number is not None and np.can_cast(y.dtype, np.int64):
+            codes = np.empty(len(y), np.int64)
+            found = look_up(y.astype(np.int64), int(self._sorted[0]), self._by_number, codes)
+            return codes if found else None
         at = np.minimum(np.searchsorted(self._sorted, y), self.n - 1)
         return self._codes[at] if (self._sorted[at] == y).all() else None
 

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from streamnb import memory
-from streamnb.data.chunk import Chunk, Entries, Survey
+from streamnb.data.chunk import Chunk, Entries
+from streamnb.data.survey import Survey
 from streamnb.kernels import accumulate
+from streamnb.stats.both_moments import add_both, may_add_both
 from streamnb.stats.class_stats import MOMENTS, RowOptions
 from streamnb.stats.sparse_tables import LARGE, AnyTable, Listing, Runs, SparseTable
 from streamnb.stats.tables import Table
@@ -50,15 +52,27 @@ class MomentSums:
         self._choose(n_groups, chunk.shape[1])
         listing = Listing.of(chunk, entries, n_groups) if self._runs else None
         for name, table in self._dense.items():
-            moment = _KERNEL_MOMENT[name], self._options.centre if name == "deviation" else self._options.binarize
             if listing is not None:
-                self._runs[name].add(listing.sums(*moment))
+                self._runs[name].add(listing.sums(*self._moment(name)))
                 continue
             largest = {"sum": survey.top, "sum_sq": survey.top**2}.get(name, 1.0)
             counts = name in ("nonzero", "above") or (survey.whole and name in ("sum", "sum_sq"))
             table.note(weight * largest if counts and np.isfinite(weight) else np.inf)
             table.grow(n_groups, chunk.shape[1])
-            chunk.add_moment(entries, *moment, table.hi, table.lo)
+        if listing is None:
+            self._add_to_dense(chunk, survey, entries, n_groups)
+
+    def _add_to_dense(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int) -> None:
+        tables = {name: (table.hi, table.lo) for name, table in self._dense.items()}
+        both = [tables[name] for name in ("sum", "sum_sq") if name in tables]
+        if len(both) == 2 and all(lo is not None for _, lo in both) and may_add_both(survey, entries, n_groups):
+            add_both(chunk, survey, entries, n_groups, *both)
+            del tables["sum"], tables["sum_sq"]
+        for name, parts in tables.items():
+            chunk.add_moment(entries, *self._moment(name), *parts)
+
+    def _moment(self, name: str) -> tuple[int, float]:
+        return _KERNEL_MOMENT[name], self._options.centre if name == "deviation" else self._options.binarize
 
     def _choose(self, n_groups: int, n_features: int) -> None:
         """Take to the other kind of tables where this one does not do; refuse where neither does."""

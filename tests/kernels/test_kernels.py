@@ -132,14 +132,6 @@ def test_scatter_does_not_cancel():
     np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
-def test_survey_sees_what_matters():
-    assert rows.survey(np.array([1.0, -3.0, 2.0])) == (True, True, 1, -3.0, 3.0)
-    assert rows.survey(np.array([0.5, 2.0], np.float32)) == (True, False, 0, 0.0, 2.0)
-    assert not rows.survey(np.array([1.0, np.nan]))[0]
-    assert not rows.survey(np.array([1.0, -np.inf]))[0]
-    assert rows.survey(np.empty(0)) == (True, True, 0, 0.0, 0.0)
-
-
 @pytest.mark.parametrize(
     ("indices", "expected"),
     [([0, 2, 1, 1], (-1, False)), ([0, 2, 1, 2], (-1, True)), ([0, 3, 1, 2], (0, False)), ([0, 1, -1, 2], (1, False))],

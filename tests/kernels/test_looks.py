@@ -6,18 +6,38 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from streamnb.data import survey
 from streamnb.kernels import rows
+
+FLOATS = st.sampled_from([np.float32, np.float64])
 
 
 @settings(max_examples=100)
-@given(st.sampled_from([np.float32, np.float64]).flatmap(lambda dtype: arrays(dtype, st.integers(0, 40))))
+@given(FLOATS.flatmap(lambda dtype: arrays(dtype, st.tuples(st.integers(0, 40), st.integers(1, 9)))))
 def test_survey(values):
-    finite, whole, negatives, low, top = rows.survey(values)
-    assert finite == np.isfinite(values).all()
-    if finite:
-        assert whole == (values == np.floor(values)).all()
-        assert (negatives, low) == ((values < 0).sum(), min(values.min(initial=0.0), 0.0))
-        assert top == np.abs(values).max(initial=0.0)
+    with pytest.MonkeyPatch.context() as few:  # tiles of 3 rows, of which 2 are looked at side by side
+        few.setattr(survey, "TILE", 1)
+        few.setattr(survey, "FEWEST", 3)
+        few.setattr(survey, "SIDE_BY_SIDE", 2 * values.shape[1])
+        seen = survey.look_at(values.reshape(-1), values.shape[1])
+    if not np.isfinite(values).all():
+        assert not seen.top < np.inf
+        return
+    assert seen.whole == (values == np.floor(values)).all()
+    assert (seen.negatives, seen.top) == ((values < 0).sum(), np.abs(values).max(initial=0.0))
+    assert seen.low == (-seen.top if (values < 0).any() else 0.0)
+    tiles = [np.abs(values[t : t + 3]).max(axis=0) for t in range(0, len(values), 3)]
+    assert values.shape[1] == 1 or np.array_equal(seen.tops, np.array(tiles).reshape(seen.tops.shape))
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(-3, 9)), st.lists(st.sampled_from([-1, 4, 5]), min_size=1, max_size=6))
+def test_codes_of_labels_are_looked_up(labels, by_number):
+    codes = np.empty(len(labels), np.int64)
+    numbers = dict(enumerate(by_number, start=2))
+    expected = [numbers.get(label, -1) for label in labels]
+    assert rows.look_up(np.array(labels, np.int64), 2, np.array(by_number), codes) == (-1 not in expected)
+    assert -1 in expected or codes.tolist() == expected
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
