@@ -150,3 +150,16 @@ def test_a_store_of_many_chunks_is_looked_through_once(tmp_path):
     (tmp_path / "x.zarr" / "data" / "c" / "123").unlink()
     with refused(snb.DataError, "array 'data'", "lacks 1 of its 300 chunks"):
         snb.scan(group, np.arange(600) % 2)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("part", [0, 2], ids=["first chunk", "last chunk"])
+@pytest.mark.parametrize("change", [lambda b: b + bytes(16), lambda b: b[:-8]], ids=["more bytes", "fewer bytes"])
+def test_plain_chunks_of_another_size_are_refused(change, part, zarr_format, tmp_path):
+    """The rows that an array has of its last chunk would be there."""
+    x = np.arange(40.0).reshape(20, 2)
+    zarr.create_array(tmp_path / "x.zarr", data=x, chunks=(8, 2), zarr_format=zarr_format, compressors=None)
+    chunk = tmp_path / "x.zarr" / (f"{part}.0" if zarr_format == 2 else f"c/{part}/0")
+    chunk.write_bytes(change(chunk.read_bytes()))
+    with refused(snb.DataError, f"chunk {part} cannot be read"):
+        snb.scan(tmp_path / "x.zarr", np.arange(20) % 2)

@@ -23,6 +23,7 @@ from streamnb.data.stores import attempts_at, persistently
 T = TypeVar("T")
 AHEAD = 2  # blocks that are read before they are needed
 N_READERS = 4  # a thread for each array of those blocks
+WHOLE_BYTES = 1 << 26  # of a last chunk without checksum that is read to its end, beyond that of the array
 _PIPELINE = {"codec_pipeline.path": "zarrs.ZarrsCodecPipeline", "codec_pipeline.validate_checksums": True}
 _lock = threading.Lock()  # zarr's configuration is one for the whole process, a clock one for several readers
 _processes: set[int] = set()  # in which zarrs was used, of this one and those it was forked from
@@ -38,7 +39,8 @@ def with_fast_codecs(array: zarr.Array) -> zarr.Array:
     _processes.add(os.getpid())
     with _lock, zarr.config.set(_PIPELINE), warnings.catch_warnings(action="ignore"):
         opened, metadata = array.async_array, array.metadata
-        if chunks_bear_checksums(array):  # zarrs verifies these where chunks are read as a whole, and so shall the last
+        if chunks_bear_checksums(array) or math.prod(array.chunks) * array.dtype.itemsize <= WHOLE_BYTES:
+            # zarrs verifies checksums and sizes where chunks are read as a whole, and so shall the last
             length = -(-array.shape[0] // array.chunks[0]) * array.chunks[0]
             metadata = metadata.update_shape((length, *array.shape[1:]))
         return zarr.Array(type(opened)(metadata=metadata, store_path=opened.store_path))
