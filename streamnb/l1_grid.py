@@ -1,6 +1,8 @@
 """A grid of L1 taus, all at once: only the weights that are not zero are looked at, and only these are computed."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from streamnb.penalties import L1, Penalty, Pull
 from streamnb.problem import Block, Part, Problem
 from streamnb.schemes import Sides
 
+PIECE = 1 << 15  # weights made at once, that what they are made of stays in the cache
 Totals = dict[Part, np.ndarray]  # the sums of all pulls, (G, R), of coupled parts
 
 
@@ -36,84 +39,128 @@ class L1Grid:
 
     def counts(self, problem: Problem, totals: Totals | None = None) -> tuple[np.ndarray, np.ndarray]:
         """How many weights of each row are not zero, (G, R), and how many features have any, (G,)."""
-        n_points, n_rows = len(self.taus), problem.n_rows
-        rows, union = np.zeros(n_points * n_rows, np.int64), np.zeros(n_points, np.int64)
         totals = self.totals(problem) if totals is None else totals
+        rows, union = np.zeros((problem.n_rows, len(self.taus)), np.int64), np.zeros(len(self.taus), np.int64)
         for block in problem.blocks:
-            indptr, indices = self.live(block.equations(), self._of_block(totals, block))
-            rows += np.bincount(indices, minlength=len(rows))
-            points = indices // n_rows
-            first = np.append(True, np.diff(points) != 0)
-            first[indptr[:-1][np.diff(indptr) > 0]] = True
-            union += np.bincount(points[first[: len(points)]], minlength=n_points)
-        return rows.reshape(n_points, n_rows), union
-
-    def live(self, at_rest: Equations, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """CSR (n_columns, G * R) of the weights that are not zero: its indptr and indices."""
-        return self._live(self._tested(at_rest), totals)
+            tested, of_block = self._tested(block.equations()), self._of_block(totals, block)
+            paths.count_live(*tested, of_block, self._ends(tested, of_block), rows, union)
+        return np.ascontiguousarray(rows.T), union
 
     def _tested(self, at_rest: Equations) -> tuple[Any, ...]:
         """What tells whether a weight is zero, as the kernels take it."""
-        shape = at_rest.t_star.shape
-        return *(_by_feature(v, shape) for v in (at_rest.t_star, at_rest.pooled, at_rest.sd)), self.scored, self.taus
+        return *_plain(at_rest.t_star, at_rest.pooled, at_rest.sd), self.scored, self.taus
 
-    def _live(self, tested: tuple[Any, ...], totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        bounds = np.maximum.accumulate(np.abs(totals)[::-1])[::-1].copy()
-        ends = np.empty(tested[0].shape, np.int32)
-        paths.live_ends(*tested, bounds, ends)
-        indptr, indices = np.zeros(len(ends) + 1, np.int64), np.empty(ends.sum(dtype=np.int64), np.int32)
-        paths.live_weights(*tested, totals, ends, indptr, indices)
-        return indptr, indices[: indptr[-1]]
+    def _ends(self, tested: tuple[Any, ...], totals: np.ndarray) -> np.ndarray:
+        """For each feature and row how many taus, from the least on, leave a weight (coupled: may), (n_columns, R)."""
+        ends = np.empty(tested[0].shape[::-1], np.int32)
+        bounds = np.maximum.accumulate(np.abs(totals)[:, ::-1], axis=1)[:, ::-1].copy()
+        paths.live_ends(*tested, bounds, 1.0 - 1e-9 if totals.any() else 1.0, ends)
+        return ends
 
-    def weights(self, block: Block, totals: Totals) -> tuple[sp.csr_array, np.ndarray]:
-        """Weights of a block, (n_columns, G * R), and what they add to the intercepts, (G, R)."""
-        part, sides = block.part, block.part.sides(block.local)
-        family, phi, of_block = part.family, np.atleast_2d(part.phi(block.local)), self._of_block(totals, block)
-        at_rest = Equations.of(sides, family, phi, None)
-        shape, tested = at_rest.t_star.shape, self._tested(at_rest)
-        indptr, indices = self._live(tested, of_block)
-        plus, minus = (
-            np.stack([_by_feature(values, shape) for values in side])
-            for side in ((sides.positive, sides.n_positive), (sides.negative, sides.n_negative))
-        )
-        side, positive, negative = np.empty((3, len(indices)))
-        paths.moved_means(indptr, indices, *tested, of_block, plus, minus, sides.pooled, side, positive, negative)
+    def weights(self, block: Block, totals: Totals, shifted: bool = True) -> tuple[sp.csr_array, np.ndarray]:
+        """Weights of a block, (n_columns, G * R), and what they add to the intercepts, (G, R), zeros unless `shifted`.
+
+        They are made in pieces that stay in the cache.
+        """
+        of_block, sides = self._of_block(totals, block), block.part.sides(block.local)
+        at_rest = Equations.of(sides, block.part.family, block.part.phi(block.local), None)
+        family, phi = at_rest.family, np.ascontiguousarray(np.atleast_2d(at_rest.phi))
+        tested, known = self._tested(at_rest), _both_sides(at_rest, sides)
+        lengths = self._ends(tested, of_block)
+        room = np.append(0, lengths.sum(axis=1, dtype=np.int64).cumsum())
+        indptr, csr = np.zeros(len(room), np.int64), (np.empty(room[-1], np.int32), np.empty(room[-1]))
+        places, added = np.empty(len(self.taus), np.int64), np.zeros(of_block.shape)
+        n_lost = 0
         with np.errstate(all="ignore"):  # what is not finite is noticed below
-            weights, shifts = family.link(positive) - family.link(negative), family.cumulant_change(positive, negative)
-            if (phi != 1.0).any():
-                places = np.repeat(np.arange(shape[1]), np.diff(indptr)), indices % shape[0]
-                of_each = _by_feature(phi, shape)[places]
-                weights, shifts = weights / of_each, shifts / of_each
-            side *= weights
-        lost = np.flatnonzero(~((side > 0.0) & (side < np.inf)))
-        if lost.size:
-            weights[lost], shifts[lost] = self._one_by_one(lost, (indptr, indices), sides, family, phi, of_block)
-        size = len(self.taus) * shape[0]
-        added = np.bincount(indices, weights=shifts, minlength=size).reshape(-1, shape[0])
-        return sp.csr_array((weights, indices, indptr), shape=(shape[1], size)), added
+            of_pooled = family.link(at_rest.m_negative[0]) if sides.pooled else None
+            for piece in _pieces(room):
+                # of the weights of a row the coupled ones that are not zero may be any, and t* may change its sign
+                some, positive, negative = self._means(piece, family.coupled, tested, of_block, lengths, known)
+                shifts = family.cumulant_change(positive, negative) if shifted else np.empty(0)
+                links = family.link(positive), family.link(negative) if of_pooled is None else of_pooled
+                where = *piece, lengths, family.coupled, some[0]
+                put = tested[0], some[1], *links, sides.pooled, phi, indptr, places, csr, shifts
+                n_lost += paths.put_in_order(*where, *put)
+                if shifted:
+                    paths.add_shifts(*where, phi, shifts, added)
+        if n_lost:
+            self._find_lost(indptr, *csr, at_rest, sides, of_block, added)
+        n = indptr[-1]
+        found = sp.csr_array((csr[1][:n], csr[0][:n], indptr), shape=(len(lengths), added.size))
+        found.has_canonical_format = True
+        return found, added.T
 
-    def _one_by_one(
-        self, some: np.ndarray, csr: tuple[np.ndarray, np.ndarray], sides: Sides, family: Any, phi: Any, totals: Any
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Some weights of the CSR, and what they add to the intercepts, where rounding leaves nothing or too much."""
-        indptr, indices = csr
-        columns = np.searchsorted(indptr, some, side="right") - 1
-        points, rows = np.divmod(indices[some], totals.shape[1])
-        shape = sides.positive.shape
+    def _means(
+        self,
+        piece: tuple[int, int],
+        coupled: bool,
+        tested: tuple[Any, ...],
+        totals: np.ndarray,
+        lengths: np.ndarray,
+        known: tuple[Any, ...],
+    ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
+        """Means of both sides for each weight of some features; coupled: and its tau and the sign of t*."""
+        most = lengths[slice(*piece)].sum(dtype=np.int64)
+        positive, negative = np.empty((2, most + coupled))
+        some = np.empty(len(positive) if coupled else 0, np.int32), np.empty(len(positive) if coupled else 0, np.int8)
+        if not coupled:
+            t_star, _, *rest = tested
+            paths.pulled_means(*piece, t_star, *rest, lengths, *known, positive, negative)
+            return some, positive, negative
+        paths.moved_means(*piece, *tested, totals, lengths, *known, *some, positive, negative)
+        n = lengths[slice(*piece)].sum(dtype=np.int64)
+        return some, positive[:n], negative[:n]
+
+    def _find_lost(
+        self,
+        indptr: np.ndarray,
+        indices: np.ndarray,
+        weights: np.ndarray,
+        at_rest: Equations,
+        sides: Sides,
+        totals: np.ndarray,
+        added: np.ndarray,
+    ) -> None:
+        """Put weights one by one where rounding leaves nothing or too much, and what they add to the intercepts."""
+        lost = np.flatnonzero(np.isnan(weights[: indptr[-1]]))
+        columns = np.searchsorted(indptr, lost, side="right") - 1
+        points, rows = np.divmod(indices[lost], len(totals))
 
         def pick(values: np.ndarray) -> Any:
-            return np.broadcast_to(values, shape)[rows, columns]
+            return np.broadcast_to(values, at_rest.t_star.shape)[rows, columns]
 
         means = pick(sides.positive), pick(sides.n_positive), pick(sides.negative), pick(sides.n_negative)
-        total = totals[points, rows] if family.coupled else None
-        moved = Equations.of(Sides(*means, pick(sides.alive), sides.pooled), family, pick(phi), total)
+        total = totals[rows, points] if at_rest.family.coupled else None
+        moved = Equations.of(Sides(*means, pick(sides.alive), sides.pooled), at_rest.family, pick(at_rest.phi), total)
         thresholds = self.taus[points] * (moved.sd if self.scored else 1.0)
-        return moved.scalar().solved(Pull(), thresholds)[1:]
+        _, weights[lost], shifts = moved.scalar().solved(Pull(), thresholds)
+        np.add.at(added, (rows, points), shifts)
 
     def _of_block(self, totals: Totals, block: Block) -> np.ndarray:
-        return totals[block.part] if block.part in totals else np.zeros((len(self.taus), block.n_rows))
+        """Totals as the kernels take them, (R, G)."""
+        n_points = len(self.taus)
+        return (
+            np.ascontiguousarray(totals[block.part].T) if block.part in totals else np.zeros((block.n_rows, n_points))
+        )
 
 
-def _by_feature(values: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Values that broadcast to (R, n) as the kernels take them, (n, R)."""
-    return np.ascontiguousarray(np.broadcast_to(values, shape).T)
+def _both_sides(at_rest: Equations, sides: Sides) -> tuple[Any, ...]:
+    """Both sides as the kernels take them: sums and counts where totals move these, else means and shares."""
+    if at_rest.family.coupled:
+        plus, minus = (sides.positive, sides.n_positive), (sides.negative, sides.n_negative)
+    else:
+        plus, minus = (at_rest.m_positive, at_rest.r_positive), (at_rest.m_negative, at_rest.r_negative)
+    if sides.pooled:  # which is not pulled
+        minus = at_rest.m_negative, minus[1]
+    return tuple(_plain(*plus)), tuple(_plain(*minus)), sides.pooled
+
+
+def _pieces(room: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Cut features, before the first j of which `room[j]` weights may stand, where a piece has about as many."""
+    cuts = np.flatnonzero(np.diff(room[:-1] // PIECE)) + 1
+    edges = [0, *cuts.tolist(), len(room) - 1]
+    return pairwise(edges)
+
+
+def _plain(*arrays: np.ndarray) -> Iterator[np.ndarray]:
+    return map(np.ascontiguousarray, arrays)

@@ -21,9 +21,10 @@ from streamnb.metrics import SCORERS, Scorer
 from streamnb.model import LinearModel
 from streamnb.penalties import Penalty
 from streamnb.report import Report
-from streamnb.scanning import checked, fold, n_cores
+from streamnb.scanning import checked, fold
 from streamnb.solving import WeightPath, weight_path
 from streamnb.stats.class_stats import ClassStats, merged_classes, positions
+from streamnb.threads import check_n_threads
 
 WEIGHTS_BYTES = 1 << 30  # of weights kept ready; beyond, they are computed for the columns of each block
 MARGINS = 1 << 22  # scored at once where each may widen histograms
@@ -276,7 +277,7 @@ def cross_validated(
         asked = ((family, path.penalty) for path, (family, _) in zip(paths, candidates, strict=True))
         return [GridModels(weight_path(rest, *each, **options), most_bytes) for each in asked]
 
-    with ThreadPoolExecutor(run.get("n_threads") or n_cores(), "streamnb-solve") as pool:
+    with ThreadPoolExecutor(check_n_threads(run.get("n_threads")), "streamnb-solve") as pool:
         grids = tuple(zip(*pool.map(models_of, range(folding.n_splits)), strict=True))
     needs = scorer.needs if grids[0][0].shell.scheme.has_probabilities else scorer.needs - {"probabilities"}
     plan = ScoringPlan(grids, stats.classes, folding, needs, stats.n_rows)

@@ -1,7 +1,6 @@
 """One pass over the rows: blocks into private tables, here with threads or in Dask's tasks, merged at the end."""
 
 import numbers
-import os
 import queue
 import time
 from collections.abc import Generator, Iterable
@@ -29,6 +28,7 @@ from streamnb.report import Report
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import MOMENTS, ClassStats, RowOptions, check_moments
 from streamnb.stats.moment_sums import check_fits
+from streamnb.threads import check_n_threads
 from streamnb.workers import client_for, fold_segments, reachable
 
 PRIVATE_TABLES_BYTES = 64 << 20  # beyond this the tables of more threads cost more memory than they are worth
@@ -227,8 +227,7 @@ def fold(
     client = client_for(client)
     if checkpoint is not None:
         check_resumable(X)
-    if n_threads is not None:
-        n_threads = _checks.positive_integer("n_threads", n_threads)
+    n_threads = check_n_threads(n_threads)
     folding = getattr(plan, "folding", None)
     if sources.is_dask(X):
         X = sources.dask_array(X)
@@ -247,7 +246,7 @@ def fold(
         if client is not None and reachable(source):
             total, report = fold_segments(plan, source, client, progress, kept)
         else:
-            total, report = _fold_here(plan, source, progress, n_threads or n_cores(), kept)
+            total, report = _fold_here(plan, source, progress, n_threads, kept)
     return total, replace(report, seconds=earlier + time.perf_counter() - started)
 
 
@@ -260,11 +259,6 @@ def _check_folds(stats: Any) -> None:
                 f"folds={folding.n_folds}: fold {split % folding.n_folds} has no row, there are too few of {what}; "
                 "take fewer folds or another seed"
             )
-
-
-def n_cores() -> int:
-    """Those that this process may use, where the system tells."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def checked(block: Block) -> tuple[Chunk, Survey]:

@@ -3,7 +3,7 @@
 The path is lazy: nothing of the size grid x classes x features is ever held.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, reduce
 from itertools import product
@@ -19,20 +19,22 @@ from streamnb.coupling import coupled_totals
 from streamnb.decorrelating import Solution, check_decorrelation, decorrelated, decorrelated_each
 from streamnb.dirichlet import Together
 from streamnb.equations import Equations
-from streamnb.families import as_family
+from streamnb.families import as_family, column_blocks
 from streamnb.l1_grid import L1Grid, Totals
 from streamnb.memory import check_memory_limit
 from streamnb.model import LinearModel
 from streamnb.pairwise import PairwiseModel
 from streamnb.penalties import KINDS, Penalty, Pull, as_penalty, pull_at
-from streamnb.problem import Block, Columns, Kept, Problem
+from streamnb.problem import BLOCK, Block, Columns, Kept, Problem
 from streamnb.schemes import OneVsOne, as_scheme
 from streamnb.stats.class_stats import ClassStats, check_stats
 from streamnb.taus import check_unpenalised, taus_from_data
+from streamnb.threads import check_n_threads, in_order
 from streamnb.unheld import cell_model
 
 PAIRS_BYTES = 1 << 30  # weights of all pairs of classes that would take more are computed when they are needed
 MOST_POINTS = 1 << 20  # of a grid; a slip such as a thousand taus of each penalty would not end
+GRID_BLOCK = 1 << 21  # weights of all points, zeros among them, that are made as one block
 TOGETHER = 1 << 17  # weights of several points solved for at once
 
 
@@ -48,6 +50,7 @@ def solve(
     idf: bool = False,
     estimate: str = "posterior_mean",
     memory_limit: Any = None,
+    n_threads: int | None = None,
 ) -> "WeightPath":
     """Regularised weights for every point of the penalty's grid; reads no data.
 
@@ -78,6 +81,8 @@ def solve(
     memory_limit : int or str, optional
         Bytes that the weights of a model from sparse tables may take, such as "4GB"; half of the free memory by
         default. More are computed where predictions need them.
+    n_threads : int, optional
+        Threads that compute weights; as many as there are cores by default. The weights are the same to the last bit.
 
     Returns
     -------
@@ -91,7 +96,7 @@ def solve(
     """
     options = {"scheme": scheme, "reference": reference, "smoothing": smoothing, "priors": priors, "idf": idf}
     options["memory_limit"] = check_memory_limit(memory_limit)
-    path = weight_path(stats, family, penalty, estimate=estimate, **options)
+    path = weight_path(stats, family, penalty, estimate=estimate, n_threads=n_threads, **options)
     if (stats.weight == 0).any():
         _checks.warn_absent(stats.classes[stats.weight == 0])
     return path
@@ -103,6 +108,7 @@ def weight_path(
     penalty: Penalty | None,
     scheme: str = "joint",
     reference: Any = None,
+    n_threads: int | None = None,
     **options: Any,
 ) -> "WeightPath":
     """`solve`, silent about classes without weight."""
@@ -114,7 +120,8 @@ def weight_path(
     if stats.total_weight == 0.0:
         raise ValueError("stats hold no row with any weight (0 samples), from which no model follows; scan rows first")
     checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
-    path = WeightPath(Problem(stats, as_family(family), checked, **options), as_penalty(penalty))
+    problem = Problem(stats, as_family(family), checked, **options)
+    path = WeightPath(problem, as_penalty(penalty), check_n_threads(n_threads))
     path.asked = {"scheme": scheme, "reference": reference, **options}
     return path
 
@@ -141,8 +148,8 @@ class WeightPath:
 
     asked: dict[str, Any]  # what `solve` was told beside the statistics, the family and the penalty
 
-    def __init__(self, problem: Problem, penalty: Penalty | None):
-        self._problem = problem
+    def __init__(self, problem: Problem, penalty: Penalty | None, n_threads: int):
+        self._problem, self._n_threads = problem, n_threads
         check_unpenalised(penalty, problem.family)
         check_decorrelation(penalty, problem.family, problem.scheme, len(problem.stats.classes))
         taus = {part.kind: self._taus(part) for part in (penalty.parts if penalty else ())}
@@ -158,6 +165,7 @@ class WeightPath:
         self._kept: dict[int, Kept | None] = {}
         self._totals: dict[int, Totals] = {}
         self._l1 = L1Grid.of(self.penalty)
+        self._found_totals: Totals | None = None
 
     def _taus(self, part: Any) -> np.ndarray:
         return part.tau if part.tau is not None else taus_from_data(self._problem, part)
@@ -193,8 +201,14 @@ class WeightPath:
             return cell_model(problem, self._pull(i), self.shell())
         weights = np.empty((problem.n_features, problem.n_rows))
         intercept = problem.intercepts.copy()
-        for columns, block, shift in self._blocks(i):
-            weights[columns] = block.T
+
+        def fill(block: Block) -> np.ndarray:
+            solution, shift, _ = decorrelated(self._equations(i, block), self._pull(i))
+            weights[block.columns] = solution.T
+            return shift
+
+        self._prepare([i])
+        for shift in in_order(fill, problem.blocks, self._n_threads):
             intercept += shift
         return self._model(weights, intercept)
 
@@ -245,13 +259,10 @@ class WeightPath:
         """What the class priors add to each row, (R,)."""
         return self._problem.intercepts
 
-    @property
-    def blocks(self) -> list[Columns]:
-        """The features in blocks to be asked for at once."""
-        return [block.columns for block in self._problem.blocks]
-
     def by_columns(self) -> Iterator[tuple[Columns, sp.csr_array]]:
         """The weights of all points, a block of features after the other, none kept: however many, memory is small.
+
+        Threads make the next blocks meanwhile.
 
         Yields
         ------
@@ -260,8 +271,13 @@ class WeightPath:
         weights : CSR array (n_columns, G * R)
             Row r of coef_ at point g is column ``g * R + r``; weights that are zero are not stored.
         """
-        for columns in self.blocks:
-            yield columns, self.grid_weights(columns)[0]
+        step = max(min(GRID_BLOCK // len(self), BLOCK) // self.n_rows, 1)
+        parts = self._problem.parts
+        blocks = [Block(part, columns) for part in parts for columns in column_blocks(part.n_features, step)]
+        self._prepare(range(len(self)))
+        found = in_order(lambda block: self._block_weights(block, False)[0], blocks, self._n_threads)
+        for block, weights in zip(blocks, found, strict=True):
+            yield block.columns, weights
 
     def grid_weights(self, columns: Columns) -> tuple[sp.csr_array, np.ndarray]:
         """Weights of all points for some features, (n_columns, G * R), and what these add to intercepts, (G, R)."""
@@ -276,9 +292,9 @@ class WeightPath:
             return found[0], shifts
         return sp.vstack(found, format="csr")[np.argsort(np.hstack([*places]))], shifts
 
-    def _block_weights(self, block: Block) -> tuple[sp.csr_array, np.ndarray]:
+    def _block_weights(self, block: Block, shifted: bool = True) -> tuple[sp.csr_array, np.ndarray]:
         if self._l1 is not None:
-            return self._l1.weights(block, self._l1_totals)
+            return self._l1.weights(block, self._l1_totals, shifted)
         at_rest = block.equations()
         solutions = list(self._solutions(block, at_rest, range(len(self))))
         weights = np.stack([w for _, (w, _, _) in solutions])
@@ -286,10 +302,12 @@ class WeightPath:
             [shift for _, (_, shift, _) in solutions]
         )
 
-    @cached_property
+    @property
     def _l1_totals(self) -> Totals:
-        assert self._l1 is not None
-        return self._l1.totals(self._problem)
+        if self._found_totals is None:  # not a cached_property: Python 3.11 has one lock for those of all paths
+            assert self._l1 is not None
+            self._found_totals = self._l1.totals(self._problem)
+        return self._found_totals
 
     def _solutions(self, block: Block, at_rest: Equations, points: Sequence[int]) -> Iterator[tuple[int, Solution]]:
         """Some points and their solutions for a block, several at once while these are small."""
@@ -345,28 +363,34 @@ class WeightPath:
     def _pull(self, i: int) -> Pull:
         return pull_at(self.penalty, self.grid[i])
 
-    def _blocks(self, i: int) -> Iterator[tuple[Columns, np.ndarray, np.ndarray]]:
-        pull = self._pull(i)
-        for block in self._problem.blocks:
-            yield block.columns, *decorrelated(self._equations(i, block), pull)[:2]
-
     def _equations(self, i: int, block: Block, at_rest: Equations | None = None) -> Equations:
         """(6.2) at point i; `at_rest` is the same without any pull, where it is at hand."""
-        problem, pull = self._problem, self._pull(i)
+        pull = self._pull(i)
         at_rest = at_rest or block.equations()
-        if i not in self._kept:
-            self._kept[i] = problem.kept(pull)
-        kept = self._kept[i]
+        kept = self._kept_at(i)
         marked = at_rest if kept is None else kept.mark(at_rest, block.columns, block.rows)
         if not block.part.family.coupled or pull.none:
             return marked
+        return replace(block.equations(self._totals_at(i)[block.part][:, None]), kept=marked.kept)
+
+    def _kept_at(self, i: int) -> Kept | None:
+        if i not in self._kept:
+            self._kept[i] = self._problem.kept(self._pull(i))
+        return self._kept[i]
+
+    def _totals_at(self, i: int) -> Totals:
+        """The sums of all pulls, (R,), of coupled parts."""
         if self._l1 is not None:
-            totals = self._l1_totals[block.part][i]
-        else:
-            if i not in self._totals:
-                self._totals[i] = coupled_totals(problem, [pull], kept)
-            totals = self._totals[i][block.part][0]
-        return replace(block.equations(totals[:, None]), kept=marked.kept)
+            return {part: totals[i] for part, totals in self._l1_totals.items()}
+        if i not in self._totals:
+            totals = coupled_totals(self._problem, [self._pull(i)], self._kept_at(i))
+            self._totals[i] = {part: of_part[0] for part, of_part in totals.items()}
+        return self._totals[i]
+
+    def _prepare(self, points: Iterable[int]) -> None:
+        """Compute what all blocks of features need to know of some points, so that threads share it."""
+        for i in points:
+            self._kept_at(i), self._totals_at(i)
 
 
 def _check_held(problem: Problem) -> None:

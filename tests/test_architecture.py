@@ -18,6 +18,7 @@ ORDER = [
     "_checks",
     "_html",
     "memory",
+    "threads",
     "persistence",
     "kernels",
     "data",

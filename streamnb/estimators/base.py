@@ -49,6 +49,7 @@ class ScanEstimator(BaseEstimator):
 
     _learned: dict[str, Any]  # predicting fills it, and sets no attribute
     _memory_limit: int | None = None  # of the last fit
+    _n_threads: int | None = None  # that too
     _takes_indicator = False  # True where a row may bear any number of labels
 
     # ---- what a subclass says ----------------------------------------------------------------------------------------
@@ -101,7 +102,7 @@ class ScanEstimator(BaseEstimator):
         progress : bool, optional
             Show a progress bar.
         n_threads : int, optional
-            Threads that sum; as many as there are cores by default.
+            Threads that sum, and that solve for weights; as many as there are cores by default.
         memory_limit : int or str, optional
             Bytes that the tables of class sums may take, such as "4GB"; half of the free memory by default. See `scan`.
             Weights of sparse tables that would take more are computed for the columns at hand.
@@ -125,6 +126,7 @@ class ScanEstimator(BaseEstimator):
             run: dict[str, Any] = {"progress": progress, "n_threads": n_threads}
             run |= {"client": client, "checkpoint": checkpoint}
             limit = self._memory_limit = check_memory_limit(memory_limit)
+            self._n_threads = n_threads
             stats, report = self._scan(X, y, sample_weight, listed, True, limit, check_moments(moments), **run)
             self._check_whole(stats)
             self.__dict__.pop("class_weight_", None)

@@ -195,7 +195,7 @@ class LinearNB(ScanClassifier):
     # ---- the model ---------------------------------------------------------------------------------------------------
 
     def _solved(self) -> LinearModel:
-        options = {**self._options(), "memory_limit": self._memory_limit}
+        options = {**self._options(), "memory_limit": self._memory_limit, "n_threads": self._n_threads}
         model = solve(self._weighted, self._family(), self._penalty(), **options)[0]
         rule = DecisionRule.of(self.loss, self.threshold, self.reject_label)
         if rule is None:

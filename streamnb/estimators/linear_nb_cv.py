@@ -171,6 +171,7 @@ class LinearNBCV(LinearNB):
         listed = _checks.check_classes(classes)
         with self._all_or_nothing():
             self.__dict__.pop("class_weight_", None)
+            self._n_threads = n_threads
             self._remember_names(X)
             plan = replace(self._plan(listed), memory_limit=check_memory_limit(memory_limit))
             plan, split = with_folds(plan, X, self.folds, groups, self.repeats, self.seed)

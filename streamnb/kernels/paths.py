@@ -1,57 +1,159 @@
-"""Which weights of a whole grid of L1 taus are not zero. Arrays (n_features, R), feature-major."""
+"""Which weights of a whole grid of L1 taus are not zero, and the means that they are the links of.
+
+What is known of both sides is (R, n_features), or has one row or one column for all. `totals`, the sums of all pulls of
+a row at each tau, are (R, G): zero but for coupled families. Lists of weights go by feature, then by row, then by tau;
+those of feature j and row r are `lengths[j, r]`, of the first taus unless `points` tells which ones.
+"""
 
 import numpy as np
 
 from streamnb._jit import kernel
 
-
-@kernel
-def live_ends(t_star, pooled, sd, scored, taus, bounds, ends):
-    # ends[j, r] = number of first taus, ascending, from which on no total up to bounds[g, r] leaves a weight
-    for j in range(t_star.shape[0]):
-        for r in range(t_star.shape[1]):
-            unit = sd[j, r] if scored else 1.0
-            g = 0
-            if unit > 0.0:
-                least = unit * (1.0 - 1e-9)
-                while g < len(taus) and abs(t_star[j, r]) + bounds[g, r] * pooled[j, r] > taus[g] * least:
-                    g += 1
-            ends[j, r] = g
+at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
 
 
 @kernel
-def live_weights(t_star, pooled, sd, scored, taus, totals, ends, indptr, indices):
-    # CSR of the weights that are not zero: for feature j those of row r at tau g, in column g * R + r
-    n_rows = t_star.shape[1]
-    p = 0
-    for j in range(t_star.shape[0]):
-        last = 0
+def live_ends(t_star, pooled, sd, scored, taus, bounds, slack, ends):
+    # ends[j, r] = number of first taus, ascending, from which on no total up to bounds[r, g] leaves a weight; bounds do
+    # not rise with g. The rows are searched side by side: none waits for what another one finds
+    n_rows = ends.shape[1]
+    size, share, unit = np.empty((3, n_rows))
+    for j in range(ends.shape[0]):
         for r in range(n_rows):
+            size[r], share[r] = abs(t_star[r, j]), pooled[min(r, len(pooled) - 1), j]
+            unit[r] = sd[r, j] if scored else 1.0
+            if unit[r] == 0.0:  # nothing is significant
+                size[r], share[r], unit[r] = 0.0, 0.0, 1.0
+            ends[j, r] = 0
+        left = len(taus)
+        while left > 0:
+            half = (left + 1) // 2
+            for r in range(n_rows):
+                g = ends[j, r] + half - 1
+                ends[j, r] += half * ((size[r] + bounds[r, g] * share[r]) / unit[r] > taus[g] * slack)
+            left -= half
+
+
+@kernel
+def count_live(t_star, pooled, sd, scored, taus, totals, ends, rows, union):
+    # adds to rows[r, g] the weights that are not zero, to union[g] the features that have any
+    found = np.empty(len(taus), np.int64)
+    for j in range(ends.shape[0]):
+        found[:] = 0
+        last = 0
+        for r in range(ends.shape[1]):
+            t, share, unit = t_star[r, j], pooled[min(r, len(pooled) - 1), j], sd[r, j] if scored else 1.0
+            for g in range(ends[j, r]):
+                live = abs(t + totals[r, g] * share) / unit > taus[g]
+                rows[r, g] += live
+                found[g] |= live
             last = max(last, ends[j, r])
         for g in range(last):
-            for r in range(n_rows):
-                if g < ends[j, r]:
-                    size = abs(t_star[j, r] + totals[g, r] * pooled[j, r])
-                    if (size / sd[j, r] if scored else size) > taus[g]:
-                        indices[p] = g * n_rows + r
-                        p += 1
-        indptr[j + 1] = p
+            union[g] += found[g]
+
+
+@kernel
+def pulled_means(first, stop, t_star, sd, scored, taus, lengths, plus, minus, fixed, positive, negative):
+    # the means of both sides under the pull, from means and shares without it; a fixed side is not pulled
+    p = 0
+    for j in range(first, stop):
+        for r in range(lengths.shape[1]):
+            unit = (sd[r, j] if scored else 1.0) * (1.0 if t_star[r, j] > 0.0 else -1.0)
+            m_plus, m_minus = plus[0][r, j], minus[0][min(r, len(minus[0]) - 1), j]
+            r_plus = plus[1][min(r, len(plus[1]) - 1), min(j, plus[1].shape[1] - 1)]
+            r_minus = minus[1][min(r, len(minus[1]) - 1), min(j, minus[1].shape[1] - 1)]
+            for g in range(lengths[j, r]):
+                positive[at(p + g)] = m_plus - taus[at(g)] * unit * r_plus
+            for g in range(lengths[j, r]):
+                negative[at(p + g)] = m_minus if fixed else m_minus + taus[at(g)] * unit * r_minus
+            p += lengths[j, r]
 
 
 @kernel
 def moved_means(
-    indptr, indices, t_star, pooled, sd, scored, taus, totals, plus, minus, fixed, side, positive, negative
+    first, stop, t_star, pooled, sd, scored, taus, totals, lengths, plus, minus, fixed, points, sign, positive, negative
 ):
-    # for each weight of that CSR the sign of t* and the means of both sides under its pull; plus and minus are the sums
-    # and counts of each side, (2, n_features, R); with `fixed` the negative one is not pulled
-    n_rows = np.int32(t_star.shape[1])
-    for j in range(t_star.shape[0]):
-        for p in range(indptr[j], indptr[j + 1]):
-            g = indices[p] // n_rows
-            r = indices[p] - g * n_rows
-            total = totals[g, r]
-            side[p] = 1.0 if t_star[j, r] + total * pooled[j, r] > 0.0 else -1.0
-            t = side[p] * (taus[g] * sd[j, r] if scored else taus[g])
-            n_plus, n_minus = plus[1, j, r] - total, minus[1, j, r] + (0.0 if fixed else total)
-            positive[p] = plus[0, j, r] / n_plus - t * (1.0 / n_plus)
-            negative[p] = minus[0, j, r] / n_minus + (0.0 if fixed else t * (1.0 / n_minus))
+    # the same from sums and counts, which totals move, of the weights that are not zero: which ones, and the signs of
+    # t*. Lists, and what `lengths` says of them, grow shorter; arrays have room for one weight more
+    p = 0
+    for j in range(first, stop):
+        for r in range(lengths.shape[1]):
+            t, share, unit = t_star[r, j], pooled[min(r, len(pooled) - 1), j], sd[r, j] if scored else 1.0
+            s_plus, s_minus = plus[0][r, j], minus[0][min(r, len(minus[0]) - 1), j]
+            n_plus = plus[1][min(r, len(plus[1]) - 1), min(j, plus[1].shape[1] - 1)]
+            n_minus = minus[1][min(r, len(minus[1]) - 1), min(j, minus[1].shape[1] - 1)]
+            start = p
+            for g in range(lengths[j, r]):
+                total = totals[r, g]
+                moved = t + total * share
+                side = 1 if moved > 0.0 else -1
+                pull, n, m = side * (taus[g] * unit), n_plus - total, n_minus + total
+                points[p], sign[p] = g, side
+                positive[p] = s_plus / n - pull * (1.0 / n)
+                negative[p] = s_minus if fixed else s_minus / m + pull * (1.0 / m)
+                p += abs(moved) / unit > taus[g]  # no branch: which ones are is a matter of luck
+            lengths[j, r] = p - start
+
+
+@kernel
+def count_points(lengths, p, points, coupled, places):
+    # places[g] = weights that one feature, whose lists begin at p, has at taus before g; returns all
+    places[:] = 0
+    for r in range(len(lengths)):
+        if coupled:
+            for q in range(p, p + lengths[r]):
+                places[points[q]] += 1
+            p += lengths[r]
+        elif lengths[r] > 0:
+            places[lengths[r] - 1] += 1
+    if not coupled:
+        for g in range(len(places) - 2, -1, -1):
+            places[g] += places[g + 1]
+    total = 0
+    for g in range(len(places)):
+        n = places[g]
+        places[g] = total
+        total += n
+    return total
+
+
+@kernel
+def put_in_order(
+    first, stop, lengths, coupled, points, t_star, sign, positive, negative, fixed, phi, indptr, places, csr, shifts
+):
+    # CSR of the weights, that of row r at tau g in column g * R + r: differences of links over phi, NaN and no shift
+    # where rounding leaves nothing of the sign of t*. Links of a fixed side are those of the features, of the other one
+    # those of the weights; shifts may be left out. Returns how many are NaN
+    indices, weights = csr
+    n_rows, p, n_lost = lengths.shape[1], 0, 0
+    for j in range(first, stop):
+        indptr[j + 1] = indptr[j] + count_points(lengths[j], p, points, coupled, places)
+        places += indptr[j]
+        for r in range(n_rows):
+            unit, side = phi[min(r, len(phi) - 1), j], 1.0 if t_star[r, j] > 0.0 else -1.0
+            for i in range(lengths[j, r]):
+                g = at(points[at(p)]) if coupled else at(i)
+                towards = np.float64(sign[at(p)]) if coupled else side
+                weight = positive[at(p)] - (negative[at(j)] if fixed else negative[at(p)])
+                weight = weight if unit == 1.0 else weight / unit
+                found = 0.0 < towards * weight < np.inf
+                weights[at(places[g])] = weight if found else np.nan
+                indices[at(places[g])] = np.intp(g) * n_rows + r
+                places[g] += 1
+                if not found:
+                    n_lost += 1
+                    shifts[p : p + 1] = 0.0
+                p += 1
+    return n_lost
+
+
+@kernel
+def add_shifts(first, stop, lengths, coupled, points, phi, shifts, added):
+    # added[r, g] += the shift of each weight over phi
+    p = 0
+    for j in range(first, stop):
+        for r in range(lengths.shape[1]):
+            unit = phi[min(r, len(phi) - 1), j]
+            for i in range(lengths[j, r]):
+                added[r, at(points[p]) if coupled else at(i)] += shifts[p] / unit
+                p += 1
