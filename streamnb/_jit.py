@@ -6,14 +6,21 @@ import pickle
 import platform
 import uuid
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from numba import __version__ as numba_version
 from numba import config, njit, types
 from numba.core.caching import NullCache
-from numba.core.cgutils import get_item_pointer, get_or_insert_function, int32_t, ir
+from numba.core.cgutils import (
+    alloca_once_value,
+    for_range_slice,
+    get_item_pointer,
+    get_or_insert_function,
+    int32_t,
+    ir,
+)
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.extending import intrinsic
@@ -90,13 +97,15 @@ def _sources(file: Path) -> bytes:
 
 
 def _prefetch(typing_context: Any, table: Any, row: Any, column: Any) -> Any:
-    """Ask for table[row, column], 2-D and in C order, to be in the cache soon, to be written; any index will do."""
+    """Ask for table[row, column], in C order, to be in the cache soon; any index will do, and 1-D is one row.
+
+    What may be written is taken away from other processors on the way, what is read only is not.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0]
-        array = context.make_array(kind)(context, builder, arguments[0])
-        item = get_item_pointer(context, builder, kind, array, arguments[1:], wraparound=False)
-        to_write, keep_close, data = int32_t(1), int32_t(3), int32_t(1)
+        item = _item(context, builder, kind, arguments[0], arguments[-kind.ndim :])
+        to_write, keep_close, data = int32_t(int(kind.mutable)), int32_t(3), int32_t(1)
         shape = ir.FunctionType(ir.VoidType(), [item.type, int32_t, int32_t, int32_t])
         ask = builder.module.declare_intrinsic("llvm.prefetch", [item.type], shape)
         builder.call(ask, [item, to_write, keep_close, data])
@@ -132,61 +141,104 @@ def _split_product_error(a: float, b: float, p: float) -> float:
     return ((a_hi * b_hi - p) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo
 
 
-class _Vectors:
-    """Writes code for LANES neighbours of 2-D arrays in C order at once.
-
-    Left to itself the compiler takes the lanes of a fixed number one by one.
-    """
-
-    def __init__(self, context: Any, builder: Any):
-        self.context, self.builder = context, builder
-        self.kind = ir.VectorType(ir.DoubleType(), LANES)
-
-    def pointer(self, kind: Any, array: Any, place: Any) -> Any:
-        values = self.context.make_array(kind)(self.context, self.builder, array)
-        item = get_item_pointer(self.context, self.builder, kind, values, place, wraparound=False)
-        return self.builder.bitcast(item, ir.VectorType(item.type.pointee, LANES).as_pointer())
-
-    def load(self, pointer: Any, itemsize: int) -> Any:
-        values = self.builder.load(pointer, align=itemsize)
-        return values if values.type == self.kind else self.builder.fpext(values, self.kind)
-
-    def spread(self, value: Any) -> Any:
-        kind = ir.VectorType(value.type, LANES)
-        first = self.builder.insert_element(ir.Constant(kind, ir.Undefined), value, int32_t(0))
-        return self.builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(int32_t, LANES), [0] * LANES))
-
-    def without(self, skip: Any, values: Any) -> Any:
-        """0 in place of the first `skip`."""
-        numbers = ir.Constant(ir.VectorType(skip.type, LANES), [*range(LANES)])
-        taken = self.builder.icmp_signed(">=", numbers, self.spread(skip))
-        return self.builder.select(taken, values, ir.Constant(self.kind, [0.0] * LANES))
+def _item(context: Any, builder: Any, kind: Any, array: Any, place: list) -> Any:
+    values = context.make_array(kind)(context, builder, array)
+    return get_item_pointer(context, builder, kind, values, place, wraparound=False)
 
 
-def _add_lanes(
-    typing_context: Any, out: Any, row: Any, column: Any, skip: Any, x: Any, table: Any, j: Any, r: Any
-) -> Any:
-    """out[row, column + l] += x * table[j, r + l], skip <= l < LANES, all at once.
+def _lanes_at(context: Any, builder: Any, kind: Any, array: Any, place: list) -> Any:
+    """Where LANES neighbours of an array in C order begin."""
+    item = _item(context, builder, kind, array, place)
+    return builder.bitcast(item, ir.VectorType(item.type.pointee, LANES).as_pointer())
+
+
+def _spread(builder: Any, value: Any) -> Any:
+    """LANES times the value."""
+    first = builder.insert_element(ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined), value, int32_t(0))
+    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(int32_t, LANES), [0] * LANES))
+
+
+def _add_lanes(typing_context: Any, out: Any, row: Any, column: Any, x: Any, table: Any, j: Any) -> Any:
+    """out[row, column + l] += x * table[j, l], l < LANES, all at once.
 
     Both are 2-D float64 in C order and have LANES columns from there on.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        out, row, column, skip, x, table, j, r = arguments
-        v = _Vectors(context, builder)
-        factor = v.without(skip, v.spread(x))
-        into, weights = v.pointer(signature.args[0], out, [row, column]), v.pointer(signature.args[5], table, [j, r])
-        product = builder.fmul(factor, v.load(weights, 8))
-        builder.store(builder.fadd(v.load(into, 8), product), into, align=8)
+        out, row, column, x, table, j = arguments
+        into = _lanes_at(context, builder, signature.args[0], out, [row, column])
+        weights = _lanes_at(context, builder, signature.args[4], table, [j, j.type(0)])
+        product = builder.fmul(_spread(builder, x), builder.load(weights, align=8))
+        builder.store(builder.fadd(builder.load(into, align=8), product), into, align=8)
+        return context.get_dummy_value()
+
+    return types.void(out, types.intp, types.intp, types.float64, table, types.intp), generate
+
+
+def _add_one_by_one(out: Any, row: Any, column: Any, x: Any, table: Any, j: Any) -> None:
+    """The same of interpreted kernels."""
+    out[row, column : column + LANES] += x * table[j, :LANES]
+
+
+def _sum_lanes(
+    typing_context: Any, out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any
+) -> Any:
+    """out[0, column + l] = sum of data[p] * table[indices[p], column + l], p from first to stop, l < n * LANES.
+
+    As `_add_lanes`; the sums stay in registers. n is a number in the code of the kernel.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, column, data, indices, first, stop, table, _ = arguments
+        kinds, firsts = signature.args, [builder.add(column, column.type(LANES * b)) for b in range(n.literal_value)]
+        place = partial(_lanes_at, context, builder)
+
+        def number(at: int, array: Any, p: Any, kind: Any) -> Any:
+            value = builder.load(_item(context, builder, kinds[at], array, [p]))
+            return context.cast(builder, value, kinds[at].dtype, kind)
+
+        zero = ir.Constant(ir.VectorType(ir.DoubleType(), LANES), [0.0] * LANES)
+        sums = [alloca_once_value(builder, zero) for _ in firsts]
+        with for_range_slice(builder, first, stop, first.type(1)) as (p, _):
+            x, j = number(2, data, p, types.float64), number(3, indices, p, types.intp)
+            factor = _spread(builder, x)
+            for total, begin in zip(sums, firsts, strict=True):
+                weights = builder.load(place(kinds[6], table, [j, begin]), align=8)
+                builder.store(builder.fadd(builder.load(total), builder.fmul(factor, weights)), total)
+        for total, begin in zip(sums, firsts, strict=True):
+            builder.store(builder.load(total), place(kinds[0], out, [column.type(0), begin]), align=8)
         return context.get_dummy_value()
 
     number = types.intp
-    return types.void(out, number, number, number, types.float64, table, number, number), generate
+    return types.void(out, number, data, indices, number, number, table, n), generate
 
 
-def _add_one_by_one(out: Any, row: Any, column: Any, skip: Any, x: Any, table: Any, j: Any, r: Any) -> None:
+def _sum_one_by_one(out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any) -> None:
     """The same of interpreted kernels."""
-    out[row, column + skip : column + LANES] += x * table[j, r + skip : r + LANES]
+    columns = slice(column, column + n * LANES)
+    out[0, columns] = 0.0
+    for p in range(first, stop):
+        out[0, columns] += float(data[p]) * table[indices[p], columns]
+
+
+def _fill_lanes(typing_context: Any, out: Any, begin: Any, value: Any, step: Any) -> Any:
+    """out[begin + l] = value + step * l, l < LANES, all at once; step is 0, or 1 of whole numbers, in the code."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, begin, value, _ = arguments
+        into, lanes = _lanes_at(context, builder, signature.args[0], out, [begin]), _spread(builder, value)
+        if step.literal_value:
+            lanes = builder.add(lanes, ir.Constant(lanes.type, [*range(LANES)]))
+        builder.store(lanes, into, align=4)
+        return context.get_dummy_value()
+
+    return types.void(out, types.intp, out.dtype, step), generate
+
+
+def _fill_one_by_one(out: Any, begin: Any, value: Any, step: Any) -> None:
+    """The same of interpreted kernels."""
+    for lane in range(LANES):
+        out[begin + lane] = value + step * lane
 
 
 def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, skip: Any, sums: Any, k: Any) -> Any:
@@ -198,20 +250,25 @@ def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, ski
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         values, row, column, skip, sums, k = arguments
-        v, kind = _Vectors(context, builder), signature.args[0]
-        shape, name = ir.FunctionType(v.kind, [v.kind] * 3), f"llvm.fma.v{LANES}f64"
+        place, floats = partial(_lanes_at, context, builder), ir.VectorType(ir.DoubleType(), LANES)
+        shape, name = ir.FunctionType(floats, [floats] * 3), f"llvm.fma.v{LANES}f64"
         fused = get_or_insert_function(builder.module, shape, name)
-        x = v.without(skip, v.load(v.pointer(kind, values, [row, column]), kind.dtype.bitwidth // 8))
+        kind = signature.args[0]
+        stored = builder.load(place(kind, values, [row, column]), align=kind.dtype.bitwidth // 8)
+        wide = stored if stored.type == floats else builder.fpext(stored, floats)
+        numbers = ir.Constant(ir.VectorType(skip.type, LANES), [*range(LANES)])
+        taken = builder.icmp_signed(">=", numbers, _spread(builder, skip))
+        x = builder.select(taken, wide, ir.Constant(floats, [0.0] * LANES))
         first = builder.mul(k, k.type(4))
 
         def add(term: Any, part: int, lost_beside: Any) -> None:
             rows = builder.add(first, first.type(part)), builder.add(first, first.type(part + 1))
-            into, rest = (v.pointer(signature.args[4], sums, [row, column]) for row in rows)
-            before = v.load(into, 8)
+            into, rest = (place(signature.args[4], sums, [row, column]) for row in rows)
+            before = builder.load(into, align=8)
             after = builder.fadd(before, term)
             lost = lost_beside(builder.fsub(after, before))
             builder.store(after, into, align=8)
-            builder.store(builder.fadd(v.load(rest, 8), lost), rest, align=8)
+            builder.store(builder.fadd(builder.load(rest, align=8), lost), rest, align=8)
 
         add(x, 0, lambda gained: builder.fsub(x, gained))
         add(builder.fmul(x, x), 2, lambda gained: builder.call(fused, [x, x, builder.fneg(gained)]))
@@ -235,3 +292,5 @@ prefetch: Any = _no_prefetch if flags.DISABLE_JIT else intrinsic(_prefetch)
 product_error: Any = _split_product_error if flags.DISABLE_JIT else intrinsic(_product_error)
 add_lanes: Any = _add_one_by_one if flags.DISABLE_JIT else intrinsic(_add_lanes)
 add_both_lanes: Any = _add_both_one_by_one if flags.DISABLE_JIT else intrinsic(_add_both_lanes)
+sum_lanes: Any = _sum_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_sum_lanes)
+fill_lanes: Any = _fill_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_fill_lanes)

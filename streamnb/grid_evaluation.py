@@ -24,7 +24,7 @@ class GridEvaluation:
     """
 
     def __init__(self, new: Any, n_points: int):
-        self._new, empty = new, new()
+        self._new, self._n_points, empty = new, n_points, new()
         self.n_rows = 0
         K, needs = empty.n_classes, empty.needs
         self._total = RowMeans(())
@@ -33,21 +33,20 @@ class GridEvaluation:
         self._losses = [Losses() for _ in range(n_points)] if "probabilities" in needs else []
 
     def add(self, scheme: Scheme, margins: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
-        """Add rows with their margins (n, G, R)."""
-        n, n_points, n_rows = margins.shape
+        """Add rows with their margins (n, R, G), and room behind these."""
+        n, n_rows, _ = margins.shape
         self.n_rows += n
         self._total.add([], weight)
-        flat = margins.reshape(-1, n_rows)
         if self._decisions is not None:
-            self._decisions.add(labels, weight, scheme.decide(flat).reshape(n, n_points))
+            self._decisions.add(labels, weight, scheme.decide(margins))
         if self._ranking is not None:
             kept = weight > 0.0
-            scores = scheme.ranking(flat).reshape(n, -1)
+            scores = scheme.ranking(margins[:, :, : self._n_points].swapaxes(1, 2).reshape(-1, n_rows)).reshape(n, -1)
             scores = _checks.check_scores(scores, n, scores.shape[1])
             rows = (scores, labels, weight) if kept.all() else (scores[kept], labels[kept], weight[kept])
             self._ranking.add(*rows)
         for point, losses in enumerate(self._losses):
-            log_proba = scheme.log_proba(np.ascontiguousarray(margins[:, point]))
+            log_proba = scheme.log_proba(np.ascontiguousarray(margins[:, :, point]))
             losses.add(Rows(labels, weight, log_proba=_checks.check_log_proba(log_proba, n, log_proba.shape[1])))
 
     def __add__(self, other: "GridEvaluation") -> "GridEvaluation":
@@ -78,7 +77,7 @@ class EachEvaluation:
         self._each = [new() for _ in range(n_points)]
 
     def add(self, scheme: Scheme, margins: np.ndarray, labels: Any, weight: np.ndarray) -> None:
-        """Add rows with their margins (n, G, R)."""
+        """Add rows with their margins (n, R, G), and room behind these."""
         asked = {
             name: answer
             for name, answer, needs in (
@@ -89,7 +88,7 @@ class EachEvaluation:
             if needs & self._each[0].needs
         }
         for point, evaluation in enumerate(self._each):
-            here = np.ascontiguousarray(margins[:, point])
+            here = np.ascontiguousarray(margins[:, :, point])
             evaluation.add(labels, weight, **{name: answer(here) for name, answer in asked.items()})
 
     def __add__(self, other: "EachEvaluation") -> "EachEvaluation":

@@ -11,12 +11,14 @@ import scipy.sparse as sp
 from streamnb import _checks, memory
 from streamnb.choosing import GridScores
 from streamnb.data import sources
-from streamnb.data.chunk import Chunk, grid_weights
+from streamnb.data.chunk import Chunk
+from streamnb.data.grid_weights import UNIT_BYTES, GridWeights, room, unit_ends
 from streamnb.data.sources import Block
 from streamnb.evaluation import Evaluation
 from streamnb.families import column_blocks
 from streamnb.folds import Folding
 from streamnb.grid_evaluation import EachEvaluation, GridEvaluation
+from streamnb.memory import aligned
 from streamnb.metrics import SCORERS, Scorer
 from streamnb.model import LinearModel
 from streamnb.penalties import Penalty
@@ -29,7 +31,7 @@ from streamnb.threads import check_n_threads
 WEIGHTS_BYTES = 1 << 30  # of weights kept ready; beyond, they are computed for the columns of each block
 MARGINS = 1 << 22  # scored at once where each may widen histograms
 COSTLY_MARGINS = 1 << 25  # where weights are computed for them: the more at once, the more seldom
-CACHED_MARGINS = 1 << 17  # elsewhere: what stays in the cache until it is judged
+CACHED_MARGINS = 1 << 18  # elsewhere: what stays in the cache until it is judged
 KEPT_SCORES = 1 << 25  # numbers that all evaluations together may keep to be exact, and again in histograms
 SHEETS_BYTES = 1 << 30  # of the sheets of all threads, where there are several
 WEIGHT_BYTES = 12  # of one that is not zero
@@ -55,19 +57,21 @@ class GridModels:
         self.shell = path.shell()
         n_points, n_rows, n_features = len(path), path.n_rows, self.shell.n_features
         self.shape = n_points, n_rows
-        self.intercepts = np.tile(path.intercepts, (n_points, 1))
+        intercepts = np.tile(path.intercepts, (n_points, 1))
         found: list[sp.csr_array] = []
         n_bytes = 0
         for columns in column_blocks(n_features, max(MARGINS // (n_points * n_rows), 1)):
             weights, shifts = path.grid_weights(columns)
-            self.intercepts += shifts
+            intercepts += shifts
             raw = self._raw(weights, columns)
             if self.shell.absent[columns].any():
-                self.intercepts += (self.shell.absent[columns] @ raw).reshape(self.shape)
-            n_bytes += raw.data.nbytes + raw.indices.nbytes
+                intercepts += (self.shell.absent[columns] @ raw).reshape(self.shape)
+            n_bytes += UNIT_BYTES * int(unit_ends(raw, n_rows).sum())
             found = [*found, raw] if n_bytes <= most_bytes else []
-        self._weights = grid_weights(sp.vstack(found, format="csr")) if n_bytes <= most_bytes else None
+        self._weights = GridWeights.of(sp.vstack(found, format="csr"), n_rows) if n_bytes <= most_bytes else None
         self._path = path if self._weights is None else None  # with its statistics
+        self._intercepts = np.zeros((n_rows, room(n_points)))
+        self._intercepts[:, :n_points] = intercepts.T
 
     @property
     def by_columns(self) -> bool:
@@ -82,15 +86,14 @@ class GridModels:
         return sp.csr_array((weights.data * scale, weights.indices, weights.indptr), shape=weights.shape)
 
     def margins(self, chunk: Chunk, rows: np.ndarray) -> np.ndarray:
-        """Margins of some rows of a prepared block, (len(rows), G, R)."""
-        n_points, n_rows = self.shape
-        out = np.zeros((len(rows), n_points * n_rows))
+        """Margins of some rows of a prepared block, (len(rows), R, room): the first G of `room` are those of points."""
+        flat = aligned(len(rows), self._intercepts.size)
+        flat[:] = self._intercepts.reshape(-1)
         if self._weights is not None:
-            chunk.add_grid_scores(rows, self._weights, out)
+            chunk.add_grid_scores(rows, self._weights, flat)
         else:
-            self._add_by_columns(chunk, rows, out)
-        out += self.intercepts.reshape(-1)
-        return out.reshape(len(rows), n_points, n_rows)
+            self._add_by_columns(chunk, rows, flat)
+        return flat.reshape(len(rows), *self._intercepts.shape)
 
     def _add_by_columns(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
         chunk, every = chunk.picked(rows), np.arange(len(rows))
@@ -99,7 +102,8 @@ class GridModels:
         for first in range(0, len(columns), step):
             some = columns[first : first + step]
             weights, _ = self._path.grid_weights(some)  # type: ignore[union-attr]
-            chunk.of_columns(some).add_grid_scores(every, grid_weights(self._raw(weights, some)), out)
+            ready = GridWeights.of(self._raw(weights, some), self.shape[1])
+            chunk.of_columns(some).add_grid_scores(every, ready, out)
 
 
 # ---- the scan --------------------------------------------------------------------------------------------------------

@@ -115,10 +115,11 @@ class Scheme:
         return self.class_scores(margins)
 
     def decide(self, margins: np.ndarray) -> np.ndarray:
-        """Number of the class for each row of data; multi-label: (n, K), 1 for its labels and 0 for the others."""
-        decided = np.empty(len(margins), np.int64)
-        judge.top_class(margins, decided)
-        return decided
+        """Number of the class for each row of data; multi-label: (n, K), 1 for its labels and 0 for the others.
+
+        Of margins (n, R, G), for one label a row, those of G models, (n, G).
+        """
+        return top_class(margins)
 
     def log_proba(self, margins: np.ndarray) -> np.ndarray:
         """Logs of the class probabilities, (n, K)."""
@@ -193,7 +194,7 @@ class TwoClasses(Scheme):
         return margins[:, 0]
 
     def decide(self, margins):
-        return (margins[:, 0] > 0).astype(np.intp)
+        return (margins[:, 0] > 0).astype(np.int64)
 
     def log_proba(self, margins):
         return log_expit(np.hstack([-margins, margins]))
@@ -249,7 +250,7 @@ class Reference(Scheme):
         return _log_odds(self.class_scores(margins))
 
     def decide(self, margins):
-        return self.class_scores(margins).argmax(axis=1)
+        return top_class(self.class_scores(margins))
 
     def log_proba(self, margins):
         return _log_softmax(self.class_scores(margins))
@@ -289,7 +290,8 @@ class OneVsOne(Scheme):
         return Ballot(n_rows, self._n_classes, self._earlier, self._later)
 
     def decide(self, margins):
-        return self.class_scores(margins).argmax(axis=1)
+        by_model = np.moveaxis(margins, 1, -1)
+        return top_class(self.class_scores(by_model.reshape(-1, margins.shape[1]))).reshape(by_model.shape[:-1])
 
 
 class Votes(OneVsOne):
@@ -370,6 +372,13 @@ def _class_against_class(data: ClassSums, pseudo: Pseudo, positive: np.ndarray, 
     return Sides(s_pos, n_pos, s_neg, n_neg, alive, False)
 
 
+def top_class(scores: np.ndarray) -> np.ndarray:
+    """The first class of the highest score, of (n, K) or (n, K, G) along axis 1."""
+    top = np.empty((len(scores), *scores.shape[2:]), np.int64)
+    judge.top_class(*((scores, top) if scores.ndim == 3 else (scores[:, :, None], top[:, None])))
+    return top
+
+
 def _log_softmax(scores: np.ndarray) -> np.ndarray:
     """Scores less the log of the sum of their exponentials over the row, (n, K)."""
     logs, sums = np.empty(scores.shape), np.empty(len(scores))
@@ -391,8 +400,7 @@ def _log_odds(scores: np.ndarray) -> np.ndarray:
 
 def _fill_log_odds(scores: np.ndarray, odds: np.ndarray) -> None:
     """The same of few rows, into `odds`."""
-    top = np.empty(len(scores), np.int64)
-    judge.top_class(scores, top)
+    top = top_class(scores)
     judge.below_top(scores, odds)
     mass = np.exp(odds)
     judge.others(mass, top)

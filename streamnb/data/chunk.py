@@ -14,11 +14,13 @@ import scipy.sparse as sp
 
 from streamnb import _checks
 from streamnb._sparse import as_csr
+from streamnb.data.grid_weights import GridWeights
 from streamnb.data.survey import Survey, look_at
 from streamnb.kernels import accumulate, grid_scores, rows, score
 
 TRANSFORMS = {"binary": rows.BINARY, "log1p": rows.LOG1P, "sqrt": rows.SQRT}
 TAKEN = {np.dtype(t) for t in (np.float32, np.float64, np.int8, np.uint8, np.int16, np.uint16)}
+COMPRESSED = 1 << 18  # values of dense rows that are compressed at once
 NORMS = {"l1": rows.NORM_L1, "l2": rows.NORM_L2}
 
 
@@ -87,9 +89,16 @@ class DenseChunk:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
         score.score_dense(self.values, weights, out)
 
-    def add_grid_scores(self, rows: np.ndarray, weights: tuple[np.ndarray, ...], out: np.ndarray) -> None:
-        """Add those rows @ weights to out (len(rows), n); weights (n_features, n) are the arrays of `grid_weights`."""
-        grid_scores.add_dense(self.values, rows, *weights, out)
+    def add_grid_scores(self, rows: np.ndarray, weights: GridWeights, out: np.ndarray) -> None:
+        """Add those rows @ weights to out (len(rows), R * room), in C order."""
+        step = max(COMPRESSED // self.shape[1], 1)
+        data, indices = (np.empty(step * self.shape[1] + 1, dtype) for dtype in (self.values.dtype, np.int32))
+        indptr = np.empty(step + 1, np.int64)
+        for first in range(0, len(rows), step):
+            some = slice(first, min(first + step, len(rows)))
+            n_rows = some.stop - first
+            grid_scores.compress(self.values, rows[some], data, indices, indptr)
+            weights.add_scores(data, indices, indptr[: n_rows + 1], np.arange(n_rows), out[some])
 
     def of_rows(self, start: int, stop: int) -> "DenseChunk":
         """Some rows of the block."""
@@ -185,12 +194,18 @@ class CSRChunk:
 
     def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
+        arrays = self.data, self.indices, self.indptr
         weights = np.ascontiguousarray(weights, np.float64)  # the kernel reads LANES of these at a time
-        score.score_csr(self.data, self.indices, self.indptr, weights, out)
+        n_rows, width = out.shape
+        if width < score.LANES:
+            score.score_csr(*arrays, weights, out)
+        else:
+            room = np.empty((1, width))
+            score.add_table(*arrays, np.arange(n_rows), 0, n_rows, weights, np.arange(width), room, out)
 
-    def add_grid_scores(self, rows: np.ndarray, weights: tuple[np.ndarray, ...], out: np.ndarray) -> None:
-        """Add those rows @ weights to out (len(rows), n); weights (n_features, n) are the arrays of `grid_weights`."""
-        grid_scores.add_csr(self.data, self.indices, self.indptr, rows, *weights, out)
+    def add_grid_scores(self, rows: np.ndarray, weights: GridWeights, out: np.ndarray) -> None:
+        """Add those rows @ weights to out (len(rows), R * room), in C order."""
+        weights.add_scores(self.data, self.indices, self.indptr, rows, out)
 
     def of_rows(self, start: int, stop: int) -> "CSRChunk":
         """Some rows of the block."""
@@ -223,17 +238,6 @@ class CSRChunk:
 
 
 Chunk = DenseChunk | CSRChunk
-
-
-def grid_weights(weights: sp.csr_array) -> tuple[np.ndarray, ...]:
-    """Weights (n_features, n), columns ascending, as `add_grid_scores` takes them; see `kernels.grid_scores`."""
-    data, indices, indptr = weights.data, weights.indices.astype(np.int32), weights.indptr.astype(np.int64)
-    begins = np.zeros((weights.shape[0] + 1, 3), np.int64)
-    grid_scores.count_blocks(indices, indptr, weights.shape[1], begins)
-    blocks, singles = np.zeros((begins[-1, 0], grid_scores.LANES)), np.empty(begins[-1, 1])
-    columns = np.empty(begins[-1, 1], np.int32)
-    grid_scores.fill_blocks(data, indices, indptr, begins, blocks, singles, columns)
-    return tuple(map(_frozen, (begins, blocks, singles, columns)))
 
 
 def as_chunk(X: Any, first_row: int = 0) -> tuple[Chunk, Survey]:

@@ -1,89 +1,110 @@
 """Scores of rows by the models of a whole grid, most of whose weights are zero.
 
-Weights (n_features, width) lie feature by feature as blocks of LANES neighbours, zeros among them, from the first that
-is not zero on, and behind these one by one. `begins` (n_features + 1, 3) holds for each feature where its blocks and
-its single weights begin, and the column of its first block.
+A row of scores holds R rows of weights, each with room for its points: a multiple of LANES. The weights of a feature
+lie in two parts. Those of the first points, which most features have, are a row of the table `head`, point by point;
+spots[c] is the column of the scores that column c of it goes to. Of the others, LANES neighbouring points of one row
+of weights that are not all zero are a unit: feature j has units[t], for the scores from columns[t] on, with t from
+begins[j] to begins[j + 1].
 """
 
 import numpy as np
 
-from streamnb._jit import LANES, add_lanes, kernel, prefetch
+from streamnb._jit import LANES, add_lanes, fill_lanes, kernel, prefetch
+from streamnb.kernels.score import ROWS_AHEAD, add_table, ask_for
 
-FEWEST = 2  # weights that a block is worth
-META_AHEAD = 12  # entries of a row, that what is known of their features may come from far memory in time
-BLOCK_AHEAD = 6
+LISTED = 512  # units that are listed before they are added
+ROOM = LISTED + 2 * LANES  # of such a list, for what is written beyond its end or looked at ahead
+UNITS_AHEAD = 2 * LANES  # of the list, that they may come from far memory in time
+ROWS_AT_ONCE = 16  # which are then still close for their units
 at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
 
 
 @kernel
-def count_blocks(indices, indptr, width, begins):
-    # begins of weights in CSR
+def count_units(indices, indptr, n_rows, latest, ends):
+    # ends[g] += units of weights in CSR, columns g * n_rows + r, whose last point is g; latest (n_rows,) is -1
     for j in range(len(indptr) - 1):
-        p, stop = indptr[j], indptr[j + 1]
-        first = indices[p] if p < stop else 0
-        n_blocks = 0
-        while first + LANES * (n_blocks + 1) <= width:
-            q = p
-            while q < stop and indices[q] < first + LANES * (n_blocks + 1):
-                q += 1
-            if q - p < FEWEST:
-                break
-            n_blocks += 1
-            p = q
-        begins[j + 1, 0] = begins[j, 0] + n_blocks
-        begins[j + 1, 1] = begins[j, 1] + stop - p
-        begins[j, 2] = first
-
-
-@kernel
-def fill_blocks(data, indices, indptr, begins, blocks, singles, columns):
-    # blocks (n_blocks, LANES), zero before, and single weights with their columns
-    for j in range(len(indptr) - 1):
-        first, t = begins[j, 2], begins[j, 1]
-        end = first + LANES * (begins[j + 1, 0] - begins[j, 0])
         for p in range(indptr[j], indptr[j + 1]):
-            if indices[p] < end:
-                lane = indices[p] - first
-                blocks[begins[j, 0] + lane // LANES, lane % LANES] = data[p]
-            else:
-                singles[t], columns[t] = data[p], indices[p]
-                t += 1
+            point, r = divmod(indices[p], n_rows)
+            before = latest[r]
+            if before >= indptr[j] and indices[before] // n_rows // LANES == point // LANES:
+                ends[indices[before] // n_rows] -= 1
+            ends[point] += 1
+            latest[r] = p
 
 
 @kernel
-def add_csr(data, indices, indptr, rows, begins, blocks, singles, columns, out):
-    # out[e, r] += sum over stored j of x[rows[e], j] * weights[j, r]
-    start = indptr[0]
-    for e in range(len(rows)):
-        row, i = at(e), rows[e]
-        last = indptr[i + 1] - start - 1
-        for p in range(indptr[i] - start, indptr[i + 1] - start):
-            prefetch(begins, indices[at(min(p + META_AHEAD, last))], 0)
-            soon = begins[at(indices[at(min(p + BLOCK_AHEAD, last))]), 0]
-            prefetch(blocks, soon, 0)
-            prefetch(blocks, soon + 1, 0)
-            prefetch(blocks, soon + 2, 0)
-            j, x = at(indices[at(p)]), np.float64(data[at(p)])
-            column = begins[j, 2]
-            for b in range(begins[j, 0], begins[j + at(1), 0]):
-                add_lanes(out, e, column, 0, x, blocks, b, 0)
-                column += LANES
-            for t in range(at(begins[j, 1]), at(begins[j + at(1), 1])):
-                out[row, at(columns[at(t)])] += x * singles[at(t)]
-
-
-@kernel
-def add_dense(values, rows, begins, blocks, singles, columns, out):
-    # out[e, r] += sum over j of x[rows[e], j] * weights[j, r]
-    for e in range(len(rows)):
-        row, i = at(e), at(rows[e])
-        for f in range(values.shape[1]):
-            j, x = at(f), np.float64(values[i, at(f)])
-            if x == 0.0:
+def fill_units(data, indices, indptr, n_rows, room, n_head, latest, head, begins, columns, units):
+    # the same weights: the first n_head columns in `head`, the others as units; head and units are 0, latest is -1
+    t = 0
+    for j in range(len(indptr) - 1):
+        begins[j] = t
+        for p in range(indptr[j], indptr[j + 1]):
+            point, r = divmod(indices[p], n_rows)
+            if indices[p] < n_head:
+                head[j, indices[p]] = data[p]
                 continue
-            column = begins[j, 2]
-            for b in range(begins[j, 0], begins[j + at(1), 0]):
-                add_lanes(out, e, column, 0, x, blocks, b, 0)
-                column += LANES
-            for t in range(at(begins[j, 1]), at(begins[j + at(1), 1])):
-                out[row, at(columns[at(t)])] += x * singles[at(t)]
+            column = r * room + point // LANES * LANES
+            if latest[r] < begins[j] or columns[latest[r]] != column:
+                latest[r], columns[t] = t, column
+                t += 1
+            units[latest[r], point % LANES] = data[p]
+    begins[len(indptr) - 1] = t
+
+
+@kernel
+def add_listed(listed, factors, n_listed, columns, units, out, e):
+    # out[e, columns[t] + l] += factors[q] * units[t, l] for t = listed[q], q < n_listed
+    for q in range(n_listed):
+        prefetch(units, listed[at(q + UNITS_AHEAD)], 0)
+        t = listed[at(q)]
+        add_lanes(out, e, columns[at(t)], factors[at(q)], units, t)
+
+
+@kernel
+def add_units(data, indices, indptr, rows, begin, end, begins, columns, units, listed, factors, out):
+    # out[e, columns[t] + l] += x[rows[e], j] * units[t, l] for the units t of each stored j, in the order of j, and e
+    # from begin to end. Units are listed before they are added: how many a feature has is not to be guessed.
+    start = indptr[0]
+    for e in range(begin, end):
+        coming = rows[min(e + ROWS_AHEAD, len(rows) - 1)]
+        ask_for(data, indices, indptr[coming] - start, indptr[coming + 1] - start)
+        n_listed = 0
+        for p in range(indptr[rows[e]] - start, indptr[rows[e] + 1] - start):
+            j, x = at(indices[at(p)]), np.float64(data[at(p)])
+            t = begins[j]
+            n_units = begins[j + at(1)] - t
+            if n_units > LANES or n_listed > LISTED - LANES:
+                add_listed(listed, factors, n_listed, columns, units, out, e)
+                n_listed = 0
+            if n_units > LANES:
+                for u in range(t, t + n_units):
+                    add_lanes(out, e, columns[at(u)], x, units, u)
+            else:
+                fill_lanes(listed, n_listed, t, 1)
+                fill_lanes(factors, n_listed, x, 0)
+                n_listed += n_units
+        add_listed(listed, factors, n_listed, columns, units, out, e)
+
+
+@kernel
+def add_csr(data, indices, indptr, rows, head, spots, begins, columns, units, top, listed, factors, out):
+    # out[e] += scores of row rows[e]; few rows at a time, so that they are still close when they are read again
+    arrays = data, indices, indptr, rows
+    for begin in range(0, len(rows), ROWS_AT_ONCE):
+        end = min(begin + ROWS_AT_ONCE, len(rows))
+        if len(spots):
+            add_table(*arrays, begin, end, head, spots, top, out)
+        if len(units):
+            add_units(*arrays, begin, end, begins, columns, units, listed, factors, out)
+
+
+@kernel
+def compress(values, rows, data, indices, indptr):
+    # what of some rows is not 0, as CSR; there is room for all of it, and one number more
+    stored = 0
+    for e in range(len(rows)):
+        indptr[e] = stored
+        for j in range(values.shape[1]):
+            data[at(stored)], indices[at(stored)] = values[rows[e], j], j
+            stored += values[rows[e], j] != 0.0
+    indptr[len(rows)] = stored

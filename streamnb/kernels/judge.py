@@ -8,13 +8,16 @@ from streamnb.kernels.exact import two_sum
 
 @kernel
 def top_class(scores, out):
-    # out[i] = the first column where row i is largest
+    # out[i, g] = the first k where scores[i, k, g] is largest
+    top = np.empty(scores.shape[2])
     for i in range(scores.shape[0]):
-        top = 0
+        top[:] = scores[i, 0]
+        out[i] = 0
         for k in range(1, scores.shape[1]):
-            if scores[i, k] > scores[i, top]:
-                top = k
-        out[i] = top
+            for g in range(scores.shape[2]):
+                higher = scores[i, k, g] > top[g]
+                out[i, g] = k if higher else out[i, g]
+                top[g] = scores[i, k, g] if higher else top[g]
 
 
 @kernel
@@ -56,14 +59,14 @@ def row_sums(values, out):
 
 @kernel
 def count_decisions(labels, weight, decided, hit, predicted, table, right_hi, right_lo):
-    # decided[i, g]: hit[g, k] and predicted[g, k] += weight[i] for the class k that is right, and that was decided;
-    # table[g, true, decided] too where there is one; right_hi and right_lo are the sum of the weights that are right
-    # for each g, and last of all weights
+    # decided[i, g] for g < len(hit): hit[g, k] and predicted[g, k] += weight[i] for the class k that is right, and that
+    # was decided; table[g, true, decided] too where there is one; right_hi and right_lo are the sum of the weights that
+    # are right for each g, and last of all weights
     for i in range(decided.shape[0]):
         k, w = labels[i], weight[i]
         right_hi[-1], error = two_sum(right_hi[-1], w)
         right_lo[-1] += error
-        for g in range(decided.shape[1]):
+        for g in range(len(hit)):
             found = decided[i, g]
             predicted[g, found] += w
             if len(table):

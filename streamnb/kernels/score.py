@@ -2,32 +2,61 @@
 
 import numpy as np
 
-from streamnb._jit import LANES, add_lanes, kernel
+from streamnb._jit import LANES, kernel, prefetch, sum_lanes
 
 FEW = 3  # columns; fewer are summed one by one
+ROWS_AHEAD = 4  # rows that lie apart do not come by themselves
 at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
 
 
 @kernel
+def ask_for(data, indices, first, stop):
+    # have what is stored from first to stop in the cache soon
+    for p in range(first, stop, 64 // data.itemsize):
+        prefetch(indices, 0, p)
+        prefetch(data, 0, p)
+
+
+@kernel
+def add_table(data, indices, indptr, rows, begin, end, table, spots, top, out):
+    # out[e, spots[c]] += sum over stored j of x[rows[e], j] * table[j, c] for e from begin to end, each in the order of
+    # j; the table is LANES wide or wider, top (1, width) is room for a row of it
+    start, width = indptr[0], table.shape[1]
+    whole = width // (4 * LANES) * (4 * LANES)
+    rest = (width - whole) // LANES
+    for e in range(begin, end):
+        coming = rows[min(e + ROWS_AHEAD, len(rows) - 1)]
+        ask_for(data, indices, indptr[coming] - start, indptr[coming + 1] - start)
+        first, stop = indptr[rows[e]] - start, indptr[rows[e] + 1] - start
+        for column in range(0, whole, 4 * LANES):
+            sum_lanes(top, column, data, indices, first, stop, table, 4)
+        if rest == 3:
+            sum_lanes(top, whole, data, indices, first, stop, table, 3)
+        elif rest == 2:
+            sum_lanes(top, whole, data, indices, first, stop, table, 2)
+        elif rest == 1:
+            sum_lanes(top, whole, data, indices, first, stop, table, 1)
+        if width % LANES:  # the last lanes, some of which were among those before
+            sum_lanes(top, width - LANES, data, indices, first, stop, table, 1)
+        for c in range(len(spots)):
+            out[at(e), at(spots[at(c)])] += top[0, at(c)]
+
+
+@kernel
 def score_csr(data, indices, indptr, weights, out):
-    # out[i, r] += sum over stored j of x[i, j] * weights[j, r]
+    # out[i, r] += sum over stored j of x[i, j] * weights[j, r], for fewer than LANES columns
     start, width = indptr[0], out.shape[1]
     for i in range(out.shape[0]):
         first, stop = indptr[i] - start, indptr[i + 1] - start
-        for begin in range(0, width if width >= LANES else 0, LANES):
-            column = min(begin, width - LANES)  # the last lanes may be among those before
-            for p in range(first, stop):
-                add_lanes(out, i, column, begin - column, np.float64(data[at(p)]), weights, indices[at(p)], column)
         for r in range(width if width < FEW else 0):
             total = out[i, r]
             for p in range(first, stop):
                 total += np.float64(data[p]) * weights[indices[p], r]
             out[i, r] = total
-        if FEW <= width < LANES:
-            for p in range(first, stop):
-                j, x = indices[p], np.float64(data[p])
-                for r in range(width):
-                    out[i, r] += x * weights[j, r]
+        for p in range(first, stop if width >= FEW else first):
+            j, x = indices[p], np.float64(data[p])
+            for r in range(width):
+                out[i, r] += x * weights[j, r]
 
 
 @kernel

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from streamnb.data.chunk import as_chunk, grid_weights
+from streamnb.data.chunk import as_chunk
+from streamnb.data.grid_weights import GridWeights, room
 from streamnb.kernels import accumulate, exact, judge, roots, rows, score
 from tests.kernels import naive
 
@@ -165,21 +166,42 @@ def test_scores(width):
 
 
 @settings(max_examples=60)
-@given(st.integers(1, 40), st.floats(0.0, 1.0), st.integers(0, 2**32 - 1))
-def test_scores_of_a_grid(width, density, seed):
+@given(st.integers(1, 3), st.integers(1, 90), st.floats(0.0, 4.0), st.integers(0, 2**32 - 1))
+def test_scores_of_a_grid(n_rows, n_points, falling, seed):
     rng = np.random.default_rng(seed)
     x = rng.integers(-3, 4, (9, 7)) * (rng.random((9, 7)) < 0.6)
-    weights = rng.integers(-9, 10, (7, width)) * (rng.random((7, width)) < density) / 8.0
+    alive = rng.random((7, n_points, n_rows)) < np.exp(-falling * np.arange(n_points))[:, None]
+    weights = rng.integers(-9, 10, alive.shape) * alive / 8.0
     some = rng.permutation(9)[:5]
+    laid_out = GridWeights.of(sp.csr_array(weights.reshape(7, -1)), n_rows)
     for given_rows in (x, sp.csr_array(x)):
-        out = np.zeros((5, width))
-        as_chunk(given_rows)[0].add_grid_scores(some, grid_weights(sp.csr_array(weights)), out)
-        assert (out == x[some] @ weights).all()
+        out = np.ones((5, n_rows, room(n_points)))
+        as_chunk(given_rows)[0].add_grid_scores(some, laid_out, out.reshape(5, -1))
+        assert (out[:, :, :n_points] == 1.0 + np.einsum("ij,jgr->irg", x[some], weights)).all()
+        assert (out[:, :, n_points:] == 1.0).all()
 
 
-def test_the_first_of_the_largest_is_on_top():
-    scores = np.random.default_rng(0).integers(0, 4, (50, 5)).astype(float)
-    top = np.empty(50, np.int64)
+def test_scores_of_a_grid_do_not_depend_on_how_rows_are_stored():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 900)) * (rng.random((40, 900)) < 0.9)  # more units than are listed at once
+    weights = rng.normal(size=(900, 300)) * (rng.random((900, 300)) < rng.random((900, 1)) / 20.0)
+    laid_out, rows = GridWeights.of(sp.csr_array(weights), 3), np.arange(40)
+    stored = sp.csr_array(x)
+    zeros = sp.csr_array((x.reshape(-1), np.tile(np.arange(900), 40), np.arange(41) * 900))  # stored, too
+    dense, sparse, explicit = np.zeros((3, 40, 3 * room(100)))
+    for given_rows, out in ((x, dense), (stored, sparse), (zeros, explicit)):
+        as_chunk(given_rows)[0].add_grid_scores(rows, laid_out, out)
+    assert (dense == sparse).all()
+    assert (dense == explicit).all()
+    one = np.zeros_like(dense[:1])
+    as_chunk(stored)[0].add_grid_scores(rows[7:8], laid_out, one)
+    assert (one == dense[7]).all()
+
+
+@pytest.mark.parametrize("n_models", [1, 9])
+def test_the_first_of_the_largest_is_on_top(n_models):
+    scores = np.random.default_rng(0).integers(0, 4, (50, 5, n_models)).astype(float)
+    top = np.empty((50, n_models), np.int64)
     judge.top_class(scores, top)
     assert (top == scores.argmax(axis=1)).all()
 
