@@ -30,6 +30,7 @@ class GridScores(persistence.Parameters):
     n_features : (G,)
     n_features_per_class : (G, K), of all classes together where no row of weights is that of a class alone
     classes : (K,)
+    errors : (G, S), bounds on the errors of scores that are read off histograms, or None where all are exact
     """
 
     grid: Sequence[dict[str, float]]
@@ -38,6 +39,7 @@ class GridScores(persistence.Parameters):
     n_features: np.ndarray
     n_features_per_class: np.ndarray
     classes: np.ndarray
+    errors: np.ndarray | None = None
 
     @classmethod
     def of(cls, evaluations: list[list[Evaluation]], path: WeightPath, scorer: Scorer) -> "GridScores":
@@ -51,10 +53,14 @@ class GridScores(persistence.Parameters):
         per_class = None
         if scorer.per_class is not None:
             per_class = np.array([[scorer.per_class(e) for e in points] for points in evaluations]).transpose(1, 0, 2)
+        errors = None
+        if scorer.error is not None:
+            errors = np.array([[scorer.error(e) for e in points] for points in evaluations]).T
         classes, n_features = evaluations[0][0].classes, path.n_features_per_class
         if not path.shell().scheme.of_classes:
             n_features = np.repeat(path.n_features[:, None], len(classes), axis=1)
-        return cls(path.grid, scores, per_class, path.n_features, n_features, classes)
+        errors = errors if errors is not None and (errors > 0.0).any() else None
+        return cls(path.grid, scores, per_class, path.n_features, n_features, classes, errors)
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "GridScores":
@@ -62,6 +68,8 @@ class GridScores(persistence.Parameters):
         n_splits = array("scores", state["scores"], ["f8"], (n_points, None)).shape[1]
         if state["class_scores"] is not None:
             array("class_scores", state["class_scores"], ["f8"], (n_points, n_splits, n_classes))
+        if state.get("errors") is not None:  # there are none in older files
+            array("errors", state["errors"], ["f8"], (n_points, n_splits))
         array("n_features", state["n_features"], ["i8"], (n_points,))
         array("n_features_per_class", state["n_features_per_class"], ["i8"], (n_points, None))
         return cls(**state)
@@ -109,6 +117,8 @@ class GridScores(persistence.Parameters):
         for kind in self.grid[0]:
             columns[f"param_{kind}"] = np.array([point[kind] for point in self.grid])
         columns["mean_test_score"], columns["std_test_score"] = self.mean, self.std
+        if self.errors is not None:
+            columns["mean_test_score_error"] = _mean(self.errors)
         columns["rank_test_score"] = rankdata(-np.where(np.isnan(self.mean), -np.inf, self.mean), "min").astype(int)
         for split in range(self.scores.shape[1]):
             columns[f"split{split}_test_score"] = self.scores[:, split]

@@ -362,10 +362,10 @@ class Evaluation:
 
         ``1/2 sum_b p_b n_b / (P N)`` over bins b with own weight p_b of P and other weight n_b of N.
         """
-        levels = list(self._levels())
+        errors = list(map(self._ranking().auc_error, range(self.n_classes)[self._is_binary :]))
         if "pairs" in self.needs and self.n_classes > 2 and not self.multilabel:
-            levels += [side for pair in self._pairs() for side in pair]
-        return _largest(each.auc_error() for each in levels)
+            errors += [side.auc_error() for pair in self._pairs() for side in pair]
+        return _largest(errors)
 
     @property
     def average_precision_error(self) -> float:

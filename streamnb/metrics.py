@@ -32,12 +32,14 @@ class Scorer:
     needs : what the evaluation has to keep
     value : function of an Evaluation, a number
     per_class : function of an Evaluation, (K,), or None where it makes no sense
+    error : function of an Evaluation, a bound on the error of the value, or None where that is exact
     """
 
     name: str
     needs: frozenset[str]
     value: Callable[[Evaluation], float]
     per_class: Callable[[Evaluation], np.ndarray] | None = None
+    error: Callable[[Evaluation], float] | None = None
 
 
 def _ask(evaluation: Evaluation, method: str, sign: float = 1.0, **options: Any) -> Any:
@@ -50,10 +52,15 @@ def _of_classes(evaluation: Evaluation, method: str) -> np.ndarray:
     return values if "ranking" in evaluation.needs else np.where(evaluation.class_weight > 0.0, values, np.nan)
 
 
+def _error(evaluation: Evaluation, method: str) -> float:
+    return 0.0 if evaluation._ranking().is_exact else getattr(evaluation, f"{method}_error")
+
+
 def _scorer(name: str, needs: str, method: str, per_class: str | None = None, **options: Any) -> Scorer:
     sign = -1.0 if name.startswith("neg_") else 1.0
     by_class = None if per_class is None else partial(_of_classes, method=per_class)
-    return Scorer(name, frozenset(needs.split()), partial(_ask, method=method, sign=sign, **options), by_class)
+    error = partial(_error, method=method) if method in ("roc_auc", "average_precision") else None
+    return Scorer(name, frozenset(needs.split()), partial(_ask, method=method, sign=sign, **options), by_class, error)
 
 
 def _scorers() -> dict[str, Scorer]:

@@ -325,6 +325,15 @@ class Ranking:
         own, rest = self._binned(column, class_, None)
         return float(ranks.auc(own[::-1], rest[::-1]))
 
+    def auc_error(self, class_: int) -> float:
+        """That of `levels`, likewise."""
+        if self._histogram is None:
+            return self.levels(class_).auc_error()
+        column, class_ = (0, 1) if self._binary else (class_, class_)
+        own, rest = self._binned(column, class_, None)
+        pairs = own.sum() * rest.sum()  # the outermost bins hold one score each
+        return float(0.5 * (own[1:-1] @ rest[1:-1]) / pairs) if pairs > 0.0 else np.nan
+
     def levels(self, class_: int, versus: int | None = None) -> Levels:
         """One class against all others, or against one (`pairs`), by the scores of the class.
 

@@ -160,7 +160,19 @@ def test_where_scores_do_not_fit_histograms_come_close(monkeypatch):
     for name in exact:
         if name.startswith(("mean", "class")):
             np.testing.assert_allclose(near[name], exact[name], atol=1e-3)
-    assert (near["mean_test_score"] != exact["mean_test_score"]).any()
+    error = np.abs(near["mean_test_score"] - exact["mean_test_score"])
+    assert error.max() > 0.0 and (error <= near["mean_test_score_error"]).all()
+    assert near["mean_test_score_error"][0] < 1e-3 and "mean_test_score_error" not in exact
+
+
+def test_bounds_on_the_errors_of_scores_are_saved_with_them(monkeypatch, tmp_path):
+    from streamnb import model_selection
+
+    monkeypatch.setattr(model_selection, "KEPT_SCORES", 1 << 12)
+    model = snb.LinearNBCV("poisson", folds=2).fit(X, y)
+    model.save(tmp_path / "model.snb")
+    bounds = [each.cv_results_["mean_test_score_error"] for each in (model, snb.load(tmp_path / "model.snb"))]
+    assert (bounds[0] > 0.0).any() and np.array_equal(*bounds)
 
 
 def test_groups_and_given_folds():

@@ -68,7 +68,9 @@ class LinearNBCV(LinearNB):
     cv_results_ : dict of (G,) arrays
         A row a grid point: params, param_<kind>, mean_test_score, std_test_score, rank_test_score,
         split<s>_test_score with s = repeat * folds + fold, class_test_score_<label>, n_features. NaN where a fold
-        lacks a class; means are over the others.
+        lacks a class; means are over the others. Where ROC AUC or average precision are read off histograms, for
+        many rows and models, mean_test_score_error is a bound on the error of mean_test_score; a wide one where so few
+        features are left that many rows score alike.
     n_features_per_class_ : (K,) int
         The fewest features of each class whose mean score is within 1 % of the best of that class (procedure 7.1,
         Shishkova 2016); -1 where the class has no score. Only where the scoring has a value for each class.
