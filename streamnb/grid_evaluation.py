@@ -11,6 +11,8 @@ from streamnb.kernels import judge
 from streamnb.schemes import Scheme
 from streamnb.tallies import Decisions, Losses, RowMeans, Rows
 
+CACHED_MARGINS = 1 << 16  # turned round at once
+
 
 class GridEvaluation:
     """G models judged on some rows of one label each; merges with ``+`` as `Evaluation` does.
@@ -34,20 +36,29 @@ class GridEvaluation:
 
     def add(self, scheme: Scheme, margins: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
         """Add rows with their margins (n, R, G), and room behind these."""
-        n, n_rows, _ = margins.shape
+        n = len(margins)
         self.n_rows += n
         self._total.add([], weight)
         if self._decisions is not None:
             self._decisions.add(labels, weight, scheme.decide(margins))
         if self._ranking is not None:
             kept = weight > 0.0
-            scores = scheme.ranking(margins[:, :, : self._n_points].swapaxes(1, 2).reshape(-1, n_rows)).reshape(n, -1)
+            scores = self._scores(scheme, margins)
             scores = _checks.check_scores(scores, n, scores.shape[1])
             rows = (scores, labels, weight) if kept.all() else (scores[kept], labels[kept], weight[kept])
             self._ranking.add(*rows)
         for point, losses in enumerate(self._losses):
             log_proba = scheme.log_proba(np.ascontiguousarray(margins[:, :, point]))
             losses.add(Rows(labels, weight, log_proba=_checks.check_log_proba(log_proba, n, log_proba.shape[1])))
+
+    def _scores(self, scheme: Scheme, margins: np.ndarray) -> np.ndarray:
+        """What the models rank rows by, (n, G * columns)."""
+        step = max(CACHED_MARGINS // margins[0].size, 1)
+        parts = []
+        for first in range(0, len(margins), step):
+            some = margins[first : first + step, :, : self._n_points].swapaxes(1, 2)
+            parts.append(scheme.ranking(some.reshape(-1, margins.shape[1])).reshape(len(some), -1))
+        return np.concatenate(parts)
 
     def __add__(self, other: "GridEvaluation") -> "GridEvaluation":
         total = copy(self)

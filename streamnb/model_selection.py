@@ -12,7 +12,7 @@ from streamnb import _checks, memory
 from streamnb.choosing import GridScores
 from streamnb.data import sources
 from streamnb.data.chunk import Chunk
-from streamnb.data.grid_weights import UNIT_BYTES, GridWeights, room, unit_ends
+from streamnb.data.grid_weights import GridWeights, laid_out_bytes, room
 from streamnb.data.sources import Block
 from streamnb.evaluation import Evaluation
 from streamnb.families import column_blocks
@@ -35,6 +35,7 @@ CACHED_MARGINS = 1 << 18  # elsewhere: what stays in the cache until it is judge
 KEPT_SCORES = 1 << 25  # numbers that all evaluations together may keep to be exact, and again in histograms
 SHEETS_BYTES = 1 << 30  # of the sheets of all threads, where there are several
 WEIGHT_BYTES = 12  # of one that is not zero
+WITH_ZEROS = 3  # times as much may they take where they are laid out
 PER_MARGIN, PER_WEIGHT = 5e-9, 1e-9  # seconds, about
 LONG = 300.0  # seconds that nobody should wait without a word
 
@@ -66,9 +67,9 @@ class GridModels:
             raw = self._raw(weights, columns)
             if self.shell.absent[columns].any():
                 intercepts += (self.shell.absent[columns] @ raw).reshape(self.shape)
-            n_bytes += UNIT_BYTES * int(unit_ends(raw, n_rows).sum())
+            n_bytes += raw.data.nbytes + raw.indices.nbytes
             found = [*found, raw] if n_bytes <= most_bytes else []
-        self._weights = GridWeights.of(sp.vstack(found, format="csr"), n_rows) if n_bytes <= most_bytes else None
+        self._weights = _ready(found, n_rows, WITH_ZEROS * most_bytes)
         self._path = path if self._weights is None else None  # with its statistics
         self._intercepts = np.zeros((n_rows, room(n_points)))
         self._intercepts[:, :n_points] = intercepts.T
@@ -104,6 +105,12 @@ class GridModels:
             weights, _ = self._path.grid_weights(some)  # type: ignore[union-attr]
             ready = GridWeights.of(self._raw(weights, some), self.shape[1])
             chunk.of_columns(some).add_grid_scores(every, ready, out)
+
+
+def _ready(found: list[sp.csr_array], n_rows: int, most_bytes: int) -> GridWeights | None:
+    weights = sp.vstack(found, format="csr") if found else None
+    fits = weights is not None and laid_out_bytes(weights, n_rows) <= most_bytes
+    return GridWeights.of(weights, n_rows) if fits else None
 
 
 # ---- the scan --------------------------------------------------------------------------------------------------------
@@ -206,7 +213,7 @@ class ScoringPlan:
         weight: np.ndarray,
     ) -> None:
         n_points, n_rows = models.shape
-        step = max(self._at_once(models) // (n_points * max(n_rows, len(self.classes))), 1)
+        step = max(self._at_once(models) // (room(n_points) * max(n_rows, len(self.classes))), 1)
         for first in range(0, len(rows), step):
             some = rows[first : first + step]
             evaluation.add(models.shell.scheme, models.margins(chunk, some), codes[some], weight[some])
@@ -238,7 +245,7 @@ def _check_costs(paths: Sequence[WeightPath], stats: ClassStats, scorer: Scorer,
         memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)
     seconds = 0.0
     for path in paths:
-        margins = n_rows * len(path) * max(path.n_rows, n_classes)
+        margins = n_rows * room(len(path)) * max(path.n_rows, n_classes)
         by_columns = WEIGHT_BYTES * path.n_features_per_class.sum() > most_bytes
         times = n_splits + (max(margins / COSTLY_MARGINS, n_splits) if by_columns else 0)
         seconds += PER_MARGIN * margins + PER_WEIGHT * times * len(path) * path.n_rows * stats.n_features

@@ -244,9 +244,9 @@ def test_fewest_features_of_a_class_are_of_its_own_row_if_it_has_one(scheme, n_c
 def test_what_will_take_minutes_is_said_before_it_is_done(monkeypatch):
     x, y = np.random.default_rng(0).poisson(1.0, (60, 4)), np.arange(60) % 3
     monkeypatch.setattr(model_selection, "PER_MARGIN", 1.0)
-    with pytest.warns(snb.StreamnbWarning, match=r"judging 60 rows by 5 x 7 models of 3 classes will .* 21 minutes of"):
+    with pytest.warns(snb.StreamnbWarning, match=r"judging 60 rows by 5 x 7 models of 3 classes will .* 24 minutes of"):
         snb.LinearNBCV("poisson", snb.L1(np.arange(7.0))).fit(x, y)
-    with pytest.warns(snb.StreamnbWarning, match=r"60 rows by 5 x 2 models .* 6 minutes of one core; progress=True"):
+    with pytest.warns(snb.StreamnbWarning, match=r"60 rows by 5 x 2 models .* 48 minutes of one core; progress=True"):
         snb.compare(x, y, families=["poisson", "multinomial"], penalties={"plain": None}, show=False)
 
 

@@ -10,7 +10,6 @@ from streamnb.kernels import grid_scores
 from streamnb.kernels.grid_scores import LANES
 from streamnb.memory import aligned
 
-UNIT_BYTES = 8 * LANES
 IN_HEAD, LISTING = 0.35, 1.0  # what LANES weights of the head cost, and looking for units, against adding a unit
 
 
@@ -19,11 +18,20 @@ def room(n_points: int) -> int:
     return -(-n_points // LANES) * LANES
 
 
-def unit_ends(weights: sp.csr_array, n_rows: int) -> np.ndarray:
-    """Of weights (n_features, G * R), the number of units that end with each point, (G,)."""
+def laid_out_bytes(weights: sp.csr_array, n_rows: int) -> int:
+    """What `GridWeights.of` takes, without what it keeps of each feature."""
+    _, n_lanes, n_units = _shape(weights, n_rows)
+    return 8 * LANES * (weights.shape[0] * n_lanes + n_units)
+
+
+def _shape(weights: sp.csr_array, n_rows: int) -> tuple[int, int, int]:
+    """How many points the head has, how many times LANES columns, and how many units there are beside it."""
     ends = np.zeros(weights.shape[1] // n_rows, np.int64)
     grid_scores.count_units(*_places(weights), n_rows, np.full(n_rows, -1), ends)
-    return ends
+    n_units = np.append(np.cumsum(ends[::-1])[::-1], 0)  # by depth
+    n_lanes = -(-np.arange(len(n_units)) * n_rows // LANES)
+    depth = int(np.argmin(weights.shape[0] * (IN_HEAD * n_lanes + LISTING * (n_units > 0)) + n_units))
+    return depth, int(n_lanes[depth]), int(n_units[depth])
 
 
 def _places(weights: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
@@ -39,19 +47,14 @@ class GridWeights:
     @classmethod
     def of(cls, weights: sp.csr_array, n_rows: int) -> "GridWeights":
         """Lay out weights whose columns are ascending and lie point by point."""
-        n_features, width = weights.shape
-        n_points = width // n_rows
-        n_units = np.append(np.cumsum(unit_ends(weights, n_rows)[::-1])[::-1], 0)  # with a head of so many points
-        n_head = np.arange(n_points + 1) * n_rows
-        n_lanes = -(-n_head // LANES)
-        depth = int(np.argmin(n_features * (IN_HEAD * n_lanes + LISTING * (n_units > 0)) + n_units))
-        head, units = aligned(n_features, int(n_lanes[depth]) * LANES), aligned(int(n_units[depth]), LANES)
+        n_features, n_points = weights.shape[0], weights.shape[1] // n_rows
+        depth, n_lanes, n_units = _shape(weights, n_rows)
+        head, units = aligned(n_features, n_lanes * LANES), aligned(n_units, LANES)
         head[:], units[:] = 0.0, 0.0
-        begins, columns = np.empty(n_features + 1, np.int32), np.empty(n_units[depth], np.int32)
-        latest = np.full(n_rows, -1)
-        form = n_rows, room(n_points), n_head[depth], latest
+        begins, columns = np.empty(n_features + 1, np.int32), np.empty(n_units, np.int32)
+        form = n_rows, room(n_points), depth * n_rows, np.full(n_rows, -1)
         grid_scores.fill_units(weights.data, *_places(weights), *form, head, begins, columns, units)
-        point, r = np.divmod(np.arange(n_head[depth]), n_rows)
+        point, r = np.divmod(np.arange(depth * n_rows), n_rows)
         arrays = head, r * room(n_points) + point, begins, columns, units
         for array in arrays:
             array.setflags(write=False)
