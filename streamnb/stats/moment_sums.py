@@ -53,7 +53,7 @@ class MomentSums:
         listing = Listing.of(chunk, entries, n_groups) if self._runs else None
         for name, table in self._dense.items():
             if listing is not None:
-                self._runs[name].add(listing.sums(*self._moment(name)))
+                self._runs[name].add(listing.sums(*self._moment(name, survey)))
                 continue
             largest = {"sum": survey.top, "sum_sq": survey.top**2}.get(name, 1.0)
             counts = name in ("nonzero", "above") or (survey.whole and name in ("sum", "sum_sq"))
@@ -69,9 +69,11 @@ class MomentSums:
             add_both(chunk, survey, entries, n_groups, *both)
             del tables["sum"], tables["sum_sq"]
         for name, parts in tables.items():
-            chunk.add_moment(entries, *self._moment(name), *parts)
+            chunk.add_moment(entries, *self._moment(name, survey), *parts)
 
-    def _moment(self, name: str) -> tuple[int, float]:
+    def _moment(self, name: str, survey: Survey) -> tuple[int, float]:
+        if name == "above" and self._options.binarize == 0.0 and not survey.negatives:
+            name = "nonzero"  # the same then, and cheaper
         return _KERNEL_MOMENT[name], self._options.centre if name == "deviation" else self._options.binarize
 
     def _choose(self, n_groups: int, n_features: int) -> None:
