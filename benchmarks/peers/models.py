@@ -9,7 +9,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import MultinomialNB
 
 import streamnb as snb
-from benchmarks.peers.problems import counts, labels
+from benchmarks.peers.problems import counts, labels, write_default
 from benchmarks.peers.table import SLOWER, Row, Size, ratio
 
 NONZEROS = 10**8  # of the fit that solving is compared with
@@ -42,7 +42,7 @@ def solving_rows(size: Size, _: Path) -> Iterator[Row]:
         yield Row(f"{what}, {name}", against, 1, 0.33, times * X.nnz / NONZEROS, SLOWER)
 
 
-def choice_rows(size: Size, _: Path) -> Iterator[Row]:
+def choice_rows(size: Size, folder: Path) -> Iterator[Row]:
     grid = {"alpha": np.geomspace(0.01, 100, 50)}
     search = GridSearchCV(MultinomialNB(), grid, cv=5, n_jobs=1, scoring="accuracy")
     X = counts(size.n_rows, size.features[0], "zipf")
@@ -52,12 +52,13 @@ def choice_rows(size: Size, _: Path) -> Iterator[Row]:
     )
     for K, plain, searched in ((2, (5, 3), (40, 80)), (20, (12, 6), (20, 50))):
         y = labels(size.n_rows, K)
-        theirs = seconds(fitting(search, X, y))
+        theirs, path = seconds(fitting(search, X, y)), write_default(folder / f"K = {K}", X, y)
         for name, penalty in penalties:
             what = f"5 folds x 50 taus chosen and refitted, K = {K}, {name}"
             chosen = snb.LinearNBCV("multinomial", penalty, folds=5, scoring="accuracy")
-            fit = ratio(fitting(chosen, X, y), fitting(snb.LinearNB("multinomial"), X, y), size.repeats, CLOCK)
-            yield Row(what, "one fit", *plain, fit, SLOWER)
+            for where, rows in (("in memory", (X, y)), ("from Zarr", (path, "y"))):
+                fit = ratio(fitting(chosen, *rows), fitting(snb.LinearNB("multinomial"), *rows), size.repeats, CLOCK)
+                yield Row(f"{what}, {where}", "one fit", *plain, fit, SLOWER)
             ours = min(seconds(fitting(chosen, X, y, n_threads=1)) for _ in range(2))
             yield Row(f"{what}, one thread", "GridSearchCV", *searched, theirs / ours)
 
