@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 
 import dask.array as da
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
@@ -210,6 +211,18 @@ def test_names_of_features_are_kept():
     model = snb.LinearNB().fit(pd.DataFrame(rows.x, columns=names), rows.y)
     assert model.feature_names_in_.tolist() == names
     assert not hasattr(snb.LinearNB().fit(rows.x, rows.y), "feature_names_in_")
+
+
+def test_dask_data_frames_are_data_frames_in_parts():
+    rows = example()
+    frame, y = pd.DataFrame(rows.x, columns=[f"gene {j}" for j in range(9)]), pd.Series(rows.y)
+    parts = dd.from_pandas(frame, npartitions=3)
+    model, same = snb.LinearNB().fit(parts, dd.from_pandas(y, npartitions=3)), snb.LinearNB().fit(frame, y)
+    assert (model.coef_ == same.coef_).all()
+    assert model.feature_names_in_.tolist() == frame.columns.tolist()
+    assert (model.predict(parts).compute() == same.predict(frame)).all()
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(parts.rename(columns={"gene 0": "gene 9"}))
 
 
 # --------------------------------------------------------------------------------- what is left untouched

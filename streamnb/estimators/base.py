@@ -244,6 +244,8 @@ class ScanEstimator(BaseEstimator):
 
     def _check_features(self, X: Any, *, reset: bool) -> None:
         """Let scikit-learn remember or compare the column names, where X has a shape to look at."""
+        if sources.is_dask(X) and hasattr(X, "columns"):
+            X = X._meta  # the data frame without its rows
         if hasattr(X, "shape") and len(X.shape) == 2 and not sources.is_dask(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
 
