@@ -10,7 +10,7 @@ INTERPRETED := tests/kernels $(patsubst %,tests/test_%.py,class_stats folds sour
 BENCH := $(VENV)/.installed-bench
 SECONDS ?= 20
 
-.PHONY: help demo test lint bench fuzz peers clean
+.PHONY: help demo test test-slow test-quick test-interpreted test-checked lint bench fuzz peers clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
@@ -25,13 +25,29 @@ help:
 demo: $(DEV)
 	$(VENV)/bin/python examples/source_lines.py
 
-# coverage starts before pytest, because pytest imports streamnb to read its warning filters.
+# Two parts at a time: nothing in them goes by the clock.
 test: $(DEV)
 	$(RUN) coverage erase
-	$(RUN) coverage run -m pytest
-	NUMBA_DISABLE_JIT=1 $(RUN) coverage run --append -m pytest -m "not slow and not cluster and not process" $(INTERPRETED)
-	NUMBA_BOUNDSCHECK=1 $(RUN) pytest tests/kernels
+	$(MAKE) --no-print-directory --keep-going --jobs=2 test-slow test-quick test-interpreted test-checked
+	$(RUN) coverage combine --quiet
 	$(RUN) coverage report --fail-under=95
+
+# coverage starts before pytest, because pytest imports streamnb to read its warning filters.
+COVERED := $(RUN) coverage run --parallel-mode -m pytest
+QUICK := -m "not slow and not cluster and not process"
+WHOLE = > $(VENV)/$@.txt 2>&1; status=$$?; cat $(VENV)/$@.txt; exit $$status
+
+test-slow: $(DEV)
+	@$(COVERED) -m "slow or cluster or process" $(WHOLE)
+
+test-quick: $(DEV)
+	@$(COVERED) $(QUICK) $(WHOLE)
+
+test-interpreted: $(DEV)
+	@NUMBA_DISABLE_JIT=1 $(COVERED) $(QUICK) $(INTERPRETED) $(WHOLE)
+
+test-checked: $(DEV)
+	@NUMBA_BOUNDSCHECK=1 $(RUN) pytest tests/kernels $(WHOLE)
 
 lint: $(DEV)
 	$(RUN) ruff check --quiet
