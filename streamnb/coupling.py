@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from streamnb.equations import Equations
-from streamnb.kernels.roots import flat_root, total_pulls
+from streamnb.kernels.roots import flat_range, flat_root, total_pulls
 from streamnb.penalties import Pull
 from streamnb.problem import Kept, Part, Problem
 from streamnb.schemes import Sides
@@ -39,16 +39,16 @@ def _row_totals(row: Sides, at_rest: Equations, pulls: Sequence[Pull]) -> np.nda
     given = slice(None) if at_rest.kept is None else at_rest.kept[0]
     arrays = [np.ascontiguousarray(values[0][given]) for values in (at_rest.t_star, at_rest.pooled, units)]
     if any(pull.smooth for pull in pulls):
-        return np.array([_smooth_total(row, at_rest, pull, flat_root(*arrays, pull.l1)) for pull in pulls])
+        return np.array([_smooth_total(row, at_rest, pull, flat_range(*arrays, pull.l1)) for pull in pulls])
     totals = np.empty(len(pulls))
     total_pulls(*arrays, np.array([pull.l1 for pull in pulls]), totals)
     return totals
 
 
-def _smooth_total(row: Sides, at_rest: Equations, pull: Pull, flat: float) -> float:
-    """The root, `flat` where L1 leaves no weight: at the ends of that range rounding would leave some."""
-    if not np.isnan(flat):
-        return flat
+def _smooth_total(row: Sides, at_rest: Equations, pull: Pull, flat: tuple[float, float]) -> float:
+    """The root; in the `flat` range, where L1 leaves no weight, one inside: at its ends rounding would leave some."""
+    if flat[0] <= flat[1]:
+        return flat_root(*flat)
 
     def excess(total: float) -> float:
         moved = Equations.of(row, at_rest.family, at_rest.phi, np.array([[total]]))

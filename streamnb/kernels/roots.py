@@ -3,33 +3,38 @@
 import numpy as np
 
 from streamnb._jit import kernel
+from streamnb.kernels.steps import index_of, n_below
 
 
 @kernel
-def flat_root(excess, share, unit, tau):
-    """A root where nothing need be clipped, so that every T in a range is one; NaN where there is no such range."""
+def flat_range(excess, share, unit, tau):
+    """The lowest and the highest T at which nothing is clipped, so that every T between is a root, if there is any."""
     low, high = -1e308, 1e308
     for j in range(len(excess)):
         if share[j] > 0.0:
             low = max(low, (-tau * unit[j] - excess[j]) / share[j])
             high = min(high, (tau * unit[j] - excess[j]) / share[j])
             if low > high:
-                return np.nan
-    # well inside the range, where rounding cannot make a feature count as clipped
+                break
+    return low, high
+
+
+@kernel
+def flat_root(low, high):
+    """A root well inside such a range, where rounding cannot make a feature count as clipped."""
     return 0.0 if low <= 0.0 <= high else 0.5 * (low + high)
 
 
 @kernel
-def newton_root(excess, share, unit, tau, low, high, start):
-    """The root of sum_j share[j] T = sum_j (+-tau unit[j] - excess[j]) over the features that are clipped at T.
+def newton_root(excess, share, unit, tau, sure_slope, sure_level, low, high, start):
+    """The root T of sum_j share[j] T = sum_j (+-tau unit[j] - excess[j]) over the features that are clipped at T.
 
-    A Newton step solves the segment it stands in exactly, so the root is found once the segment is; the bracket halves
-    where steps would cycle.
+    Of further features, which are clipped wherever the root may be, both sums are given. A Newton step solves the
+    segment it stands in exactly, so the root is found once the segment is; the bracket halves where steps would cycle.
     """
     total = min(max(start, low), high)
     for _ in range(200):
-        slope = 0.0
-        level = 0.0
+        slope, level = sure_slope, sure_level
         for j in range(len(excess)):
             moved = excess[j] + total * share[j]
             threshold = tau * unit[j]
@@ -48,36 +53,93 @@ def newton_root(excess, share, unit, tau, low, high, start):
 
 
 @kernel
+def clipped_spans(excess, share, unit, taus, reach, found, spans, sums):
+    """For each feature the first taus at which it is clipped wherever abs(T) <= reach, and those at which it may be.
+
+    The features for which these differ are put into `found`, their numbers of taus into `spans`; returns how many.
+    sums[:, g] adds up share, +-unit and excess of the features that are clipped for sure at tau g, not before.
+    """
+    n, index = 0, index_of(taus)
+    sums[:] = 0.0
+    for j in range(len(excess)):
+        size, room, threshold = abs(excess[j]), reach * share[j], unit[j] * (1.0 - 1e-9)
+        if size + room < taus[0] * threshold:
+            continue
+        surely = (size - room) * (1.0 - 1e-9)
+        first = n_below(surely / unit[j], taus, index) if unit[j] > 0.0 else len(taus) * (surely > 0.0)
+        last = first
+        while last < len(taus) and size + room >= taus[last] * threshold:
+            last += 1
+        if first > 0:
+            sums[0, first - 1] += share[j]
+            sums[1, first - 1] += unit[j] if excess[j] > 0.0 else -unit[j]
+            sums[2, first - 1] += excess[j]
+        found[n], spans[0, n], spans[1, n] = j, first, last
+        n += first < last
+    for g in range(len(taus) - 2, -1, -1):
+        sums[:, g] += sums[:, g + 1]
+    return n
+
+
+@kernel
+def in_order(spans, n, n_taus):
+    """The first `n` features in order of their first taus, and at each tau the end of those that begin there."""
+    ends, order = np.zeros(n_taus + 1, np.intp), np.empty(n, np.intp)
+    for i in range(n):
+        ends[spans[0, i]] += 1
+    ends = ends.cumsum() - ends
+    for i in range(n):
+        order[ends[spans[0, i]]] = i
+        ends[spans[0, i]] += 1
+    return order, ends
+
+
+@kernel
+def roots_within(excess, share, unit, taus, reach, totals, needed):
+    """Roots T for ascending tau, right where the reach that is `needed` is no more than `reach`.
+
+    A feature is looked at only for those taus at which it may or may not be clipped.
+    """
+    found, spans, sums = np.empty(len(excess), np.intp), np.empty((2, len(excess)), np.intp), np.empty((3, len(taus)))
+    n = clipped_spans(excess, share, unit, taus, reach, found, spans, sums)
+    order, ends = in_order(spans, n, len(taus))
+    bound, width, middle = share.sum(), unit.sum(), -excess.sum()
+    e, q, u, last = np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.intp)
+    p, n, total = 0, 0, 0.0
+    for g in range(len(taus)):
+        for i in order[p : ends[g]]:
+            j = found[i]
+            e[n], q[n], u[n], last[n] = excess[j], share[j], unit[j], spans[1, i]
+            n += 1
+        tau, p, slope, level = taus[g], ends[g], sums[0, g], taus[g] * sums[1, g] - sums[2, g]
+        low, high = flat_range(e[:n], q[:n], u[:n], tau) if slope == 0.0 else (0.0, -1.0)
+        if low <= high:
+            total = flat_root(low, high)
+            needed[g] = max(-low, high) if total != 0.0 else 0.0
+        else:
+            low, high = (middle - tau * width) / bound, (middle + tau * width) / bound
+            total = newton_root(e[:n], q[:n], u[:n], tau, slope, level, low, high, total)
+            needed[g] = abs(total)
+        totals[g] = total
+        kept = 0
+        for i in range(n):
+            e[kept], q[kept], u[kept], last[kept] = e[i], q[i], u[i], last[i]
+            kept += last[i] > g + 1
+        n = kept
+
+
+@kernel
 def total_pulls(excess, share, unit, taus, totals):
     """The roots T of T = sum_j clip(excess[j] + T share[j], -tau unit[j], tau unit[j]) for ascending tau.
 
-    Excess sums to zero and share to one, but for features that are never clipped and are not given. A feature that is
-    not clipped for any abs(T) up to some reach stays so for larger tau: the list of the others grows shorter, and only
-    where a root lies beyond the reach the search begins again with all.
+    Excess sums to zero and share to one, but for features that are never clipped and are not given. The roots of the
+    segment at T = 0 tell how far to look for the others.
     """
-    e, q, u = excess.copy(), share.copy(), unit.copy()
-    n, reach, total = len(excess), np.inf, 0.0
-    bound, width = share.sum(), unit.sum()
-    middle = -excess.sum()
-    for g in range(len(taus)):
-        tau = taus[g]
-        if bound <= 0.0:
-            totals[g] = 0.0
-            continue
-        low, high = (middle - tau * width) / bound, (middle + tau * width) / bound
-        flat = not np.isnan(flat_root(e[:n], q[:n], u[:n], tau))  # perhaps: the others still have their say
-        if not flat:
-            total = newton_root(e[:n], q[:n], u[:n], tau, low, high, total)
-        if flat or abs(total) > reach:
-            found = flat_root(excess, share, unit, tau)
-            total = newton_root(excess, share, unit, tau, low, high, total) if np.isnan(found) else found
-            e[:], q[:], u[:] = excess, share, unit
-            n, reach = len(excess), np.inf
-        totals[g] = total
-        reach = 8.0 * abs(total) if reach == np.inf else reach
-        kept = 0
-        for j in range(n):
-            stays = abs(e[j]) + reach * q[j] >= tau * u[j] * (1.0 - 1e-9)
-            e[kept], q[kept], u[kept] = e[j], q[j], u[j]  # if it does not stay the next one takes its place
-            kept += 1 if stays else 0
-        n = kept
+    totals[:] = 0.0
+    reach, todo = 0.0, np.arange(len(taus) if share.sum() > 0.0 else 0)
+    while len(todo) > 0:
+        some, needed = np.empty((2, len(todo)))
+        roots_within(excess, share, unit, taus[todo], reach, some, needed)
+        totals[todo] = some
+        todo = todo[needed > reach]
+        reach = 4.0 * needed[needed > reach][0] if len(todo) > 0 else reach

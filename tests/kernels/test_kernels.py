@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from streamnb.data.chunk import as_chunk
 from streamnb.data.grid_weights import GridWeights, room
-from streamnb.kernels import accumulate, exact, judge, roots, rows, score
+from streamnb.kernels import accumulate, exact, judge, roots, rows, score, steps
 from tests.kernels import naive
 
 MOMENTS = {
@@ -204,6 +204,19 @@ def test_the_first_of_the_largest_is_on_top(n_models):
     top = np.empty((50, n_models), np.int64)
     judge.top_class(scores, top)
     assert (top == scores.argmax(axis=1)).all()
+
+
+@lean
+@given(
+    st.lists(st.floats(0.0, 1e300) | st.sampled_from([0.0, 1.0, 1.0 + 2**-52, 2.0**600]), min_size=1, max_size=20),
+    st.lists(st.floats(allow_nan=False) | st.sampled_from([-0.0, -1e308, 1e-320, np.inf]), max_size=10),
+)
+def test_numbers_below_another_are_counted(some, others):
+    ascending = np.sort(np.array(some))
+    index = steps.index_of(ascending)
+    assert len(index[2]) <= steps.ENTRIES + 2
+    for number in [*others, *some]:
+        assert steps.n_below(number, ascending, index) == np.searchsorted(ascending, number, side="left")
 
 
 @settings(max_examples=60)
