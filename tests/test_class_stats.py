@@ -157,6 +157,11 @@ def test_labels_of_different_kinds_do_not_mix():
         snb.scan(np.eye(2), [0, 1]) + snb.scan(np.eye(2), ["a", "b"])
 
 
+@pytest.mark.parametrize("label", [2**63 - 1, 2**63 - 3, -(2**63)])
+def test_the_first_labels_may_be_the_largest_integers(label):
+    assert snb.scan(np.ones((2, 1)), np.array([label, label])).classes.tolist() == [label]
+
+
 @given(st.sampled_from([np.int8, np.uint8, np.int32, np.uint32, np.int64]), st.data())
 def test_whole_numbers_of_every_size_and_spread_are_labels(dtype, data):
     lowest = st.sampled_from([int(np.iinfo(dtype).min), np.iinfo(dtype).max - 3])

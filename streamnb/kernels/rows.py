@@ -59,9 +59,11 @@ def are_whole(values):
 
 
 @kernel
-def look_up(labels, lowest, by_number, codes):
-    """Fill in the codes of labels, by_number[label - lowest]; return whether each has one, -1 being none."""
-    highest = lowest + len(by_number) - 1
+def look_up(labels, lowest, highest, by_number, codes):
+    """Fill in the codes of labels, by_number[label - lowest]; return whether each has one, -1 being none.
+
+    `highest` is that of the last code: found from the lowest it could pass the largest integer on the way.
+    """
     for i in range(len(labels)):
         if labels[i] < lowest or labels[i] > highest:
             return False

@@ -91,7 +91,8 @@ class LabelCodes:
             return None
         if self._by_number is not None and np.can_cast(y.dtype, np.int64):
             codes = np.empty(len(y), np.int64)
-            found = look_up(y.astype(np.int64), int(self._sorted[0]), self._by_number, codes)
+            bounds = int(self._sorted[0]), int(self._sorted[-1])
+            found = look_up(y.astype(np.int64), *bounds, self._by_number, codes)
             return codes if found else None
         at = np.minimum(np.searchsorted(self._sorted, y), self.n - 1)
         return self._codes[at] if (self._sorted[at] == y).all() else None

@@ -36,7 +36,8 @@ def test_codes_of_labels_are_looked_up(labels, by_number):
     codes = np.empty(len(labels), np.int64)
     numbers = dict(enumerate(by_number, start=2))
     expected = [numbers.get(label, -1) for label in labels]
-    assert rows.look_up(np.array(labels, np.int64), 2, np.array(by_number), codes) == (-1 not in expected)
+    found = rows.look_up(np.array(labels, np.int64), 2, 1 + len(by_number), np.array(by_number), codes)
+    assert found == (-1 not in expected)
     assert -1 in expected or codes.tolist() == expected
 
 
