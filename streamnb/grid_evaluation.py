@@ -34,11 +34,25 @@ class GridEvaluation:
         self._ranking = empty.ranking_of(n_points) if "ranking" in needs else None
         self._losses = [Losses() for _ in range(n_points)] if "probabilities" in needs else []
 
+    @property
+    def of_decisions(self) -> bool:
+        """Whether decisions tell all that is asked."""
+        return self._ranking is None and not self._losses
+
+    def add_decided(self, decided: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
+        """Add rows with the decisions of the models (n, G), and room behind these."""
+        self._saw(weight)
+        if self._decisions is not None:
+            self._decisions.add(labels, weight, decided)
+
+    def _saw(self, weight: np.ndarray) -> None:
+        self.n_rows += len(weight)
+        self._total.add([], weight)
+
     def add(self, scheme: Scheme, margins: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
         """Add rows with their margins (n, R, G), and room behind these."""
         n = len(margins)
-        self.n_rows += n
-        self._total.add([], weight)
+        self._saw(weight)
         if self._decisions is not None:
             self._decisions.add(labels, weight, scheme.decide(margins))
         if self._ranking is not None:

@@ -71,8 +71,9 @@ class GridModels:
             found = [*found, raw] if n_bytes <= most_bytes else []
         self._weights = _ready(found, n_rows, WITH_ZEROS * most_bytes)
         self._path = path if self._weights is None else None  # with its statistics
-        self._intercepts = np.zeros((n_rows, room(n_points)))
-        self._intercepts[:, :n_points] = intercepts.T
+        self._of_classes = self.shell.scheme.judged_by(len(self.shell.classes_))
+        self._intercepts = np.zeros((n_rows + 1, room(n_points)))  # below, the scores of a class that has none
+        self._intercepts[:n_rows, :n_points] = intercepts.T
 
     @property
     def by_columns(self) -> bool:
@@ -88,13 +89,24 @@ class GridModels:
 
     def margins(self, chunk: Chunk, rows: np.ndarray) -> np.ndarray:
         """Margins of some rows of a prepared block, (len(rows), R, room): the first G of `room` are those of points."""
-        flat = aligned(len(rows), self._intercepts.size)
-        flat[:] = self._intercepts.reshape(-1)
+        start = self._intercepts[:-1]
+        flat = aligned(len(rows), start.size)
+        flat[:] = start.reshape(-1)
         if self._weights is not None:
-            chunk.add_grid_scores(rows, self._weights, flat)
+            self._weights.add_scores(chunk, rows, flat)
         else:
             self._add_by_columns(chunk, rows, flat)
-        return flat.reshape(len(rows), *self._intercepts.shape)
+        return flat.reshape(len(rows), *start.shape)
+
+    @property
+    def decides(self) -> bool:
+        """Whether `decisions` can be asked for."""
+        return self._of_classes is not None and not self.by_columns
+
+    def decisions(self, chunk: Chunk, rows: np.ndarray) -> np.ndarray:
+        """What the models decide of some rows of a prepared block, (len(rows), room), without keeping margins."""
+        assert self._weights is not None and self._of_classes is not None
+        return self._weights.decide(chunk, rows, self._intercepts, self._of_classes)
 
     def _add_by_columns(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
         chunk, every = chunk.picked(rows), np.arange(len(rows))
@@ -104,7 +116,7 @@ class GridModels:
             some = columns[first : first + step]
             weights, _ = self._path.grid_weights(some)  # type: ignore[union-attr]
             ready = GridWeights.of(self._raw(weights, some), self.shape[1])
-            chunk.of_columns(some).add_grid_scores(every, ready, out)
+            ready.add_scores(chunk.of_columns(some), every, out)
 
 
 def _ready(found: list[sp.csr_array], n_rows: int, most_bytes: int) -> GridWeights | None:
@@ -178,7 +190,7 @@ class ScoringPlan:
         for grids, evaluations in zip(self.candidates, sheet.evaluations, strict=True):
             prepared = grids[0].shell.prepared(chunk, survey)
             for of_rows in splits:
-                for split in np.unique(of_rows):
+                for split in np.flatnonzero(np.bincount(of_rows)):
                     rows = np.flatnonzero(of_rows == split)
                     self._judge(grids[split], evaluations[split], prepared, rows, codes, weight)
 
@@ -212,6 +224,9 @@ class ScoringPlan:
         codes: Any,
         weight: np.ndarray,
     ) -> None:
+        if isinstance(evaluation, GridEvaluation) and evaluation.of_decisions and models.decides:
+            evaluation.add_decided(models.decisions(chunk, rows), codes[rows], weight[rows])
+            return
         n_points, n_rows = models.shape
         step = max(self._at_once(models) // (room(n_points) * max(n_rows, len(self.classes))), 1)
         for first in range(0, len(rows), step):

@@ -110,6 +110,13 @@ class Scheme:
         """From the margins of the rows (n, R) to the scores of `decision_function`."""
         return margins
 
+    def judged_by(self, n_classes: int) -> np.ndarray | None:
+        """The row of weights whose margin is the score of each class, (K,), R for a class that scores 0.
+
+        None where a decision is something else than the first class of the highest score.
+        """
+        return np.arange(n_classes)
+
     def ranking(self, margins: np.ndarray) -> np.ndarray:
         """What rows are ranked by in ROC curves: posterior log-odds of the class where it has one, else the margin."""
         return self.class_scores(margins)
@@ -193,6 +200,9 @@ class TwoClasses(Scheme):
     def class_scores(self, margins):
         return margins[:, 0]
 
+    def judged_by(self, n_classes):
+        return np.array([1, 0])
+
     def decide(self, margins):
         return (margins[:, 0] > 0).astype(np.int64)
 
@@ -212,6 +222,9 @@ class MultiLabel(Scheme):
     def intercepts(self, log_priors):
         with np.errstate(divide="ignore"):
             return log_priors - np.log1p(-np.exp(log_priors))
+
+    def judged_by(self, n_classes):
+        return None
 
     def decide(self, margins):
         return (margins > 0).astype(np.int64)
@@ -245,6 +258,9 @@ class Reference(Scheme):
 
     def class_scores(self, margins):
         return np.insert(margins, self.reference, 0.0, axis=1)
+
+    def judged_by(self, n_classes):
+        return np.insert(np.arange(n_classes - 1), self.reference, n_classes - 1)
 
     def ranking(self, margins):
         return _log_odds(self.class_scores(margins))
@@ -288,6 +304,9 @@ class OneVsOne(Scheme):
     def ballot(self, n_rows: int) -> "Ballot":
         """Votes of some rows, still to be cast."""
         return Ballot(n_rows, self._n_classes, self._earlier, self._later)
+
+    def judged_by(self, n_classes):
+        return None
 
     def decide(self, margins):
         by_model = np.moveaxis(margins, 1, -1)

@@ -5,7 +5,7 @@ Values are finite: float32, float64 or integers of one or two bytes. Indices are
 are compiled.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, NoReturn, Protocol
 
@@ -14,7 +14,6 @@ import scipy.sparse as sp
 
 from streamnb import _checks
 from streamnb._sparse import as_csr
-from streamnb.data.grid_weights import GridWeights
 from streamnb.data.survey import Survey, look_at
 from streamnb.kernels import accumulate, grid_scores, rows, score
 
@@ -30,6 +29,15 @@ class Entries(NamedTuple):
     rows: np.ndarray
     codes: np.ndarray
     weight: np.ndarray
+
+
+class SparseRows(NamedTuple):
+    """Some rows of CSR arrays."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    rows: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,8 +97,8 @@ class DenseChunk:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
         score.score_dense(self.values, weights, out)
 
-    def add_grid_scores(self, rows: np.ndarray, weights: GridWeights, out: np.ndarray) -> None:
-        """Add those rows @ weights to out (len(rows), R * room), in C order."""
+    def sparse(self, rows: np.ndarray) -> Iterator[tuple[slice, SparseRows]]:
+        """Those rows without their zeros, some at a time, and which these are."""
         step = max(COMPRESSED // self.shape[1], 1)
         data, indices = (np.empty(step * self.shape[1] + 1, dtype) for dtype in (self.values.dtype, np.int32))
         indptr = np.empty(step + 1, np.int64)
@@ -98,7 +106,7 @@ class DenseChunk:
             some = slice(first, min(first + step, len(rows)))
             n_rows = some.stop - first
             grid_scores.compress(self.values, rows[some], data, indices, indptr)
-            weights.add_scores(data, indices, indptr[: n_rows + 1], np.arange(n_rows), out[some])
+            yield some, SparseRows(data, indices, indptr[: n_rows + 1], np.arange(n_rows))
 
     def of_rows(self, start: int, stop: int) -> "DenseChunk":
         """Some rows of the block."""
@@ -203,9 +211,9 @@ class CSRChunk:
             room = np.empty((1, width))
             score.add_table(*arrays, np.arange(n_rows), 0, n_rows, weights, np.arange(width), room, out)
 
-    def add_grid_scores(self, rows: np.ndarray, weights: GridWeights, out: np.ndarray) -> None:
-        """Add those rows @ weights to out (len(rows), R * room), in C order."""
-        weights.add_scores(self.data, self.indices, self.indptr, rows, out)
+    def sparse(self, rows: np.ndarray) -> Iterator[tuple[slice, SparseRows]]:
+        """Those rows, as `DenseChunk.sparse` gives them; all at once."""
+        yield slice(0, len(rows)), SparseRows(self.data, self.indices, self.indptr, rows)
 
     def of_rows(self, start: int, stop: int) -> "CSRChunk":
         """Some rows of the block."""

@@ -1,11 +1,11 @@
 """The weights of all models of a grid, laid out to score rows; see `kernels.grid_scores`."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from streamnb.data.chunk import Chunk
 from streamnb.kernels import grid_scores
 from streamnb.kernels.grid_scores import LANES
 from streamnb.memory import aligned
@@ -60,7 +60,27 @@ class GridWeights:
             array.setflags(write=False)
         return cls(arrays)
 
-    def add_scores(self, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, rows: Any, out: np.ndarray) -> None:
-        """Add the scores of some rows of CSR to out (len(rows), R * room(G))."""
-        spare = aligned(1, self.arrays[0].shape[1]), np.zeros(grid_scores.ROOM, np.int32), np.empty(grid_scores.ROOM)
-        grid_scores.add_csr(data, indices, indptr, rows, *self.arrays, *spare, out)
+    def add_scores(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
+        """Add the scores of those rows of a block to out (len(rows), R * room(G)), in C order."""
+        for some, arrays in chunk.sparse(rows):
+            grid_scores.add_csr(*arrays, *self.arrays, *self._spare(), out[some])
+
+    def decide(self, chunk: Chunk, rows: np.ndarray, start: np.ndarray, of_classes: np.ndarray) -> np.ndarray:
+        """The first class of the highest score of those rows, (len(rows), room(G)).
+
+        Scores (n, room(G)) begin with those of `start`; the rows of weights add to the first R of them, and class k
+        has the one of number of_classes[k].
+        """
+        scores = aligned(grid_scores.ROWS_AT_ONCE, start.size)
+        decided = np.empty((len(rows), start.shape[1]), np.int32)
+        places = of_classes * start.shape[1]
+        for some, arrays in chunk.sparse(rows):
+            shape = start.reshape(-1), places, scores
+            grid_scores.decide_csr(*arrays, *self.arrays, *self._spare(), *shape, decided[some])
+        return decided
+
+    def _spare(self) -> tuple[np.ndarray, ...]:
+        """Room for the kernels to work in."""
+        listed, factors = aligned(1, grid_scores.ROOM, np.int32)[0], aligned(1, grid_scores.ROOM)[0]
+        listed[:] = 0
+        return aligned(1, self.arrays[0].shape[1]), listed, factors

@@ -9,7 +9,7 @@ begins[j] to begins[j + 1].
 
 import numpy as np
 
-from streamnb._jit import LANES, add_lanes, fill_lanes, kernel, prefetch
+from streamnb._jit import LANES, add_lanes, fill_lanes, kernel, prefetch, top_lanes
 from streamnb.kernels.score import ROWS_AHEAD, add_table, ask_for
 
 LISTED = 512  # units that are listed before they are added
@@ -62,8 +62,8 @@ def add_listed(listed, factors, n_listed, columns, units, out, e):
 
 @kernel
 def add_units(data, indices, indptr, rows, begin, end, begins, columns, units, listed, factors, out):
-    # out[e, columns[t] + l] += x[rows[e], j] * units[t, l] for the units t of each stored j, in the order of j, and e
-    # from begin to end. Units are listed before they are added: how many a feature has is not to be guessed.
+    # out[e - begin, columns[t] + l] += x[rows[e], j] * units[t, l] for the units t of each stored j, in the order of j,
+    # and e from begin to end. Units are listed before they are added: how many a feature has is not to be guessed.
     start = indptr[0]
     for e in range(begin, end):
         coming = rows[min(e + ROWS_AHEAD, len(rows) - 1)]
@@ -74,16 +74,16 @@ def add_units(data, indices, indptr, rows, begin, end, begins, columns, units, l
             t = begins[j]
             n_units = begins[j + at(1)] - t
             if n_units > LANES or n_listed > LISTED - LANES:
-                add_listed(listed, factors, n_listed, columns, units, out, e)
+                add_listed(listed, factors, n_listed, columns, units, out, e - begin)
                 n_listed = 0
             if n_units > LANES:
                 for u in range(t, t + n_units):
-                    add_lanes(out, e, columns[at(u)], x, units, u)
+                    add_lanes(out, e - begin, columns[at(u)], x, units, u)
             else:
                 fill_lanes(listed, n_listed, t, 1)
                 fill_lanes(factors, n_listed, x, 0)
                 n_listed += n_units
-        add_listed(listed, factors, n_listed, columns, units, out, e)
+        add_listed(listed, factors, n_listed, columns, units, out, e - begin)
 
 
 @kernel
@@ -93,9 +93,30 @@ def add_csr(data, indices, indptr, rows, head, spots, begins, columns, units, to
     for begin in range(0, len(rows), ROWS_AT_ONCE):
         end = min(begin + ROWS_AT_ONCE, len(rows))
         if len(spots):
-            add_table(*arrays, begin, end, head, spots, top, out)
+            add_table(*arrays, begin, end, head, spots, top, out[begin:end])
         if len(units):
-            add_units(*arrays, begin, end, begins, columns, units, listed, factors, out)
+            add_units(*arrays, begin, end, begins, columns, units, listed, factors, out[begin:end])
+
+
+@kernel
+def decide_csr(
+    data, indices, indptr, rows, head, spots, begins, columns, units, top, listed, factors, start, places, scores, out
+):
+    # out[e, g] = the first class k of the highest score of row rows[e] at point g, that in column places[k] + g of
+    # `start` and what the row adds to it; few rows at a time, so that their scores are still close
+    arrays = data, indices, indptr, rows
+    for begin in range(0, len(rows), len(scores)):
+        end = min(begin + len(scores), len(rows))
+        for e in range(end - begin):
+            for c in range(len(start)):
+                scores[e, c] = start[c]
+        if len(spots):
+            add_table(*arrays, begin, end, head, spots, top, scores)
+        if len(units):
+            add_units(*arrays, begin, end, begins, columns, units, listed, factors, scores)
+        for e in range(end - begin):
+            for point in range(0, out.shape[1], LANES):
+                top_lanes(scores, e, places, point, out, begin + e)
 
 
 @kernel

@@ -69,9 +69,9 @@ def count_decisions(labels, weight, decided, hit, predicted, table, right_hi, ri
         for g in range(len(hit)):
             found = decided[i, g]
             predicted[g, found] += w
+            hit[g, k] += w if found == k else 0.0
             if len(table):
                 table[g, k, found] += w
-            if found == k:
-                hit[g, k] += w
-                right_hi[g], error = two_sum(right_hi[g], w)
-                right_lo[g] += error
+        for g in range(len(hit)):  # by itself, without branches, it takes vectors
+            right_hi[g], error = two_sum(right_hi[g], w if decided[i, g] == k else 0.0)
+            right_lo[g] += error

@@ -19,8 +19,8 @@ def ask_for(data, indices, first, stop):
 
 @kernel
 def add_table(data, indices, indptr, rows, begin, end, table, spots, top, out):
-    # out[e, spots[c]] += sum over stored j of x[rows[e], j] * table[j, c] for e from begin to end, each in the order of
-    # j; the table is LANES wide or wider, top (1, width) is room for a row of it
+    # out[e - begin, spots[c]] += sum over stored j of x[rows[e], j] * table[j, c] for e from begin to end, each in the
+    # order of j; the table is LANES wide or wider, top (1, width) is room for a row of it
     start, width = indptr[0], table.shape[1]
     whole = width // (4 * LANES) * (4 * LANES)
     rest = (width - whole) // LANES
@@ -39,7 +39,7 @@ def add_table(data, indices, indptr, rows, begin, end, table, spots, top, out):
         if width % LANES:  # the last lanes, some of which were among those before
             sum_lanes(top, width - LANES, data, indices, first, stop, table, 1)
         for c in range(len(spots)):
-            out[at(e), at(spots[at(c)])] += top[0, at(c)]
+            out[at(e - begin), at(spots[at(c)])] += top[0, at(c)]
 
 
 @kernel

@@ -176,7 +176,7 @@ def test_scores_of_a_grid(n_rows, n_points, falling, seed):
     laid_out = GridWeights.of(sp.csr_array(weights.reshape(7, -1)), n_rows)
     for given_rows in (x, sp.csr_array(x)):
         out = np.ones((5, n_rows, room(n_points)))
-        as_chunk(given_rows)[0].add_grid_scores(some, laid_out, out.reshape(5, -1))
+        laid_out.add_scores(as_chunk(given_rows)[0], some, out.reshape(5, -1))
         assert (out[:, :, :n_points] == 1.0 + np.einsum("ij,jgr->irg", x[some], weights)).all()
         assert (out[:, :, n_points:] == 1.0).all()
 
@@ -190,12 +190,29 @@ def test_scores_of_a_grid_do_not_depend_on_how_rows_are_stored():
     zeros = sp.csr_array((x.reshape(-1), np.tile(np.arange(900), 40), np.arange(41) * 900))  # stored, too
     dense, sparse, explicit = np.zeros((3, 40, 3 * room(100)))
     for given_rows, out in ((x, dense), (stored, sparse), (zeros, explicit)):
-        as_chunk(given_rows)[0].add_grid_scores(rows, laid_out, out)
+        laid_out.add_scores(as_chunk(given_rows)[0], rows, out)
     assert (dense == sparse).all()
     assert (dense == explicit).all()
     one = np.zeros_like(dense[:1])
-    as_chunk(stored)[0].add_grid_scores(rows[7:8], laid_out, one)
+    laid_out.add_scores(as_chunk(stored)[0], rows[7:8], one)
     assert (one == dense[7]).all()
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 4), st.integers(1, 20), st.booleans(), st.integers(0, 2**32 - 1))
+def test_decisions_of_a_grid_are_the_first_of_the_highest_scores(n_rows, n_points, with_zero, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.integers(-1, 2, (60, 5))
+    weights = rng.integers(-1, 2, (5, n_points * n_rows)).astype(float)  # so small that many scores are equal
+    laid_out, rows = GridWeights.of(sp.csr_array(weights), n_rows), rng.permutation(60)[:40]
+    start = np.zeros((n_rows + 1, room(n_points)))
+    start[:n_rows] = rng.integers(-1, 2, (n_rows, 1))
+    scores = np.tile(start, (40, 1, 1))
+    scores[:, :n_rows, :n_points] += (x[rows] @ weights).reshape(40, n_points, n_rows).swapaxes(1, 2)
+    of_classes = rng.permutation(n_rows + with_zero)
+    for given_rows in (x, sp.csr_array(x)):
+        decided = laid_out.decide(as_chunk(given_rows)[0], rows, start, of_classes)
+        assert (decided == scores[:, of_classes].argmax(axis=1)).all()
 
 
 @pytest.mark.parametrize("n_models", [1, 9])
