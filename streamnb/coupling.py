@@ -8,41 +8,78 @@ import numpy as np
 from scipy.optimize import brentq
 
 from streamnb.equations import Equations
+from streamnb.kernels.paths import last_live
 from streamnb.kernels.roots import flat_range, flat_root, total_pulls
 from streamnb.penalties import Pull
 from streamnb.problem import Kept, Part, Problem
 from streamnb.schemes import Sides
+from streamnb.threads import in_order
 
 
-def coupled_totals(problem: Problem, pulls: Sequence[Pull], kept: Kept | None = None) -> dict[Part, np.ndarray]:
+def coupled_totals(
+    problem: Problem, pulls: Sequence[Pull], kept: Kept | None, n_threads: int
+) -> dict[Part, np.ndarray]:
     """T of each pull and row of weights, (G, R), for each coupled part; 0 without any pull.
 
     The probabilities of a class must sum to one. Pulls that do not depend on the weights go by ascending tau and are
     scored or not alike.
     """
-    return {part: _part_totals(part, problem.n_rows, pulls, kept) for part in problem.parts if part.family.coupled}
+    coupled = (part for part in problem.parts if part.family.coupled)
+    return {part: _part_totals(part, problem.n_rows, pulls, kept, n_threads) for part in coupled}
 
 
-def _part_totals(part: Part, n_rows: int, pulls: Sequence[Pull], kept: Kept | None) -> np.ndarray:
+def _part_totals(part: Part, n_rows: int, pulls: Sequence[Pull], kept: Kept | None, n_threads: int) -> np.ndarray:
     totals = np.zeros((len(pulls), n_rows))
     some = [i for i, pull in enumerate(pulls) if not pull.none]
-    for r in range(n_rows if some else 0):
-        sides, at_rest = part.row(r)
-        if sides.alive.all():
-            at_rest = at_rest if kept is None else kept.mark(at_rest, part.columns, slice(r, r + 1))
-            totals[some, r] = _row_totals(sides, at_rest, [pulls[i] for i in some])
+    if some:
+        given = [pulls[i] for i in some]
+        found = in_order(lambda r: _row_totals(part, r, given, kept), range(n_rows), n_threads)
+        totals[some] = np.stack(list(found), axis=1)
     return totals
 
 
-def _row_totals(row: Sides, at_rest: Equations, pulls: Sequence[Pull]) -> np.ndarray:
-    units = at_rest.sd if pulls[0].scored else np.ones(at_rest.sd.shape)
-    given = slice(None) if at_rest.kept is None else at_rest.kept[0]
-    arrays = [np.ascontiguousarray(values[0][given]) for values in (at_rest.t_star, at_rest.pooled, units)]
+def _row_totals(part: Part, r: int, pulls: Sequence[Pull], kept: Kept | None) -> np.ndarray:
+    row, at_rest = part.row(r)
+    if not row.alive.all():
+        return np.zeros(len(pulls))
+    at_rest = at_rest if kept is None else kept.mark(at_rest, part.columns, slice(r, r + 1))
+    arrays = _of_features(at_rest, pulls[0].scored)
     if any(pull.smooth for pull in pulls):
         return np.array([_smooth_total(row, at_rest, pull, flat_range(*arrays, pull.l1)) for pull in pulls])
     totals = np.empty(len(pulls))
     total_pulls(*arrays, np.array([pull.l1 for pull in pulls]), totals)
     return totals
+
+
+def _of_features(at_rest: Equations, scored: bool) -> list[np.ndarray]:
+    """What T follows from: t*, the pooled frequency, and the unit of tau, of the features of one row that are kept."""
+    units = at_rest.sd if scored else np.ones(at_rest.sd.shape)
+    given = slice(None) if at_rest.kept is None else at_rest.kept[0]
+    return [np.ascontiguousarray(values[0][given]) for values in (at_rest.t_star, at_rest.pooled, units)]
+
+
+def leaving(
+    problem: Problem, taus: np.ndarray, scored: bool, rows: Sequence[int], n_threads: int
+) -> tuple[np.ndarray, list[int]]:
+    """How many features have a weight at any of the L1 taus from each on, (G,), and the rows that have the last weight.
+
+    `taus` ascend; only some rows of weights are looked at.
+    """
+
+    def of_row(r: int) -> tuple[list[np.ndarray], np.ndarray]:
+        row, at_rest = part.row(r)
+        arrays, totals = _of_features(at_rest, scored), np.zeros(len(taus))
+        if part.family.coupled and row.alive.all():
+            totals = totals[: total_pulls(*arrays, taus, totals)]
+        return arrays, totals
+
+    ends, lasts = np.zeros(len(rows), np.intp), []
+    for part in problem.parts:
+        lasts.append(np.zeros(part.n_features, np.intp))
+        for i, (arrays, totals) in enumerate(in_order(of_row, rows, n_threads)):
+            ends[i] = max(ends[i], last_live(*arrays, taus[: len(totals)], totals, lasts[-1]))
+    n_gone = np.bincount(np.concatenate(lasts), minlength=len(taus) + 1).cumsum()
+    return n_gone[-1] - n_gone[:-1], [r for r, end in zip(rows, ends, strict=True) if end == ends.max()]
 
 
 def _smooth_total(row: Sides, at_rest: Equations, pull: Pull, flat: tuple[float, float]) -> float:

@@ -33,13 +33,12 @@ class L1Grid:
             cls(penalty.tau, penalty.scale == "score") if isinstance(penalty, L1) and penalty.tau is not None else None
         )
 
-    def totals(self, problem: Problem) -> Totals:
+    def totals(self, problem: Problem, n_threads: int) -> Totals:
         """What couples the features of a class."""
-        return coupled_totals(problem, [Pull(tau, self.scored) for tau in self.taus.tolist()])
+        return coupled_totals(problem, [Pull(tau, self.scored) for tau in self.taus.tolist()], None, n_threads)
 
-    def counts(self, problem: Problem, totals: Totals | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def counts(self, problem: Problem, totals: Totals) -> tuple[np.ndarray, np.ndarray]:
         """How many weights of each row are not zero, (G, R), and how many features have any, (G,)."""
-        totals = self.totals(problem) if totals is None else totals
         rows, union = np.zeros((problem.n_rows, len(self.taus)), np.int64), np.zeros(len(self.taus), np.int64)
         for block in problem.blocks:
             tested, of_block = self._tested(block.equations()), self._of_block(totals, block)

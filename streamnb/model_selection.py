@@ -288,7 +288,8 @@ def cross_validated(
     """
     folding = stats.folding
     assert folding is not None
-    paths = [weight_path(stats, family, penalty, **options) for family, penalty in candidates]
+    n_threads = run.get("n_threads")
+    paths = [weight_path(stats, family, penalty, n_threads=n_threads, **options) for family, penalty in candidates]
     most_bytes = WEIGHTS_BYTES // (len(paths) * folding.n_splits)
     _check_costs(paths, stats, scorer, most_bytes)
 
@@ -301,9 +302,9 @@ def cross_validated(
                 "give weight to rows of two folds at least"
             )
         asked = ((family, path.penalty) for path, (family, _) in zip(paths, candidates, strict=True))
-        return [GridModels(weight_path(rest, *each, **options), most_bytes) for each in asked]
+        return [GridModels(weight_path(rest, *each, n_threads=1, **options), most_bytes) for each in asked]
 
-    with ThreadPoolExecutor(check_n_threads(run.get("n_threads")), "streamnb-solve") as pool:
+    with ThreadPoolExecutor(check_n_threads(n_threads), "streamnb-solve") as pool:
         grids = tuple(zip(*pool.map(models_of, range(folding.n_splits)), strict=True))
     needs = scorer.needs if grids[0][0].shell.scheme.has_probabilities else scorer.needs - {"probabilities"}
     plan = ScoringPlan(grids, stats.classes, folding, needs, stats.n_rows)

@@ -168,7 +168,7 @@ class WeightPath:
         self._found_totals: Totals | None = None
 
     def _taus(self, part: Any) -> np.ndarray:
-        return part.tau if part.tau is not None else taus_from_data(self._problem, part)
+        return part.tau if part.tau is not None else taus_from_data(self._problem, part, self._n_threads)
 
     def save(self, path: Any) -> None:
         """Write statistics, family and penalty to one file, of which `snb.load` makes the same models."""
@@ -306,7 +306,7 @@ class WeightPath:
     def _l1_totals(self) -> Totals:
         if self._found_totals is None:  # not a cached_property: Python 3.11 has one lock for those of all paths
             assert self._l1 is not None
-            self._found_totals = self._l1.totals(self._problem)
+            self._found_totals = self._l1.totals(self._problem, self._n_threads)
         return self._found_totals
 
     def _solutions(self, block: Block, at_rest: Equations, points: Sequence[int]) -> Iterator[tuple[int, Solution]]:
@@ -383,7 +383,7 @@ class WeightPath:
         if self._l1 is not None:
             return {part: totals[i] for part, totals in self._l1_totals.items()}
         if i not in self._totals:
-            totals = coupled_totals(self._problem, [self._pull(i)], self._kept_at(i))
+            totals = coupled_totals(self._problem, [self._pull(i)], self._kept_at(i), self._n_threads)
             self._totals[i] = {part: of_part[0] for part, of_part in totals.items()}
         return self._totals[i]
 

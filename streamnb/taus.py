@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamnb import _checks
+from streamnb.coupling import leaving
 from streamnb.dirichlet import Together
 from streamnb.families import Family, as_family
 from streamnb.l1_grid import L1Grid
@@ -93,7 +94,8 @@ def _row_of_class(problem: Problem, label: Any) -> int:
 
 def _bisected(problem: Problem, scored: bool, row: int | None, wanted: int, high: float) -> tuple[float, int]:
     def left(tau: float) -> int:
-        rows, union = L1Grid(np.array([tau]), scored).counts(problem)
+        grid = L1Grid(np.array([tau]), scored)
+        rows, union = grid.counts(problem, grid.totals(problem, n_threads=1))
         return int(union[0] if row is None else rows[0, row])
 
     low = 0.0
@@ -107,7 +109,7 @@ def _bisected(problem: Problem, scored: bool, row: int | None, wanted: int, high
     return high, left(high)
 
 
-def taus_from_data(problem: Problem, part: L1) -> np.ndarray:
+def taus_from_data(problem: Problem, part: L1, n_threads: int) -> np.ndarray:
     """The L1 taus that leave k features, k geometric from all to 1.
 
     A coupled family's features come back along the path, so there k is right about, not exactly.
@@ -120,24 +122,27 @@ def taus_from_data(problem: Problem, part: L1) -> np.ndarray:
     wanted = np.maximum.accumulate(wanted - every) + every  # rounding would give small numbers twice
     taus = np.where(wanted < n_alive, breaks[wanted % len(breaks)], 0.0)
     if problem.family.coupled and taus.any():
-        taus = _corrected(problem, scored, wanted, taus)
+        taus = _corrected(problem, scored, wanted, taus, n_threads)
     return np.unique(taus)
 
 
-def _corrected(problem: Problem, scored: bool, wanted: np.ndarray, taus: np.ndarray) -> np.ndarray:
+def _corrected(problem: Problem, scored: bool, wanted: np.ndarray, taus: np.ndarray, n_threads: int) -> np.ndarray:
     """Taus that leave about the wanted numbers of features, read off the line through what some taus leave."""
-    first, high = 0.05 * taus[taus > 0].min(initial=taus.max()), taus.max()
-    tried, counts = np.zeros(0), np.zeros(0, np.int64)
-    some = np.geomspace(first, high, 2 * len(taus))
-    for _ in range(3):  # the features go faster and faster before the last one
-        left = L1Grid(some, scored).counts(problem)[1]
-        tried, counts = np.append(tried, some[left > 0]), np.append(counts, left[left > 0])
-        if not tried.size:
+    every = range(problem.n_rows)
+    low, high = taus[taus > 0].min(), taus.max()
+    tried = np.geomspace(0.9 * low, high, len(taus) + 1)
+    counts, rows = leaving(problem, tried, scored, every, n_threads)
+    if counts[0] < wanted[taus > 0].max():
+        lower = np.geomspace(0.05 * low, tried[0], 18)[:-1]
+        left, last = leaving(problem, lower, scored, every, n_threads)
+        tried, counts, rows = np.append(lower, tried), np.append(left, counts), rows if counts[0] else last
+    for _ in range(2):  # the features go faster and faster before the last one
+        n = int(np.count_nonzero(counts))
+        if n == 0:
             return taus
-        low, high = tried.max(), some[(left == 0) & (some > tried.max())].min(initial=high)
-        some = np.geomspace(low, high, 18)[1:-1]
-    order = np.argsort(tried)
-    tried, counts = tried[order], counts[order]
-    rising = np.maximum.accumulate(counts[::-1])
-    corrected = np.exp(np.interp(np.log(wanted), np.log(rising), np.log(tried[::-1])))
+        between = np.geomspace(tried[n - 1], tried[min(n, len(tried) - 1)], 18)[1:-1]
+        left, rows = leaving(problem, between, scored, rows, n_threads)
+        tried, counts = np.insert(tried, n, between), np.insert(counts, n, left)
+    rising = np.maximum.accumulate(counts[counts > 0][::-1])
+    corrected = np.exp(np.interp(np.log(wanted), np.log(rising), np.log(tried[counts > 0][::-1])))
     return np.where(taus > 0, corrected, 0.0)

@@ -164,3 +164,19 @@ def test_roots_converge_where_one_feature_has_nearly_all_counts():
     model = snb.solve(stats, "multinomial", snb.L1(0.125) + snb.L2(10.0), smoothing=0.25)[0]
     pooled = (stats.sum + 0.25).sum(axis=0) / (stats.sum + 0.25).sum()
     np.testing.assert_allclose((pooled * np.exp(model.coef_)).sum(axis=1), 1.0, rtol=1e-14)
+
+
+@pytest.mark.parametrize("scale", [None, "score"])
+@pytest.mark.parametrize("scheme, n_classes", [("joint", 2), ("joint", 4), ("ovr", 4)])
+def test_the_grid_from_the_data_leaves_about_as_many_features_as_are_wanted(scheme, n_classes, scale):
+    rng = np.random.default_rng(3)
+    rates = rng.gamma(0.4, 2.0, 300) * rng.gamma(8.0, 1 / 8.0, (n_classes, 300))
+    y = rng.integers(0, n_classes, 400)
+    stats = snb.scan(rng.poisson(rates[y]), y)
+    one, three = (
+        snb.solve(stats, "multinomial", snb.L1(None, scale, n_taus=9), scheme=scheme, n_threads=n) for n in (1, 3)
+    )
+    assert one.grid == three.grid
+    wanted = np.geomspace(300, 1, 9)[:7]  # of the last few features some leave together
+    assert (np.abs(one.n_features[:7] - wanted) <= 2 + 0.1 * wanted).all()
+    assert 1 <= one.n_features[-1] <= 3

@@ -8,6 +8,7 @@ those of feature j and row r are `lengths[j, r]`, of the first taus unless `poin
 import numpy as np
 
 from streamnb._jit import kernel
+from streamnb.kernels.steps import index_of, n_below
 
 at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
 
@@ -15,23 +16,35 @@ at = np.uintp  # of an index: unsigned, it need not be looked at whether it coun
 @kernel
 def live_ends(t_star, pooled, sd, scored, taus, bounds, slack, ends):
     # ends[j, r] = number of first taus, ascending, from which on no total up to bounds[r, g] leaves a weight; bounds do
-    # not rise with g. The rows are searched side by side: none waits for what another one finds
-    n_rows = ends.shape[1]
-    size, share, unit = np.empty((3, n_rows))
+    # not rise with g
+    index = index_of(taus)
     for j in range(ends.shape[0]):
-        for r in range(n_rows):
-            size[r], share[r] = abs(t_star[r, j]), pooled[min(r, len(pooled) - 1), j]
-            unit[r] = sd[r, j] if scored else 1.0
-            if unit[r] == 0.0:  # nothing is significant
-                size[r], share[r], unit[r] = 0.0, 0.0, 1.0
-            ends[j, r] = 0
-        left = len(taus)
-        while left > 0:
-            half = (left + 1) // 2
-            for r in range(n_rows):
-                g = ends[j, r] + half - 1
-                ends[j, r] += half * ((size[r] + bounds[r, g] * share[r]) / unit[r] > taus[g] * slack)
-            left -= half
+        for r in range(ends.shape[1]):
+            size, share, unit = abs(t_star[r, j]), pooled[min(r, len(pooled) - 1), j], sd[r, j] if scored else 1.0
+            if unit == 0.0:  # nothing is significant
+                size, share, unit = 0.0, 0.0, 1.0
+            end = n_below(size / unit, taus, index)
+            while end < len(taus) and (size + bounds[r, at(end)] * share) / unit > taus[at(end)] * slack:
+                end += 1
+            ends[j, r] = end
+
+
+@kernel
+def last_live(t_star, pooled, unit, taus, totals, lasts):
+    # lasts[j] = number of first taus, ascending, up to the last that leaves feature j a weight in this row, where that
+    # is more; returns the most that the row adds or shares
+    if len(taus) == 0:
+        return 0
+    index, reach, most = index_of(taus), np.abs(totals).max(), 0
+    for j in range(len(t_star)):
+        t, share, end = t_star[j], pooled[j], 0
+        if unit[j] > 0.0:
+            end = n_below((abs(t) + reach * share) / unit[j] * (1.0 + 1e-9), taus, index)
+        while end > 0 and end >= lasts[j] and abs(t + totals[at(end - 1)] * share) / unit[j] <= taus[at(end - 1)]:
+            end -= 1
+        if end >= lasts[j]:
+            lasts[j], most = end, max(most, end)
+    return most
 
 
 @kernel

@@ -95,8 +95,8 @@ def in_order(spans, n, n_taus):
 
 
 @kernel
-def roots_within(excess, share, unit, taus, reach, totals, needed):
-    """Roots T for ascending tau, right where the reach that is `needed` is no more than `reach`.
+def roots_within(excess, share, unit, taus, reach, totals, needed, flat):
+    """Roots T for ascending tau, right where the reach that is `needed` is no more than `reach`; and which are `flat`.
 
     A feature is looked at only for those taus at which it may or may not be clipped.
     """
@@ -113,7 +113,8 @@ def roots_within(excess, share, unit, taus, reach, totals, needed):
             n += 1
         tau, p, slope, level = taus[g], ends[g], sums[0, g], taus[g] * sums[1, g] - sums[2, g]
         low, high = flat_range(e[:n], q[:n], u[:n], tau) if slope == 0.0 else (0.0, -1.0)
-        if low <= high:
+        flat[g] = low <= high
+        if flat[g]:
             total = flat_root(low, high)
             needed[g] = max(-low, high) if total != 0.0 else 0.0
         else:
@@ -133,13 +134,15 @@ def total_pulls(excess, share, unit, taus, totals):
     """The roots T of T = sum_j clip(excess[j] + T share[j], -tau unit[j], tau unit[j]) for ascending tau.
 
     Excess sums to zero and share to one, but for features that are never clipped and are not given. The roots of the
-    segment at T = 0 tell how far to look for the others.
+    segment at T = 0 tell how far to look for the others. Returns at how many taus, the first ones, any is clipped.
     """
     totals[:] = 0.0
-    reach, todo = 0.0, np.arange(len(taus) if share.sum() > 0.0 else 0)
+    n_clipped, reach, todo = 0, 0.0, np.arange(len(taus) if share.sum() > 0.0 else 0)
     while len(todo) > 0:
-        some, needed = np.empty((2, len(todo)))
-        roots_within(excess, share, unit, taus[todo], reach, some, needed)
+        some, needed, flat = np.empty(len(todo)), np.empty(len(todo)), np.empty(len(todo), np.bool_)
+        roots_within(excess, share, unit, taus[todo], reach, some, needed, flat)
         totals[todo] = some
-        todo = todo[needed > reach]
-        reach = 4.0 * needed[needed > reach][0] if len(todo) > 0 else reach
+        n_clipped += int(np.sum(~flat[needed <= reach]))
+        todo, needed = todo[needed > reach], needed[needed > reach]
+        reach = 4.0 * needed[0] if len(todo) > 0 else reach
+    return n_clipped
