@@ -12,7 +12,7 @@ from streamnb import _checks, memory
 from streamnb.choosing import GridScores
 from streamnb.data import sources
 from streamnb.data.chunk import Chunk
-from streamnb.data.grid_weights import GridWeights, laid_out_bytes, room
+from streamnb.data.grid_weights import GridWeights, room
 from streamnb.data.sources import Block
 from streamnb.evaluation import Evaluation
 from streamnb.families import column_blocks
@@ -69,7 +69,7 @@ class GridModels:
                 intercepts += (self.shell.absent[columns] @ raw).reshape(self.shape)
             n_bytes += raw.data.nbytes + raw.indices.nbytes
             found = [*found, raw] if n_bytes <= most_bytes else []
-        self._weights = _ready(found, n_rows, WITH_ZEROS * most_bytes)
+        self._weights = GridWeights.within(WITH_ZEROS * most_bytes, found, n_rows) if found else None
         self._path = path if self._weights is None else None  # with its statistics
         self._of_classes = self.shell.scheme.judged_by(len(self.shell.classes_))
         self._intercepts = np.zeros((n_rows + 1, room(n_points)))  # below, the scores of a class that has none
@@ -117,12 +117,6 @@ class GridModels:
             weights, _ = self._path.grid_weights(some)  # type: ignore[union-attr]
             ready = GridWeights.of(self._raw(weights, some), self.shape[1])
             ready.add_scores(chunk.of_columns(some), every, out)
-
-
-def _ready(found: list[sp.csr_array], n_rows: int, most_bytes: int) -> GridWeights | None:
-    weights = sp.vstack(found, format="csr") if found else None
-    fits = weights is not None and laid_out_bytes(weights, n_rows) <= most_bytes
-    return GridWeights.of(weights, n_rows) if fits else None
 
 
 # ---- the scan --------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The weights of all models of a grid, laid out to score rows; see `kernels.grid_scores`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,24 +19,19 @@ def room(n_points: int) -> int:
     return -(-n_points // LANES) * LANES
 
 
-def laid_out_bytes(weights: sp.csr_array, n_rows: int) -> int:
-    """What `GridWeights.of` takes, without what it keeps of each feature."""
-    _, n_lanes, n_units = _shape(weights, n_rows)
-    return 8 * LANES * (weights.shape[0] * n_lanes + n_units)
-
-
-def _shape(weights: sp.csr_array, n_rows: int) -> tuple[int, int, int]:
+def _shape(blocks: Sequence[sp.csr_array], n_rows: int) -> tuple[int, int, int]:
     """How many points the head has, how many times LANES columns, and how many units there are beside it."""
-    ends = np.zeros(weights.shape[1] // n_rows, np.int64)
-    grid_scores.count_units(*_places(weights), n_rows, np.full(n_rows, -1), ends)
+    n_features, ends = sum(block.shape[0] for block in blocks), np.zeros(blocks[0].shape[1] // n_rows, np.int64)
+    for block in blocks:
+        grid_scores.count_units(*_places(block), n_rows, np.full((2, n_rows), -1), ends)
     n_units = np.append(np.cumsum(ends[::-1])[::-1], 0)  # by depth
     n_lanes = -(-np.arange(len(n_units)) * n_rows // LANES)
-    depth = int(np.argmin(weights.shape[0] * (IN_HEAD * n_lanes + LISTING * (n_units > 0)) + n_units))
+    depth = int(np.argmin(n_features * (IN_HEAD * n_lanes + LISTING * (n_units > 0)) + n_units))
     return depth, int(n_lanes[depth]), int(n_units[depth])
 
 
 def _places(weights: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
-    return weights.indices.astype(np.int32), weights.indptr.astype(np.int64)
+    return weights.indices.astype(np.int32, copy=False), weights.indptr.astype(np.int64, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +43,35 @@ class GridWeights:
     @classmethod
     def of(cls, weights: sp.csr_array, n_rows: int) -> "GridWeights":
         """Lay out weights whose columns are ascending and lie point by point."""
-        n_features, n_points = weights.shape[0], weights.shape[1] // n_rows
-        depth, n_lanes, n_units = _shape(weights, n_rows)
+        return cls._of_shape([weights], n_rows, *_shape([weights], n_rows))
+
+    @classmethod
+    def within(cls, most_bytes: int, blocks: Sequence[sp.csr_array], n_rows: int) -> "GridWeights | None":
+        """The same of one block of features after the other; None where it would take more than so many bytes.
+
+        What it keeps of each feature does not count.
+        """
+        depth, n_lanes, n_units = _shape(blocks, n_rows)
+        n_features = sum(block.shape[0] for block in blocks)
+        fits = 8 * LANES * (n_features * n_lanes + n_units) <= most_bytes
+        return cls._of_shape(blocks, n_rows, depth, n_lanes, n_units) if fits else None
+
+    @classmethod
+    def _of_shape(
+        cls, blocks: Sequence[sp.csr_array], n_rows: int, depth: int, n_lanes: int, n_units: int
+    ) -> "GridWeights":
+        n_features, n_points = sum(block.shape[0] for block in blocks), blocks[0].shape[1] // n_rows
         head, units = aligned(n_features, n_lanes * LANES), aligned(n_units, LANES)
         head[:], units[:] = 0.0, 0.0
-        begins, columns = np.empty(n_features + 1, np.int32), np.empty(n_units, np.int32)
-        form = n_rows, room(n_points), depth * n_rows, np.full(n_rows, -1)
-        grid_scores.fill_units(weights.data, *_places(weights), *form, head, begins, columns, units)
+        begins, columns = np.zeros(n_features + 1, np.int32), np.empty(n_units, np.int32)
+        first = 0
+        for block in blocks:
+            stop, t = first + block.shape[0], begins[first]
+            form = n_rows, room(n_points), depth * n_rows, np.full(n_rows, -1)
+            put = head[first:stop], begins[first : stop + 1], columns[t:], units[t:]
+            grid_scores.fill_units(block.data, *_places(block), *form, *put)
+            begins[first : stop + 1] += t
+            first = stop
         point, r = np.divmod(np.arange(depth * n_rows), n_rows)
         arrays = head, r * room(n_points) + point, begins, columns, units
         for array in arrays:

@@ -109,25 +109,24 @@ def moved_means(
 
 
 @kernel
-def count_points(lengths, p, points, coupled, places):
-    # places[g] = weights that one feature, whose lists begin at p, has at taus before g; returns all
-    places[:] = 0
-    for r in range(len(lengths)):
-        if coupled:
-            for q in range(p, p + lengths[r]):
-                places[points[q]] += 1
-            p += lengths[r]
-        elif lengths[r] > 0:
-            places[lengths[r] - 1] += 1
-    if not coupled:
-        for g in range(len(places) - 2, -1, -1):
-            places[g] += places[g + 1]
-    total = 0
-    for g in range(len(places)):
-        n = places[g]
-        places[g] = total
-        total += n
-    return total
+def find_places(lengths, p, points, coupled, begin, places):
+    # places[g] = where the weights at tau g of one feature, whose lists begin at p, are to begin, as far as it has any;
+    # its first one begins at `begin`. Returns their end
+    stop = p + (lengths.sum() if coupled else 0)
+    last = 0 if coupled else lengths.max()
+    for q in range(p, stop):
+        last = max(last, points[at(q)] + 1)
+    places[:last] = 0
+    for q in range(p, stop):
+        places[at(points[at(q)])] += 1
+    for r in range(0 if coupled else len(lengths)):
+        for g in range(lengths[r]):
+            places[at(g)] += 1
+    for g in range(last):
+        n = places[at(g)]
+        places[at(g)] = begin
+        begin += n
+    return begin
 
 
 @kernel
@@ -140,8 +139,7 @@ def put_in_order(
     indices, weights = csr
     n_rows, p, n_lost = lengths.shape[1], 0, 0
     for j in range(first, stop):
-        indptr[j + 1] = indptr[j] + count_points(lengths[j], p, points, coupled, places)
-        places += indptr[j]
+        indptr[j + 1] = find_places(lengths[j], p, points, coupled, indptr[j], places)
         for r in range(n_rows):
             unit, side = phi[min(r, len(phi) - 1), j], 1.0 if t_star[r, j] > 0.0 else -1.0
             for i in range(lengths[j, r]):

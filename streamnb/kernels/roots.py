@@ -95,15 +95,24 @@ def in_order(spans, n, n_taus):
 
 
 @kernel
-def roots_within(excess, share, unit, taus, reach, totals, needed, flat):
+def sums_of(a, b, c):
+    """The sums of three arrays of one length, side by side."""
+    sum_a, sum_b, sum_c = 0.0, 0.0, 0.0
+    for j in range(len(a)):
+        sum_a, sum_b, sum_c = sum_a + a[j], sum_b + b[j], sum_c + c[j]
+    return sum_a, sum_b, sum_c
+
+
+@kernel
+def roots_within(excess, share, unit, sums_of_all, taus, reach, totals, needed, flat):
     """Roots T for ascending tau, right where the reach that is `needed` is no more than `reach`; and which are `flat`.
 
     A feature is looked at only for those taus at which it may or may not be clipped.
     """
+    surplus, bound, width = sums_of_all
     found, spans, sums = np.empty(len(excess), np.intp), np.empty((2, len(excess)), np.intp), np.empty((3, len(taus)))
     n = clipped_spans(excess, share, unit, taus, reach, found, spans, sums)
     order, ends = in_order(spans, n, len(taus))
-    bound, width, middle = share.sum(), unit.sum(), -excess.sum()
     e, q, u, last = np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.intp)
     p, n, total = 0, 0, 0.0
     for g in range(len(taus)):
@@ -118,7 +127,7 @@ def roots_within(excess, share, unit, taus, reach, totals, needed, flat):
             total = flat_root(low, high)
             needed[g] = max(-low, high) if total != 0.0 else 0.0
         else:
-            low, high = (middle - tau * width) / bound, (middle + tau * width) / bound
+            low, high = (-surplus - tau * width) / bound, (-surplus + tau * width) / bound
             total = newton_root(e[:n], q[:n], u[:n], tau, slope, level, low, high, total)
             needed[g] = abs(total)
         totals[g] = total
@@ -137,10 +146,11 @@ def total_pulls(excess, share, unit, taus, totals):
     segment at T = 0 tell how far to look for the others. Returns at how many taus, the first ones, any is clipped.
     """
     totals[:] = 0.0
-    n_clipped, reach, todo = 0, 0.0, np.arange(len(taus) if share.sum() > 0.0 else 0)
+    sums = sums_of(excess, share, unit)
+    n_clipped, reach, todo = 0, 0.0, np.arange(len(taus) if sums[1] > 0.0 else 0)
     while len(todo) > 0:
         some, needed, flat = np.empty(len(todo)), np.empty(len(todo)), np.empty(len(todo), np.bool_)
-        roots_within(excess, share, unit, taus[todo], reach, some, needed, flat)
+        roots_within(excess, share, unit, sums, taus[todo], reach, some, needed, flat)
         totals[todo] = some
         n_clipped += int(np.sum(~flat[needed <= reach]))
         todo, needed = todo[needed > reach], needed[needed > reach]

@@ -173,7 +173,10 @@ def test_scores_of_a_grid(n_rows, n_points, falling, seed):
     alive = rng.random((7, n_points, n_rows)) < np.exp(-falling * np.arange(n_points))[:, None]
     weights = rng.integers(-9, 10, alive.shape) * alive / 8.0
     some = rng.permutation(9)[:5]
-    laid_out = GridWeights.of(sp.csr_array(weights.reshape(7, -1)), n_rows)
+    flat, cut = sp.csr_array(weights.reshape(7, -1)), rng.integers(0, 8)
+    laid_out = GridWeights.within(1 << 20, [flat[:cut], flat[cut:]], n_rows)
+    assert [a.tolist() for a in laid_out.arrays] == [a.tolist() for a in GridWeights.of(flat, n_rows).arrays]
+    assert GridWeights.within(8 * laid_out.arrays[0].size + laid_out.arrays[4].nbytes - 1, [flat], n_rows) is None
     for given_rows in (x, sp.csr_array(x)):
         out = np.ones((5, n_rows, room(n_points)))
         laid_out.add_scores(as_chunk(given_rows)[0], some, out.reshape(5, -1))
