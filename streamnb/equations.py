@@ -23,10 +23,11 @@ class Equations:
 
     family: Family
     phi: np.ndarray  # (n,)
-    m_positive: np.ndarray  # (R, n)
-    r_positive: np.ndarray  # (R, 1)
-    m_negative: np.ndarray
-    r_negative: np.ndarray
+    positive: np.ndarray  # sums S of both sides (R, n), and counts N, from which the sum of all pulls is taken, (R, 1)
+    n_positive: np.ndarray
+    negative: np.ndarray
+    n_negative: np.ndarray
+    held: bool  # True where the negative side is not pulled
     t_star: np.ndarray  # (R, n)
     pooled: np.ndarray  # the mean at t*
     sd: np.ndarray  # sqrt(v), v the variance of the score statistic t*, (R, n)
@@ -46,13 +47,30 @@ class Equations:
             spread = n_pos * n_neg / (n_pos + n_neg)
         noise = 8.0 * np.finfo(float).eps * n_pos * np.abs(pooled)  # equal means differ by their rounding
         t_star = np.where(sides.alive & (np.abs(t_star) > noise), t_star, 0.0)
-        variance = np.where(sides.alive, phi * family.variance(pooled) * spread, 0.0)
+        variance = phi * family.variance(pooled) * spread
+        if not sides.alive.all():
+            variance = np.where(sides.alive, variance, 0.0)
         if total is not None:
             n_pos, n_neg = n_pos - total, n_neg if sides.pooled else n_neg + total
             t_star = np.where(sides.alive, t_star + total * pooled, 0.0)
-        r_negative = np.zeros_like(n_pos) if sides.pooled else 1.0 / n_neg
-        means = sides.positive / n_pos, 1.0 / n_pos, sides.negative / n_neg, r_negative
-        return cls(family, phi, *means, t_star, pooled, np.sqrt(variance), sides.alive)
+        both = sides.positive, n_pos, sides.negative, n_neg, sides.pooled
+        return cls(family, phi, *both, t_star, pooled, np.sqrt(variance), sides.alive)
+
+    @property
+    def m_positive(self) -> np.ndarray:
+        return self.positive / self.n_positive
+
+    @property
+    def r_positive(self) -> np.ndarray:
+        return 1.0 / self.n_positive
+
+    @property
+    def m_negative(self) -> np.ndarray:
+        return self.negative / self.n_negative
+
+    @property
+    def r_negative(self) -> np.ndarray:
+        return np.zeros_like(self.n_positive) if self.held else 1.0 / self.n_negative
 
     @property
     def n_weights(self) -> int:

@@ -30,7 +30,7 @@ class Family(persistence.Parameters):
     moments: ClassVar[tuple[str, ...]] = ("sum",)  # what a scan must accumulate
     lowest: float = -np.inf  # smaller values of x have no probability
     highest: float = np.inf  # nor have larger ones
-    coupled: ClassVar[bool] = False  # True where the means of a class sum to one (multinomial)
+    coupled: ClassVar[bool] = False  # True where the means of a class sum to one (multinomial); c is 0
     centre: float = 0.0  # that of the moment "deviation"
     cure: ClassVar[str] = "drop such rows, or leave the feature out"  # of a moment that is NaN
 

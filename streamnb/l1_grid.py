@@ -65,6 +65,7 @@ class L1Grid:
         at_rest = Equations.of(sides, block.part.family, block.part.phi(block.local), None)
         family, phi = at_rest.family, np.ascontiguousarray(np.atleast_2d(at_rest.phi))
         tested, known = self._tested(at_rest), _both_sides(at_rest, sides)
+        shifted = shifted and not family.coupled  # whose cumulant is 0
         lengths = self._ends(tested, of_block)
         room = np.append(0, lengths.sum(axis=1, dtype=np.int64).cumsum())
         indptr, csr = np.zeros(len(room), np.int64), (np.empty(room[-1], np.int32), np.empty(room[-1]))
