@@ -18,6 +18,7 @@ from streamnb.stats.class_stats import DOMAINS, ClassStats
 from streamnb.stats.sparse_tables import SparseTable
 
 BLOCK = 1 << 16  # weights solved for at once
+CLASSES_BLOCK = 1 << 20  # sums of classes read off a sparse table at once
 
 
 Columns = slice | np.ndarray
@@ -52,6 +53,7 @@ class Part:
         step = max(BLOCK // self.n_rows, 1)
         self.blocks = [Block(self, columns) for columns in column_blocks(self.n_features, step)]
         self._scored = stats.table(family.moment)
+        self._neighbours = 0, np.empty((0, self.n_features))
         if idf and family.moment != "sum":
             seen = _SEEN[family.moment]
             raise ValueError(f"idf=True means nothing for family={family.name!r}, which sees {seen} only; leave it out")
@@ -205,8 +207,22 @@ class Part:
         return self._smoothing.pseudo(self._total[columns] / self._n_all, columns, self.n_features)
 
     def _sums(self, columns: Columns, classes: Any = slice(None)) -> np.ndarray:
-        sums = self._scored.value(columns, classes)
+        whole = isinstance(self._scored, SparseTable) and isinstance(columns, slice) and columns == slice(None)
+        if whole and isinstance(classes, slice) and classes == slice(classes.start, (classes.start or 0) + 1):
+            sums = self._sums_of_class(classes.start or 0)
+        else:
+            sums = self._scored.value(columns, classes)
         return sums if self.scale is None else sums * self.scale[columns]
+
+    def _sums_of_class(self, k: int) -> np.ndarray:
+        """Those of a sparse table, made with its neighbours': for any number of them all cells are looked at."""
+        step = max(CLASSES_BLOCK // self.n_features, 1)
+        first, sums = self._neighbours
+        if not first <= k < first + len(sums):
+            first = k // step * step
+            sums = self._scored.value(slice(None), slice(first, first + step))
+            self._neighbours = first, sums  # at once: threads may ask for several classes
+        return sums[k - first : k - first + 1]
 
     def phi(self, columns: Columns = slice(None), rows: slice = slice(None)) -> np.ndarray:
         """The dispersions of some features, (n_columns,) or one row for each row of weights."""

@@ -104,6 +104,19 @@ def test_parts_of_tables(columns, classes):
         assert (part[0] + part[1] == dense.value()[3]).all()
 
 
+@pytest.mark.parametrize("scheme", ["joint", "ovr", "reference"])
+@pytest.mark.parametrize("penalty", [snb.L1(n_taus=5), snb.TopK(3) + snb.L1(0.5)], ids=str)
+def test_weights_are_those_from_dense_tables_however_many_classes_are_read_off_at_once(penalty, scheme, monkeypatch):
+    rows, options = real_rows(), {"scheme": scheme, "reference": 4 if scheme == "reference" else None, "n_threads": 3}
+    rows = Rows(np.abs(rows.x), rows.y, rows.w)
+    monkeypatch.setattr("streamnb.problem.CLASSES_BLOCK", 7 * rows.x.shape[1])
+    dense, sparse = (
+        snb.solve(scan(rows, sparse=sparse), "multinomial", penalty, **options) for sparse in (False, True)
+    )
+    assert dense.grid == sparse.grid
+    assert all((a.coef_ == b.coef_).all() for a, b in zip(dense, sparse, strict=True))
+
+
 def test_an_indicator_of_labels():
     rng = np.random.default_rng(0)
     rows = Rows(rng.integers(0, 3, (60, 8)).astype(float), rng.random((60, 5)) < 0.3, np.ones(60))
