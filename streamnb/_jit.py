@@ -147,35 +147,30 @@ def _item(context: Any, builder: Any, kind: Any, array: Any, place: list) -> Any
     return get_item_pointer(context, builder, kind, values, place, wraparound=False)
 
 
-def _lanes_at(context: Any, builder: Any, kind: Any, array: Any, place: list, n: int = LANES) -> Any:
-    """Where n neighbours of an array in C order begin."""
+def _lanes_at(context: Any, builder: Any, kind: Any, array: Any, place: list) -> Any:
+    """Where LANES neighbours of an array in C order begin."""
     item = _item(context, builder, kind, array, place)
-    return builder.bitcast(item, ir.VectorType(item.type.pointee, n).as_pointer())
+    return builder.bitcast(item, ir.VectorType(item.type.pointee, LANES).as_pointer())
 
 
-def _spread(builder: Any, value: Any, n: int = LANES) -> Any:
-    """n times the value."""
-    first = builder.insert_element(ir.Constant(ir.VectorType(value.type, n), ir.Undefined), value, int32_t(0))
-    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(int32_t, n), [0] * n))
+def _spread(builder: Any, value: Any) -> Any:
+    """LANES times the value."""
+    first = builder.insert_element(ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined), value, int32_t(0))
+    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(int32_t, LANES), [0] * LANES))
 
 
 def _add_lanes(typing_context: Any, out: Any, row: Any, column: Any, x: Any, table: Any, j: Any) -> Any:
-    """out[row, column + l] += x * table[j, l], l < LANES, half of them at once.
+    """out[row, column + l] += x * table[j, l], l < LANES, all at once.
 
-    Both are 2-D float64 in C order and have LANES columns from there on. Halves, for some processors take much longer
-    to load again what they have just stored as 64 bytes.
+    Both are 2-D float64 in C order and have LANES columns from there on.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         out, row, column, x, table, j = arguments
-        n = LANES // 2
-        factor = _spread(builder, x, n)
-        for first in (0, n):
-            begin = builder.add(column, column.type(first))
-            into = _lanes_at(context, builder, signature.args[0], out, [row, begin], n)
-            weights = _lanes_at(context, builder, signature.args[4], table, [j, j.type(first)], n)
-            product = builder.fmul(factor, builder.load(weights, align=8))
-            builder.store(builder.fadd(builder.load(into, align=8), product), into, align=8)
+        into = _lanes_at(context, builder, signature.args[0], out, [row, column])
+        weights = _lanes_at(context, builder, signature.args[4], table, [j, j.type(0)])
+        product = builder.fmul(_spread(builder, x), builder.load(weights, align=8))
+        builder.store(builder.fadd(builder.load(into, align=8), product), into, align=8)
         return context.get_dummy_value()
 
     return types.void(out, types.intp, types.intp, types.float64, table, types.intp), generate
@@ -227,14 +222,16 @@ def _sum_one_by_one(out: Any, column: Any, data: Any, indices: Any, first: Any, 
         out[0, columns] += float(data[p]) * table[indices[p], columns]
 
 
-def _top_lanes(typing_context: Any, scores: Any, e: Any, starts: Any, column: Any, out: Any, row: Any) -> Any:
-    """out[row, column + l] = the first k where scores[e, starts[k] + column + l] is largest, l < LANES, all at once.
+def _top_lanes(
+    typing_context: Any, scores: Any, e: Any, starts: Any, column: Any, out: Any, row: Any, into: Any
+) -> Any:
+    """out[row, into + l] = the first k where scores[e, starts[k] + column + l] is largest, l < LANES, all at once.
 
     As `_add_lanes`; out is of whole numbers.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        scores, e, starts, column, out, row = arguments
+        scores, e, starts, column, out, row, into = arguments
         kinds, zero = signature.args, column.type(0)
         n_classes = builder.extract_value(context.make_array(kinds[2])(context, builder, starts).shape, 0)
         place = partial(_lanes_at, context, builder)
@@ -252,16 +249,17 @@ def _top_lanes(typing_context: Any, scores: Any, e: Any, starts: Any, column: An
             builder.store(builder.select(higher, score, before), highest)
             this = _spread(builder, builder.trunc(k, number))
             builder.store(builder.select(higher, this, builder.load(top)), top)
-        builder.store(builder.load(top), place(kinds[4], out, [row, column]), align=4)
+        builder.store(builder.load(top), place(kinds[4], out, [row, into]), align=4)
         return context.get_dummy_value()
 
-    return types.void(scores, types.intp, starts, types.intp, out, types.intp), generate
+    number = types.intp
+    return types.void(scores, number, starts, number, out, number, number), generate
 
 
-def _top_one_by_one(scores: Any, e: Any, starts: Any, column: Any, out: Any, row: Any) -> None:
+def _top_one_by_one(scores: Any, e: Any, starts: Any, column: Any, out: Any, row: Any, into: Any) -> None:
     """The same of interpreted kernels."""
-    columns = column + np.arange(LANES)
-    out[row, columns] = scores[e, starts[:, None] + columns].argmax(axis=0)
+    lanes = np.arange(LANES)
+    out[row, into + lanes] = scores[e, starts[:, None] + column + lanes].argmax(axis=0)
 
 
 def _fill_lanes(typing_context: Any, out: Any, begin: Any, value: Any, step: Any) -> Any:

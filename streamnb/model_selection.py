@@ -34,6 +34,7 @@ COSTLY_MARGINS = 1 << 25  # where weights are computed for them: the more at onc
 CACHED_MARGINS = 1 << 18  # elsewhere: what stays in the cache until it is judged
 KEPT_SCORES = 1 << 25  # numbers that all evaluations together may keep to be exact, and again in histograms
 SHEETS_BYTES = 1 << 30  # of the sheets of all threads, where there are several
+LONGEST_BLOCK = 32 << 20  # bytes of rows
 WEIGHT_BYTES = 12  # of one that is not zero
 WITH_ZEROS = 3  # times as much may they take where they are laid out
 PER_MARGIN, PER_WEIGHT = 5e-9, 1e-9  # seconds, about
@@ -74,6 +75,11 @@ class GridModels:
         self._of_classes = self.shell.scheme.judged_by(len(self.shell.classes_))
         self._intercepts = np.zeros((n_rows + 1, room(n_points)))  # below, the scores of a class that has none
         self._intercepts[:n_rows, :n_points] = intercepts.T
+
+    @property
+    def nbytes(self) -> int:
+        """Of the weights that are kept ready."""
+        return 0 if self._weights is None else sum(array.nbytes for array in self._weights.arrays)
 
     @property
     def by_columns(self) -> bool:
@@ -159,6 +165,11 @@ class ScoringPlan:
     n_rows: int
     title: ClassVar[str] = "scoring"
     most_bytes: ClassVar[int] = SHEETS_BYTES
+
+    @property
+    def block_bytes(self) -> int:
+        """Of rows to judge at once: what weights come to the cache for each block should be no more than its rows."""
+        return min(sum(models.nbytes for grids in self.candidates for models in grids), LONGEST_BLOCK)
 
     def accumulator(self) -> Sheet:
         n_models = sum(len(grids) * grids[0].shape[0] for grids in self.candidates)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,7 +10,7 @@ import scipy.sparse as sp
 from streamnb.data.chunk import Chunk
 from streamnb.kernels import grid_scores
 from streamnb.kernels.grid_scores import LANES
-from streamnb.memory import aligned
+from streamnb.memory import PAGE, aligned
 
 IN_HEAD, LISTING = 0.35, 1.0  # what LANES weights of the head cost, and looking for units, against adding a unit
 
@@ -19,15 +20,22 @@ def room(n_points: int) -> int:
     return -(-n_points // LANES) * LANES
 
 
-def _shape(blocks: Sequence[sp.csr_array], n_rows: int) -> tuple[int, int, int]:
-    """How many points the head has, how many times LANES columns, and how many units there are beside it."""
-    n_features, ends = sum(block.shape[0] for block in blocks), np.zeros(blocks[0].shape[1] // n_rows, np.int64)
+def _head_lanes(depth: Any, n_rows: int) -> Any:
+    """How many times LANES columns the head has, of so many points."""
+    return -(-depth * n_rows // LANES)
+
+
+def _shape(blocks: Sequence[sp.csr_array], n_rows: int) -> tuple[int, int]:
+    """How many points the head has, less than LANES or a multiple of them, and how many units there are beside it."""
+    n_features, ends = sum(block.shape[0] for block in blocks), np.zeros(room(blocks[0].shape[1] // n_rows), np.int64)
     for block in blocks:
         grid_scores.count_units(*_places(block), n_rows, np.full((2, n_rows), -1), ends)
     n_units = np.append(np.cumsum(ends[::-1])[::-1], 0)  # by depth
-    n_lanes = -(-np.arange(len(n_units)) * n_rows // LANES)
-    depth = int(np.argmin(n_features * (IN_HEAD * n_lanes + LISTING * (n_units > 0)) + n_units))
-    return depth, int(n_lanes[depth]), int(n_units[depth])
+    depths = np.arange(len(n_units))
+    depths = depths[(depths < LANES) | (depths % LANES == 0)]
+    beside, in_head = n_units[depths], IN_HEAD * _head_lanes(depths, n_rows)
+    best = np.argmin(n_features * (in_head + LISTING * (beside > 0)) + beside)
+    return int(depths[best]), int(beside[best])
 
 
 def _places(weights: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
@@ -39,6 +47,7 @@ class GridWeights:
     """Weights (n_features, G * R) of G models of R rows, for scores that lie as (R, room(G))."""
 
     arrays: tuple[np.ndarray, ...]
+    n_whole: int  # points of which the head has all weights, LANES in each table
 
     @classmethod
     def of(cls, weights: sp.csr_array, n_rows: int) -> "GridWeights":
@@ -51,37 +60,44 @@ class GridWeights:
 
         What it keeps of each feature does not count.
         """
-        depth, n_lanes, n_units = _shape(blocks, n_rows)
+        depth, n_units = _shape(blocks, n_rows)
         n_features = sum(block.shape[0] for block in blocks)
-        fits = 8 * LANES * (n_features * n_lanes + n_units) <= most_bytes
-        return cls._of_shape(blocks, n_rows, depth, n_lanes, n_units) if fits else None
+        fits = 8 * LANES * (n_features * _head_lanes(depth, n_rows) + n_units) <= most_bytes
+        return cls._of_shape(blocks, n_rows, depth, n_units) if fits else None
 
     @classmethod
-    def _of_shape(
-        cls, blocks: Sequence[sp.csr_array], n_rows: int, depth: int, n_lanes: int, n_units: int
-    ) -> "GridWeights":
+    def _of_shape(cls, blocks: Sequence[sp.csr_array], n_rows: int, depth: int, n_units: int) -> "GridWeights":
         n_features, n_points = sum(block.shape[0] for block in blocks), blocks[0].shape[1] // n_rows
-        head, units = aligned(n_features, n_lanes * LANES), aligned(n_units, LANES)
+        point, r = np.divmod(np.arange(depth * n_rows), n_rows)
+        if depth < LANES:
+            n_tables, width = min(depth, 1), _head_lanes(depth, n_rows) * LANES
+            places = np.stack([np.zeros(len(r), np.int64), np.arange(len(r))], axis=1)
+        else:
+            n_tables, width = depth // LANES, n_rows * LANES
+            places = np.stack([point // LANES, r * LANES + point % LANES], axis=1)
+        spots = np.empty((n_tables, len(r) // max(n_tables, 1)), np.int64)
+        spots[places[:, 0], places[:, 1]] = r * room(n_points) + point
+        head, units = aligned(n_tables * n_features, width), aligned(n_units, LANES)
         head[:], units[:] = 0.0, 0.0
+        head = head.reshape(n_tables, n_features, width)
         begins, columns = np.zeros(n_features + 1, np.int32), np.empty(n_units, np.int32)
         first = 0
         for block in blocks:
             stop, t = first + block.shape[0], begins[first]
-            form = n_rows, room(n_points), depth * n_rows, np.full(n_rows, -1)
-            put = head[first:stop], begins[first : stop + 1], columns[t:], units[t:]
+            form = n_rows, room(n_points), places, np.full(n_rows, -1), first
+            put = head, begins[first : stop + 1], columns[t:], units[t:]
             grid_scores.fill_units(block.data, *_places(block), *form, *put)
             begins[first : stop + 1] += t
             first = stop
-        point, r = np.divmod(np.arange(depth * n_rows), n_rows)
-        arrays = head, r * room(n_points) + point, begins, columns, units
+        arrays = head, spots, begins, columns, units
         for array in arrays:
             array.setflags(write=False)
-        return cls(arrays)
+        return cls(arrays, depth - depth % LANES)
 
     def add_scores(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
         """Add the scores of those rows of a block to out (len(rows), R * room(G)), in C order."""
         for some, arrays in chunk.sparse(rows):
-            grid_scores.add_csr(*arrays, *self.arrays, *self._spare(), out[some])
+            grid_scores.add_csr(tuple(arrays), self.arrays, self._spare(), out[some])
 
     def decide(self, chunk: Chunk, rows: np.ndarray, start: np.ndarray, of_classes: np.ndarray) -> np.ndarray:
         """The first class of the highest score of those rows, (len(rows), room(G)).
@@ -91,14 +107,16 @@ class GridWeights:
         """
         scores = aligned(grid_scores.ROWS_AT_ONCE, start.size)
         decided = np.empty((len(rows), start.shape[1]), np.int32)
-        places = of_classes * start.shape[1]
+        places = np.outer([LANES, start.shape[1]], of_classes)
+        form = self.n_whole, start.reshape(-1), places, scores
         for some, arrays in chunk.sparse(rows):
-            shape = start.reshape(-1), places, scores
-            grid_scores.decide_csr(*arrays, *self.arrays, *self._spare(), *shape, decided[some])
+            grid_scores.decide_csr(tuple(arrays), self.arrays, self._spare(), *form, decided[some])
         return decided
 
     def _spare(self) -> tuple[np.ndarray, ...]:
         """Room for the kernels to work in."""
-        listed, factors = aligned(1, grid_scores.ROOM, np.int32)[0], aligned(1, grid_scores.ROOM)[0]
+        listed, factors = (aligned(1, grid_scores.ROOM, dtype, PAGE)[0] for dtype in (np.int32, np.float64))
         listed[:] = 0
-        return aligned(1, self.arrays[0].shape[1]), listed, factors
+        top = aligned(1, self.arrays[0].shape[2] + LANES)
+        top[:] = 0.0
+        return top, listed, factors

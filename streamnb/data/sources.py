@@ -55,6 +55,7 @@ class Source:
     n_values: int | None = None  # that are stored
     nbytes = 0  # decoded, all rows
     arrays: tuple[zarr.Array, ...] = ()  # that hold rows, and what is beside them; none where rows are in memory
+    longer_blocks = 0  # bytes, if more than BLOCK_BYTES; of rows in memory, which take no more of it
     values_matter = True  # False lets a source that knows its values to be positive leave them out
 
     def __init__(self, columns: Columns):
@@ -109,7 +110,8 @@ class ArraySource(Source):
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         n_rows = self.n_rows or 0
         take, end = self._columns.reader(start), n_rows if stop is None else stop
-        step = min(max(BLOCK_BYTES * n_rows // max(self.nbytes, 1), 1), BLOCK_ROWS)
+        step = max(BLOCK_BYTES, self.longer_blocks) * n_rows // max(self.nbytes, 1)
+        step = min(max(step, 1), BLOCK_ROWS)
         for row in range(start, end, step):
             until = min(row + step, end)
             if sp.issparse(self._X):

@@ -18,26 +18,33 @@ def ask_for(data, indices, first, stop):
 
 
 @kernel
-def add_table(data, indices, indptr, rows, begin, end, table, spots, top, out):
-    # out[e - begin, spots[c]] += sum over stored j of x[rows[e], j] * table[j, c] for e from begin to end, each in the
-    # order of j; the table is LANES wide or wider, top (1, width) is room for a row of it
-    start, width = indptr[0], table.shape[1]
+def sum_row(data, indices, first, stop, table, out):
+    # out[0, c] = sum over p from first to stop of data[p] * table[indices[p], c], in their order; the table is LANES
+    # wide or wider
+    width = table.shape[1]
     whole = width // (4 * LANES) * (4 * LANES)
     rest = (width - whole) // LANES
+    for column in range(0, whole, 4 * LANES):
+        sum_lanes(out, column, data, indices, first, stop, table, 4)
+    if rest == 3:
+        sum_lanes(out, whole, data, indices, first, stop, table, 3)
+    elif rest == 2:
+        sum_lanes(out, whole, data, indices, first, stop, table, 2)
+    elif rest == 1:
+        sum_lanes(out, whole, data, indices, first, stop, table, 1)
+    if width % LANES:  # the last lanes, some of which were among those before
+        sum_lanes(out, width - LANES, data, indices, first, stop, table, 1)
+
+
+@kernel
+def add_table(data, indices, indptr, rows, begin, end, table, spots, top, out):
+    # out[e - begin, spots[c]] += sum over stored j of x[rows[e], j] * table[j, c] for e from begin to end, each in the
+    # order of j; top (1, width) is room for a row of the table
+    start = indptr[0]
     for e in range(begin, end):
         coming = rows[min(e + ROWS_AHEAD, len(rows) - 1)]
         ask_for(data, indices, indptr[coming] - start, indptr[coming + 1] - start)
-        first, stop = indptr[rows[e]] - start, indptr[rows[e] + 1] - start
-        for column in range(0, whole, 4 * LANES):
-            sum_lanes(top, column, data, indices, first, stop, table, 4)
-        if rest == 3:
-            sum_lanes(top, whole, data, indices, first, stop, table, 3)
-        elif rest == 2:
-            sum_lanes(top, whole, data, indices, first, stop, table, 2)
-        elif rest == 1:
-            sum_lanes(top, whole, data, indices, first, stop, table, 1)
-        if width % LANES:  # the last lanes, some of which were among those before
-            sum_lanes(top, width - LANES, data, indices, first, stop, table, 1)
+        sum_row(data, indices, indptr[rows[e]] - start, indptr[rows[e] + 1] - start, table, top)
         for c in range(len(spots)):
             out[at(e - begin), at(spots[at(c)])] += top[0, at(c)]
 

@@ -202,19 +202,22 @@ def test_scores_of_a_grid_do_not_depend_on_how_rows_are_stored():
 
 
 @settings(max_examples=60)
-@given(st.integers(1, 4), st.integers(1, 20), st.booleans(), st.integers(0, 2**32 - 1))
-def test_decisions_of_a_grid_are_the_first_of_the_highest_scores(n_rows, n_points, with_zero, seed):
+@given(st.integers(1, 11), st.integers(1, 40), st.floats(0.0, 2.0), st.booleans(), st.integers(0, 2**32 - 1))
+def test_decisions_of_a_grid_are_the_first_of_the_highest_scores(n_rows, n_points, falling, with_zero, seed):
     rng = np.random.default_rng(seed)
     x = rng.integers(-1, 2, (60, 5))
-    weights = rng.integers(-1, 2, (5, n_points * n_rows)).astype(float)  # so small that many scores are equal
-    laid_out, rows = GridWeights.of(sp.csr_array(weights), n_rows), rng.permutation(60)[:40]
+    weights = rng.integers(-1, 2, (5, n_points, n_rows))  # so small that many scores are equal
+    weights *= rng.random(weights.shape) < np.exp(-falling * np.arange(n_points))[:, None]
+    laid_out, rows = GridWeights.of(sp.csr_array(weights.reshape(5, -1) / 3.0), n_rows), rng.permutation(60)[:40]
     start = np.zeros((n_rows + 1, room(n_points)))
-    start[:n_rows] = rng.integers(-1, 2, (n_rows, 1))
-    scores = np.tile(start, (40, 1, 1))
-    scores[:, :n_rows, :n_points] += (x[rows] @ weights).reshape(40, n_points, n_rows).swapaxes(1, 2)
+    start[:n_rows] = rng.integers(-1, 2, (n_rows, 1)) / 3.0
     of_classes = rng.permutation(n_rows + with_zero)
     for given_rows in (x, sp.csr_array(x)):
-        decided = laid_out.decide(as_chunk(given_rows)[0], rows, start, of_classes)
+        chunk = as_chunk(given_rows)[0]
+        scores = np.tile(start, (40, 1, 1))
+        for one, number in zip(scores, rows, strict=True):
+            laid_out.add_scores(chunk, np.array([number]), one[:n_rows].reshape(1, -1))
+        decided = laid_out.decide(chunk, rows, start, of_classes)
         assert (decided == scores[:, of_classes].argmax(axis=1)).all()
 
 
