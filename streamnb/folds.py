@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from streamnb import _checks
+from streamnb.kernels.rows import rank_few
 
 MOST_SPLITS = 1 << 20  # of folds and repeats; a slip such as folds=10**9 would not end
+FEW_FOLDS = 32  # whose keys are all compared with each other
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -49,7 +51,7 @@ class Folding:
         stop = -(-(first_row + n_rows) // self.n_folds)
         rows = np.arange(start * self.n_folds, stop * self.n_folds, dtype=np.int64)
         keys = self._mixed(rows.view(np.uint64), repeat).reshape(-1, self.n_folds)
-        ranks = keys.argsort(axis=1, kind="stable").argsort(axis=1).reshape(-1)
+        ranks = _ranks(keys).reshape(-1)
         offset = first_row - start * self.n_folds
         return ranks[offset : offset + n_rows]
 
@@ -159,6 +161,15 @@ def _keys(labels: np.ndarray) -> np.ndarray:
         return labels.astype(np.int64).view(np.uint64)
     digests = (blake2b(label.encode(), digest_size=8).digest() for label in labels.tolist())
     return np.array([int.from_bytes(d, "little") for d in digests], np.uint64)
+
+
+def _ranks(keys: np.ndarray) -> np.ndarray:
+    """The place of each key in its row, were that sorted; of equal ones the first comes first."""
+    if keys.shape[1] > FEW_FOLDS:
+        return keys.argsort(axis=1, kind="stable").argsort(axis=1)
+    ranks = np.empty(keys.shape, np.int64)
+    rank_few(keys, ranks)
+    return ranks
 
 
 def _splitmix(z: np.ndarray) -> np.ndarray:

@@ -131,7 +131,7 @@ class GridDecisions:
 
     def __init__(self, n_points: int, n_classes: int, with_table: bool):
         self._true = np.zeros(n_classes)
-        self._hit, self._predicted = np.zeros((2, n_points, n_classes))
+        self._hit, self._predicted = np.zeros((n_classes, n_points)).T, np.zeros((n_points, n_classes))
         self._table = np.zeros((n_points if with_table else 0, n_classes, n_classes))
         self._right = RowMeans(map(str, range(n_points)))
 

@@ -26,6 +26,7 @@ from streamnb.report import Report
 from streamnb.scanning import checked, fold
 from streamnb.solving import WeightPath, weight_path
 from streamnb.stats.class_stats import ClassStats, merged_classes, positions
+from streamnb.stats.grouping import LabelCodes
 from streamnb.threads import check_n_threads
 
 WEIGHTS_BYTES = 1 << 30  # of weights kept ready; beyond, they are computed for the columns of each block
@@ -204,17 +205,18 @@ class ScoringPlan:
             rows, classes = np.repeat(np.arange(codes.shape[0]), np.diff(codes.indptr)), codes.indices
         else:
             rows, classes = np.arange(len(codes)), codes
-        for of_rows in splits:
-            np.add.at(sheet.rows, (of_rows[rows], classes), 1)
+        n_splits, n_classes = sheet.rows.shape
+        groups = (splits[:, rows] * n_classes + classes).reshape(-1)
+        sheet.rows += np.bincount(groups, minlength=n_splits * n_classes).reshape(n_splits, n_classes)
 
     def _codes(self, y: Any, first_row: int) -> Any:
         if y.ndim == 2:
             if y.shape[1] != len(self.classes):
                 raise ValueError(f"y has {y.shape[1]} columns; in the first scan it had {len(self.classes)}")
             return y
-        codes = positions(self.classes, y)
-        if (codes < 0).any():
-            row = int(np.argmin(codes))
+        codes = LabelCodes(self.classes).codes_of(y)
+        if codes is None:
+            row = int(np.argmin(positions(self.classes, y)))
             raise ValueError(
                 f"y has the label {y[row].item()!r} at row {first_row + row}, which the first scan had not"
             )

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import streamnb as snb
+from streamnb import folds
 from tests.processes import python
 
 rng = np.random.default_rng(0)
@@ -218,3 +219,9 @@ def test_given_folds_go_with_rows_of_unknown_number():
 def test_fold_numbers_that_cannot_be(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         snb.fold_numbers(**arguments)
+
+
+@pytest.mark.parametrize("n_folds", [2, 5, 32, 33, 70])
+def test_folds_are_the_ranks_of_keys(n_folds):
+    keys = np.random.default_rng(0).integers(0, 40, (50, n_folds)).astype(np.uint64) << np.uint64(58)  # many are equal
+    assert (folds._ranks(keys) == keys.argsort(axis=1, kind="stable").argsort(axis=1)).all()

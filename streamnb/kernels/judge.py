@@ -61,7 +61,7 @@ def row_sums(values, out):
 def count_decisions(labels, weight, decided, hit, predicted, table, right_hi, right_lo):
     # decided[i, g] for g < len(hit): hit[g, k] and predicted[g, k] += weight[i] for the class k that is right, and that
     # was decided; table[g, true, decided] too where there is one; right_hi and right_lo are the sum of the weights that
-    # are right for each g, and last of all weights
+    # are right for each g, and last of all weights; hit lies class by class
     for i in range(decided.shape[0]):
         k, w = labels[i], weight[i]
         right_hi[-1], error = two_sum(right_hi[-1], w)
@@ -69,9 +69,10 @@ def count_decisions(labels, weight, decided, hit, predicted, table, right_hi, ri
         for g in range(len(hit)):
             found = decided[i, g]
             predicted[g, found] += w
-            hit[g, k] += w if found == k else 0.0
             if len(table):
                 table[g, k, found] += w
         for g in range(len(hit)):  # by itself, without branches, it takes vectors
-            right_hi[g], error = two_sum(right_hi[g], w if decided[i, g] == k else 0.0)
+            right = w if decided[i, g] == k else 0.0
+            hit[g, k] += right
+            right_hi[g], error = two_sum(right_hi[g], right)
             right_lo[g] += error

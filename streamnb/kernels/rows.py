@@ -74,6 +74,18 @@ def look_up(labels, lowest, highest, by_number, codes):
 
 
 @kernel
+def rank_few(keys, out):
+    # out[i, a] = how many keys of row i come before keys[i, a]: smaller ones, and equal ones of smaller a
+    for i in range(keys.shape[0]):
+        for a in range(keys.shape[1]):
+            out[i, a] = 0
+            for b in range(a):
+                first = keys[i, a] < keys[i, b]
+                out[i, b] += first
+                out[i, a] += not first
+
+
+@kernel
 def check_indices(indices, indptr, n_features):
     """Return (first row with an index out of range or -1, True if every row is sorted without repeats)."""
     start = indptr[0]

@@ -79,14 +79,15 @@ class LabelCodes:
         """Rows and their codes."""
         if sp.issparse(y):
             raise ValueError("y is an indicator of labels here and was one label a row before; give one kind")
-        codes = self._lookup(y)
+        codes = self.codes_of(y)
         if codes is None:
             self._extend(y, first_row)
-            codes = self._lookup(y)
+            codes = self.codes_of(y)
             assert codes is not None
         return np.arange(len(y)), codes
 
-    def _lookup(self, y: np.ndarray) -> np.ndarray | None:
+    def codes_of(self, y: np.ndarray) -> np.ndarray | None:
+        """The codes of labels; None where some are not known."""
         if self.n == 0 or _checks.label_kind(y) != _checks.label_kind(self._sorted):
             return None
         if self._by_number is not None and np.can_cast(y.dtype, np.int64):
