@@ -33,21 +33,23 @@ def _part_totals(part: Part, n_rows: int, pulls: Sequence[Pull], kept: Kept | No
     some = [i for i, pull in enumerate(pulls) if not pull.none]
     if some:
         given = [pulls[i] for i in some]
-        found = in_order(lambda r: _row_totals(part, r, given, kept), range(n_rows), n_threads)
+        taus = None if any(pull.smooth for pull in given) else np.array([pull.l1 for pull in given])
+        found = in_order(lambda r: _row_totals(part, r, given, taus, kept), range(n_rows), n_threads)
         totals[some] = np.stack(list(found), axis=1)
     return totals
 
 
-def _row_totals(part: Part, r: int, pulls: Sequence[Pull], kept: Kept | None) -> np.ndarray:
+def _row_totals(part: Part, r: int, pulls: Sequence[Pull], taus: np.ndarray | None, kept: Kept | None) -> np.ndarray:
+    """T of each pull; `taus` are those of L1 where no pull depends on the weights."""
     row, at_rest = part.row(r)
     if not row.alive.all():
         return np.zeros(len(pulls))
     at_rest = at_rest if kept is None else kept.mark(at_rest, part.columns, slice(r, r + 1))
     arrays = _of_features(at_rest, pulls[0].scored)
-    if any(pull.smooth for pull in pulls):
+    if taus is None:
         return np.array([_smooth_total(row, at_rest, pull, flat_range(*arrays, pull.l1)) for pull in pulls])
-    totals = np.empty(len(pulls))
-    total_pulls(*arrays, np.array([pull.l1 for pull in pulls]), totals)
+    totals = np.empty(len(taus))
+    total_pulls(*arrays, taus, totals)
     return totals
 
 

@@ -53,8 +53,8 @@ def newton_root(excess, share, unit, tau, sure_slope, sure_level, low, high, sta
 
 
 @kernel
-def clipped_spans(excess, share, unit, taus, reach, found, spans, sums):
-    """For each feature the first taus at which it is clipped wherever abs(T) <= reach, and those at which it may be.
+def clipped_spans(excess, share, unit, taus, centre, reach, found, spans, sums):
+    """For each feature the first taus at which it is clipped wherever T is in reach, and those at which it may be.
 
     The features for which these differ are put into `found`, their numbers of taus into `spans`; returns how many.
     sums[:, g] adds up share, +-unit and excess of the features that are clipped for sure at tau g, not before.
@@ -62,7 +62,8 @@ def clipped_spans(excess, share, unit, taus, reach, found, spans, sums):
     n, index = 0, index_of(taus)
     sums[:] = 0.0
     for j in range(len(excess)):
-        size, room, threshold = abs(excess[j]), reach * share[j], unit[j] * (1.0 - 1e-9)
+        moved = excess[j] + centre * share[j]
+        size, room, threshold = abs(moved), reach * share[j], unit[j] * (1.0 - 1e-9)
         if size + room < taus[0] * threshold:
             continue
         surely = (size - room) * (1.0 - 1e-9)
@@ -72,7 +73,7 @@ def clipped_spans(excess, share, unit, taus, reach, found, spans, sums):
             last += 1
         if first > 0:
             sums[0, first - 1] += share[j]
-            sums[1, first - 1] += unit[j] if excess[j] > 0.0 else -unit[j]
+            sums[1, first - 1] += unit[j] if moved > 0.0 else -unit[j]
             sums[2, first - 1] += excess[j]
         found[n], spans[0, n], spans[1, n] = j, first, last
         n += first < last
@@ -104,14 +105,14 @@ def sums_of(a, b, c):
 
 
 @kernel
-def roots_within(excess, share, unit, sums_of_all, taus, reach, totals, needed, flat):
-    """Roots T for ascending tau, right where the reach that is `needed` is no more than `reach`; and which are `flat`.
+def roots_within(excess, share, unit, sums_of_all, taus, centre, reach, totals, flat, lows, highs):
+    """Roots T for ascending tau, right if all from low to high is no further than `reach` from the centre.
 
     A feature is looked at only for those taus at which it may or may not be clipped.
     """
     surplus, bound, width = sums_of_all
     found, spans, sums = np.empty(len(excess), np.intp), np.empty((2, len(excess)), np.intp), np.empty((3, len(taus)))
-    n = clipped_spans(excess, share, unit, taus, reach, found, spans, sums)
+    n = clipped_spans(excess, share, unit, taus, centre, reach, found, spans, sums)
     order, ends = in_order(spans, n, len(taus))
     e, q, u, last = np.empty(n), np.empty(n), np.empty(n), np.empty(n, np.intp)
     p, n, total = 0, 0, 0.0
@@ -125,11 +126,11 @@ def roots_within(excess, share, unit, sums_of_all, taus, reach, totals, needed, 
         flat[g] = low <= high
         if flat[g]:
             total = flat_root(low, high)
-            needed[g] = max(-low, high) if total != 0.0 else 0.0
+            lows[g], highs[g] = (low, high) if total != 0.0 else (0.0, 0.0)
         else:
             low, high = (-surplus - tau * width) / bound, (-surplus + tau * width) / bound
             total = newton_root(e[:n], q[:n], u[:n], tau, slope, level, low, high, total)
-            needed[g] = abs(total)
+            lows[g], highs[g] = total, total
         totals[g] = total
         kept = 0
         for i in range(n):
@@ -143,16 +144,21 @@ def total_pulls(excess, share, unit, taus, totals):
     """The roots T of T = sum_j clip(excess[j] + T share[j], -tau unit[j], tau unit[j]) for ascending tau.
 
     Excess sums to zero and share to one, but for features that are never clipped and are not given. The roots of the
-    segment at T = 0 tell how far to look for the others. Returns at how many taus, the first ones, any is clipped.
+    segment at T = 0 tell where to look for the others. Returns at how many taus, the first ones, any is clipped.
     """
     totals[:] = 0.0
     sums = sums_of(excess, share, unit)
-    n_clipped, reach, todo = 0, 0.0, np.arange(len(taus) if sums[1] > 0.0 else 0)
+    n_clipped, todo = 0, np.arange(len(taus) if sums[1] > 0.0 else 0)
+    centre, reach, wider = 0.0, 0.0, 1.0
     while len(todo) > 0:
-        some, needed, flat = np.empty(len(todo)), np.empty(len(todo)), np.empty(len(todo), np.bool_)
-        roots_within(excess, share, unit, sums, taus[todo], reach, some, needed, flat)
+        some, lows, highs = np.empty(len(todo)), np.empty(len(todo)), np.empty(len(todo))
+        flat = np.empty(len(todo), np.bool_)
+        roots_within(excess, share, unit, sums, taus[todo], centre, reach, some, flat, lows, highs)
         totals[todo] = some
-        n_clipped += int(np.sum(~flat[needed <= reach]))
-        todo, needed = todo[needed > reach], needed[needed > reach]
-        reach = 4.0 * needed[0] if len(todo) > 0 else reach
+        beyond = (lows < centre - reach) | (highs > centre + reach)
+        n_clipped += int(np.sum(~(flat | beyond)))
+        todo, lows, highs = todo[beyond], lows[beyond], highs[beyond]
+        if len(todo) > 0:
+            centre, wider = 0.5 * (lows[0] + highs[0]), 2.0 * wider
+            reach = 0.5 * (highs[0] - lows[0]) + wider * abs(centre)
     return n_clipped
