@@ -69,7 +69,7 @@ class L1Grid:
         lengths = self._ends(tested, of_block)
         room = np.append(0, lengths.sum(axis=1, dtype=np.int64).cumsum())
         indptr, csr = np.zeros(len(room), np.int64), (np.empty(room[-1], np.int32), np.empty(room[-1]))
-        places, added = np.empty(len(self.taus), np.int64), np.zeros(of_block.shape)
+        places, added = np.zeros(len(self.taus), np.int64), np.zeros(of_block.shape)
         n_lost = 0
         with np.errstate(all="ignore"):  # what is not finite is noticed below
             of_pooled = family.link(at_rest.m_negative[0]) if sides.pooled else None

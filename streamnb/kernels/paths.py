@@ -139,7 +139,10 @@ def put_in_order(
     indices, weights = csr
     n_rows, p, n_lost = lengths.shape[1], 0, 0
     for j in range(first, stop):
-        indptr[j + 1] = find_places(lengths[j], p, points, coupled, indptr[j], places)
+        if n_rows == 1:  # whose weights are in order
+            indptr[j + 1] = indptr[j] + lengths[j, 0]
+        else:
+            indptr[j + 1] = find_places(lengths[j], p, points, coupled, indptr[j], places)
         for r in range(n_rows):
             unit, side = phi[min(r, len(phi) - 1), j], 1.0 if t_star[r, j] > 0.0 else -1.0
             for i in range(lengths[j, r]):
@@ -148,9 +151,10 @@ def put_in_order(
                 weight = positive[at(p)] - (negative[at(j)] if fixed else negative[at(p)])
                 weight = weight if unit == 1.0 else weight / unit
                 found = 0.0 < towards * weight < np.inf
-                weights[at(places[g])] = weight if found else np.nan
-                indices[at(places[g])] = np.intp(g) * n_rows + r
+                place = at(indptr[first] + p if n_rows == 1 else places[g])
                 places[g] += 1
+                weights[place] = weight if found else np.nan
+                indices[place] = np.intp(g) * n_rows + r
                 if not found:
                     n_lost += 1
                     shifts[p : p + 1] = 0.0
