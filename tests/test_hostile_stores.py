@@ -113,7 +113,7 @@ def test_broken_metadata_of_a_categorical_column(part, tmp_path):
     path = tmp_path / "root.zarr" / "obs" / "kind" / part / "zarr.json"
     root = zarr.open_group(tmp_path / "root.zarr", mode="r", use_consolidated=False)
     whole = path.read_text()
-    for changes in ({"shape": None}, {"data_type": 9}, {"codecs": []}, {CHUNKS: [0]}):
+    for changes in ({"shape": None}, {"data_type": 9}, {"codecs": []}, {CHUNKS: ["one"]}):
         edited(path, **changes)
         with refused(snb.DataError, "metadata of|lacks", part):
             snb.scan(root, "obs/kind")
