@@ -12,6 +12,7 @@ from streamnb.kernels import grid_scores
 from streamnb.kernels.grid_scores import LANES
 from streamnb.memory import PAGE, aligned
 
+FEW_COLUMNS = 64  # are one table, which rows are read once for
 IN_HEAD, LISTING = 0.35, 1.0  # what LANES weights of the head cost, and looking for units, against adding a unit
 
 
@@ -47,7 +48,7 @@ class GridWeights:
     """Weights (n_features, G * R) of G models of R rows, for scores that lie as (R, room(G))."""
 
     arrays: tuple[np.ndarray, ...]
-    n_whole: int  # points of which the head has all weights, LANES in each table
+    n_whole: int  # points of which the head has tables for LANES each; 0 where it is one table
 
     @classmethod
     def of(cls, weights: sp.csr_array, n_rows: int) -> "GridWeights":
@@ -69,7 +70,8 @@ class GridWeights:
     def _of_shape(cls, blocks: Sequence[sp.csr_array], n_rows: int, depth: int, n_units: int) -> "GridWeights":
         n_features, n_points = sum(block.shape[0] for block in blocks), blocks[0].shape[1] // n_rows
         point, r = np.divmod(np.arange(depth * n_rows), n_rows)
-        if depth < LANES:
+        whole = depth * n_rows > FEW_COLUMNS and depth % LANES == 0
+        if not whole:
             n_tables, width = min(depth, 1), _head_lanes(depth, n_rows) * LANES
             places = np.stack([np.zeros(len(r), np.int64), np.arange(len(r))], axis=1)
         else:
@@ -92,7 +94,7 @@ class GridWeights:
         arrays = head, spots, begins, columns, units
         for array in arrays:
             array.setflags(write=False)
-        return cls(arrays, depth - depth % LANES)
+        return cls(arrays, depth if whole else 0)
 
     def add_scores(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
         """Add the scores of those rows of a block to out (len(rows), R * room(G)), in C order."""

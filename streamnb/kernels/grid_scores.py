@@ -2,7 +2,7 @@
 
 A row of scores holds R rows of weights, each with room for its points: a multiple of LANES. The weights of a feature
 lie in two parts. Those of the first points, which most features have, are a row of each table head[b], one for LANES
-points, or of one for fewer; spots[b, c] is the column of the scores that column c of it goes to. Of the others, LANES
+points, or of one for all; spots[b, c] is the column of the scores that column c of it goes to. Of the others, LANES
 neighbouring points of one row of weights that are not all zero are a unit: feature j has units[t], for the scores from
 columns[t] on, with t from begins[j] to begins[j + 1].
 """
@@ -127,7 +127,7 @@ def decide_block(data, indices, indptr, rows, table, top, start, point, places, 
 def decide_csr(arrays, weights, spare, n_whole, start, places, scores, out):
     # out[e, g] = the first class k of the highest score of row rows[e] at point g; that of class k begins in column
     # places[1, k] of `start` and what the row adds to it, and in column places[0, k] of LANES points alone, of which
-    # the head has all up to n_whole. Few rows at a time, so that their scores are still close.
+    # the head has a table each up to n_whole. Few rows at a time, so that their scores are still close.
     head, spots, begins, columns, units = weights
     top, listed, factors = spare
     for point in range(0, n_whole, LANES):
