@@ -18,7 +18,7 @@ from streamnb.stats.class_stats import DOMAINS, ClassStats
 from streamnb.stats.sparse_tables import SparseTable
 
 BLOCK = 1 << 16  # weights solved for at once
-CLASSES_BLOCK = 1 << 20  # sums of classes read off a sparse table at once
+CLASSES_BLOCK = 1 << 19  # sums of classes read off a sparse table at once
 
 
 Columns = slice | np.ndarray
@@ -222,6 +222,8 @@ class Part:
             first = k // step * step
             sums = self._scored.value(slice(None), slice(first, first + step))
             self._neighbours = first, sums  # at once: threads may ask for several classes
+        if k + 1 == self._scored.shape[0]:  # the others have been asked for
+            self._neighbours = 0, np.empty((0, self.n_features))
         return sums[k - first : k - first + 1]
 
     def phi(self, columns: Columns = slice(None), rows: slice = slice(None)) -> np.ndarray:
