@@ -473,8 +473,7 @@ def raise_too_small(value: float, row: int, column: int, who: str, lowest: float
 
 
 def _is_open(end: float, outside: float) -> bool:
-    # the domain ends next to a whole number, which itself is left out
-    return outside.is_integer() and not float(end).is_integer()
+    return outside.is_integer() and not float(end).is_integer()  # next to a whole number, which itself is left out
 
 
 def raise_negatives(n: int, who: str) -> NoReturn:
@@ -485,9 +484,14 @@ def raise_negatives(n: int, who: str) -> NoReturn:
     )
 
 
+def listed(labels: np.ndarray) -> str:
+    """Labels in a message; of thousands the first ones."""
+    return f"{labels[:20].tolist()}" + (f" and {len(labels) - 20:,} more" if len(labels) > 20 else "")
+
+
 def warn_absent(classes: np.ndarray) -> None:
     """Say which listed classes have no weight."""
-    warn(f"classes without any weight: {classes.tolist()}; they get zero weights and are never predicted")
+    warn(f"classes without any weight: {listed(classes)}; they get zero weights and are never predicted")
 
 
 def warn(message: str) -> None:

@@ -133,7 +133,7 @@ class GridScores(persistence.Parameters):
         per_class = self.class_scores if self.class_scores is not None else self.scores[:, :, None]
         missing = np.isnan(per_class).any(axis=0)
         if missing.any():
-            names = self.classes[missing.any(axis=0)].tolist() if self.class_scores is not None else "the score"
+            names = _checks.listed(self.classes[missing.any(axis=0)]) if self.class_scores is not None else "the score"
             n_lacking = np.count_nonzero(missing.any(axis=1))
             _checks.warn(
                 f"{n_lacking} of {len(missing)} splits lack rows of a class: no score there for {names}; the means are "

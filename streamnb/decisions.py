@@ -62,7 +62,7 @@ class DecisionRule(persistence.Parameters):
         if self.loss is not None and len(self.loss) != len(classes):
             raise ValueError(
                 f"loss has shape {self.loss.shape} for {len(classes)} classes; it should be "
-                f"({len(classes)}, {len(classes)}), in the order {classes.tolist()}"
+                f"({len(classes)}, {len(classes)}), in the order {_checks.listed(classes)}"
             )
         if self.reject_label is not None:
             self._check_reject_label(classes)
@@ -170,7 +170,7 @@ def balancing_shift(scores: Any, y_true: Any, *, sample_weight: Any = None) -> f
     margins, labels, weight = margins[weight > 0], labels[weight > 0], weight[weight > 0]
     classes = np.unique(labels)
     if len(classes) != 2:
-        raise ValueError(f"y_true has the labels {classes.tolist()}; balancing is between rows of two classes")
+        raise ValueError(f"y_true has the labels {_checks.listed(classes)}; balancing is between rows of two classes")
     levels, at = np.unique(margins, return_inverse=True)
     positive = labels == classes[1]
     missed, right = (np.bincount(at, weight * side) / weight[side].sum() for side in (positive, ~positive))

@@ -386,7 +386,7 @@ class Evaluation:
             label = self.classes[1]
         at = np.flatnonzero(self.classes == label)
         if not at.size:
-            raise ValueError(f"label={label!r} is not a class; it should be one of {self.classes.tolist()}")
+            raise ValueError(f"label={label!r} is not a class; it should be one of {_checks.listed(self.classes)}")
         return self._ranking().levels(int(at[0])).roc_curve(drop_intermediate)
 
     @property

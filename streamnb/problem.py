@@ -329,7 +329,7 @@ class Problem:
         if not stats.multilabel and not given[self.seen].any():
             raise ValueError(
                 f"priors={priors!r} leave no probability to the classes that have rows, "
-                f"{stats.classes[self.seen].tolist()}; one of them at least should have some"
+                f"{_checks.listed(stats.classes[self.seen])}; one of them at least should have some"
             )
         with np.errstate(divide="ignore"):
             log_priors = np.where(self.seen, np.log(given), -np.inf)

@@ -361,7 +361,7 @@ def as_scheme(name: Any, classes: np.ndarray, reference: Any = None, multilabel:
     if name == "reference":
         at = np.flatnonzero([reference is not None and label == reference for label in classes])
         if at.size == 0:
-            raise ValueError(f"reference={reference!r} is not a class; it should be one of {classes.tolist()}")
+            raise ValueError(f"reference={reference!r} is not a class; it should be one of {_checks.listed(classes)}")
     if len(classes) == 2:
         return TwoClasses()
     if name == "reference":

@@ -86,8 +86,8 @@ def _row_of_class(problem: Problem, label: Any) -> int:
     at = np.flatnonzero([label == c for c in problem.stats.classes])
     if not problem.scheme.of_classes or at.size == 0:
         raise ValueError(
-            f"class_={label!r} has no row of weights of its own; it should be one of {problem.stats.classes.tolist()}, "
-            "more than two, under scheme='joint' or 'ovr'"
+            f"class_={label!r} has no row of weights of its own; it should be one of "
+            f"{_checks.listed(problem.stats.classes)}, more than two, under scheme='joint' or 'ovr'"
         )
     return int(at[0])
 

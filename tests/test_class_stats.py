@@ -157,6 +157,11 @@ def test_labels_of_different_kinds_do_not_mix():
         snb.scan(np.eye(2), [0, 1]) + snb.scan(np.eye(2), ["a", "b"])
 
 
+def test_messages_name_the_first_of_thousands_of_classes():
+    with pytest.raises(ValueError, match=r"label 9999 at row 1, not in classes=\[0, .* 19\] and 2,980 more: list it"):
+        snb.scan(np.eye(2), [5, 9999], classes=range(3000))
+
+
 @pytest.mark.parametrize("label", [2**63 - 1, 2**63 - 3, -(2**63)])
 def test_the_first_labels_may_be_the_largest_integers(label):
     assert snb.scan(np.ones((2, 1)), np.array([label, label])).classes.tolist() == [label]

@@ -194,8 +194,8 @@ class ScanEstimator(BaseEstimator):
         arranged = np.asarray if getattr(self.stats_, "multilabel", False) else np.sort  # columns have an order
         if listed is not None and not np.array_equal(arranged(listed), arranged(self.classes_)):
             raise ValueError(
-                f"classes={listed.tolist()} is not the same as on last call to partial_fit, was: "
-                f"{self.classes_.tolist()}; leave it out, or fit anew"
+                f"classes={_checks.listed(listed)} is not the same as on last call to partial_fit, was: "
+                f"{_checks.listed(self.classes_)}; leave it out, or fit anew"
             )
         return self.classes_
 

@@ -357,14 +357,14 @@ class ClassStats:
             )
         fixed = self.multilabel or (self.closed and other.closed)
         if fixed and not np.array_equal(self.classes, other.classes):
-            lists = f"{self.classes.tolist()} and {other.classes.tolist()}"
+            lists = f"{_checks.listed(self.classes)}, and {_checks.listed(other.classes)}"
             raise ValueError(
                 f"the statistics were scanned with different classes: {lists}; give both scans the same list"
             )
         for closed, opened in ((self, other), (other, self)):
             if closed.closed and not np.isin(opened.classes[opened.rows > 0], closed.classes).all():
                 strangers = opened.classes[~np.isin(opened.classes, closed.classes)]
-                raise ValueError(f"label {strangers[0].item()!r} is not in classes={closed.classes.tolist()}")
+                raise ValueError(f"label {strangers[0].item()!r} is not in classes={_checks.listed(closed.classes)}")
 
     def _taken(self, keep: np.ndarray) -> "ClassStats":
         if keep.all():

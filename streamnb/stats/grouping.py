@@ -104,8 +104,8 @@ class LabelCodes:
         if self.closed:
             row = int(np.flatnonzero(np.isin(y, classes[new]))[0])
             raise ValueError(
-                f"y has the label {y[row].item()!r} at row {first_row + row}, not in classes={self._sorted.tolist()}: "
-                "list it there, or leave classes out"
+                f"y has the label {y[row].item()!r} at row {first_row + row}, not in classes="
+                f"{_checks.listed(self._sorted)}: list it there, or leave classes out"
             )
         codes = np.empty(len(classes), np.int64)
         codes[~new] = self._codes
