@@ -58,18 +58,22 @@ class Equations:
 
     @property
     def m_positive(self) -> np.ndarray:
+        """The means S / N of the positive side, (R, n)."""
         return self.positive / self.n_positive
 
     @property
     def r_positive(self) -> np.ndarray:
+        """What a unit of pull takes from these, 1 / N, (R, 1)."""
         return 1.0 / self.n_positive
 
     @property
     def m_negative(self) -> np.ndarray:
+        """The means of the negative side, (R, n), or one row for all."""
         return self.negative / self.n_negative
 
     @property
     def r_negative(self) -> np.ndarray:
+        """What a unit of pull adds to these, (R, 1); 0 where that side is not pulled."""
         return np.zeros_like(self.n_positive) if self.held else 1.0 / self.n_negative
 
     @property

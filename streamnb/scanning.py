@@ -239,7 +239,8 @@ def fold(
         if isinstance(plan, ScanPlan) and source.n_features is not None:
             source.values_matter = plan.values_matter(source.n_features)
             plan.check_fits(source.n_features)
-        source.longer_blocks = min(getattr(plan, "block_bytes", 0), source.nbytes // (4 * n_threads))  # 4 for each
+        of_thread = source.nbytes // (4 * n_threads)  # which has four blocks or more
+        source.longer_blocks = min(getattr(plan, "block_bytes", 0), of_thread)
         if source.n_rows is not None:
             check_n_folds(folding, source.n_rows)
         kept = None if checkpoint is None else Checkpoint.open(checkpoint, description(plan, X, source))
