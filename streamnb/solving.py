@@ -36,6 +36,7 @@ PAIRS_BYTES = 1 << 30  # weights of all pairs of classes that would take more ar
 MOST_POINTS = 1 << 20  # of a grid; a slip such as a thousand taus of each penalty would not end
 GRID_BLOCK = 1 << 21  # weights of all points, zeros among them, that are made as one block
 TOGETHER = 1 << 17  # weights of several points solved for at once
+ALONE = 1 << 21  # weights without penalty: so few steps that several threads take longer than one
 
 
 def solve(
@@ -208,7 +209,8 @@ class WeightPath:
             return shift
 
         self._prepare([i])
-        for shift in in_order(fill, problem.blocks, self._n_threads):
+        few = self._pull(i).none and weights.size <= ALONE
+        for shift in in_order(fill, problem.blocks, 1 if few else self._n_threads):
             intercept += shift
         return self._model(weights, intercept)
 
