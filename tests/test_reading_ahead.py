@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import zarr
-from zarr.storage import MemoryStore, WrapperStore
+from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 import streamnb as snb
 from streamnb.data import sources
-from streamnb.data.reader import AHEAD, _Memory, ahead
+from streamnb.data.reader import AHEAD, Clock, Readers, _Memory, _read_by_zarrs, ahead, with_fast_codecs
 from tests.stores import CountingStore
 from tests.strategies import example, same_stats, write_arrays
 
@@ -102,3 +102,39 @@ def test_blocks_that_are_kept_stay_as_they_were_read(small_blocks):
     array = zarr.create_array(MemoryStore(), data=rows.x, chunks=(2, 9))
     kept = list(sources.open_source(array, rows.y).blocks())
     assert np.array_equal(np.concatenate([block.X for block in kept]), rows.x)
+
+
+@pytest.fixture
+def local(tmp_path):
+    rows = example()
+    return rows, write_arrays(zarr.create_group(LocalStore(tmp_path / "x.zarr")), rows, chunk=5)
+
+
+def test_files_are_read_in_the_thread_that_wants_them_and_other_stores_by_zarrs_own_threads(local):
+    group = local[1]
+    assert _read_by_zarrs(with_fast_codecs(group["data"]))
+    assert not _read_by_zarrs(group["data"])
+    for store in (MemoryStore(), WrapperStore(MemoryStore())):
+        assert not _read_by_zarrs(with_fast_codecs(zarr.create_array(store, name="x", data=np.ones(5))))
+
+
+def test_a_scan_inside_a_running_event_loop_is_the_same(local, small_blocks):
+    rows, group = local
+
+    async def scan():
+        return snb.scan(group, rows.y)
+
+    assert same_stats(asyncio.run(scan()), snb.scan(rows.x, rows.y))
+
+
+def test_loops_of_readers_give_results_and_errors_and_end_with_them():
+    async def quotient(divisor):
+        return await asyncio.to_thread(lambda: (6 / divisor, threading.current_thread()))
+
+    with Readers(Clock()) as readers:
+        found, thread = readers.submit(readers.run, quotient(2)).result()
+        with pytest.raises(ZeroDivisionError):
+            readers.submit(readers.run, quotient(0)).result()
+        loops = readers._loops
+    assert found == 3 and thread.name.startswith("streamnb-reader")
+    assert loops and all(loop.is_closed() for loop in loops)

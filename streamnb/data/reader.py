@@ -1,5 +1,6 @@
 """Reading Zarr arrays in order: large aligned slices, each chunk decoded once, a few blocks ahead of need."""
 
+import asyncio
 import math
 import os
 import threading
@@ -7,20 +8,22 @@ import time
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Any, TypeVar, TypeVarTuple
 
 import numpy as np
 import zarr
-from zarr.core.buffer import default_buffer_prototype
+from zarr.buffer.cpu import NDBuffer
 from zarr.core.sync import sync
+from zarr.storage import LocalStore
 
 from streamnb._checks import DataError
 from streamnb.data.layout import chunks_bear_checksums, shards_bear_checksums
 from streamnb.data.stores import attempts_at, persistently
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 AHEAD = 2  # blocks that are read before they are needed
 N_READERS = 4  # a thread for each array of those blocks
 WHOLE_BYTES = 1 << 26  # of a last chunk without checksum that is read to its end, beyond that of the array
@@ -81,6 +84,7 @@ class Cursor:
         self._unit = max(array.chunks[0], 1)
         self._length = array.shape[0]
         self._submit = _at_once if readers is None else readers.submit
+        self._run = readers.run if readers is not None and _read_by_zarrs(self._array) else sync
         self._start = start
         self._first = self._end = start // self._unit * self._unit  # what is held or on its way: [first, end)
         self._memory = _Memory()
@@ -121,7 +125,7 @@ class Cursor:
         array = self._array
         try:
             longer = self._memory.empty((n_kept + stop - start, *array.shape[1:]), array.dtype)
-            persistently(lambda: _read_into(longer[n_kept:], array, start, stop), array.store)
+            persistently(lambda: self._run(_read_into(longer[n_kept:], array, start, stop)), array.store)
         except Exception as error:  # codecs and stores raise whatever they like
             chunk, reason = _first_bad_chunk(array, start, stop, error)
             attempts = attempts_at(array.store)
@@ -160,8 +164,13 @@ class _Memory:
         return memory
 
 
-def _read_into(out: np.ndarray, array: zarr.Array, start: int, stop: int) -> None:
-    array.get_basic_selection(slice(start, stop), out=default_buffer_prototype().nd_buffer.from_numpy_array(out))
+async def _read_into(out: np.ndarray, array: zarr.Array, start: int, stop: int) -> None:
+    await array.async_array.get_orthogonal_selection(slice(start, stop), out=NDBuffer.from_numpy_array(out))
+
+
+def _read_by_zarrs(array: zarr.Array) -> bool:
+    """True where zarrs reads files by itself: nothing is waited for then that another thread could do meanwhile."""
+    return isinstance(array.store, LocalStore) and getattr(array.async_array.codec_pipeline, "impl", None) is not None
 
 
 def _first_bad_chunk(array: zarr.Array, start: int, stop: int, error: Exception) -> tuple[int, Exception]:
@@ -205,18 +214,44 @@ def timed(items: Iterable[T], clock: Clock) -> Generator[T]:
         yield item
 
 
+class _Here(asyncio.SelectorEventLoop):
+    """Does at once, in the thread that runs it, what coroutines would have other threads do."""
+
+    def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> "asyncio.Future[T]":
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
 class Readers:
     """Threads that read what blocks are made of, begun in the order in which it is asked for; a context manager."""
 
     def __init__(self, clock: Clock):
         self._pool = ThreadPoolExecutor(N_READERS, "streamnb-reader")
         self._clock = clock
+        self._own = threading.local()
+        self._loops: list[_Here] = []
 
     def __enter__(self) -> "Readers":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(cancel_futures=True)
+        for loop in self._loops:
+            loop.close()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine to its end in the thread that calls, one of these.
+
+        By way of zarr's own loop, and threads of that, each read would be handed over four times more.
+        """
+        if not hasattr(self._own, "loop"):
+            self._own.loop = _Here()
+            self._loops.append(self._own.loop)
+        return self._own.loop.run_until_complete(coroutine)
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> "Future[T]":
         return self._pool.submit(self._run, function, *arguments)
