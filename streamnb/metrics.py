@@ -351,7 +351,8 @@ def _reader(values: Any) -> Callable[[int, int], Any]:
         return lambda start, stop: cursor.take(stop)
     if isinstance(values, np.ndarray) or sp.issparse(values):
         return lambda start, stop: values[start:stop]
-    return values.reader(0)
+    ask = values.reader(0)
+    return lambda start, stop: ask(start, stop)()
 
 
 def _labels_of(first_row: int, block: dict[str, Any]) -> np.ndarray:

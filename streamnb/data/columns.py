@@ -11,12 +11,13 @@ import zarr
 from streamnb import _checks
 from streamnb._checks import DataError
 from streamnb.data.chunk import csr_chunk
-from streamnb.data.csr_store import CSRCursor, CSRStore, member_of, open_csr
+from streamnb.data.csr_store import CSRArrays, CSRCursor, CSRStore, member_of, open_csr
 from streamnb.data.layout import check_layout
-from streamnb.data.reader import Cursor
+from streamnb.data.reader import Cursor, Readers
 
-TakeBeside = Callable[..., tuple[Any, Any, Any]]
-Take = Callable[[int, int], Any]  # the rows from `start` to `stop`, those after the rows taken last
+Beside = Callable[[], tuple[Any, Any, Any]]  # waits for labels, weights and splits
+AskBeside = Callable[..., Beside]
+Ask = Callable[[int, int], Callable[[], Any]]  # for the rows from `start` to `stop`, next to those asked for last
 
 
 class Columns:
@@ -38,31 +39,33 @@ class Columns:
         y, weight, split = (part and part.cut(start, stop) for part in (self._y, self._weight, self._split))
         return Columns(y, weight, split, self._labelled, self.names[2])
 
-    def reader(self, start: int = 0) -> TakeBeside:
-        """A function `take` of rows in order, from `start` on; see `_take`."""
+    def reader(self, start: int = 0, readers: Readers | None = None) -> AskBeside:
+        """A function `ask` of rows in order, from `start` on; see `_ask`. `readers` read from stores meanwhile."""
         parts = self._y, self._weight, self._split
-        return partial(self._take, tuple(None if part is None else part.reader(start) for part in parts))
+        return partial(self._ask, tuple(None if part is None else part.reader(start, readers) for part in parts))
 
-    def _take(
-        self, readers: Sequence[Any], start: int, stop: int, y: Any = None, weight: Any = None
-    ) -> tuple[Any, Any, Any]:
-        """Labels, weights and splits of the rows from `start` to `stop`, the rows after those taken last.
+    def _ask(self, asks: Sequence[Ask | None], start: int, stop: int, y: Any = None, weight: Any = None) -> Beside:
+        """Ask for the rows from `start` to `stop`; the function returned waits for them, and gives what is beside them.
 
         `y` and `weight` are what came with the rows themselves, in a stream.
         """
-        labels, weights, splits = readers
+        return partial(self._taken, [ask and ask(start, stop) for ask in asks], start, y, weight)
+
+    def _taken(self, asked: Sequence[Any], start: int, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+        """Labels, weights and splits of the rows from `start` on."""
+        labels, weights, splits = asked
         for name, here, there in (("y", labels, y), ("sample_weight", weights, weight)):
             if here is not None and there is not None:
                 raise ValueError(f"{name} is given beside X, but the stream X brings its own; leave one of them out")
         if labels is not None:
-            y = _checks.check_y(labels(start, stop), start)
+            y = _checks.check_y(labels(), start)
         if weights is not None:
-            weight = _checks.check_weights(weights(start, stop), start)
+            weight = _checks.check_weights(weights(), start)
         if self._labelled and y is None:
             raise ValueError(
                 "requires y to be passed, but the target y is None: pass y, or yield (X, y) from the stream"
             )
-        split = None if splits is None else _checks.check_labels(splits(start, stop), self.names[2], start)
+        split = None if splits is None else _checks.check_labels(splits(), self.names[2], start)
         return y, weight, split
 
     def check_spent(self, n_rows: int) -> None:
@@ -83,8 +86,8 @@ class InMemory:
     def cut(self, start: int, stop: int) -> "InMemory":
         return InMemory(self.values[start - self.first_row : stop - self.first_row], start)
 
-    def reader(self, start: int) -> Take:
-        return lambda start, stop: self.values[start - self.first_row : stop - self.first_row]
+    def reader(self, start: int, readers: Readers | None = None) -> Ask:
+        return lambda start, stop: lambda: self.values[start - self.first_row : stop - self.first_row]
 
 
 class _Stored:
@@ -100,9 +103,9 @@ class _InZarr(_Stored):
     def __init__(self, array: zarr.Array):
         self._array, self.n_rows, self.arrays = array, array.shape[0], (array,)
 
-    def reader(self, start: int) -> Take:
-        cursor = Cursor(self._array, start)
-        return lambda _, stop: cursor.take(stop)
+    def reader(self, start: int, readers: Readers | None = None) -> Ask:
+        cursor = Cursor(self._array, start, readers)
+        return lambda _, stop: cursor.ask(stop)
 
 
 class _IndicatorInZarr(_Stored):
@@ -112,14 +115,13 @@ class _IndicatorInZarr(_Stored):
         store.check_complete()
         self._store, self.n_rows, self.arrays = store, store.n_rows, (store.data, store.indices, store.indptr)
 
-    def reader(self, start: int) -> Take:
-        cursor = CSRCursor(self._store, start)
+    def reader(self, start: int, readers: Readers | None = None) -> Ask:
+        cursor = CSRCursor(self._store, start, readers=readers)
+        return lambda start, stop: partial(self._rows, cursor.ask(stop), start)
 
-        def take(start: int, stop: int) -> sp.csr_array:
-            chunk, _ = csr_chunk(*cursor.take(stop), self._store.n_features, start)
-            return sp.csr_array(chunk.to_matrix())
-
-        return take
+    def _rows(self, arrays: Callable[[], CSRArrays], start: int) -> sp.csr_array:
+        chunk, _ = csr_chunk(*arrays(), self._store.n_features, start)
+        return sp.csr_array(chunk.to_matrix())
 
 
 class _Masked(_Stored):
@@ -130,28 +132,27 @@ class _Masked(_Stored):
         where = f"y: group {group.path!r} in {group.store}"
         if not all(isinstance(part, zarr.Array) and part.ndim == 1 for part in parts):
             raise DataError(f"{where} lacks the 1-D arrays {first!r} and {second!r}")
-        self.arrays = first_part, self._second = tuple(parts)
+        self.arrays = self._read = first_part, second_part = tuple(parts)  # those read along with the rows
         if first == "codes" and first_part.dtype.kind not in "iu":
             raise DataError(f"{where}: array 'codes' has dtype {first_part.dtype}; it should hold integers")
-        if second == "mask" and (self._second.shape != first_part.shape or self._second.dtype.kind != "b"):
+        if second == "mask" and (second_part.shape != first_part.shape or second_part.dtype.kind != "b"):
             raise DataError(f"{where}: array 'mask' should hold a bool for each of the {first_part.shape[0]} values")
-        self._first, self.n_rows = _InZarr(first_part), first_part.shape[0]
+        self.n_rows = first_part.shape[0]
 
-    def reader(self, start: int) -> Take:
-        values_of = self._values(start)
+    def reader(self, start: int, readers: Readers | None = None) -> Ask:
+        asks = [_InZarr(array).reader(start, readers) for array in self._read]
+        return lambda start, stop: partial(self._present, [ask(start, stop) for ask in asks], start)
 
-        def take(start: int, stop: int) -> np.ndarray:
-            values, missing = values_of(start, stop)
-            if missing.any():
-                raise ValueError(
-                    f"y has a missing label or category at row {start + int(np.argmax(missing))}; drop those rows, "
-                    "or give them a label of their own"
-                )
-            return values
+    def _present(self, asked: list[Callable[[], np.ndarray]], start: int) -> np.ndarray:
+        values, missing = self._values(*(wait() for wait in asked))
+        if missing.any():
+            raise ValueError(
+                f"y has a missing label or category at row {start + int(np.argmax(missing))}; drop those rows, "
+                "or give them a label of their own"
+            )
+        return values
 
-        return take
-
-    def _values(self, start: int) -> Take:
+    def _values(self, *read: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values of rows, and where they are missing."""
         raise NotImplementedError
 
@@ -161,17 +162,13 @@ class _Categorical(_Masked):
 
     def __init__(self, group: zarr.Group):
         super().__init__(group, "codes", "categories")
-        self._categories = whole(self._second)
+        self._read = self.arrays[:1]
+        self._categories = whole(self.arrays[1])
 
-    def _values(self, start: int) -> Take:
-        codes_of = self._first.reader(start)
-
-        def values(start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-            codes = codes_of(start, stop)
-            missing = (codes < 0) | (codes >= len(self._categories))
-            return self._categories[np.where(missing, 0, codes)] if len(self._categories) else codes, missing
-
-        return values
+    def _values(self, *read: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        (codes,) = read
+        missing = (codes < 0) | (codes >= len(self._categories))
+        return self._categories[np.where(missing, 0, codes)] if len(self._categories) else codes, missing
 
 
 class _Nullable(_Masked):
@@ -180,9 +177,9 @@ class _Nullable(_Masked):
     def __init__(self, group: zarr.Group):
         super().__init__(group, "values", "mask")
 
-    def _values(self, start: int) -> Take:
-        values_of, mask_of = self._first.reader(start), _InZarr(self._second).reader(start)
-        return lambda start, stop: (values_of(start, stop), mask_of(start, stop).astype(bool))
+    def _values(self, *read: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values, mask = read
+        return values, mask.astype(bool)
 
 
 def in_zarr(column: Any, name: str) -> Any:

@@ -1,5 +1,6 @@
 """CSR matrices in Zarr, in the layout of AnnData: written from a stream of chunks, read as blocks of rows."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
@@ -146,7 +147,7 @@ class CSRCursor:
     def last_before(self, position: int, most: int) -> int:
         """The last row that ends by `position`, the present one at least and `most` at the utmost."""
         ends = self._indptr.peek(most + 1)
-        return self.row + max(int(np.searchsorted(ends, position, side="right")) - 1, 1)
+        return self.row + max(bisect_right(ends, position) - 1, 1)  # np.searchsorted would cast all of them
 
     def _ends(self, stop: int) -> np.ndarray:
         """The positions where the rows up to `stop` begin, and where the last ends."""

@@ -17,7 +17,7 @@ from streamnb import _checks
 from streamnb._checks import DataError
 from streamnb._sparse import as_csr
 from streamnb.data.chunk import as_matrix
-from streamnb.data.columns import Columns, InMemory, TakeBeside, in_zarr, whole
+from streamnb.data.columns import AskBeside, Beside, Columns, InMemory, in_zarr, whole
 from streamnb.data.csr_store import CSRArrays, CSRStore, member_of, open_csr
 from streamnb.data.layout import check_layout
 from streamnb.data.reader import Clock, Cursor, Readers, ahead, check_complete, timed
@@ -77,9 +77,9 @@ class Source:
 
     def beside(self, step: int) -> Iterator[dict[str, Any]]:
         """Labels, weights and splits of all rows by name, some rows at a time, without the rows themselves."""
-        take, n_rows = self._columns.reader(), self.n_rows or 0
+        ask, n_rows = self._columns.reader(), self.n_rows or 0
         for start in range(0, n_rows, step):
-            yield dict(zip(self._columns.names, take(start, min(start + step, n_rows)), strict=True))
+            yield dict(zip(self._columns.names, ask(start, min(start + step, n_rows))(), strict=True))
 
 
 def row_ranges(source: Source, n_bytes: int | None = None) -> list[tuple[int, Any]]:
@@ -109,7 +109,7 @@ class ArraySource(Source):
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         n_rows = self.n_rows or 0
-        take, end = self._columns.reader(start), n_rows if stop is None else stop
+        ask, end = self._columns.reader(start), n_rows if stop is None else stop
         step = max(BLOCK_BYTES, self.longer_blocks) * n_rows // max(self.nbytes, 1)
         step = min(max(step, 1), BLOCK_ROWS)
         for row in range(start, end, step):
@@ -122,7 +122,7 @@ class ArraySource(Source):
             else:
                 X = self._X[row:until]
                 nbytes = X.nbytes
-            yield Block(X, *take(row, until), row, nbytes)
+            yield Block(X, *ask(row, until)(), row, nbytes)
 
 
 class ZarrSource(Source):
@@ -142,16 +142,16 @@ class ZarrSource(Source):
             yield from ahead(self._asked(readers, start, self._X.shape[0] if stop is None else stop))
 
     def _asked(self, readers: Readers, start: int, end: int) -> Iterator[Callable[[], Block]]:
-        rows, take = Cursor(self._X, start, readers), self._columns.reader(start)
+        rows, ask = Cursor(self._X, start, readers), self._columns.reader(start, readers)
         step = max(BLOCK_BYTES // max(self._X.dtype.itemsize * self._X.shape[1], 1), 1)
         while start < end:
             stop = min(rows.aligned(start + min(step, BLOCK_ROWS)), end)
-            yield partial(self._block, rows.ask(stop), take(start, stop), start)
+            yield partial(self._block, rows.ask(stop), ask(start, stop), start)
             start = stop
 
-    def _block(self, rows: Callable[[], np.ndarray], columns: tuple[Any, Any, Any], first_row: int) -> Block:
+    def _block(self, rows: Callable[[], np.ndarray], columns: Beside, first_row: int) -> Block:
         X = rows()
-        return Block(X, *columns, first_row, X.nbytes)
+        return Block(X, *columns(), first_row, X.nbytes)
 
 
 class ZarrCSRSource(Source):
@@ -175,15 +175,15 @@ class ZarrCSRSource(Source):
             yield from ahead(self._asked(readers, start, self._store.n_rows if stop is None else stop))
 
     def _asked(self, readers: Readers, start: int, stop: int) -> Iterator[Callable[[], Block]]:
-        take = self._columns.reader(start)
+        ask = self._columns.reader(start, readers)
         blocks = self._store.blocks(readers, BLOCK_BYTES, BLOCK_ROWS, self.values_matter, start, stop)
         for row, until, arrays in blocks:
-            yield partial(self._block, arrays, take(row, until), row)
+            yield partial(self._block, arrays, ask(row, until), row)
 
-    def _block(self, rows: Callable[[], CSRArrays], columns: tuple[Any, Any, Any], first_row: int) -> Block:
+    def _block(self, rows: Callable[[], CSRArrays], columns: Beside, first_row: int) -> Block:
         arrays = rows()
         nbytes = sum(a.nbytes for a in arrays if a is not None)
-        return Block((*arrays, self.n_features), *columns, first_row, nbytes)
+        return Block((*arrays, self.n_features), *columns(), first_row, nbytes)
 
 
 class StreamSource(Source):
@@ -198,14 +198,14 @@ class StreamSource(Source):
         chunks = self._chunks() if callable(self._chunks) else self._chunks
         if not isinstance(chunks, Iterable):
             raise TypeError(f"X: the callable returned {type(chunks).__name__}; it should return an iterator of chunks")
-        take = self._columns.reader()
+        ask = self._columns.reader()
         for chunk in timed(chunks, self.reading):
-            block = self._block(chunk, start, take)
+            block = self._block(chunk, start, ask)
             yield block
             start += block.X.shape[0]
         self._columns.check_spent(start)
 
-    def _block(self, chunk: Any, row: int, take: TakeBeside) -> Block:
+    def _block(self, chunk: Any, row: int, ask: AskBeside) -> Block:
         parts = chunk if isinstance(chunk, tuple) else (chunk,)
         if not 1 <= len(parts) <= 3:
             raise ValueError(f"X: a chunk is a tuple of {len(parts)}; it should be X, (X, y) or (X, y, sample_weight)")
@@ -214,7 +214,7 @@ class StreamSource(Source):
         X: Any = as_csr(rows, "X", copy=True) if sp.issparse(rows) else np.array(as_matrix(rows))
         y = None if y is None else _checks.check_y(y, row).copy()
         weight = None if weight is None else np.array(_checks.check_weights(weight, row))
-        columns = take(row, row + X.shape[0], y, weight)
+        columns = ask(row, row + X.shape[0], y, weight)()
         for name, column in zip(self._columns.names, columns, strict=True):
             if column is not None:
                 _checks.check_lengths(X.shape[0], column.shape[0], name)
