@@ -22,6 +22,8 @@ from streamnb.tallies import RowMeans
 from streamnb.workers import client_for, of_segments, reachable
 
 MARGINS = 1 << 25  # held at once
+CACHED_MARGINS = 1 << 16  # that stay in the cache, and in memory that is used again, while they are worked on
+FEW_ROWS = 512  # beside whose scores a step takes no time
 
 
 def _has_probabilities(model: "LinearModel") -> bool:
@@ -214,7 +216,7 @@ class LinearModel:
 
     def few_margins(self, chunk: Chunk, survey: Any) -> Iterator[tuple[slice, np.ndarray]]:
         """Margins of some rows of a checked block after the other, with which these are."""
-        step = max(MARGINS // self.n_scores, 1)
+        step = min(max(CACHED_MARGINS // self.n_scores, FEW_ROWS), max(MARGINS // self.n_scores, 1))
         for start in range(0, max(chunk.shape[0], 1), step):
             yield slice(start, start + step), self.margins(chunk.of_rows(start, start + step), survey)
 

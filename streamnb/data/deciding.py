@@ -1,0 +1,99 @@
+"""Decisions of the models of a grid: in single precision, and in double where that leaves them open."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.data.chunk import Chunk
+from streamnb.data.grid_weights import SINGLE, GridWeights
+from streamnb.kernels import grid_scores, score, screen
+from streamnb.memory import aligned
+
+NEAREST = 2.0**-100  # that intercepts may be to the highest and still differ from it in single precision
+MARGINS = 1 << 18  # computed at once in double precision
+
+
+def in_range(chunk: Chunk) -> bool:
+    """Whether no product of a value with a weight of a `Decider` underflows or overflows in single precision."""
+    return chunk.stored.dtype.kind in "iu" or bool(screen.within_range(chunk.stored))
+
+
+@dataclass(frozen=True, eq=False)
+class Decider:
+    """Which of K classes G models decide for, models of R rows of weights.
+
+    Attributes
+    ----------
+    weights : GridWeights
+        In single precision.
+    blocks : matrices (n_columns, G * R)
+        In double precision, point by point, for the features in their order.
+    start : (K, G)
+        What the scores of classes start with, below the highest of a point.
+    of_classes : (K,)
+        The row of weights of each class, R where it has none.
+    """
+
+    weights: GridWeights
+    blocks: Sequence[sp.csr_array]
+    start: np.ndarray
+    of_classes: np.ndarray
+
+    @classmethod
+    def of(
+        cls, most_bytes: int, blocks: Sequence[sp.csr_array], intercepts: np.ndarray, of_classes: np.ndarray
+    ) -> "Decider | None":
+        """Lay out blocks of weights, and intercepts (R, G).
+
+        None where that would take more than `most_bytes`, or where single precision could not hold them.
+        """
+        start = np.concatenate([intercepts, np.zeros((1, intercepts.shape[1]))])[of_classes]
+        start -= start.max(axis=0)
+        below = -start[start != 0.0]
+        held = ((below >= NEAREST) & (below <= screen.LARGEST)).all()
+        if not held or not all(screen.within_range(block.data) for block in blocks):
+            return None
+        weights = GridWeights.within(most_bytes, blocks, len(intercepts), SINGLE)
+        return None if weights is None else cls(weights, blocks, start, of_classes)
+
+    def decide(self, chunk: Chunk, rows: np.ndarray, screened: bool) -> np.ndarray:
+        """The first class of the highest score of those rows of a block at each point, (len(rows), G) and room behind.
+
+        `screened` tells whether the block is `in_range`; without it all is computed in double precision.
+        """
+        n_classes, n_points = self.start.shape
+        decided, left_open = np.empty((len(rows), SINGLE.room(n_points)), np.int32), np.ones(len(rows), np.bool_)
+        if screened:
+            self._screen(chunk, rows, decided, left_open)
+        open_rows = np.flatnonzero(left_open)
+        step = max(MARGINS // self.start.size, 1)
+        for first in range(0, len(open_rows), step):
+            some = open_rows[first : first + step]
+            decided[some, :n_points] = self._in_double(chunk, rows[some])
+        return decided
+
+    def _screen(self, chunk: Chunk, rows: np.ndarray, decided: np.ndarray, left_open: np.ndarray) -> None:
+        (n_classes, n_points), room = self.start.shape, decided.shape[1]
+        start = np.zeros((n_classes, room), np.float32)
+        start[:, :n_points] = self.start
+        places = np.outer([SINGLE.lanes, room], self.of_classes)
+        sums = aligned(2, int(places.max()) + room, np.float32)
+        head, spots, begins, columns, units = self.weights.arrays
+        has_units = (np.diff(begins) > 0).astype(np.uint8)
+        spare = (*self.weights.spare(2), np.empty(grid_scores.LISTED, np.int64))
+        weights, form = (head, spots, has_units, begins, columns, units), (self.weights.n_whole, start, places, sums)
+        for some, arrays in chunk.sparse(rows):
+            screen.screen_csr(tuple(arrays), weights, spare, *form, decided[some], left_open[some])
+
+    def _in_double(self, chunk: Chunk, rows: np.ndarray) -> np.ndarray:
+        n_points, n_columns, first = self.start.shape[1], self.blocks[0].shape[1], 0
+        sums = np.zeros((len(rows), n_columns))
+        for block in self.blocks:
+            for some, arrays in chunk.sparse(rows):
+                score.score_cells(*arrays, block.data, block.indices, block.indptr, first, sums[some])
+            first += block.shape[0]
+        margins = np.zeros((len(rows), n_points, n_columns // n_points + 1))  # the last of a class without weights
+        margins[:, :, :-1] = sums.reshape(len(rows), n_points, -1)
+        return (margins[:, :, self.of_classes] + self.start.T).argmax(axis=2)
