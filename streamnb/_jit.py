@@ -6,7 +6,7 @@ import pickle
 import platform
 import uuid
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,8 @@ flags: Any = config  # which numba fills while it is imported
 _USERS = Path(user_cache_dir())
 _DEFAULT = _USERS if _USERS.is_absolute() else os.path.expanduser("~/.cache")  # XDG: other paths count as not given
 FOLDER = Path(os.path.abspath(flags.CACHE_DIR) if flags.CACHE_DIR else _DEFAULT, "streamnb")
-LANES = 8  # numbers in a vector of the processor, or in a few
+LANES = 8  # numbers of 8 bytes in a vector of the processor, or in a few
+SINGLES = 16  # numbers of 4 bytes
 _INLINED = [Path(__file__), *sorted(Path(__file__).with_name("kernels").glob("*.py"))]  # kernels call each other
 
 
@@ -43,6 +44,11 @@ def kernel(func: Callable) -> Any:
     if func.__closure__ is None and FOLDER.is_absolute():  # a user without a home has none
         compiled._cache = _DiskCache(func)
     return compiled
+
+
+def brick(func: Callable) -> Any:
+    """Compile into the kernels that call it: for what is called once a row, where a call takes as long as 20 sums."""
+    return func if flags.DISABLE_JIT else njit(nogil=True, forceinline=True)(func)
 
 
 class _DiskCache(NullCache):
@@ -147,16 +153,16 @@ def _item(context: Any, builder: Any, kind: Any, array: Any, place: list) -> Any
     return get_item_pointer(context, builder, kind, values, place, wraparound=False)
 
 
-def _lanes_at(context: Any, builder: Any, kind: Any, array: Any, place: list) -> Any:
-    """Where LANES neighbours of an array in C order begin."""
+def _lanes_at(context: Any, builder: Any, kind: Any, array: Any, place: list, lanes: int = LANES) -> Any:
+    """Where so many neighbours of an array in C order begin."""
     item = _item(context, builder, kind, array, place)
-    return builder.bitcast(item, ir.VectorType(item.type.pointee, LANES).as_pointer())
+    return builder.bitcast(item, ir.VectorType(item.type.pointee, lanes).as_pointer())
 
 
-def _spread(builder: Any, value: Any) -> Any:
-    """LANES times the value."""
-    first = builder.insert_element(ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined), value, int32_t(0))
-    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(int32_t, LANES), [0] * LANES))
+def _spread(builder: Any, value: Any, lanes: int = LANES) -> Any:
+    """So many times the value."""
+    first = builder.insert_element(ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined), value, int32_t(0))
+    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(int32_t, lanes), [0] * lanes))
 
 
 def _add_lanes(typing_context: Any, out: Any, row: Any, column: Any, x: Any, table: Any, j: Any) -> Any:
@@ -220,46 +226,6 @@ def _sum_one_by_one(out: Any, column: Any, data: Any, indices: Any, first: Any, 
     out[0, columns] = 0.0
     for p in range(first, stop):
         out[0, columns] += float(data[p]) * table[indices[p], columns]
-
-
-def _top_lanes(
-    typing_context: Any, scores: Any, e: Any, starts: Any, column: Any, out: Any, row: Any, into: Any
-) -> Any:
-    """out[row, into + l] = the first k where scores[e, starts[k] + column + l] is largest, l < LANES, all at once.
-
-    As `_add_lanes`; out is of whole numbers.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        scores, e, starts, column, out, row, into = arguments
-        kinds, zero = signature.args, column.type(0)
-        n_classes = builder.extract_value(context.make_array(kinds[2])(context, builder, starts).shape, 0)
-        place = partial(_lanes_at, context, builder)
-
-        def of_class(k: Any) -> Any:
-            start = builder.load(_item(context, builder, kinds[2], starts, [k]))
-            return builder.load(place(kinds[0], scores, [e, builder.add(start, column)]), align=8)
-
-        number = context.get_data_type(kinds[4].dtype)
-        highest = alloca_once_value(builder, of_class(zero))
-        top = alloca_once_value(builder, ir.Constant(ir.VectorType(number, LANES), [0] * LANES))
-        with for_range_slice(builder, column.type(1), n_classes, column.type(1)) as (k, _):
-            score, before = of_class(k), builder.load(highest)
-            higher = builder.fcmp_ordered(">", score, before)
-            builder.store(builder.select(higher, score, before), highest)
-            this = _spread(builder, builder.trunc(k, number))
-            builder.store(builder.select(higher, this, builder.load(top)), top)
-        builder.store(builder.load(top), place(kinds[4], out, [row, into]), align=4)
-        return context.get_dummy_value()
-
-    number = types.intp
-    return types.void(scores, number, starts, number, out, number, number), generate
-
-
-def _top_one_by_one(scores: Any, e: Any, starts: Any, column: Any, out: Any, row: Any, into: Any) -> None:
-    """The same of interpreted kernels."""
-    lanes = np.arange(LANES)
-    out[row, into + lanes] = scores[e, starts[:, None] + column + lanes].argmax(axis=0)
 
 
 def _fill_lanes(typing_context: Any, out: Any, begin: Any, value: Any, step: Any) -> Any:
@@ -329,10 +295,173 @@ def _add_both_one_by_one(values: Any, row: Any, column: Any, skip: Any, sums: An
         sums[part + 1, lanes] += (term - gained) + error
 
 
+_SINGLE = ir.VectorType(ir.FloatType(), SINGLES)
+
+
+def _absolute(builder: Any, x: Any) -> Any:
+    """Absolute values of SINGLES lanes."""
+    shape, name = ir.FunctionType(_SINGLE, [_SINGLE]), f"llvm.fabs.v{SINGLES}f32"
+    return builder.call(get_or_insert_function(builder.module, shape, name), [x])
+
+
+def _plus_product(builder: Any, total: Any, x: Any, y: Any) -> Any:
+    """total + x * y of SINGLES lanes, rounded once or twice, as the processor likes."""
+    shape, name = ir.FunctionType(_SINGLE, [_SINGLE] * 3), f"llvm.fmuladd.v{SINGLES}f32"
+    return builder.call(get_or_insert_function(builder.module, shape, name), [x, y, total])
+
+
+def _screen_lanes(
+    typing_context: Any, out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any
+) -> Any:
+    """As `_sum_lanes` in float32: out[0, ..] are the sums, out[1, ..] those of absolute values; l < n * SINGLES."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, column, data, indices, first, stop, table, _ = arguments
+        kinds, firsts = signature.args, [builder.add(column, column.type(SINGLES * b)) for b in range(n.literal_value)]
+        place = partial(_lanes_at, context, builder, lanes=SINGLES)
+
+        def number(at: int, array: Any, p: Any, kind: Any) -> Any:
+            value = builder.load(_item(context, builder, kinds[at], array, [p]))
+            return context.cast(builder, value, kinds[at].dtype, kind)
+
+        zero, n_chains = ir.Constant(_SINGLE, [0.0] * SINGLES), 1 if n.literal_value > 2 else 2
+        chains = [[[alloca_once_value(builder, zero) for _ in firsts] for _ in range(2)] for _ in range(n_chains)]
+
+        def add(p: Any, sums: list, sizes: list) -> None:
+            x, j = number(2, data, p, types.float32), number(3, indices, p, types.intp)
+            factor = _spread(builder, x, SINGLES)
+            for total, size, begin in zip(sums, sizes, firsts, strict=True):
+                weights = builder.load(place(kinds[6], table, [j, begin]), align=4)
+                builder.store(_plus_product(builder, builder.load(total), factor, weights), total)
+                positive = _absolute(builder, factor), _absolute(builder, weights)
+                builder.store(_plus_product(builder, builder.load(size), *positive), size)
+
+        # a sum waits for the one before it: two chains of them take half the time
+        rest = builder.sub(stop, builder.srem(builder.sub(stop, first), first.type(n_chains)))
+        with for_range_slice(builder, first, rest, first.type(n_chains)) as (p, _):
+            for after, chain in enumerate(chains):
+                add(builder.add(p, p.type(after)), *chain)
+        with for_range_slice(builder, rest, stop, first.type(1)) as (p, _):
+            add(p, *chains[0])
+        for row in range(2):
+            for b, begin in enumerate(firsts):
+                total = reduce(builder.fadd, [builder.load(chain[row][b]) for chain in chains])
+                builder.store(total, place(kinds[0], out, [column.type(row), begin]), align=4)
+        return context.get_dummy_value()
+
+    number = types.intp
+    return types.void(out, number, data, indices, number, number, table, n), generate
+
+
+def _screen_one_by_one(
+    out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any
+) -> None:
+    """The same of interpreted kernels."""
+    columns = slice(column, column + n * SINGLES)
+    out[:, columns] = 0.0
+    for p in range(first, stop):
+        product = np.float32(data[p]) * table[indices[p], columns]
+        out[0, columns] += product
+        out[1, columns] += np.abs(product)
+
+
+def _screen_unit(typing_context: Any, out: Any, column: Any, x: Any, table: Any, j: Any) -> Any:
+    """out[0, column + l] += x * table[j, l] and out[1, ..] their absolute values, l < SINGLES, all float32."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, column, x, table, j = arguments
+        place = partial(_lanes_at, context, builder, lanes=SINGLES)
+        factor = _spread(builder, x, SINGLES)
+        weights = builder.load(place(signature.args[3], table, [j, j.type(0)]), align=4)
+        parts = (factor, weights), (_absolute(builder, factor), _absolute(builder, weights))
+        for row, part in enumerate(parts):
+            into = place(signature.args[0], out, [column.type(row), column])
+            builder.store(_plus_product(builder, builder.load(into, align=4), *part), into, align=4)
+        return context.get_dummy_value()
+
+    return types.void(out, types.intp, types.float32, table, types.intp), generate
+
+
+def _screen_unit_one_by_one(out: Any, column: Any, x: Any, table: Any, j: Any) -> None:
+    """The same of interpreted kernels."""
+    product = x * table[j, :SINGLES]
+    out[0, column : column + SINGLES] += product
+    out[1, column : column + SINGLES] += np.abs(product)
+
+
+def _screen_top(
+    typing_context: Any, sums: Any, places: Any, column: Any, start: Any, point: Any, share: Any, out: Any, row: Any
+) -> Any:
+    """out[row, point + l] = the first k where s = start[k, point + l] + sums[0, c + l] is largest, l < SINGLES.
+
+    c is places[k] + column, and sums[1, c + l] the sum of absolute values. Return whether some s is closer to the
+    largest than rounding may bring it: each is off by share * sums[1, c + l] + 2^-22 * abs(start) or less.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        sums, places, column, start, point, share, out, row = arguments
+        kinds, zero = signature.args, column.type(0)
+        n_classes = builder.extract_value(context.make_array(kinds[1])(context, builder, places).shape, 0)
+        place = partial(_lanes_at, context, builder, lanes=SINGLES)
+        share = _spread(builder, share, SINGLES)
+        of_start = ir.Constant(_SINGLE, [2.0**-22] * SINGLES)
+
+        def of_class(k: Any) -> tuple[Any, Any]:
+            c = builder.add(builder.load(_item(context, builder, kinds[1], places, [k])), column)
+            begin = builder.load(place(kinds[3], start, [k, point]), align=4)
+            total, size = (builder.load(place(kinds[0], sums, [zero.type(r), c]), align=4) for r in range(2))
+            slack = builder.fmul(of_start, _absolute(builder, begin))
+            return builder.fadd(begin, total), _plus_product(builder, slack, share, size)
+
+        score, slack = of_class(zero)
+        number = context.get_data_type(kinds[6].dtype)
+        highest, lowest_of_it = (alloca_once_value(builder, v) for v in (score, builder.fsub(score, slack)))
+        most_of_it = alloca_once_value(builder, builder.fadd(score, slack))
+        most_of_others = alloca_once_value(builder, ir.Constant(_SINGLE, [-np.inf] * SINGLES))
+        top = alloca_once_value(builder, ir.Constant(ir.VectorType(number, SINGLES), [0] * SINGLES))
+        with for_range_slice(builder, column.type(1), n_classes, column.type(1)) as (k, _):
+            score, slack = of_class(k)
+            most, before = builder.fadd(score, slack), builder.load(highest)
+            higher = builder.fcmp_ordered(">", score, before)
+            other = builder.select(higher, builder.load(most_of_it), most)
+            others = builder.load(most_of_others)
+            more = builder.fcmp_ordered(">", other, others)
+            builder.store(builder.select(more, other, others), most_of_others)
+            builder.store(builder.select(higher, score, before), highest)
+            builder.store(builder.select(higher, most, builder.load(most_of_it)), most_of_it)
+            lowest = builder.select(higher, builder.fsub(score, slack), builder.load(lowest_of_it))
+            builder.store(lowest, lowest_of_it)
+            this = _spread(builder, builder.trunc(k, number), SINGLES)
+            builder.store(builder.select(higher, this, builder.load(top)), top)
+        builder.store(builder.load(top), place(kinds[6], out, [row, point]), align=4)
+        close = builder.fcmp_unordered("<", builder.load(lowest_of_it), builder.load(most_of_others))
+        mask = ir.IntType(SINGLES)
+        return builder.icmp_unsigned("!=", builder.bitcast(close, mask), mask(0))
+
+    number = types.intp
+    return types.boolean(sums, places, number, start, number, types.float32, out, number), generate
+
+
+def _screen_top_one_by_one(
+    sums: Any, places: Any, column: Any, start: Any, point: Any, share: Any, out: Any, row: Any
+) -> bool:
+    """The same of interpreted kernels."""
+    lanes = np.arange(SINGLES)
+    total, size = sums[:, places[:, None] + column + lanes]
+    begin = start[:, point + lanes]
+    score, slack = begin + total, share * size + np.float32(2.0**-22) * np.abs(begin)
+    top = out[row, point + lanes] = score.argmax(axis=0)
+    others = score + slack
+    others[top, lanes] = -np.inf
+    return bool(((score - slack)[top, lanes] < others.max(axis=0)).any())
+
+
 prefetch: Any = _no_prefetch if flags.DISABLE_JIT else intrinsic(_prefetch)
 product_error: Any = _split_product_error if flags.DISABLE_JIT else intrinsic(_product_error)
 add_lanes: Any = _add_one_by_one if flags.DISABLE_JIT else intrinsic(_add_lanes)
 add_both_lanes: Any = _add_both_one_by_one if flags.DISABLE_JIT else intrinsic(_add_both_lanes)
 sum_lanes: Any = _sum_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_sum_lanes)
-top_lanes: Any = _top_one_by_one if flags.DISABLE_JIT else intrinsic(_top_lanes)
 fill_lanes: Any = _fill_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_fill_lanes)
+screen_lanes: Any = _screen_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_screen_lanes)
+screen_unit: Any = _screen_unit_one_by_one if flags.DISABLE_JIT else intrinsic(_screen_unit)
+screen_top: Any = _screen_top_one_by_one if flags.DISABLE_JIT else intrinsic(_screen_top)

@@ -26,18 +26,13 @@ class GridEvaluation:
     """
 
     def __init__(self, new: Any, n_points: int):
-        self._new, self._n_points, empty = new, n_points, new()
+        self._empty, self._n_points = new(), n_points
         self.n_rows = 0
-        K, needs = empty.n_classes, empty.needs
+        K, needs = self._empty.n_classes, self._empty.needs
         self._total = RowMeans(())
         self._decisions = GridDecisions(n_points, K, "confusion" in needs) if needs & {"hits", "confusion"} else None
-        self._ranking = empty.ranking_of(n_points) if "ranking" in needs else None
+        self._ranking = self._empty.ranking_of(n_points) if "ranking" in needs else None
         self._losses = [Losses() for _ in range(n_points)] if "probabilities" in needs else []
-
-    @property
-    def of_decisions(self) -> bool:
-        """Whether decisions tell all that is asked."""
-        return self._ranking is None and not self._losses
 
     def add_decided(self, decided: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
         """Add rows with the decisions of the models (n, G), and room behind these."""
@@ -92,7 +87,7 @@ class GridEvaluation:
             tallies["ranking"] = self._ranking.of_model(point)
         if self._losses:
             tallies["losses"] = self._losses[point]
-        return self._new().with_tallies(self.n_rows, tallies)
+        return self._empty.with_tallies(self.n_rows, tallies)
 
 
 class EachEvaluation:

@@ -12,7 +12,8 @@ from streamnb import _checks, memory
 from streamnb.choosing import GridScores
 from streamnb.data import sources
 from streamnb.data.chunk import Chunk
-from streamnb.data.grid_weights import GridWeights, room
+from streamnb.data.deciding import Decider, in_range
+from streamnb.data.grid_weights import DOUBLE, GridWeights
 from streamnb.data.sources import Block
 from streamnb.evaluation import Evaluation
 from streamnb.families import column_blocks
@@ -36,6 +37,7 @@ CACHED_MARGINS = 1 << 18  # elsewhere: what stays in the cache until it is judge
 KEPT_SCORES = 1 << 25  # numbers that all evaluations together may keep to be exact, and again in histograms
 SHEETS_BYTES = 1 << 30  # of the sheets of all threads, where there are several
 LONGEST_BLOCK = 32 << 20  # bytes of rows
+TIMES_WEIGHTS = 2
 WEIGHT_BYTES = 12  # of one that is not zero
 WITH_ZEROS = 3  # times as much may they take where they are laid out
 PER_MARGIN, PER_WEIGHT = 5e-9, 1e-9  # seconds, about
@@ -54,9 +56,11 @@ class GridModels:
         G models of R rows of weights.
     most_bytes : int
         Weights are kept ready if they take no more.
+    decide : bool
+        Whether only decisions will be asked for.
     """
 
-    def __init__(self, path: WeightPath, most_bytes: int):
+    def __init__(self, path: WeightPath, most_bytes: int, decide: bool):
         self.shell = path.shell()
         n_points, n_rows, n_features = len(path), path.n_rows, self.shell.n_features
         self.shape = n_points, n_rows
@@ -71,21 +75,26 @@ class GridModels:
                 intercepts += (self.shell.absent[columns] @ raw).reshape(self.shape)
             n_bytes += raw.data.nbytes + raw.indices.nbytes
             found = [*found, raw] if n_bytes <= most_bytes else []
-        self._weights = GridWeights.within(WITH_ZEROS * most_bytes, found, n_rows) if found else None
-        self._path = path if self._weights is None else None  # with its statistics
-        self._of_classes = self.shell.scheme.judged_by(len(self.shell.classes_))
-        self._intercepts = np.zeros((n_rows + 1, room(n_points)))  # below, the scores of a class that has none
-        self._intercepts[:n_rows, :n_points] = intercepts.T
+        self._intercepts = np.zeros((n_rows, DOUBLE.room(n_points)))
+        self._intercepts[:, :n_points] = intercepts.T
+        of_classes = self.shell.scheme.judged_by(len(self.shell.classes_)) if decide and found else None
+        most_bytes *= WITH_ZEROS
+        self.decider = None if of_classes is None else Decider.of(most_bytes, found, intercepts.T, of_classes)
+        self._weights = None
+        if found and self.decider is None:
+            self._weights = GridWeights.within(most_bytes, found, n_rows)
+        self._path = path if self.by_columns else None  # with its statistics
 
     @property
     def nbytes(self) -> int:
         """Of the weights that are kept ready."""
-        return 0 if self._weights is None else sum(array.nbytes for array in self._weights.arrays)
+        ready = self._weights if self.decider is None else self.decider.weights
+        return 0 if ready is None else ready.nbytes
 
     @property
     def by_columns(self) -> bool:
         """Whether weights are computed for the columns of each block."""
-        return self._weights is None
+        return self._weights is None and self.decider is None
 
     def _raw(self, weights: sp.csr_array, columns: Any) -> sp.csr_array:
         """Weights for rows before idf, (n_columns, G * R)."""
@@ -96,24 +105,13 @@ class GridModels:
 
     def margins(self, chunk: Chunk, rows: np.ndarray) -> np.ndarray:
         """Margins of some rows of a prepared block, (len(rows), R, room): the first G of `room` are those of points."""
-        start = self._intercepts[:-1]
-        flat = aligned(len(rows), start.size)
-        flat[:] = start.reshape(-1)
+        flat = aligned(len(rows), self._intercepts.size)
+        flat[:] = self._intercepts.reshape(-1)
         if self._weights is not None:
             self._weights.add_scores(chunk, rows, flat)
         else:
             self._add_by_columns(chunk, rows, flat)
-        return flat.reshape(len(rows), *start.shape)
-
-    @property
-    def decides(self) -> bool:
-        """Whether `decisions` can be asked for."""
-        return self._of_classes is not None and not self.by_columns
-
-    def decisions(self, chunk: Chunk, rows: np.ndarray) -> np.ndarray:
-        """What the models decide of some rows of a prepared block, (len(rows), room), without keeping margins."""
-        assert self._weights is not None and self._of_classes is not None
-        return self._weights.decide(chunk, rows, self._intercepts, self._of_classes)
+        return flat.reshape(len(rows), *self._intercepts.shape)
 
     def _add_by_columns(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
         chunk, every = chunk.picked(rows), np.arange(len(rows))
@@ -169,8 +167,8 @@ class ScoringPlan:
 
     @property
     def block_bytes(self) -> int:
-        """Of rows to judge at once: what weights come to the cache for each block should be no more than its rows."""
-        return min(sum(models.nbytes for grids in self.candidates for models in grids), LONGEST_BLOCK)
+        """Of rows to judge at once, several times what weights come to the cache for each block."""
+        return min(TIMES_WEIGHTS * sum(models.nbytes for grids in self.candidates for models in grids), LONGEST_BLOCK)
 
     def accumulator(self) -> Sheet:
         n_models = sum(len(grids) * grids[0].shape[0] for grids in self.candidates)
@@ -195,10 +193,11 @@ class ScoringPlan:
         self._count(sheet, codes, splits)
         for grids, evaluations in zip(self.candidates, sheet.evaluations, strict=True):
             prepared = grids[0].shell.prepared(chunk, survey)
+            screened = any(models.decider for models in grids) and in_range(prepared)
             for of_rows in splits:
                 for split in np.flatnonzero(np.bincount(of_rows)):
                     rows = np.flatnonzero(of_rows == split)
-                    self._judge(grids[split], evaluations[split], prepared, rows, codes, weight)
+                    self._judge(grids[split], evaluations[split], prepared, screened, rows, codes, weight)
 
     def _count(self, sheet: Sheet, codes: Any, splits: np.ndarray) -> None:
         if codes.ndim == 2:
@@ -227,15 +226,16 @@ class ScoringPlan:
         models: GridModels,
         evaluation: GridEvaluation | EachEvaluation,
         chunk: Chunk,
+        screened: bool,
         rows: np.ndarray,
         codes: Any,
         weight: np.ndarray,
     ) -> None:
-        if isinstance(evaluation, GridEvaluation) and evaluation.of_decisions and models.decides:
-            evaluation.add_decided(models.decisions(chunk, rows), codes[rows], weight[rows])
+        if isinstance(evaluation, GridEvaluation) and models.decider is not None:
+            evaluation.add_decided(models.decider.decide(chunk, rows, screened), codes[rows], weight[rows])
             return
         n_points, n_rows = models.shape
-        step = max(self._at_once(models) // (room(n_points) * max(n_rows, len(self.classes))), 1)
+        step = max(self._at_once(models) // (DOUBLE.room(n_points) * max(n_rows, len(self.classes))), 1)
         for first in range(0, len(rows), step):
             some = rows[first : first + step]
             evaluation.add(models.shell.scheme, models.margins(chunk, some), codes[some], weight[some])
@@ -267,7 +267,7 @@ def _check_costs(paths: Sequence[WeightPath], stats: ClassStats, scorer: Scorer,
         memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)
     seconds = 0.0
     for path in paths:
-        margins = n_rows * room(len(path)) * max(path.n_rows, n_classes)
+        margins = n_rows * DOUBLE.room(len(path)) * max(path.n_rows, n_classes)
         by_columns = WEIGHT_BYTES * path.n_features_per_class.sum() > most_bytes
         times = n_splits + (max(margins / COSTLY_MARGINS, n_splits) if by_columns else 0)
         seconds += PER_MARGIN * margins + PER_WEIGHT * times * len(path) * path.n_rows * stats.n_features
@@ -300,6 +300,8 @@ def cross_validated(
     most_bytes = WEIGHTS_BYTES // (len(paths) * folding.n_splits)
     _check_costs(paths, stats, scorer, most_bytes)
 
+    decide = scorer.needs <= {"hits", "confusion"}
+
     def models_of(split: int) -> list[GridModels]:
         repeat, number = divmod(split, folding.n_folds)
         rest = stats.without_fold(number, repeat)
@@ -309,7 +311,7 @@ def cross_validated(
                 "give weight to rows of two folds at least"
             )
         asked = ((family, path.penalty) for path, (family, _) in zip(paths, candidates, strict=True))
-        return [GridModels(weight_path(rest, *each, n_threads=1, **options), most_bytes) for each in asked]
+        return [GridModels(weight_path(rest, *each, n_threads=1, **options), most_bytes, decide) for each in asked]
 
     with ThreadPoolExecutor(check_n_threads(n_threads), "streamnb-solve") as pool:
         grids = tuple(zip(*pool.map(models_of, range(folding.n_splits)), strict=True))

@@ -110,7 +110,8 @@ class CellModel(UnheldModel):
             scale = np.ones(len(columns)) if self.scale is None else self.scale[columns]
             local.add_scores(np.ascontiguousarray((weights.empty * scale).T), kinds)
             X, more, kind = local.to_matrix(), sp.diags_array(scale).tocsr() @ weights.more, weights.kind
-            score_cells(X.data, X.indices, X.indptr, more.data, more.indices, more.indptr, out)
+            arrays = X.data, X.indices, X.indptr, np.arange(X.shape[0])
+            score_cells(*arrays, more.data, more.indices, more.indptr, 0, out)
         out += kinds[:, kind]
         out += self.intercept_
         return out

@@ -63,7 +63,7 @@ class Decider:
 
         `screened` tells whether the block is `in_range`; without it all is computed in double precision.
         """
-        n_classes, n_points = self.start.shape
+        n_points = self.start.shape[1]
         decided, left_open = np.empty((len(rows), SINGLE.room(n_points)), np.int32), np.ones(len(rows), np.bool_)
         if screened:
             self._screen(chunk, rows, decided, left_open)
@@ -83,7 +83,9 @@ class Decider:
         head, spots, begins, columns, units = self.weights.arrays
         has_units = (np.diff(begins) > 0).astype(np.uint8)
         spare = (*self.weights.spare(2), np.empty(grid_scores.LISTED, np.int64))
-        weights, form = (head, spots, has_units, begins, columns, units), (self.weights.n_whole, start, places, sums)
+        in_place = len(spots) == 1 and bool((spots[0] == np.arange(spots.shape[1])).all())
+        weights = head, spots, has_units, begins, columns, units
+        form = self.weights.n_whole, in_place, start, places, sums
         for some, arrays in chunk.sparse(rows):
             screen.screen_csr(tuple(arrays), weights, spare, *form, decided[some], left_open[some])
 

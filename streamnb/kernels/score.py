@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from streamnb._jit import LANES, kernel, prefetch, sum_lanes
+from streamnb._jit import LANES, brick, kernel, prefetch, sum_lanes
 
 FEW = 3  # columns; fewer are summed one by one
 ROWS_AHEAD = 4  # rows that lie apart do not come by themselves
 at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
 
 
-@kernel
+@brick
 def ask_for(data, indices, first, stop):
     # have what is stored from first to stop in the cache soon
     for p in range(first, stop, 64 // data.itemsize):
@@ -17,7 +17,7 @@ def ask_for(data, indices, first, stop):
         prefetch(data, 0, p)
 
 
-@kernel
+@brick
 def sum_row(data, indices, first, stop, table, out):
     # out[0, c] = sum over p from first to stop of data[p] * table[indices[p], c], in their order; the table is LANES
     # wide or wider
@@ -78,12 +78,15 @@ def score_dense(values, weights, out):
 
 
 @kernel
-def score_cells(data, indices, indptr, weights, rows, starts, out):
-    # out[i, rows[q]] += sum over stored j of x[i, j] * weights[q], q from starts[j] to starts[j + 1]
-    for i in range(out.shape[0]):
-        of_row = out[i]
-        for p in range(indptr[i], indptr[i + 1]):
-            j = indices[p]
-            x = np.float64(data[p])
-            for q in range(starts[j], starts[j + 1]):
-                of_row[rows[q]] += x * weights[q]
+def score_cells(data, indices, indptr, rows, weights, columns, starts, first, out):
+    # out[e, columns[q]] += sum over stored j of x[rows[e], j] * weights[q], q from starts[j - first] to the next, where
+    # there are such
+    start, n_features = indptr[0], len(starts) - 1
+    for e in range(len(rows)):
+        of_row = out[e]
+        for p in range(indptr[rows[e]] - start, indptr[rows[e] + 1] - start):
+            j = np.intp(indices[p]) - first
+            if 0 <= j < n_features:
+                x = np.float64(data[p])
+                for q in range(starts[j], starts[j + 1]):
+                    of_row[columns[q]] += x * weights[q]

@@ -1,7 +1,9 @@
 """Decisions of the models of a grid in single precision, and which of them rounding leaves open.
 
-The weights lie as those of `grid_scores`, in float32: SINGLES points are a table or a unit, a line of the cache. Of
-each sum of products the sum of their absolute values is kept beside it, which bounds its error.
+The weights lie as those of `grid_scores`, in float32: SINGLES points are a table or a unit, a line of the cache. Beside
+each sum of products lies that of their absolute values. A sum of n products, both factors rounded, is off by less than
+(n + 2) u of it, to first order in u = 2^-24 (Higham 2002, section 3.1), whatever the order of additions; so that scores
+further apart than that are in the order in which float64 puts them.
 """
 
 import numpy as np
@@ -11,7 +13,7 @@ from streamnb.kernels.grid_scores import LISTED, UNITS_AHEAD, at
 from streamnb.kernels.score import ROWS_AHEAD, ask_for
 
 SMALLEST, LARGEST = 2.0**-50, 2.0**50  # of numbers that are not 0: no product underflows, and no sum overflows
-LONGEST = 1 << 17  # stored values of a row; of more the errors add up to too much
+LONGEST = 1 << 22  # stored values of a row; of more the errors add up to a quarter
 STRETCH = 1 << 12  # values looked at before it is asked whether to go on
 
 
@@ -19,12 +21,12 @@ STRETCH = 1 << 12  # values looked at before it is asked whether to go on
 def within_range(values):
     """Return whether all values of a flat array are 0 or neither too small nor too large."""
     for first in range(0, len(values), STRETCH):
-        outside = 0
+        inside = 0
         some = values[first : min(first + STRETCH, len(values))]
         for p in range(len(some)):
             size = abs(np.float64(some[p]))
-            outside += (size > LARGEST) | ((size < SMALLEST) & (size != 0.0))
-        if outside:
+            inside += (size <= LARGEST) & ((size >= SMALLEST) | (size == 0.0))
+        if inside < len(some):
             return False
     return True
 
@@ -98,16 +100,15 @@ def screen_block(data, indices, indptr, rows, table, top, start, point, places, 
 
 
 @kernel
-def screen_csr(arrays, weights, spare, n_whole, start, places, sums, out, open_rows):
+def screen_csr(arrays, weights, spare, n_whole, in_place, start, places, sums, out, open_rows):
     # out[e, g] = the class k of the highest score of row rows[e] at point g, the first of several; open_rows[e] becomes
     # True where rounding might have changed that. The score of class k is start[k] and what the row adds to it, in
     # column places[1, k] of `sums`, and places[0, k] of SINGLES points alone, of which the head has a table each up to
-    # n_whole.
+    # n_whole; `in_place` tells whether the columns of one table are those of `sums`.
     data, indices, indptr, rows = arrays
     head, spots, has, begins, columns, units = weights
     top, room = spare[0], spare[1:]
     first_row = indptr[0]
-    one_row = len(spots) > 0 and spots[0, -1] == spots.shape[1] - 1  # of weights: its points lie side by side
     for e in range(len(rows)):
         open_rows[e] = indptr[rows[e] + 1] - indptr[rows[e]] > LONGEST
     for point in range(0, n_whole, SINGLES):
@@ -117,7 +118,7 @@ def screen_csr(arrays, weights, spare, n_whole, start, places, sums, out, open_r
         ask_for(data, indices, indptr[coming] - first_row, indptr[coming + 1] - first_row)
         first, stop = indptr[rows[e]] - first_row, indptr[rows[e] + 1] - first_row
         sums[:] = 0.0
-        if n_whole == 0 and one_row:
+        if in_place:
             screen_row(data, indices, first, stop, head[0], sums)
         elif n_whole == 0 and len(head):
             screen_row(data, indices, first, stop, head[0], top)

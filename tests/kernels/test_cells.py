@@ -76,5 +76,7 @@ def test_scores_of_sparse_weights_are_added(dtype):
     x, weights = (sp.random_array(shape, density=0.4, format="csr", rng=rng) for shape in ((9, 7), (7, 12)))
     x.data, weights.data = rng.integers(1, 4, x.nnz).astype(dtype), rng.integers(-3, 4, weights.nnz).astype(float)
     out = np.ones((9, 12))
-    score.score_cells(x.data, x.indices, x.indptr, weights.data, weights.indices, weights.indptr, out)
+    score.score_cells(
+        x.data, x.indices, x.indptr, np.arange(x.shape[0]), weights.data, weights.indices, weights.indptr, 0, out
+    )
     assert (out == 1.0 + x.toarray() @ weights.toarray()).all()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from streamnb.data.chunk import as_chunk
-from streamnb.data.grid_weights import GridWeights, room
+from streamnb.data.grid_weights import DOUBLE, GridWeights
 from streamnb.kernels import accumulate, exact, judge, roots, rows, score, steps
 from tests.kernels import naive
 
@@ -178,7 +178,7 @@ def test_scores_of_a_grid(n_rows, n_points, falling, seed):
     assert [a.tolist() for a in laid_out.arrays] == [a.tolist() for a in GridWeights.of(flat, n_rows).arrays]
     assert GridWeights.within(8 * laid_out.arrays[0].size + laid_out.arrays[4].nbytes - 1, [flat], n_rows) is None
     for given_rows in (x, sp.csr_array(x)):
-        out = np.ones((5, n_rows, room(n_points)))
+        out = np.ones((5, n_rows, DOUBLE.room(n_points)))
         laid_out.add_scores(as_chunk(given_rows)[0], some, out.reshape(5, -1))
         assert (out[:, :, :n_points] == 1.0 + np.einsum("ij,jgr->irg", x[some], weights)).all()
         assert (out[:, :, n_points:] == 1.0).all()
@@ -191,7 +191,7 @@ def test_scores_of_a_grid_do_not_depend_on_how_rows_are_stored():
     laid_out, rows = GridWeights.of(sp.csr_array(weights), 3), np.arange(40)
     stored = sp.csr_array(x)
     zeros = sp.csr_array((x.reshape(-1), np.tile(np.arange(900), 40), np.arange(41) * 900))  # stored, too
-    dense, sparse, explicit = np.zeros((3, 40, 3 * room(100)))
+    dense, sparse, explicit = np.zeros((3, 40, 3 * DOUBLE.room(100)))
     for given_rows, out in ((x, dense), (stored, sparse), (zeros, explicit)):
         laid_out.add_scores(as_chunk(given_rows)[0], rows, out)
     assert (dense == sparse).all()
@@ -199,26 +199,6 @@ def test_scores_of_a_grid_do_not_depend_on_how_rows_are_stored():
     one = np.zeros_like(dense[:1])
     laid_out.add_scores(as_chunk(stored)[0], rows[7:8], one)
     assert (one == dense[7]).all()
-
-
-@settings(max_examples=60)
-@given(st.integers(1, 11), st.integers(1, 40), st.floats(0.0, 2.0), st.booleans(), st.integers(0, 2**32 - 1))
-def test_decisions_of_a_grid_are_the_first_of_the_highest_scores(n_rows, n_points, falling, with_zero, seed):
-    rng = np.random.default_rng(seed)
-    x = rng.integers(-1, 2, (60, 5))
-    weights = rng.integers(-1, 2, (5, n_points, n_rows))  # so small that many scores are equal
-    weights *= rng.random(weights.shape) < np.exp(-falling * np.arange(n_points))[:, None]
-    laid_out, rows = GridWeights.of(sp.csr_array(weights.reshape(5, -1) / 3.0), n_rows), rng.permutation(60)[:40]
-    start = np.zeros((n_rows + 1, room(n_points)))
-    start[:n_rows] = rng.integers(-1, 2, (n_rows, 1)) / 3.0
-    of_classes = rng.permutation(n_rows + with_zero)
-    for given_rows in (x, sp.csr_array(x)):
-        chunk = as_chunk(given_rows)[0]
-        scores = np.tile(start, (40, 1, 1))
-        for one, number in zip(scores, rows, strict=True):
-            laid_out.add_scores(chunk, np.array([number]), one[:n_rows].reshape(1, -1))
-        decided = laid_out.decide(chunk, rows, start, of_classes)
-        assert (decided == scores[:, of_classes].argmax(axis=1)).all()
 
 
 @pytest.mark.parametrize("n_models", [1, 9])
