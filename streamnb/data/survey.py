@@ -40,8 +40,8 @@ def look_at(stored: np.ndarray, width: int) -> Survey:
     tops = np.empty((-(-len(stored) // (width * tile)), width), integer)
     n_wide = max(SIDE_BY_SIDE // width, 1) * width
     wide = aligned(1, n_wide, integer)[0, :n_wide]
-    negatives = int(rows.survey(stored, stored.view(integer), magnitude, tile, wide, tops))
+    negatives, whole = rows.survey(stored, stored.view(integer), magnitude, tile, wide, tops)
     tops = tops.view(stored.dtype)
     top = float(tops.max(initial=0.0))
     of_columns = (tops, tile) if width > 1 else (None, 0)
-    return Survey(rows.are_whole(stored), negatives, -top if negatives else 0.0, top, *of_columns)
+    return Survey(bool(whole), int(negatives), -top if negatives else 0.0, top, *of_columns)

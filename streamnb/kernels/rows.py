@@ -8,19 +8,18 @@ from streamnb._jit import kernel
 
 BINARY, LOG1P, SQRT = 0, 1, 2
 NORM_L1, NORM_L2 = 1, 2
-STRETCH = 4096  # values looked at before it is asked whether to go on
 
 
 @kernel
 def survey(values, bits, magnitude, tile, wide, tops):
-    """Return how many of the flat `values` are below zero; fill `tops` (n_tiles, n_columns).
+    """Return how many of the flat `values` are below zero, and whether all are whole; fill `tops` (n_tiles, n_columns).
 
     tops[t, j] is the largest absolute value of column j in rows t * tile to (t + 1) * tile, as the integer of the same
     bits: these are in the same order, infinity and NaN behind all others, and several are compared at once, for the
     largest does not depend on the order. `bits` are all values as integers, `magnitude` masks the sign. `wide` is for
     whole rows side by side, as they may be short.
     """
-    negatives = 0
+    negatives, whole = 0, True
     size = tile * tops.shape[1]
     for t in range(len(tops)):
         last = min((t + 1) * size, len(values))
@@ -28,11 +27,12 @@ def survey(values, bits, magnitude, tile, wide, tops):
         for first in range(t * size, last, len(wide)):
             stop = min(first + len(wide), last)
             negatives += look(values[first:stop], bits[first:stop], magnitude, wide)
+            whole = whole and are_whole(values[first:stop])  # while they are close
         tops[t] = 0
         for first in range(0, len(wide), tops.shape[1]):
             for j in range(tops.shape[1]):
                 tops[t, j] = max(tops[t, j], wide[first + j])
-    return negatives
+    return negatives, whole
 
 
 @kernel
@@ -48,14 +48,10 @@ def look(values, bits, magnitude, top):
 @kernel
 def are_whole(values):
     """Return whether all values of a flat array are whole numbers."""
-    for first in range(0, len(values), STRETCH):
-        broken = 0
-        some = values[first : min(first + STRETCH, len(values))]
-        for p in range(len(some)):
-            broken += some[p] != np.floor(some[p])
-        if broken:
-            return False
-    return True
+    broken = 0
+    for p in range(len(values)):
+        broken += values[p] != np.floor(values[p])
+    return broken == 0
 
 
 @kernel
