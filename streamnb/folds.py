@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from streamnb import _checks
-from streamnb.kernels.rows import rank_few
+from streamnb.kernels.rows import GOLDEN, rank_few, scatter_bits
 
 MOST_SPLITS = 1 << 20  # of folds and repeats; a slip such as folds=10**9 would not end
 FEW_FOLDS = 32  # whose keys are all compared with each other
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class Folding:
     def _mixed(self, keys: np.ndarray, repeat: int) -> np.ndarray:
         """Keys scattered over 64 bits (splitmix64), another way for each seed and repeat."""
         with np.errstate(over="ignore"):
-            salt = _splitmix(np.array([self.seed], np.int64).view(np.uint64) * _GOLDEN + np.uint64(repeat))
+            salt = _splitmix(np.array([self.seed], np.int64).view(np.uint64) * GOLDEN + np.uint64(repeat))
             return _splitmix(keys + salt)
 
 
@@ -172,8 +171,7 @@ def _ranks(keys: np.ndarray) -> np.ndarray:
     return ranks
 
 
-def _splitmix(z: np.ndarray) -> np.ndarray:
-    z = z + _GOLDEN
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+def _splitmix(keys: np.ndarray) -> np.ndarray:
+    scattered = np.empty_like(keys)
+    scatter_bits(keys, scattered)
+    return scattered

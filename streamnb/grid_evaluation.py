@@ -34,10 +34,16 @@ class GridEvaluation:
         self._ranking = self._empty.ranking_of(n_points) if "ranking" in needs else None
         self._losses = [Losses() for _ in range(n_points)] if "probabilities" in needs else []
 
-    def add_decided(self, decided: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
-        """Add rows with the decisions of the models (n, G), and room behind these."""
-        self._saw(weight)
-        if self._decisions is not None:
+    def add_decided(self, decided: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> None:
+        """Add rows with the decisions of the models (n, G), and room behind these; without weights each counts once."""
+        assert self._decisions is not None
+        if weight is None and self._decisions.without_table:
+            self.n_rows += len(labels)
+            self._total.pairs[0][-1] += len(labels)
+            self._decisions.add_each_once(labels, decided)
+        else:
+            weight = np.ones(len(labels)) if weight is None else weight
+            self._saw(weight)
             self._decisions.add(labels, weight, decided)
 
     def _saw(self, weight: np.ndarray) -> None:
@@ -134,6 +140,20 @@ class GridDecisions:
         """Add rows of a label each, with what the models decide, (n, G)."""
         self._true += np.bincount(labels, weights=weight, minlength=len(self._true))
         judge.count_decisions(labels, weight, decided, self._hit, self._predicted, self._table, *self._right.pairs)
+
+    @property
+    def without_table(self) -> bool:
+        return len(self._table) == 0
+
+    def add_each_once(self, labels: np.ndarray, decided: np.ndarray) -> None:
+        """The same without weights and table."""
+        hit, predicted = np.zeros((2, *self._hit.T.shape), np.int32)
+        judge.count_rows(labels, decided, hit, predicted)
+        sums, _ = self._right.pairs
+        sums += np.append(hit.sum(axis=0), len(labels))  # whole numbers, of which nothing is lost
+        self._true += np.bincount(labels, minlength=len(self._true))
+        self._hit += hit.T
+        self._predicted += predicted.T
 
     def __add__(self, other: Any) -> "GridDecisions":
         total = copy(self)

@@ -188,7 +188,6 @@ class ScoringPlan:
         """Judge one block of rows."""
         chunk, survey = checked(block)
         codes = self._codes(_checks.check_y(block.y), chunk.first_row)
-        weight = np.ones(chunk.shape[0]) if block.weight is None else block.weight
         splits = self.folding.splits(chunk.first_row, chunk.shape[0], block.split)
         self._count(sheet, codes, splits)
         for grids, evaluations in zip(self.candidates, sheet.evaluations, strict=True):
@@ -197,7 +196,7 @@ class ScoringPlan:
             for of_rows in splits:
                 for split in np.flatnonzero(np.bincount(of_rows)):
                     rows = np.flatnonzero(of_rows == split)
-                    self._judge(grids[split], evaluations[split], prepared, screened, rows, codes, weight)
+                    self._judge(grids[split], evaluations[split], prepared, screened, rows, codes, block.weight)
 
     def _count(self, sheet: Sheet, codes: Any, splits: np.ndarray) -> None:
         if codes.ndim == 2:
@@ -229,16 +228,19 @@ class ScoringPlan:
         screened: bool,
         rows: np.ndarray,
         codes: Any,
-        weight: np.ndarray,
+        weight: np.ndarray | None,
     ) -> None:
+        weight = None if weight is None else weight[rows]
         if isinstance(evaluation, GridEvaluation) and models.decider is not None:
-            evaluation.add_decided(models.decider.decide(chunk, rows, screened), codes[rows], weight[rows])
+            evaluation.add_decided(models.decider.decide(chunk, rows, screened), codes[rows], weight)
             return
+        weight = np.ones(len(rows)) if weight is None else weight
         n_points, n_rows = models.shape
         step = max(self._at_once(models) // (DOUBLE.room(n_points) * max(n_rows, len(self.classes))), 1)
         for first in range(0, len(rows), step):
-            some = rows[first : first + step]
-            evaluation.add(models.shell.scheme, models.margins(chunk, some), codes[some], weight[some])
+            some = slice(first, first + step)
+            margins = models.margins(chunk, rows[some])
+            evaluation.add(models.shell.scheme, margins, codes[rows[some]], weight[some])
 
     def _at_once(self, models: GridModels) -> int:
         if models.by_columns:
@@ -300,7 +302,7 @@ def cross_validated(
     most_bytes = WEIGHTS_BYTES // (len(paths) * folding.n_splits)
     _check_costs(paths, stats, scorer, most_bytes)
 
-    decide = scorer.needs <= {"hits", "confusion"}
+    decide = bool(scorer.needs) and scorer.needs <= {"hits", "confusion"}
 
     def models_of(split: int) -> list[GridModels]:
         repeat, number = divmod(split, folding.n_folds)

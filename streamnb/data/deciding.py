@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -75,19 +76,22 @@ class Decider:
         return decided
 
     def _screen(self, chunk: Chunk, rows: np.ndarray, decided: np.ndarray, left_open: np.ndarray) -> None:
-        (n_classes, n_points), room = self.start.shape, decided.shape[1]
-        start = np.zeros((n_classes, room), np.float32)
-        start[:, :n_points] = self.start
-        places = np.outer([SINGLE.lanes, room], self.of_classes)
-        sums = aligned(2, int(places.max()) + room, np.float32)
-        head, spots, begins, columns, units = self.weights.arrays
-        has_units = (np.diff(begins) > 0).astype(np.uint8)
+        weights, form = self._form
+        sums = aligned(2, int(form[-1].max()) + decided.shape[1], np.float32)
         spare = (*self.weights.spare(2), np.empty(grid_scores.LISTED, np.int64))
-        in_place = len(spots) == 1 and bool((spots[0] == np.arange(spots.shape[1])).all())
-        weights = head, spots, has_units, begins, columns, units
-        form = self.weights.n_whole, in_place, start, places, sums
         for some, arrays in chunk.sparse(rows):
-            screen.screen_csr(tuple(arrays), weights, spare, *form, decided[some], left_open[some])
+            screen.screen_csr(tuple(arrays), weights, spare, *form, sums, decided[some], left_open[some])
+
+    @cached_property
+    def _form(self) -> tuple[tuple, tuple]:
+        """What the kernel wants of the weights, and of the scores."""
+        (n_classes, n_points), (head, spots, begins, columns, units) = self.start.shape, self.weights.arrays
+        start = np.zeros((n_classes, SINGLE.room(n_points)), np.float32)
+        start[:, :n_points] = self.start
+        has_units = (np.diff(begins) > 0).astype(np.uint8)
+        in_place = len(spots) == 1 and bool((spots[0] == np.arange(spots.shape[1])).all())
+        places = np.outer([SINGLE.lanes, start.shape[1]], self.of_classes)
+        return (head, spots, has_units, begins, columns, units), (self.weights.n_whole, in_place, start, places)
 
     def _in_double(self, chunk: Chunk, rows: np.ndarray) -> np.ndarray:
         n_points, n_columns, first = self.start.shape[1], self.blocks[0].shape[1], 0

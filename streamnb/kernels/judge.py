@@ -5,6 +5,8 @@ import numpy as np
 from streamnb._jit import kernel
 from streamnb.kernels.exact import two_sum
 
+FEW = 4  # classes, each of which is looked for
+
 
 @kernel
 def top_class(scores, out):
@@ -76,3 +78,20 @@ def count_decisions(labels, weight, decided, hit, predicted, table, right_hi, ri
             hit[g, k] += right
             right_hi[g], error = two_sum(right_hi[g], right)
             right_lo[g] += error
+
+
+@kernel
+def count_rows(labels, decided, hit, predicted):
+    # the same of rows that count once each, in whole numbers: hit[k, g] and predicted[k, g]
+    few = len(predicted) <= FEW
+    for i in range(len(labels)):
+        k, of_row = np.int32(labels[i]), decided[i]
+        hits = hit[labels[i]]
+        for g in range(len(hits)):
+            hits[g] += np.int32(of_row[g] == k)
+        for c in range(len(predicted) if few else 0):  # without jumps, so that it takes vectors
+            of_class = predicted[c]
+            for g in range(len(hits)):
+                of_class[g] += np.int32(of_row[g] == np.int32(c))
+        for g in range(0 if few else len(hits)):
+            predicted[of_row[g], g] += np.int32(1)

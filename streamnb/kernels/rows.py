@@ -8,6 +8,9 @@ from streamnb._jit import kernel
 
 BINARY, LOG1P, SQRT = 0, 1, 2
 NORM_L1, NORM_L2 = 1, 2
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
+FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
 @kernel
@@ -67,6 +70,16 @@ def look_up(labels, lowest, highest, by_number, codes):
         if codes[i] < 0:
             return False
     return True
+
+
+@kernel
+def scatter_bits(keys, out):
+    # out[i] = the number of 64 bits that splitmix64 makes of the state keys[i] (Steele, Lea and Flood 2014)
+    for i in range(len(keys)):
+        z = keys[i] + GOLDEN
+        z = (z ^ (z >> SHIFTS[0])) * FACTORS[0]
+        z = (z ^ (z >> SHIFTS[1])) * FACTORS[1]
+        out[i] = z ^ (z >> SHIFTS[2])
 
 
 @kernel
