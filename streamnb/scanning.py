@@ -2,12 +2,13 @@
 
 import numbers
 import queue
+import threading
 import time
 from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import reduce
 from itertools import chain, starmap
 from operator import add
 from typing import Any, ClassVar
@@ -32,6 +33,7 @@ from streamnb.threads import check_n_threads
 from streamnb.workers import client_for, fold_segments, reachable
 
 PRIVATE_TABLES_BYTES = 64 << 20  # beyond this the tables of more threads cost more memory than they are worth
+FADING = 7 / 8  # what was waited for a block counts this much less with the next
 
 
 @dataclass(frozen=True)
@@ -137,8 +139,8 @@ def scan(
     progress : bool, optional
         Show a progress bar.
     n_threads : int, optional
-        Threads that sum; as many as there are cores by default, fewer where their private tables would be large.
-        Dask arrays are summed by Dask's threads.
+        Threads that sum; as many as there are cores by default, fewer where their private tables would be large or
+        where reading takes the time. Dask arrays are summed by Dask's threads.
     memory_limit : int or str, optional
         Bytes that the tables may take, such as "4GB"; half of the free memory by default.
     client : dask.distributed.Client or cluster, optional
@@ -318,65 +320,106 @@ def _summed(
 
 
 class _Team:
-    """Threads that sum blocks, each into an accumulator of its own; a new one joins while tables are small."""
+    """Threads that sum blocks, each into an accumulator of its own.
+
+    One more joins, while tables are small, where sums were waited for longer than rows lately: as long as reading takes
+    the time, it would take a core from the readers, and its table would have to be merged.
+    """
 
     def __init__(self, plan: Any, n_threads: int):
         self._plan, self._n_threads = plan, n_threads
         self._most_bytes = PRIVATE_TABLES_BYTES if plan.most_bytes is None else plan.most_bytes
         self._pool = ThreadPoolExecutor(n_threads, "streamnb-sum")
-        self._members = [(plan.accumulator(), Clock())]
-        self._seconds = 0.0  # of those that left
-        self._retired: list[Any] = []
-        self._free: queue.SimpleQueue = queue.SimpleQueue()
-        self._free.put((self._members[0], None))
+        self._blocks: queue.SimpleQueue[Block | None] = queue.SimpleQueue()
+        self._idle = threading.Semaphore(0)  # a thread that waits for a block
+        self._lock = threading.Lock()  # of the list of members
+        self._members: list[Any] = []  # the accumulators of threads at work
+        self._found: list[Future] = []  # what each thread ends with
+        self._clocks: list[Clock] = []
+        self._error: BaseException | None = None
+        self._for_rows = self._for_sums = 0.0  # seconds waited lately
+        self._since = time.perf_counter()
 
     def __enter__(self) -> "_Team":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        self._error = self._error or error  # a block that waits is left alone then
+        self._dismiss()
         self._pool.shutdown()
 
     @property
     def seconds(self) -> float:
-        return self._seconds + sum(clock.seconds for _, clock in self._members)
+        return sum(clock.seconds for clock in self._clocks)
 
     def add(self, block: Block) -> None:
-        member = self._next_member()
-        self._pool.submit(self._work, member, block).add_done_callback(partial(self._done, member))
-
-    def _next_member(self) -> Any:
-        tables = max(accumulator.nbytes for accumulator, _ in self._members)
-        may_join = 0 < tables * (len(self._members) + 1) <= self._most_bytes
-        if self._free.empty() and may_join and len(self._members) < self._n_threads:
-            self._members.append((self._plan.accumulator(), Clock()))
-            return self._members[-1]
-        member = self._take()
-        if len(self._members) > 1 and tables * len(self._members) > self._most_bytes:
-            self._retire(member)
-            return self._next_member()
-        return member
-
-    def _retire(self, member: Any) -> None:
-        """Let a member go whose table has grown too large to be one of many."""
-        self._members.remove(member)
-        self._seconds += member[1].seconds
-        self._retired = [reduce(add, [*self._retired, member[0].finish()])]
-
-    def _work(self, member: Any, block: Block) -> None:
-        accumulator, clock = member
-        with clock:
-            self._plan.add(accumulator, block)
-
-    def _done(self, member: Any, future: Future) -> None:
-        self._free.put((member, future.exception()))
-
-    def _take(self) -> Any:
-        member, error = self._free.get()
-        if error is not None:
-            raise error
-        return member
+        came = time.perf_counter()
+        self._for_rows = FADING * self._for_rows + came - self._since
+        if not self._members:
+            self._join()
+        patience = max(self._for_rows - self._for_sums, 0.0) if self._may_join() else None
+        if not self._idle.acquire(timeout=patience):
+            self._join()
+            self._idle.acquire()
+        self._since = time.perf_counter()
+        self._for_sums = FADING * self._for_sums + self._since - came
+        self._raise()
+        self._blocks.put(block)
 
     def results(self) -> list[Any]:
-        """What each accumulator holds, once all are free again; an error in a thread is raised here."""
-        members = [self._take() for _ in self._members]
-        return self._retired + [accumulator.finish() for accumulator, _ in members]
+        """What each accumulator holds in the end; an error in a thread is raised here, if not before."""
+        self._dismiss()
+        found = [future.result() for future in self._found]
+        self._raise()
+        return list(chain.from_iterable(found)) or [self._plan.accumulator().finish()]
+
+    def _dismiss(self) -> None:
+        for _ in range(self._n_threads):
+            self._blocks.put(None)
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _may_join(self) -> bool:
+        n_members = len(self._members) + 1
+        return n_members <= self._n_threads and 0 < self._table_bytes() * n_members <= self._most_bytes
+
+    def _table_bytes(self) -> int:
+        return max(accumulator.nbytes for accumulator in self._members)
+
+    def _join(self) -> None:
+        accumulator, clock = self._plan.accumulator(), Clock()
+        with self._lock:
+            self._members.append(accumulator)
+        self._clocks.append(clock)
+        self._found.append(self._pool.submit(self._work, accumulator, clock))
+
+    def _work(self, accumulator: Any, clock: Clock) -> list[Any]:
+        """Sum blocks to the last, or until the table has grown too large to be one of many; [] if it had none."""
+        n_summed = 0
+        while self._sum_next(accumulator, clock):
+            n_summed += 1
+            if self._leaves(accumulator):
+                break
+        return [accumulator.finish()] if n_summed and self._error is None else []
+
+    def _sum_next(self, accumulator: Any, clock: Clock) -> bool:
+        self._idle.release()
+        block = self._blocks.get()  # of which nothing is left while the next is waited for
+        if block is None:
+            return False
+        try:
+            if self._error is None:
+                with clock:
+                    self._plan.add(accumulator, block)
+        except BaseException as error:
+            self._error = error
+        return True
+
+    def _leaves(self, accumulator: Any) -> bool:
+        with self._lock:
+            leaves = len(self._members) > 1 and self._table_bytes() * len(self._members) > self._most_bytes
+            if leaves:
+                self._members = [member for member in self._members if member is not accumulator]
+            return leaves

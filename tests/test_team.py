@@ -1,0 +1,107 @@
+"""Threads that sum blocks: more join where sums are what takes the time, errors end all, large tables stay few."""
+
+import threading
+
+import pytest
+
+from streamnb.scanning import _Team
+
+SMALL, LARGE = 1, 100  # bytes of tables, of which the team may take MOST
+MOST = 64
+
+
+class Plan:
+    """Adds up numbers; `meet`, where given, is done before each."""
+
+    most_bytes = MOST
+
+    def __init__(self, meet=None):
+        self.meet, self.accumulators = meet, []
+
+    def accumulator(self):
+        self.accumulators.append(Sum())
+        return self.accumulators[-1]
+
+    def add(self, accumulator, number):
+        if self.meet is not None:
+            self.meet(number)
+        accumulator.total += number
+        accumulator.nbytes = max(accumulator.nbytes, LARGE if number < 0 else SMALL)
+
+
+class Sum:
+    nbytes = total = 0
+
+    def finish(self):
+        return self.total
+
+
+def threads():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("streamnb-sum")]
+
+
+def test_a_thread_joins_where_sums_are_waited_for_longer_than_rows():
+    # the first block tells how large a table is; then two threads have to meet, or the barrier breaks
+    barrier = threading.Barrier(2, timeout=60)
+    plan = Plan(lambda number: barrier.wait() if number > 1 else None)
+    with _Team(plan, 4) as team:
+        for number in (1, 2, 2, 2, 2):
+            team.add(number)
+        found = team.results()
+    assert sum(found) == 9 and 2 <= len(found) <= len(plan.accumulators) <= 4
+    assert threads() == []
+
+
+def test_without_blocks_there_is_one_empty_sum():
+    with _Team(Plan(), 3) as team:
+        assert team.results() == [0]
+    assert threads() == []
+
+
+@pytest.mark.parametrize("n_more", [0, 1, 9])
+def test_an_error_in_a_thread_is_raised_and_ends_all(n_more):
+    def refuse(number):
+        if number == 2:
+            raise ValueError("two")
+
+    plan = Plan(refuse)
+    with pytest.raises(ValueError, match="two"), _Team(plan, 2) as team:
+        for number in (1, 2, *[3] * n_more):
+            team.add(number)
+        team.results()
+    assert threads() == []
+
+
+def test_an_error_beside_the_threads_leaves_none_behind():
+    with pytest.raises(KeyboardInterrupt), _Team(Plan(), 2) as team:
+        team.add(1)
+        raise KeyboardInterrupt
+    assert threads() == []
+
+
+def test_threads_leave_with_what_they_have_where_tables_have_grown_large():
+    barrier = threading.Barrier(2, timeout=60)
+    plan = Plan(lambda number: barrier.wait() if number in (2, -2) else None)
+    with _Team(plan, 2) as team:
+        for number in (1, 2, 2, -2, -2):  # two threads, each with a table of LARGE bytes then
+            team.add(number)
+        for number in (5, 6, 7):
+            team.add(number)
+        found = team.results()
+        assert len(team._members) < len(team._found)
+    assert sum(found) == 1 + 5 + 6 + 7 and len(found) >= 2
+    assert threads() == []
+
+
+def test_a_thread_that_comes_too_late_for_a_block_has_nothing_to_add():
+    began, go_on = threading.Event(), threading.Event()
+    plan = Plan(lambda number: began.set() or go_on.wait(60) if number == 2 else None)
+    with _Team(plan, 2) as team:
+        team.add(1)
+        team.add(2)
+        assert began.wait(60)
+        team._join()
+        team._blocks.put(None)  # for the one that has just come
+        assert team._found[1].result(60) == []
+        go_on.set()
+        assert team.results() == [3]
