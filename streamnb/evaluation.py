@@ -283,15 +283,10 @@ class Evaluation:
         if average == "samples":
             return decisions.means.mean(kind)
         hit, true, predicted = decisions.hit, decisions.true, decisions.predicted
-        occurs = np.full(self.n_classes, True) if self.multilabel else (true > 0.0) | (predicted > 0.0)
         if average == "micro":
             hit, true, predicted = (x.sum(keepdims=True) for x in (hit, true, predicted))
-        rates = {
-            "precision": (hit, predicted),
-            "recall": (hit, true),
-            "f_score": ((1.0 + beta**2) * hit, beta**2 * true + predicted),
-        }
-        values = ratio(*rates[kind])
+        among = {"precision": predicted, "recall": true}
+        values = ratio(hit, among[kind]) if kind in among else ratio((1.0 + beta**2) * hit, beta**2 * true + predicted)
         if average is None:
             return values
         if average == "binary":
@@ -303,7 +298,10 @@ class Evaluation:
             return float(values[1])
         if average == "micro":
             return float(values[0])
-        return _mean(values, true) if average == "weighted" else _mean(values[occurs])
+        if average == "weighted":
+            return _mean(values, true)
+        occurs = np.full(self.n_classes, True) if self.multilabel else (true > 0.0) | (predicted > 0.0)
+        return _mean(values[occurs])
 
     def hamming_loss(self) -> float:
         """Share of labels, over rows, that are on where they should be off or the reverse; multi-label."""

@@ -192,7 +192,8 @@ class ScoringPlan:
         self._count(sheet, codes, splits)
         for grids, evaluations in zip(self.candidates, sheet.evaluations, strict=True):
             prepared = grids[0].shell.prepared(chunk, survey)
-            screened = any(models.decider for models in grids) and in_range(prepared)
+            known = survey if prepared is chunk else None
+            screened = any(models.decider for models in grids) and in_range(prepared, known)
             for of_rows in splits:
                 for split in np.flatnonzero(np.bincount(of_rows)):
                     rows = np.flatnonzero(of_rows == split)

@@ -1,6 +1,7 @@
 """Sums over judged rows: right and wrong decisions, losses. Every tally has `add` for rows and `+` for merging."""
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -70,8 +71,8 @@ class RowMeans:
 
     def one(self, at: int, name: str) -> "RowMeans":
         """That of one value alone, under another name."""
-        means = RowMeans((name,))
-        means._hi[0], means._lo[0] = self._hi[0, [at, -1]], self._lo[0, [at, -1]]
+        means = copy(self)
+        means._names, means._hi, means._lo = (name, "weight"), self._hi[:, [at, -1]], self._lo[:, [at, -1]]
         return means
 
     def __add__(self, other: "RowMeans") -> "RowMeans":
@@ -115,7 +116,7 @@ class Decisions:
     @classmethod
     def of(cls, hit: Any, true: Any, predicted: Any, table: Any, means: RowMeans) -> "Decisions":
         """Those already counted."""
-        decisions = cls(len(hit), False)
+        decisions = cls.__new__(cls)
         decisions.hit, decisions.true, decisions.predicted = hit, true, predicted
         decisions.table, decisions.means = table, means
         return decisions

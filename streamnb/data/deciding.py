@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.data.chunk import Chunk
+from streamnb.data.chunk import Chunk, Survey
 from streamnb.data.grid_weights import SINGLE, GridWeights
 from streamnb.kernels import grid_scores, score, screen
 from streamnb.memory import aligned
@@ -16,9 +16,14 @@ NEAREST = 2.0**-100  # that intercepts may be to the highest and still differ fr
 MARGINS = 1 << 18  # computed at once in double precision
 
 
-def in_range(chunk: Chunk) -> bool:
-    """Whether no product of a value with a weight of a `Decider` underflows or overflows in single precision."""
-    return chunk.stored.dtype.kind in "iu" or bool(screen.within_range(chunk.stored))
+def in_range(chunk: Chunk, survey: Survey | None) -> bool:
+    """Whether no product of a value with a weight of a `Decider` underflows or overflows in single precision.
+
+    `survey` is what is known of the values.
+    """
+    if survey is not None and survey.whole:
+        return survey.top <= screen.LARGEST
+    return bool(screen.within_range(chunk.stored))
 
 
 @dataclass(frozen=True, eq=False)
