@@ -114,7 +114,8 @@ class Equations:
             todo, weights, shifts = active, np.zeros(active.shape), np.zeros(active.shape)
         else:
             todo, weights, shifts = self._closed(active, threshold)
-        _, weights[todo], shifts[todo] = self._at(todo).solved(pull, threshold[todo])
+        if todo.any():
+            _, weights[todo], shifts[todo] = self._at(todo).solved(pull, threshold[todo])
         return weights, shifts
 
     def _closed(self, active: np.ndarray, threshold: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
