@@ -1,19 +1,22 @@
 """Decisions of the models of a grid: in single precision, and in double where that leaves them open."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
 from streamnb.data.chunk import Chunk, Survey
-from streamnb.data.grid_weights import SINGLE, GridWeights
+from streamnb.data.grid_weights import DOUBLE, SINGLE, GridWeights
 from streamnb.kernels import grid_scores, score, screen
+from streamnb.kernels.judge import top_class
 from streamnb.memory import aligned
 
 NEAREST = 2.0**-100  # that intercepts may be to the highest and still differ from it in single precision
-MARGINS = 1 << 18  # computed at once in double precision
+MARGINS = 1 << 17  # computed at once in double precision
+FEW = 128  # rows that are scored weight by weight; for more, weights are laid out
+TRIAL = 1000  # rows that are screened whatever comes of it; then a quarter of them at most may be left open
 
 
 def in_range(chunk: Chunk, survey: Survey | None) -> bool:
@@ -40,12 +43,15 @@ class Decider:
         What the scores of classes start with, below the highest of a point.
     of_classes : (K,)
         The row of weights of each class, R where it has none.
+    tried : [int, int]
+        How many rows were screened so far, and how many of them left open.
     """
 
     weights: GridWeights
     blocks: Sequence[sp.csr_array]
     start: np.ndarray
     of_classes: np.ndarray
+    tried: list[int] = field(default_factory=lambda: [0, 0])
 
     @classmethod
     def of(
@@ -67,17 +73,21 @@ class Decider:
     def decide(self, chunk: Chunk, rows: np.ndarray, screened: bool) -> np.ndarray:
         """The first class of the highest score of those rows of a block at each point, (len(rows), G) and room behind.
 
-        `screened` tells whether the block is `in_range`; without it all is computed in double precision.
+        `screened` tells whether the block is `in_range`; without it, or where single precision leaves too much open, as
+        it does where large numbers come to little, all is computed in double precision.
         """
         n_points = self.start.shape[1]
         decided, left_open = np.empty((len(rows), SINGLE.room(n_points)), np.int32), np.ones(len(rows), np.bool_)
-        if screened:
+        if screened and 4 * self.tried[1] <= max(self.tried[0], TRIAL):
             self._screen(chunk, rows, decided, left_open)
+            self.tried[0] += len(rows)
+            self.tried[1] += int(np.count_nonzero(left_open))
         open_rows = np.flatnonzero(left_open)
+        add_scores = self._add_few if len(open_rows) <= FEW else self._doubles.add_scores
         step = max(MARGINS // self.start.size, 1)
         for first in range(0, len(open_rows), step):
             some = open_rows[first : first + step]
-            decided[some, :n_points] = self._in_double(chunk, rows[some])
+            decided[some, :n_points] = self._in_double(chunk, rows[some], add_scores)
         return decided
 
     def _screen(self, chunk: Chunk, rows: np.ndarray, decided: np.ndarray, left_open: np.ndarray) -> None:
@@ -98,13 +108,31 @@ class Decider:
         places = np.outer([SINGLE.lanes, start.shape[1]], self.of_classes)
         return (head, spots, has_units, begins, columns, units), (self.weights.n_whole, in_place, start, places)
 
-    def _in_double(self, chunk: Chunk, rows: np.ndarray) -> np.ndarray:
-        n_points, n_columns, first = self.start.shape[1], self.blocks[0].shape[1], 0
-        sums = np.zeros((len(rows), n_columns))
+    def _in_double(self, chunk: Chunk, rows: np.ndarray, add_scores: Callable) -> np.ndarray:
+        (n_classes, n_points), room = self.start.shape, DOUBLE.room(self.start.shape[1])
+        n_rows = self.blocks[0].shape[1] // n_points
+        flat = aligned(len(rows), (n_rows + 1) * room)  # the last of a class without weights
+        scores = flat.reshape(len(rows), n_rows + 1, room)
+        flat[:] = 0.0
+        scores[:, self.of_classes, :n_points] = self.start
+        add_scores(chunk, rows, flat)
+        in_order = np.array_equal(self.of_classes, np.arange(n_classes))
+        of_classes = scores[:, :n_classes] if in_order else scores[:, self.of_classes]
+        decided = np.empty((len(rows), room), np.int64)
+        top_class(of_classes, decided)
+        return decided[:, :n_points]
+
+    @cached_property
+    def _doubles(self) -> GridWeights:
+        return GridWeights.of(self.blocks, self.blocks[0].shape[1] // self.start.shape[1])
+
+    def _add_few(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
+        """Add to out, (len(rows), R + 1 times room of G), weight by weight."""
+        n_points, first = self.start.shape[1], 0
+        sums = np.zeros((len(rows), self.blocks[0].shape[1]))
         for block in self.blocks:
             for some, arrays in chunk.sparse(rows):
                 score.score_cells(*arrays, block.data, block.indices, block.indptr, first, sums[some])
             first += block.shape[0]
-        margins = np.zeros((len(rows), n_points, n_columns // n_points + 1))  # the last of a class without weights
-        margins[:, :, :-1] = sums.reshape(len(rows), n_points, -1)
-        return (margins[:, :, self.of_classes] + self.start.T).argmax(axis=2)
+        by_row = sums.reshape(len(rows), n_points, -1).swapaxes(1, 2)
+        out.reshape(len(rows), by_row.shape[1] + 1, -1)[:, :-1, :n_points] += by_row

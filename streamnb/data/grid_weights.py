@@ -73,15 +73,15 @@ class GridWeights:
     layout: Layout
 
     @classmethod
-    def of(cls, weights: sp.csr_array, n_rows: int) -> "GridWeights":
-        """Lay out weights whose columns are ascending and lie point by point."""
-        return cls._of_shape(DOUBLE, [weights], n_rows, *DOUBLE.shape([weights], n_rows))
+    def of(cls, blocks: Sequence[sp.csr_array], n_rows: int) -> "GridWeights":
+        """Lay out weights of one block of features after the other; columns are ascending and lie point by point."""
+        return cls._of_shape(DOUBLE, blocks, n_rows, *DOUBLE.shape(blocks, n_rows))
 
     @classmethod
     def within(
         cls, most_bytes: int, blocks: Sequence[sp.csr_array], n_rows: int, layout: Layout = DOUBLE
     ) -> "GridWeights | None":
-        """The same of one block of features after the other; None where it would take more than so many bytes.
+        """The same, or None where it would take more than so many bytes.
 
         What it keeps of each feature does not count.
         """

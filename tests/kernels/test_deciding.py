@@ -149,3 +149,18 @@ def test_rows_of_values_that_may_underflow_or_overflow_are_told(value, inside):
         chunk, survey = as_chunk(rows)
         assert in_range(chunk, None) is inside
         assert in_range(chunk, survey) is inside
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4, 1e7])
+def test_rows_of_which_most_are_left_open_are_decided_in_double_at_once(offset):
+    # large numbers that come to little, as uncentred measurements do
+    rng = np.random.default_rng(5)
+    weights = rng.normal(size=(12, 20, 3))
+    intercepts = -offset * weights.sum(axis=0).T
+    decider = Decider.of(ROOM, [grid(weights)], intercepts, one_each(3))
+    X = rng.normal(size=(1500, 12)) + offset
+    answers = [decided(decider, X[first : first + 300]) for first in range(0, 1500, 300)]
+    assert np.array_equal(np.concatenate(answers), decided(decider, X, screened=False))
+    rows_screened, rows_open = decider.tried
+    assert (rows_screened == 1500) == (offset == 0.0)
+    assert rows_open <= rows_screened

@@ -175,7 +175,7 @@ def test_scores_of_a_grid(n_rows, n_points, falling, seed):
     some = rng.permutation(9)[:5]
     flat, cut = sp.csr_array(weights.reshape(7, -1)), rng.integers(0, 8)
     laid_out = GridWeights.within(1 << 20, [flat[:cut], flat[cut:]], n_rows)
-    assert [a.tolist() for a in laid_out.arrays] == [a.tolist() for a in GridWeights.of(flat, n_rows).arrays]
+    assert [a.tolist() for a in laid_out.arrays] == [a.tolist() for a in GridWeights.of([flat], n_rows).arrays]
     assert GridWeights.within(8 * laid_out.arrays[0].size + laid_out.arrays[4].nbytes - 1, [flat], n_rows) is None
     for given_rows in (x, sp.csr_array(x)):
         out = np.ones((5, n_rows, DOUBLE.room(n_points)))
@@ -188,7 +188,7 @@ def test_scores_of_a_grid_do_not_depend_on_how_rows_are_stored():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 900)) * (rng.random((40, 900)) < 0.9)  # more units than are listed at once
     weights = rng.normal(size=(900, 300)) * (rng.random((900, 300)) < rng.random((900, 1)) / 20.0)
-    laid_out, rows = GridWeights.of(sp.csr_array(weights), 3), np.arange(40)
+    laid_out, rows = GridWeights.of([sp.csr_array(weights)], 3), np.arange(40)
     stored = sp.csr_array(x)
     zeros = sp.csr_array((x.reshape(-1), np.tile(np.arange(900), 40), np.arange(41) * 900))  # stored, too
     dense, sparse, explicit = np.zeros((3, 40, 3 * DOUBLE.room(100)))
