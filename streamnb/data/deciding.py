@@ -43,6 +43,8 @@ class Decider:
         What the scores of classes start with, below the highest of a point.
     of_classes : (K,)
         The row of weights of each class, R where it has none.
+    most_bytes : int
+        That weights may take, laid out in either precision.
     tried : [int, int]
         How many rows were screened so far, and how many of them left open.
     """
@@ -51,6 +53,7 @@ class Decider:
     blocks: Sequence[sp.csr_array]
     start: np.ndarray
     of_classes: np.ndarray
+    most_bytes: int
     tried: list[int] = field(default_factory=lambda: [0, 0])
 
     @classmethod
@@ -59,7 +62,8 @@ class Decider:
     ) -> "Decider | None":
         """Lay out blocks of weights, and intercepts (R, G).
 
-        None where that would take more than `most_bytes`, or where single precision could not hold them.
+        None where that would take more than half of `most_bytes`, the other half being for double precision, or where
+        single precision could not hold them.
         """
         start = np.concatenate([intercepts, np.zeros((1, intercepts.shape[1]))])[of_classes]
         start -= start.max(axis=0)
@@ -67,11 +71,11 @@ class Decider:
         held = ((below >= NEAREST) & (below <= screen.LARGEST)).all()
         if not held or not all(screen.within_range(block.data) for block in blocks):
             return None
-        weights = GridWeights.within(most_bytes, blocks, len(intercepts), SINGLE)
-        return None if weights is None else cls(weights, blocks, start, of_classes)
+        weights = GridWeights.within(most_bytes // 2, blocks, len(intercepts), SINGLE)
+        return None if weights is None else cls(weights, blocks, start, of_classes, most_bytes // 2)
 
     def decide(self, chunk: Chunk, rows: np.ndarray, screened: bool) -> np.ndarray:
-        """The first class of the highest score of those rows of a block at each point, (len(rows), G) and room behind.
+        """The first class of the highest score of `rows` of a block at each point, (len(rows), G) and room behind.
 
         `screened` tells whether the block is `in_range`; without it, or where single precision leaves too much open, as
         it does where large numbers come to little, all is computed in double precision.
@@ -83,7 +87,8 @@ class Decider:
             self.tried[0] += len(rows)
             self.tried[1] += int(np.count_nonzero(left_open))
         open_rows = np.flatnonzero(left_open)
-        add_scores = self._add_few if len(open_rows) <= FEW else self._doubles.add_scores
+        laid_out = None if len(open_rows) <= FEW else self._doubles
+        add_scores = self._add_each if laid_out is None else laid_out.add_scores
         step = max(MARGINS // self.start.size, 1)
         for first in range(0, len(open_rows), step):
             some = open_rows[first : first + step]
@@ -123,11 +128,12 @@ class Decider:
         return decided[:, :n_points]
 
     @cached_property
-    def _doubles(self) -> GridWeights:
-        return GridWeights.of(self.blocks, self.blocks[0].shape[1] // self.start.shape[1])
+    def _doubles(self) -> GridWeights | None:
+        """The weights laid out in double precision, if they take no more than they may."""
+        return GridWeights.within(self.most_bytes, self.blocks, self.blocks[0].shape[1] // self.start.shape[1])
 
-    def _add_few(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
-        """Add to out, (len(rows), R + 1 times room of G), weight by weight."""
+    def _add_each(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
+        """Add the scores of those rows to out, (len(rows), (R + 1) * room of G), weight by weight."""
         n_points, first = self.start.shape[1], 0
         sums = np.zeros((len(rows), self.blocks[0].shape[1]))
         for block in self.blocks:

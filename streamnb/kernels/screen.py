@@ -33,7 +33,7 @@ def within_range(values):
 
 @brick
 def share(n):
-    """What part of the sum of absolute values the rounding of a sum of n products stays below, its double."""
+    """What part of the sum of absolute values a sum of n products may be off: twice the first order, for the others."""
     return np.float32(2.0**-23 * (n + 4))
 
 
