@@ -8,15 +8,15 @@ import math
 
 import numpy as np
 
-from streamnb._jit import kernel, prefetch
+from streamnb._jit import brick, kernel, prefetch
 from streamnb.kernels.exact import two_product, two_sum
 
 # Moments, as the kernels know them. ABOVE and DEVIATION are counted relative to an absent value, so that sparse rows
 # stay sparse; LOG and INVERSE have no value there, nor below zero.
 SUM, SUM_SQ, NONZERO, ABOVE, LOG, INVERSE, LOG1M, DEVIATION = ALL = 0, 1, 2, 3, 4, 5, 6, 7
 
-LOOK_AHEAD = 128  # sums
-NEAR = 4 << 20  # bytes of a table that lies in the cache without being asked for
+LOOK_AHEAD = 256  # sums
+NEAR = 8 << 20  # bytes of a table that lies in the cache without being asked for
 
 
 @kernel
@@ -31,16 +31,20 @@ def moment_of(x, moment, threshold):
     return (1.0 if x > threshold else 0.0) - (1.0 if threshold < 0.0 else 0.0)
 
 
-@kernel
-def term(w, x, moment, threshold):
-    """w * moment(x); where that is x itself, conversions to float64 and back vanish."""
-    return x if w == 1.0 and moment == SUM else w * moment_of(x, moment, threshold)
-
-
-@kernel
+@brick
 def counted(x, moment, threshold):
     """NONZERO or ABOVE of one value, as an integer: on the way through float64 it would take half as long again."""
     return np.int64(x != 0) if moment == NONZERO else np.int64(x > threshold) - np.int64(threshold < 0.0)
+
+
+@brick
+def term(w, x, moment, threshold, number):
+    """w * moment(x) as a `number`; within a loop, the compiler asks once which of these it is."""
+    if w == 1.0 and moment == SUM:
+        return number(x)
+    if w == 1.0 and moment >= NONZERO:
+        return number(counted(np.float64(x), moment, threshold))
+    return number(w * moment_of(np.float64(x), moment, threshold))
 
 
 @kernel
@@ -98,71 +102,57 @@ def add_csr(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
     if hi.nbytes > NEAR:
         add_csr_ahead(data, indices, indptr, rows, codes, weight, moment, threshold, hi)
         return
-    start = indptr[0]
+    start, number = indptr[0], hi.dtype.type
     for e in range(len(codes)):
-        w = weight[e]
-        sums = hi[codes[e]]
-        first, last = indptr[rows[e]] - start, indptr[rows[e] + 1] - start
-        # an unsigned index spares the question whether it counts from the end
-        if w == 1.0 and moment >= NONZERO:
-            for p in range(first, last):
-                sums[np.uint64(indices[p])] += hi.dtype.type(counted(np.float64(data[p]), moment, threshold))
-        else:
-            for p in range(first, last):
-                sums[np.uint64(indices[p])] += hi.dtype.type(term(w, np.float64(data[p]), moment, threshold))
+        # an unsigned index spares the question whether it counts from the end; a row of hi as an array of its own would
+        # have to be counted in and out
+        k, w = np.uint64(codes[e]), weight[e]
+        for p in range(np.uint64(indptr[rows[e]] - start), np.uint64(indptr[rows[e] + 1] - start)):
+            hi[k, np.uint64(indices[p])] += term(w, data[p], moment, threshold, number)
 
 
 @kernel
 def add_csr_ahead(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
     # the same; asks for the sums of a later row meanwhile
-    start = indptr[0]
+    start, number = indptr[0], hi.dtype.type
     ahead = distance(len(codes), len(data))
     for e in range(len(codes)):
-        w = weight[e]
-        sums = hi[codes[e]]
-        first, last = indptr[rows[e]] - start, indptr[rows[e] + 1] - start
         f = min(e + ahead, len(codes) - 1)
-        coming, end = indptr[rows[f]] - start, indptr[rows[f] + 1] - start
+        k, w, later = np.uint64(codes[e]), weight[e], codes[f]
+        first, last = np.uint64(indptr[rows[e]] - start), np.uint64(indptr[rows[e] + 1] - start)
+        coming, end = np.uint64(indptr[rows[f]] - start), np.uint64(indptr[rows[f] + 1] - start)
         both = min(last - first, end - coming)
-        if w == 1.0 and moment == SUM:
-            for o in range(both):
-                prefetch(hi, codes[f], indices[coming + o])
-                sums[np.uint64(indices[first + o])] += hi.dtype.type(data[first + o])
-        else:
-            for o in range(both):
-                prefetch(hi, codes[f], indices[coming + o])
-                x = np.float64(data[first + o])
-                sums[np.uint64(indices[first + o])] += hi.dtype.type(w * moment_of(x, moment, threshold))
+        for o in range(both):
+            prefetch(hi, later, indices[coming + o])
+            hi[k, np.uint64(indices[first + o])] += term(w, data[first + o], moment, threshold, number)
         for p in range(first + both, last):
-            sums[np.uint64(indices[p])] += hi.dtype.type(term(w, np.float64(data[p]), moment, threshold))
+            hi[k, np.uint64(indices[p])] += term(w, data[p], moment, threshold, number)
         for p in range(coming + both, end):
-            prefetch(hi, codes[f], indices[p])
+            prefetch(hi, later, indices[p])
 
 
 @kernel
 def add_csr_pairs(data, indices, indptr, rows, codes, weight, moment, threshold, hi, lo):
     # the same, error-free: what rounding takes from hi goes to lo
     start = indptr[0]
-    ahead = distance(len(codes), 2 * len(data))
+    ahead = distance(len(codes), 4 * len(data))
     far = hi.nbytes > NEAR
     for e in range(len(codes)):
-        i = rows[e]
-        w = weight[e]
-        sums, rests = hi[codes[e]], lo[codes[e]]
+        k, w = np.uint64(codes[e]), weight[e]
         plain = w == 1.0 and moment <= ABOVE
         if far:
             f = min(e + ahead, len(codes) - 1)
             for p in range(indptr[rows[f]] - start, indptr[rows[f] + 1] - start):
                 prefetch(hi, codes[f], indices[p])
                 prefetch(lo, codes[f], indices[p])
-        for p in range(indptr[i] - start, indptr[i + 1] - start):
+        for p in range(np.uint64(indptr[rows[e]] - start), np.uint64(indptr[rows[e] + 1] - start)):
             j = np.uint64(indices[p])
             if plain:
                 v, err = plain_moment(np.float64(data[p]), moment, threshold, data.itemsize <= 4)
             else:
                 v, err = weighted_moment(w, np.float64(data[p]), moment, threshold)
-            sums[j], r = two_sum(sums[j], v)
-            rests[j] += r + err
+            hi[k, j], r = two_sum(hi[k, j], v)
+            lo[k, j] += r + err
 
 
 @kernel
