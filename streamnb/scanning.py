@@ -312,6 +312,7 @@ def _summed(
             done.append((block.first_row, block.first_row + n_rows))
             n_bytes += block.nbytes
             bar.update(n_rows)
+            del block  # so that its memory serves the next
             if checkpoint is not None and checkpoint.due:
                 break
         stats = reduce(add, team.results())

@@ -3,6 +3,7 @@ that is used again once nothing is left of a block."""
 
 import asyncio
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 import streamnb as snb
 from streamnb.data import sources
-from streamnb.data.reader import AHEAD, Clock, Readers, _Memory, _read_by_zarrs, ahead, with_fast_codecs
+from streamnb.data.reader import AHEAD, Clock, Readers, _Memory, _read_by_zarrs, ahead, timed, with_fast_codecs
 from tests.stores import CountingStore
 from tests.strategies import example, same_stats, write_arrays
 
@@ -95,6 +96,22 @@ def test_memory_is_used_again_when_nothing_is_left_of_an_array_and_not_before(pa
     del part
     assert address(memory.empty((50, 2), np.dtype(np.float64))) not in map(address, others)
     assert len({address(memory.empty((100,), np.dtype(np.float64))) for _ in range(5)}) == 1
+
+
+def test_nothing_is_left_of_a_block_while_the_next_is_waited_for():
+    made: list[weakref.ref] = []
+
+    def blocks():
+        for _ in range(4):
+            assert all(block() is None for block in made)
+            block = np.zeros(9)
+            made.append(weakref.ref(block))
+            yield block
+            del block
+
+    for block in timed(blocks(), Clock()):
+        del block
+    assert len(made) == 4
 
 
 def test_blocks_that_are_kept_stay_as_they_were_read(small_blocks):

@@ -20,6 +20,7 @@ from streamnb.data.stores import persistently
 
 CHUNK = 1 << 20  # elements of data and indices in one chunk
 ROW_CHUNK = 1 << 17  # rows of indptr and y in one chunk
+ROW_BLOCK = 1 << 13  # of them that are coded at once: threads keep the memory that blosc takes for one
 
 CSRArrays = tuple[np.ndarray | None, np.ndarray, np.ndarray]  # data, indices, indptr
 
@@ -302,7 +303,9 @@ class _Column:
         self._n_waiting = 0
 
     def _new(self, name: str, dtype: Any) -> zarr.Array:
-        fast: BytesBytesCodec = ZstdCodec() if dtype == "str" else BloscCodec(cname="lz4", shuffle="shuffle")
+        block = ROW_BLOCK if self._chunk == ROW_CHUNK else 0  # 0: as blosc sees fit
+        blosc = BloscCodec(cname="lz4", shuffle="shuffle", blocksize=block)
+        fast: BytesBytesCodec = ZstdCodec() if dtype == "str" else blosc
         return self._group.create_array(
             name,
             shape=(0,),

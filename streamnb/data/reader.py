@@ -212,6 +212,7 @@ def timed(items: Iterable[T], clock: Clock) -> Generator[T]:
         except StopIteration:
             return
         yield item
+        del item  # so that its memory serves the next
 
 
 class _Here(asyncio.SelectorEventLoop):
