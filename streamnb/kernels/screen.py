@@ -86,11 +86,29 @@ def screen_units(data, indices, first, stop, has, begins, columns, units, spare,
         add_listed(listed, factors, n_listed, columns, units, sums)
 
 
+@brick
+def bring(table):
+    """Return the sum of a number of each line: read in their order they come sooner than as rows ask for them."""
+    total = np.float32(0.0)
+    for j in range(table.shape[0]):
+        for c in range(0, table.shape[1], SINGLES):
+            total += table[j, c]
+    return total
+
+
+@brick
+def wants_most(data, indptr, rows, n_features):
+    """Return whether so many values are stored in some rows of a block that most of the features may be among them."""
+    return len(rows) * len(data) >= (len(indptr) - 1) * n_features
+
+
 @kernel
 def screen_block(data, indices, indptr, rows, table, top, start, point, places, out, open_rows):
     # the same as screen_csr, of the SINGLES points from `point` on, whose weights all lie in the table. One table after
     # the other for all rows: it is the tables that the cache should hold.
     first_row = indptr[0]
+    if wants_most(data, indptr, rows, len(table)):
+        top[0, 0] = bring(table)
     for e in range(len(rows)):
         coming = rows[min(e + ROWS_AHEAD, len(rows) - 1)]
         ask_for(data, indices, indptr[coming] - first_row, indptr[coming + 1] - first_row)
@@ -113,6 +131,10 @@ def screen_csr(arrays, weights, spare, n_whole, in_place, start, places, sums, o
         open_rows[e] = indptr[rows[e] + 1] - indptr[rows[e]] > LONGEST
     for point in range(0, n_whole, SINGLES):
         screen_block(*arrays, head[point // SINGLES], top, start, point, places[0], out, open_rows)
+    if n_whole < out.shape[1] and wants_most(data, indptr, rows, len(has)):
+        top[0, 0] = bring(units)
+        if n_whole == 0 and len(head):
+            top[0, 0] = bring(head[0])
     for e in range(len(rows) if n_whole < out.shape[1] else 0):
         coming = rows[min(e + ROWS_AHEAD, len(rows) - 1)]
         ask_for(data, indices, indptr[coming] - first_row, indptr[coming + 1] - first_row)
