@@ -30,7 +30,7 @@ class Equations:
     held: bool  # True where the negative side is not pulled
     t_star: np.ndarray  # (R, n)
     pooled: np.ndarray  # the mean at t*
-    sd: np.ndarray  # sqrt(v), v the variance of the score statistic t*, (R, n)
+    variance: np.ndarray  # v of the score statistic t*, (R, n)
     alive: np.ndarray  # (R, 1) False where a side has no weight at all
     kept: np.ndarray | None = None  # (R, n) False where TopK leaves the feature out
 
@@ -54,7 +54,7 @@ class Equations:
             n_pos, n_neg = n_pos - total, n_neg if sides.pooled else n_neg + total
             t_star = np.where(sides.alive, t_star + total * pooled, 0.0)
         both = sides.positive, n_pos, sides.negative, n_neg, sides.pooled
-        return cls(family, phi, *both, t_star, pooled, np.sqrt(variance), sides.alive)
+        return cls(family, phi, *both, t_star, pooled, variance, sides.alive)
 
     @property
     def m_positive(self) -> np.ndarray:
@@ -75,6 +75,11 @@ class Equations:
     def r_negative(self) -> np.ndarray:
         """What a unit of pull adds to these, (R, 1); 0 where that side is not pulled."""
         return np.zeros_like(self.n_positive) if self.held else 1.0 / self.n_negative
+
+    @property
+    def sd(self) -> np.ndarray:
+        """sqrt(v), (R, n)."""
+        return np.sqrt(self.variance)
 
     @property
     def n_weights(self) -> int:
@@ -109,25 +114,31 @@ class Equations:
 
     def solved(self, pull: Pull) -> tuple[np.ndarray, np.ndarray]:
         """Weights and what each adds to its intercept, both (R, n)."""
-        active, threshold = self.active(pull), pull.thresholds(self.sd)
+        active = self.active(pull)
+        threshold = pull.thresholds(self.sd) if pull.l1 > 0.0 else np.broadcast_to(0.0, active.shape)
         if pull.smooth:
             todo, weights, shifts = active, np.zeros(active.shape), np.zeros(active.shape)
         else:
-            todo, weights, shifts = self._closed(active, threshold)
+            todo, weights, shifts = self._closed(active, threshold if pull.l1 > 0.0 else None)
         if todo.any():
             _, weights[todo], shifts[todo] = self._at(todo).solved(pull, threshold[todo])
         return weights, shifts
 
-    def _closed(self, active: np.ndarray, threshold: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Weights and shifts by the closed form, without picking those that are not zero; and where it fails."""
-        side = np.sign(self.t_star)
-        t = side * threshold
-        positive = self.m_positive - t * self.r_positive
-        negative = self.m_negative + t * self.r_negative if self.r_negative.any() else self.m_negative
+    def _closed(self, active: np.ndarray, threshold: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights and shifts by the closed form, without picking those that are not zero; and where it fails.
+
+        `threshold` is None where nothing moves the means.
+        """
+        positive, negative = self.m_positive, self.m_negative
+        if threshold is not None:
+            t = np.sign(self.t_star) * threshold
+            positive = positive - t * self.r_positive
+            negative = negative + t * self.r_negative if self.r_negative.any() else negative
         with np.errstate(all="ignore"):  # where a weight is zero the means may have left their domain
             weights = (self.family.link(positive) - self.family.link(negative)) / self.phi
             shifts = self.family.cumulant_change(positive, negative) / self.phi
-            good = active & (side * weights > 0) & np.isfinite(weights)
+            right = (self.t_star > 0.0) & (weights > 0.0) | (self.t_star < 0.0) & (weights < 0.0)
+            good = active & right & np.isfinite(weights)
         return active & ~good, np.where(good, weights, 0.0), np.where(good, shifts, 0.0)
 
     def pulls(self, pull: Pull) -> np.ndarray:
