@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -34,30 +35,34 @@ def _part_totals(part: Part, n_rows: int, pulls: Sequence[Pull], kept: Kept | No
     if some:
         given = [pulls[i] for i in some]
         taus = None if any(pull.smooth for pull in given) else np.array([pull.l1 for pull in given])
-        found = in_order(lambda r: _row_totals(part, r, given, taus, kept), range(n_rows), n_threads)
-        totals[some] = np.stack(list(found), axis=1)
+        groups = part.groups(range(n_rows)) if taus is not None else [slice(r, r + 1) for r in range(n_rows)]
+        found = in_order(lambda rows: _totals_of(part, rows, given, taus, kept), groups, n_threads)
+        totals[some] = np.concatenate(list(found)).T
     return totals
 
 
-def _row_totals(part: Part, r: int, pulls: Sequence[Pull], taus: np.ndarray | None, kept: Kept | None) -> np.ndarray:
-    """T of each pull; `taus` are those of L1 where no pull depends on the weights."""
-    row, at_rest = part.row(r)
-    if not row.alive.all():
-        return np.zeros(len(pulls))
-    at_rest = at_rest if kept is None else kept.mark(at_rest, part.columns, slice(r, r + 1))
-    arrays = _of_features(at_rest, pulls[0].scored)
-    if taus is None:
-        return np.array([_smooth_total(row, at_rest, pull, flat_range(*arrays, pull.l1)) for pull in pulls])
-    totals = np.empty(len(taus))
-    total_pulls(*arrays, taus, totals)
+def _totals_of(
+    part: Part, rows: slice, pulls: Sequence[Pull], taus: np.ndarray | None, kept: Kept | None
+) -> np.ndarray:
+    """T of some rows of weights, one where pulls depend on these, and each pull; else `taus` are those of L1."""
+    sides, at_rest = part.of_rows(rows)
+    at_rest = at_rest if kept is None else kept.mark(at_rest, part.columns, rows)
+    totals = np.zeros((rows.stop - rows.start, len(pulls)))
+    for i in np.flatnonzero(sides.alive).tolist():
+        arrays = _of_features(at_rest, i, pulls[0].scored)
+        if taus is None:
+            totals[i] = [_smooth_total(sides, at_rest, pull, flat_range(*arrays, pull.l1)) for pull in pulls]
+        else:
+            total_pulls(*arrays, taus, totals[i])
     return totals
 
 
-def _of_features(at_rest: Equations, scored: bool) -> list[np.ndarray]:
-    """What T follows from: t*, the pooled frequency, and the unit of tau, of the features of one row that are kept."""
+def _of_features(at_rest: Equations, i: int, scored: bool) -> list[np.ndarray]:
+    """What T of the i-th row follows from: t*, the pooled frequency, and the unit of tau, of the features kept."""
     units = at_rest.sd if scored else np.ones(at_rest.sd.shape)
-    given = slice(None) if at_rest.kept is None else at_rest.kept[0]
-    return [np.ascontiguousarray(values[0][given]) for values in (at_rest.t_star, at_rest.pooled, units)]
+    given = slice(None) if at_rest.kept is None else at_rest.kept[i]
+    pooled = at_rest.pooled[min(i, len(at_rest.pooled) - 1)]
+    return [np.ascontiguousarray(values[given]) for values in (at_rest.t_star[i], pooled, units[i])]
 
 
 def leaving(
@@ -68,17 +73,21 @@ def leaving(
     `taus` ascend; only some rows of weights are looked at.
     """
 
-    def of_row(r: int) -> tuple[list[np.ndarray], np.ndarray]:
-        row, at_rest = part.row(r)
-        arrays, totals = _of_features(at_rest, scored), np.zeros(len(taus))
-        if part.family.coupled and row.alive.all():
-            totals = totals[: total_pulls(*arrays, taus, totals)]
-        return arrays, totals
+    def of_group(group: slice) -> list[tuple[list[np.ndarray], np.ndarray]]:
+        sides, at_rest = part.of_rows(group)
+        found = []
+        for i in range(group.stop - group.start):
+            arrays, totals = _of_features(at_rest, i, scored), np.zeros(len(taus))
+            if part.family.coupled and sides.alive[i, 0]:
+                totals = totals[: total_pulls(*arrays, taus, totals)]
+            found.append((arrays, totals))
+        return found
 
     ends, lasts = np.zeros(len(rows), np.intp), []
     for part in problem.parts:
         lasts.append(np.zeros(part.n_features, np.intp))
-        for i, (arrays, totals) in enumerate(in_order(of_row, rows, n_threads)):
+        found = chain.from_iterable(in_order(of_group, part.groups(rows), n_threads))
+        for i, (arrays, totals) in enumerate(found):
             ends[i] = max(ends[i], last_live(*arrays, taus[: len(totals)], totals, lasts[-1]))
     n_gone = np.bincount(np.concatenate(lasts), minlength=len(taus) + 1).cumsum()
     return n_gone[-1] - n_gone[:-1], [r for r, end in zip(rows, ends, strict=True) if end == ends.max()]

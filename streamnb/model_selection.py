@@ -271,7 +271,8 @@ def _check_costs(paths: Sequence[WeightPath], stats: ClassStats, scorer: Scorer,
     seconds = 0.0
     for path in paths:
         margins = n_rows * DOUBLE.room(len(path)) * max(path.n_rows, n_classes)
-        by_columns = WEIGHT_BYTES * path.n_features_per_class.sum() > most_bytes
+        most = WEIGHT_BYTES * len(path) * path.n_rows * stats.n_features
+        by_columns = most > most_bytes and WEIGHT_BYTES * path.n_features_per_class.sum() > most_bytes
         times = n_splits + (max(margins / COSTLY_MARGINS, n_splits) if by_columns else 0)
         seconds += PER_MARGIN * margins + PER_WEIGHT * times * len(path) * path.n_rows * stats.n_features
     if seconds > LONG:
@@ -317,7 +318,10 @@ def cross_validated(
         return [GridModels(weight_path(rest, *each, n_threads=1, **options), most_bytes, decide) for each in asked]
 
     with ThreadPoolExecutor(check_n_threads(n_threads), "streamnb-solve") as pool:
-        grids = tuple(zip(*pool.map(models_of, range(folding.n_splits)), strict=True))
+        of_splits = pool.map(models_of, range(folding.n_splits))
+        for path in paths:
+            pool.submit(getattr, path, "n_features")  # kept for the scores; while other threads still make models
+        grids = tuple(zip(*of_splits, strict=True))
     needs = scorer.needs if grids[0][0].shell.scheme.has_probabilities else scorer.needs - {"probabilities"}
     plan = ScoringPlan(grids, stats.classes, folding, needs, stats.n_rows)
     _check_scorer(scorer, plan.accumulator().evaluations[0][0].of_point(0))

@@ -1,6 +1,6 @@
 """What (6.2) needs to know of the data, for any block of features: sums of both sides, counts, dispersion."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -208,23 +208,22 @@ class Part:
 
     def _sums(self, columns: Columns, classes: Any = slice(None)) -> np.ndarray:
         whole = isinstance(self._scored, SparseTable) and isinstance(columns, slice) and columns == slice(None)
-        if whole and isinstance(classes, slice) and classes == slice(classes.start, (classes.start or 0) + 1):
-            sums = self._sums_of_class(classes.start or 0)
+        if whole and isinstance(classes, slice) and classes.stop is not None:
+            sums = self._sums_of_classes(classes.start or 0, classes.stop)
         else:
             sums = self._scored.value(columns, classes)
         return sums if self.scale is None else sums * self.scale[columns]
 
-    def _sums_of_class(self, k: int) -> np.ndarray:
-        """Those of a sparse table, made with its neighbours': for any number of them all cells are looked at."""
-        step = max(CLASSES_BLOCK // self.n_features, 1)
+    def _sums_of_classes(self, start: int, stop: int) -> np.ndarray:
+        """Those of a sparse table, made with their neighbours': for any number of them all cells are looked at."""
         first, sums = self._neighbours
-        if not first <= k < first + len(sums):
-            first = k // step * step
+        if not first <= start <= stop <= first + len(sums):
+            first, step = start, max(CLASSES_BLOCK // self.n_features, stop - start)
             sums = self._scored.value(slice(None), slice(first, first + step))
             self._neighbours = first, sums  # at once: threads may ask for several classes
-        if k + 1 == self._scored.shape[0]:  # the others have been asked for
+        if stop >= self._scored.shape[0]:  # the others have been asked for
             self._neighbours = 0, np.empty((0, self.n_features))
-        return sums[k - first : k - first + 1]
+        return sums[start - first : stop - first]
 
     def phi(self, columns: Columns = slice(None), rows: slice = slice(None)) -> np.ndarray:
         """The dispersions of some features, (n_columns,) or one row for each row of weights."""
@@ -265,9 +264,16 @@ class Part:
             sides.append(Part(self.stats, second, slice(0, self.n_features), self._scheme, smoothing, False).sides())
         return Fitted.of(sides, self.family, self._number)
 
-    def row(self, r: int) -> tuple[Sides, Equations]:
-        """One row of weights: both sides, and (6.2) for all features of the part."""
-        rows = slice(r, r + 1)
+    def groups(self, rows: Iterable[int]) -> list[slice]:
+        """Rows of weights by their numbers, neighbours together as long as they are few sums to work on at once."""
+        step, found = max(BLOCK // self.n_features, 1), list[slice]()
+        for r in rows:
+            first = found.pop().start if found and found[-1].stop == r and r - found[-1].start < step else r
+            found.append(slice(first, r + 1))
+        return found
+
+    def of_rows(self, rows: slice) -> tuple[Sides, Equations]:
+        """Some rows of weights: both sides, and (6.2) for all features of the part."""
         sides = self.sides(rows=rows)
         return sides, Equations.of(sides, self.family, self.phi(rows=rows), None)
 
@@ -399,7 +405,8 @@ class Problem:
             return None
         cut, last = np.empty((self.n_rows, 1)), np.empty((self.n_rows, 1), np.intp)
         for r in range(self.n_rows):
-            merit = self._gathered(lambda part, r=r: part.row(r)[1].merit(pull.by)[0])  # type: ignore[misc]
+            row = slice(r, r + 1)
+            merit = self._gathered(lambda part, row=row: part.of_rows(row)[1].merit(pull.by)[0])  # type: ignore[misc]
             cut[r] = np.partition(merit, -pull.top_k)[-pull.top_k]
             ties = pull.top_k - np.count_nonzero(merit > cut[r])
             last[r] = np.flatnonzero(merit == cut[r])[ties - 1]
