@@ -11,6 +11,7 @@ from scipy.stats import rankdata
 from streamnb import _checks, persistence
 from streamnb.evaluation import Evaluation
 from streamnb.folds import as_folding, check_no_splits
+from streamnb.grid_evaluation import GridEvaluation
 from streamnb.metrics import Scorer, as_scorer
 from streamnb.solving import WeightPath
 
@@ -42,21 +43,17 @@ class GridScores(persistence.Parameters):
     errors: np.ndarray | None = None
 
     @classmethod
-    def of(cls, evaluations: list[list[Evaluation]], path: WeightPath, scorer: Scorer) -> "GridScores":
-        """Scores of one candidate; `path` is that of all rows."""
-        scores = np.array([[_value(scorer, e) for e in points] for points in evaluations]).T
+    def of(cls, judged: Sequence[Any], path: WeightPath, scorer: Scorer) -> "GridScores":
+        """Scores of one candidate: what its models of each split made of their rows; `path` is that of all rows."""
+        classes = judged[0].of_point(0).classes
+        of_splits = [_scored(scorer, evaluation, len(path)) for evaluation in judged]
+        scores, per_class, errors = (_stacked(parts) for parts in zip(*of_splits, strict=True))
         if np.isnan(scores).all():
             raise ValueError(
                 f"scoring={scorer.name!r} has no value in any of the {scores.shape[1]} splits, as each lacks rows of a "
                 "class; take fewer folds, or folds= that mix the classes"
             )
-        per_class = None
-        if scorer.per_class is not None:
-            per_class = np.array([[scorer.per_class(e) for e in points] for points in evaluations]).transpose(1, 0, 2)
-        errors = None
-        if scorer.error is not None:
-            errors = np.array([[scorer.error(e) for e in points] for points in evaluations]).T
-        classes, n_features = evaluations[0][0].classes, path.n_features_per_class
+        n_features = path.n_features_per_class
         if not path.shell().scheme.of_classes:
             n_features = np.repeat(path.n_features[:, None], len(classes), axis=1)
         errors = errors if errors is not None and (errors > 0.0).any() else None
@@ -177,6 +174,20 @@ def _least(scores: np.ndarray, rule: str) -> float:
 def _standard_error(scores: np.ndarray) -> float:
     scores = scores[~np.isnan(scores)]
     return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
+
+
+def _scored(scorer: Scorer, judged: Any, n_points: int) -> tuple[Any, Any, Any]:
+    """Values of the models of one split (G,), those of each class (G, K) and bounds on errors (G,), None without."""
+    if scorer.of_grid is not None and isinstance(judged, GridEvaluation):
+        return *scorer.of_grid(judged), None
+    points = [judged.of_point(i) for i in range(n_points)]
+    per_class, errors = (f and [f(e) for e in points] for f in (scorer.per_class, scorer.error))
+    return [_value(scorer, e) for e in points], per_class, errors
+
+
+def _stacked(splits: Sequence[Any]) -> Any:
+    """The same of all splits, the second axis."""
+    return None if splits[0] is None else np.stack(splits, axis=1)
 
 
 def _value(scorer: Scorer, evaluation: Evaluation) -> float:

@@ -95,6 +95,11 @@ class GridEvaluation:
             tallies["losses"] = self._losses[point]
         return self._empty.with_tallies(self.n_rows, tallies)
 
+    def accuracy_and_recall(self) -> tuple[np.ndarray, np.ndarray]:
+        """Accuracy of all models (G,), and the recall of each class (G, K), NaN of those without rows."""
+        assert self._decisions is not None
+        return self._decisions.rates()
+
 
 class EachEvaluation:
     """The same, model by model: for rows of many labels, and for pairs of classes."""
@@ -125,6 +130,10 @@ class EachEvaluation:
     def of_point(self, point: int) -> Evaluation:
         """The evaluation of one model."""
         return self._each[point]
+
+
+def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0.0)
 
 
 class GridDecisions:
@@ -160,6 +169,11 @@ class GridDecisions:
         for name, own in vars(self).items():
             setattr(total, name, own + getattr(other, name))
         return total
+
+    def rates(self) -> tuple[np.ndarray, np.ndarray]:
+        """The share of the weight that was decided right (G,), and that of each class (G, K); NaN without weight."""
+        right, lost = self._right.pairs
+        return _share(right[:-1] + lost[:-1], np.array(self._right.weight)), _share(self._hit, self._true)
 
     def of_point(self, point: int) -> Decisions:
         """Those of one model."""

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from operator import add
 from typing import Any
@@ -17,6 +17,7 @@ from streamnb.data import sources
 from streamnb.data.columns import in_zarr
 from streamnb.data.reader import Cursor
 from streamnb.evaluation import Evaluation
+from streamnb.grid_evaluation import GridEvaluation
 from streamnb.stats.class_stats import merged_classes
 
 # ---- scores by name --------------------------------------------------------------------------------------------------
@@ -33,6 +34,7 @@ class Scorer:
     value : function of an Evaluation, a number
     per_class : function of an Evaluation, (K,), or None where it makes no sense
     error : function of an Evaluation, a bound on the error of the value, or None where that is exact
+    of_grid : function of a GridEvaluation, the values (G,) and (G, K) of all its models at once, where there is one
     """
 
     name: str
@@ -40,6 +42,7 @@ class Scorer:
     value: Callable[[Evaluation], float]
     per_class: Callable[[Evaluation], np.ndarray] | None = None
     error: Callable[[Evaluation], float] | None = None
+    of_grid: Callable[[GridEvaluation], tuple[np.ndarray, np.ndarray]] | None = None
 
 
 def _ask(evaluation: Evaluation, method: str, sign: float = 1.0, **options: Any) -> Any:
@@ -85,6 +88,7 @@ def _scorers() -> dict[str, Scorer]:
         for average in ("micro", "macro", "weighted"):
             scorers.append(_scorer(f"{name}_{average}", "hits", method, method, average=average))
         scorers.append(_scorer(f"{name}_samples", "multilabel", method, method, average="samples"))
+    scorers[0] = replace(scorers[0], of_grid=GridEvaluation.accuracy_and_recall)
     return {scorer.name: scorer for scorer in scorers}
 
 

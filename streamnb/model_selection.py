@@ -337,10 +337,7 @@ def cross_validated(
             "a callable should return the same rows in the same order each time"
         )
     judged = zip(sheet.evaluations, paths, strict=True)
-    return [
-        GridScores.of([[e.of_point(i) for i in range(len(path))] for e in splits], path, scorer)
-        for splits, path in judged
-    ], report
+    return [GridScores.of(splits, path, scorer) for splits, path in judged], report
 
 
 def _check_scorer(scorer: Scorer, empty: Evaluation) -> None:

@@ -8,6 +8,7 @@ import pytest
 from sklearn import metrics as sk
 
 import streamnb as snb
+from streamnb.grid_evaluation import GridEvaluation
 from streamnb.metrics import SCORERS, Scorer, as_scorer
 from tests.judged import random_rows, set_evaluation
 
@@ -72,3 +73,18 @@ def test_functions_and_scorers_of_ones_own():
 def test_unknown_scores_are_refused(scoring, message):
     with pytest.raises((ValueError, TypeError), match=message):
         as_scorer(scoring)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", [name for name, scorer in SCORERS.items() if scorer.of_grid is not None])
+def test_models_of_a_grid_score_at_once_what_each_scores_by_itself(name, weighted):
+    """Also where a class has no rows, and where no row has any weight."""
+    scorer, rng = SCORERS[name], np.random.default_rng(0)
+    for n_rows, weights in ((50, rng.random(50)), (3, np.zeros(3))):
+        judged = GridEvaluation(lambda: snb.Evaluation(4, scorer.needs), 6)
+        labels, decided = rng.integers(0, 3, n_rows), rng.integers(0, 4, (n_rows, 8)).astype(np.int32)
+        judged.add_decided(decided, labels, weights if weighted else None)
+        values, of_classes = scorer.of_grid(judged)
+        points = [judged.of_point(i) for i in range(6)]
+        np.testing.assert_array_equal(values, [scorer.value(e) for e in points])
+        np.testing.assert_array_equal(of_classes, [scorer.per_class(e) for e in points])
