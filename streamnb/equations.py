@@ -6,6 +6,7 @@ weight at t = 0 to zero at t*, where both means are the pooled one. A penalty on
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from streamnb.penalties import Pull
 from streamnb.schemes import Sides
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Equations:
     """(6.2) for R rows of weights and some features: means m, shares r = 1/N that the pull moves, and t*."""
 
@@ -76,7 +77,7 @@ class Equations:
         """What a unit of pull adds to these, (R, 1); 0 where that side is not pulled."""
         return np.zeros_like(self.n_positive) if self.held else 1.0 / self.n_negative
 
-    @property
+    @cached_property
     def sd(self) -> np.ndarray:
         """sqrt(v), (R, n)."""
         return np.sqrt(self.variance)
