@@ -40,6 +40,19 @@ def test_counts_of_known_values_are_those_of_the_values_read(transform):
     assert same_counts(stats, snb.scan(rows.x, rows.y, **options), "nonzero", "above", "weight")
 
 
+@pytest.mark.parametrize("factor", [None, 4.0, 1.0], ids=["no weights", "whole weights", "weights of any kind"])
+@pytest.mark.parametrize("folds", [None, 3])
+def test_weights_count_for_values_that_are_not_read(factor, folds):
+    rows = example()
+    rows.x[:] = np.abs(rows.x)
+    store, group = written(rows)
+    options = {"moments": ["nonzero", "above"], "sample_weight": None if factor is None else factor * rows.w}
+    stats, expected = (snb.scan(*given, folds=folds, **options) for given in ((group, "y"), (rows.x, rows.y)))
+    assert not reads_of(store, group, "data")
+    for a, b in zip([stats, *stats.folds], [expected, *expected.folds], strict=True):
+        assert same_counts(a, b, "nonzero", "above", "weight")
+
+
 def test_a_bernoulli_model_and_its_report_do_without_the_values():
     rows = example()
     rows.x[:] = np.abs(rows.x)

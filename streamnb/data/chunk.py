@@ -1,8 +1,8 @@
 """A block of rows as the kernels want it. The boundary: whatever passes here cannot hurt a kernel.
 
 Values are finite: float32, float64 or integers of one or two bytes. Indices are uint16, int32 or int64 in
-[0, n_features), sorted and without repeats inside a row. Every array is contiguous and read-only, so that few kernels
-are compiled.
+[0, n_features), sorted and without repeats inside a row. Every array is read-only, and contiguous but for ones in place
+of values that were left out, so that few kernels are compiled.
 """
 
 from collections.abc import Callable, Iterator
@@ -137,6 +137,7 @@ class CSRChunk:
     indptr: np.ndarray
     n_features: int
     first_row: int
+    ones: bool = False  # `data` is one number over and over, 1
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -180,12 +181,14 @@ class CSRChunk:
         return self.with_values(data)
 
     def with_values(self, stored: np.ndarray) -> "CSRChunk":
-        return replace(self, data=_frozen(stored))
+        return replace(self, data=_frozen(stored), ones=False)
 
     def add_moment(self, entries: Entries, moment: int, threshold: float, hi: Any, lo: Any) -> None:
         """Add the group sums of a moment to the table hi, or to the pairs (hi, lo)."""
         arrays = self.data, self.indices, self.indptr, *entries, moment, threshold, hi
-        if lo is None:
+        if lo is None and self.ones and moment == accumulate.NONZERO:
+            accumulate.add_csr(self.indices, *arrays[1:6], accumulate.STORED, threshold, hi)
+        elif lo is None:
             accumulate.add_csr(*arrays)
         else:
             accumulate.add_csr_pairs(*arrays, lo)
@@ -282,7 +285,7 @@ def csr_chunk(
     if len(indptr) == 0 or indptr[0] < 0 or (np.diff(indptr) < 0).any():
         raise ValueError(f"X.indptr should rise from row to row; in the rows from {first_row} on it does not")
     ones = data is None
-    data = np.ones(len(indices), np.uint8) if data is None else data
+    data = np.broadcast_to(np.uint8(1), len(indices)) if data is None else data
     if not indptr[-1] - indptr[0] == len(data) == len(indices):
         raise ValueError(
             f"X.indptr speaks of {indptr[-1] - indptr[0]} values, X.data holds {len(data)} "
@@ -297,11 +300,12 @@ def csr_chunk(
             f"X.indices has column {wrong[0]} in row {first_row + bad_row}; "
             f"with {n_features} features columns run from 0 to {n_features - 1}"
         )
+    if ones and canonical:
+        return CSRChunk(data, _frozen(indices), _frozen(indptr), n_features, first_row, True), Survey(True, 0, 0.0, 1.0)
     values = np.ascontiguousarray(_kernel_values(np.asarray(data)))
     if not canonical:
         values, indices, indptr = _canonical(values, indices, indptr, n_features)
-    chunk = CSRChunk(_frozen(values), _frozen(indices), _frozen(indptr), n_features, first_row)
-    return (chunk, Survey(True, 0, 0.0, 1.0)) if ones and canonical else _surveyed(chunk)
+    return _surveyed(CSRChunk(_frozen(values), _frozen(indices), _frozen(indptr), n_features, first_row))
 
 
 def transformed(chunk: Chunk, survey: Survey, transform: str | None, normalize: str | None) -> tuple[Chunk, Survey]:

@@ -14,6 +14,7 @@ from streamnb.kernels.exact import two_product, two_sum
 # Moments, as the kernels know them. ABOVE and DEVIATION are counted relative to an absent value, so that sparse rows
 # stay sparse; LOG and INVERSE have no value there, nor below zero.
 SUM, SUM_SQ, NONZERO, ABOVE, LOG, INVERSE, LOG1M, DEVIATION = ALL = 0, 1, 2, 3, 4, 5, 6, 7
+STORED = 8  # 1 for each stored value, whatever it is: `data` are not looked at
 
 LOOK_AHEAD = 256  # sums
 NEAR = 8 << 20  # bytes of a table that lies in the cache without being asked for
@@ -40,6 +41,8 @@ def counted(x, moment, threshold):
 @brick
 def term(w, x, moment, threshold, number):
     """w * moment(x) as a `number`; within a loop, the compiler asks once which of these it is."""
+    if moment == STORED:
+        return number(w)
     if w == 1.0 and moment == SUM:
         return number(x)
     if w == 1.0 and moment >= NONZERO:
