@@ -99,35 +99,38 @@ class Accumulator:
         n, n_features = self._groups.n, self.n_features or 0
         self._weight.grow(n, 1)
         self._grow_rows()
-        tables: dict[str, AnyTable] = {"weight": self._weight.table(n, 1)}
+        by_split = self._groups.by_split(order)
+        tables: dict[str, AnyTable] = {"weight": self._weight.table(by_split, 1)}
         for name in self._sums.moments:
-            tables[name] = self._sums.take(name, n, n_features)  # one moment at a time is held twice
+            tables[name] = self._sums.take(name, by_split, n_features)  # one moment at a time is held twice
             absent = self._options.of_absent(name)
             if absent and n:  # the kernels count relative to an absent value
                 every = np.arange(n)
                 weight = tables["weight"].dense().scaled(absent)
                 tables[name] = _spread(weight, n_features).combined(tables[name].dense(), every, every, 1.0)
+        n_splits = self._groups.n_splits
+        folds = tuple(self._part(tables, self._rows[by_split], classes, split) for split in range(n_splits))
         if self._folding is None:
-            return self._part(tables, classes, order, 0)
-        folds = tuple(self._part(tables, classes, order, split) for split in range(self._folding.n_splits))
+            return folds[0]
         total = reduce(add, folds[: self._folding.n_folds])
         return replace(total, closed=folds[0].closed, folds=folds, folding=self._folding)
 
-    def _part(self, tables: dict[str, AnyTable], classes: np.ndarray, order: np.ndarray, split: int) -> ClassStats:
-        """The statistics of one split."""
+    def _part(self, tables: dict[str, AnyTable], rows: np.ndarray, classes: np.ndarray, split: int) -> ClassStats:
+        """The statistics of one split; tables and rows hold one split after the other."""
         labels, n_features = self._groups.codes, self.n_features or 0
         assert labels is not None
+        first = split * labels.n
 
-        def taken(classes: np.ndarray, codes: np.ndarray, **more: Any) -> ClassStats:
-            at = self._groups.of_split(split, codes)
+        def taken(classes: np.ndarray, at: np.ndarray, **more: Any) -> ClassStats:
             part = {name: table.take(at) for name, table in tables.items()}
-            return ClassStats(classes, self._rows[at], part, n_features, options=self._options, **more)
+            return ClassStats(classes, rows[at], part, n_features, options=self._options, **more)
 
         negatives = int(self._negatives[split])
         every = None
         if labels.every is not None:
-            every = taken(np.zeros(1, np.int64), np.array([labels.every]), closed=True)
-        return taken(classes, order, closed=labels.closed, every=every, negatives=negatives)
+            every = taken(np.zeros(1, np.int64), np.array([first + labels.every]), closed=True)
+        at = np.arange(first, first + len(classes))
+        return taken(classes, at, closed=labels.closed, every=every, negatives=negatives)
 
 
 def _negatives(chunk: Chunk, survey: Survey, splits: np.ndarray | None, n_splits: int) -> np.ndarray:

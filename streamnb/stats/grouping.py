@@ -47,9 +47,10 @@ class Groups:
             rows = np.tile(rows, len(splits))
         return Entries(rows, codes, weight[rows])
 
-    def of_split(self, split: int, order: np.ndarray) -> np.ndarray:
-        """The groups of the class codes `order` in one split."""
-        return order * self.n_splits + split
+    def by_split(self, order: np.ndarray) -> np.ndarray:
+        """All groups, one split after the other, in each the class codes `order` and what is no class behind these."""
+        order = np.append(order, np.arange(len(order), self.n // self.n_splits))
+        return (order * self.n_splits + np.arange(self.n_splits)[:, None]).reshape(-1)
 
 
 class LabelCodes:

@@ -18,6 +18,7 @@ _KERNEL_MOMENT = dict(zip(MOMENTS, accumulate.ALL, strict=True))
 _NARROW = 2.0**31  # integers below this are exact in int32
 _EXACT = 2.0**53  # and below this in float64
 CELL = 16  # bytes of a key and a sum
+COPIED = 1 << 16  # sums at once
 EMPTY = 8  # large tables become sparse where that is smaller by this factor
 FULL = 0.5  # and dense again where sparse ones take more than this share of what dense ones would
 CURE = "name fewer moments, give a larger memory_limit, or take a machine with more memory"
@@ -101,20 +102,20 @@ class MomentSums:
         for name, table in self._dense.items():
             self._runs[name] = Runs()
             if len(table.hi):
-                self._runs[name].add(SparseTable.of(table.table(len(table.hi), n_features)))
+                self._runs[name].add(SparseTable.of(table.table(np.arange(len(table.hi)), n_features)))
             self._dense[name] = GrowingTable()
 
     def _make_dense(self, n_groups: int, n_features: int) -> None:
         for name in self._dense:
             self._dense[name] = GrowingTable.of(self._runs.pop(name).table(n_groups, n_features))
 
-    def take(self, moment: str, n_groups: int, n_features: int) -> AnyTable:
-        """The sums of one moment, which are no longer kept here."""
+    def take(self, moment: str, order: np.ndarray, n_features: int) -> AnyTable:
+        """The sums of one moment, all groups in this order; they are no longer kept here."""
         growing, runs = self._dense.pop(moment), self._runs.pop(moment, None)
         if runs is not None:
-            return runs.table(n_groups, n_features)
-        growing.grow(n_groups, n_features)
-        return growing.table(n_groups, n_features)
+            return runs.table(len(order), n_features).take(order)
+        growing.grow(len(order), n_features)
+        return growing.table(order, n_features)
 
 
 def may_be_sparse(moments: Iterable[str], options: RowOptions) -> bool:
@@ -188,11 +189,23 @@ class GrowingTable:
         if self._bound >= _EXACT and self.lo is None:
             self.lo = np.zeros(self.hi.shape)
 
-    def table(self, n_classes: int, n_columns: int) -> Table:
-        if n_classes == 0:
+    def table(self, order: np.ndarray, n_columns: int) -> Table:
+        """The sums of some classes in this order."""
+        if len(order) == 0:
             return Table(np.zeros((0, n_columns)))
         lo = self.lo if self.lo is not None and self.lo.any() else None
-        return Table(self.hi[:n_classes].astype(np.float64, copy=False), None if lo is None else lo[:n_classes])
+        return Table(_in_order(self.hi, order), None if lo is None else _in_order(lo, order))
+
+
+def _in_order(sums: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Rows of sums in float64, copied once at most."""
+    if (order == np.arange(len(order))).all():
+        return sums[: len(order)].astype(np.float64, copy=False)
+    found = np.empty((len(order), sums.shape[1]))
+    step = max(COPIED // sums.shape[1], 1)
+    for first in range(0, len(order), step):
+        found[first : first + step] = sums[order[first : first + step]]
+    return found
 
 
 def _enlarged(old: np.ndarray, n_rows: int, n_columns: int) -> np.ndarray:

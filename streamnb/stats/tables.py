@@ -53,13 +53,12 @@ class Table:
         return self.hi[k], np.zeros(self.shape[1]) if self.lo is None else self.lo[k]
 
     def take(self, order: np.ndarray) -> "Table":
-        """The classes in another order, or some of them."""
-        if len(order) <= self.shape[0] and (order == np.arange(len(order))).all():
-            return self if len(order) == self.shape[0] else self._first(len(order))
-        return Table(self.hi[order], None if self.lo is None else self.lo[order])
-
-    def _first(self, n: int) -> "Table":
-        return Table(self.hi[:n], None if self.lo is None else self.lo[:n])
+        """The classes in another order, or some of them; neighbours are not copied."""
+        first = int(order[0]) if len(order) else 0
+        rows: Any = order
+        if (order == np.arange(first, first + len(order))).all():
+            rows = slice(first, first + len(order))
+        return Table(self.hi[rows], None if self.lo is None else self.lo[rows])
 
     def to_state(self) -> dict[str, Any]:
         return {"hi": self.hi, "lo": self.lo}
