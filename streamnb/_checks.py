@@ -165,7 +165,7 @@ def _without_missing(y: Any, name: str, first_row: int) -> np.ndarray:
     labels = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
     if labels.dtype.kind == "T":
         labels = labels.astype(object)
-    if labels.dtype.kind == "O" and labels.ndim == 1:
+    if labels.dtype.kind == "O" and labels.ndim == 1 and not {*map(type, labels)} <= {str, int, bool}:
         row = next((i for i, v in enumerate(labels) if _is_missing(v)), None)
         if row is not None:
             raise ValueError(f"{name} has a missing label at row {first_row + row} ({labels[row]}); {cure}")
