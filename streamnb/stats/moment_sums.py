@@ -202,7 +202,7 @@ def _in_order(sums: np.ndarray, order: np.ndarray) -> np.ndarray:
     if (order == np.arange(len(order))).all():
         return sums[: len(order)].astype(np.float64, copy=False)
     found = np.empty((len(order), sums.shape[1]))
-    step = max(COPIED // sums.shape[1], 1)
+    step = max(COPIED // max(sums.shape[1], 1), 1)  # closed classes have no columns before a row came
     for first in range(0, len(order), step):
         found[first : first + step] = sums[order[first : first + step]]
     return found
