@@ -47,7 +47,7 @@ class Equations:
             t_star = (sides.positive * n_neg - sides.negative * n_pos) / (n_pos + n_neg)
             spread = n_pos * n_neg / (n_pos + n_neg)
         noise = 8.0 * np.finfo(float).eps * n_pos * np.abs(pooled)  # equal means differ by their rounding
-        t_star = np.where(sides.alive & (np.abs(t_star) > noise), t_star, 0.0)
+        t_star[~(sides.alive & (np.abs(t_star) > noise))] = 0.0
         variance = phi * family.variance(pooled) * spread
         if not sides.alive.all():
             variance = np.where(sides.alive, variance, 0.0)
@@ -140,7 +140,9 @@ class Equations:
             shifts = self.family.cumulant_change(positive, negative) / self.phi
             right = (self.t_star > 0.0) & (weights > 0.0) | (self.t_star < 0.0) & (weights < 0.0)
             good = active & right & np.isfinite(weights)
-        return active & ~good, np.where(good, weights, 0.0), np.where(good, shifts, 0.0)
+        bad = ~good
+        weights[bad] = shifts[bad] = 0.0
+        return active & bad, weights, shifts
 
     def pulls(self, pull: Pull) -> np.ndarray:
         """The pull of each feature where it stops, (R, n)."""
