@@ -17,7 +17,7 @@ SUM, SUM_SQ, NONZERO, ABOVE, LOG, INVERSE, LOG1M, DEVIATION = ALL = 0, 1, 2, 3, 
 STORED = 8  # 1 for each stored value, whatever it is: `data` are not looked at
 
 LOOK_AHEAD = 256  # sums
-NEAR = 8 << 20  # bytes of a table that lies in the cache without being asked for
+NEAR = 4 << 20  # bytes of a table that lies in the cache without being asked for
 
 
 @kernel
