@@ -75,8 +75,7 @@ class Accumulator:
         if n_rows == 0:
             return
         whole = weight is None or bool((weight == np.floor(weight)).all())
-        weight = np.ones(n_rows) if weight is None else weight
-        heaviest = float(weight.max())
+        heaviest = 1.0 if weight is None else float(weight.max())
         splits = None if self._folding is None else self._folding.splits(chunk.first_row, n_rows, column)
         self._negatives += _negatives(chunk, survey, splits, len(self._negatives))
         entries = self._groups.entries(y, weight, splits, chunk.first_row)

@@ -38,14 +38,14 @@ class Groups:
         elif self.codes is None and len(y):
             self.codes = LabelCodes(self.classes)
 
-    def entries(self, y: Any, weight: np.ndarray, splits: np.ndarray | None, first_row: int) -> Entries:
+    def entries(self, y: Any, weight: np.ndarray | None, splits: np.ndarray | None, first_row: int) -> Entries:
         """Which rows of a block enter which groups; `y` labels or an indicator, `splits` (repeats, n_rows) or None."""
         assert self.codes is not None
         rows, codes = self.codes.entries(y, first_row)
         if splits is not None:
             codes = (codes * self.n_splits + splits[:, rows]).reshape(-1)
             rows = np.tile(rows, len(splits))
-        return Entries(rows, codes, weight[rows])
+        return Entries(rows, codes, np.ones(len(rows)) if weight is None else weight[rows])
 
     def by_split(self, order: np.ndarray) -> np.ndarray:
         """All groups, one split after the other, in each the class codes `order` and what is no class behind these."""
