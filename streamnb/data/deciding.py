@@ -81,7 +81,7 @@ class Decider:
         it does where large numbers come to little, all is computed in double precision.
         """
         n_points = self.start.shape[1]
-        decided, left_open = np.empty((len(rows), SINGLE.room(n_points)), np.int32), np.ones(len(rows), np.bool_)
+        decided, left_open = np.empty((len(rows), SINGLE.room(n_points)), self._number), np.ones(len(rows), np.bool_)
         if screened and 4 * self.tried[1] <= max(self.tried[0], TRIAL):
             self._screen(chunk, rows, decided, left_open)
             self.tried[0] += len(rows)
@@ -94,6 +94,11 @@ class Decider:
             some = open_rows[first : first + step]
             decided[some, :n_points] = self._in_double(chunk, rows[some], add_scores)
         return decided
+
+    @property
+    def _number(self) -> np.dtype:
+        """Of a class: the fewer bytes decisions take, the less of what is read again leaves the cache for them."""
+        return np.min_scalar_type(len(self.start) - 1)
 
     def _screen(self, chunk: Chunk, rows: np.ndarray, decided: np.ndarray, left_open: np.ndarray) -> None:
         weights, form = self._form

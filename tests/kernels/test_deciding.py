@@ -100,7 +100,7 @@ def test_blocks_of_features_of_any_density_decide_alike(density, n_rows):
 
 def left_open(decider, X):
     chunk, _ = as_chunk(X)
-    answers = np.empty((X.shape[0], 64), np.int32), np.zeros(X.shape[0], bool)
+    answers = np.empty((X.shape[0], 64), np.uint8), np.zeros(X.shape[0], bool)
     decider._screen(chunk, np.arange(X.shape[0]), *answers)
     return answers[1]
 
@@ -120,6 +120,18 @@ def test_few_rows_are_left_open():
     rng = np.random.default_rng(3)
     decider = Decider.of(ROOM, [grid(rng.normal(size=(200, 50, 5)))], rng.normal(size=(5, 50)), one_each(5))
     assert left_open(decider, rng.poisson(0.5, (500, 200)).astype(np.float32)).mean() < 0.05
+
+
+@pytest.mark.parametrize("n_classes", [256, 257])
+def test_the_last_of_many_classes_is_told_from_the_others(n_classes):
+    """Also where its number is the largest that a byte holds, or the first that it does not."""
+    rng = np.random.default_rng(4)
+    intercepts = rng.normal(size=(n_classes, 5))
+    intercepts[-1, 0] = 1000.0
+    decider = Decider.of(ROOM, [grid(rng.normal(size=(6, 5, n_classes)), 0.3)], intercepts, one_each(n_classes))
+    X = rng.poisson(0.5, (20, 6)).astype(np.float32)
+    assert decided(decider, X)[:, 0].tolist() == [n_classes - 1] * 20
+    assert np.array_equal(decided(decider, X), decided(decider, X, screened=False))
 
 
 @pytest.mark.parametrize("weight", [2.0**-51, 2.0**51, -(2.0**51), np.inf, np.nan])
