@@ -99,8 +99,7 @@ class CSRStore:
 
     def check_complete(self) -> None:
         """Refuse the store if chunks are missing."""
-        for array in (self.data, self.indices, self.indptr):
-            check_complete(array)
+        check_complete(self.data, self.indices, self.indptr)
 
     def blocks(
         self, readers: Readers, target_bytes: int, most_rows: int, values: bool, start: int, stop: int

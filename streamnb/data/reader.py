@@ -49,27 +49,33 @@ def with_fast_codecs(array: zarr.Array) -> zarr.Array:
         return zarr.Array(type(opened)(metadata=metadata, store_path=opened.store_path))
 
 
-def check_complete(array: zarr.Array) -> None:
-    """Refuse an array with chunks missing from its store: zarr would read them as the fill value."""
-    grid = [-(-length // unit) for length, unit in zip(array.shape, array.shards or array.chunks, strict=True)]
-    there, n_chunks = persistently(lambda: sync(_stored_keys(array)), array.store), math.prod(grid)
-    missing = n_chunks - len(there)
-    if missing <= 0:  # there may be files that are no chunks
-        folder = f"{array.path}/" if array.path else ""
-        missing = sum(folder + array.metadata.encode_chunk_key(at) not in there for at in np.ndindex(*grid))
-    if missing > 0:
-        raise DataError(
-            f"array {array.path!r} in {array.store} lacks {missing} of its {n_chunks} chunks; copy the store "
-            "again, or write it anew with snb.write_csr (zarr leaves out chunks of zeros unless told "
-            "write_empty_chunks=True)"
-        )
+def check_complete(*arrays: zarr.Array) -> None:
+    """Refuse arrays of one store with chunks missing there: zarr would read them as the fill value."""
+    found = persistently(lambda: sync(_stored_keys(arrays)), arrays[0].store)
+    for array, there in zip(arrays, found, strict=True):
+        grid = [-(-length // unit) for length, unit in zip(array.shape, array.shards or array.chunks, strict=True)]
+        n_chunks = math.prod(grid)
+        missing = n_chunks - len(there)
+        if missing <= 0:  # there may be files that are no chunks
+            folder = f"{array.path}/" if array.path else ""
+            missing = sum(folder + array.metadata.encode_chunk_key(at) not in there for at in np.ndindex(*grid))
+        if missing > 0:
+            raise DataError(
+                f"array {array.path!r} in {array.store} lacks {missing} of its {n_chunks} chunks; copy the store "
+                "again, or write it anew with snb.write_csr (zarr leaves out chunks of zeros unless told "
+                "write_empty_chunks=True)"
+            )
 
 
-async def _stored_keys(array: zarr.Array) -> set[str]:
-    """What is stored of an array, its metadata left out."""
-    prefix = array.store_path.path
-    keys = {key async for key in array.store.list_prefix(f"{prefix}/" if prefix else "")}
-    return {key for key in keys if not key.rpartition("/")[2].startswith((".z", "zarr.json"))}
+async def _stored_keys(arrays: Iterable[zarr.Array]) -> list[set[str]]:
+    """What is stored of each array, its metadata left out; all are asked for at once."""
+
+    async def of_one(array: zarr.Array) -> set[str]:
+        prefix = array.store_path.path
+        keys = {key async for key in array.store.list_prefix(f"{prefix}/" if prefix else "")}
+        return {key for key in keys if not key.rpartition("/")[2].startswith((".z", "zarr.json"))}
+
+    return await asyncio.gather(*map(of_one, arrays))
 
 
 class Cursor:
