@@ -64,6 +64,11 @@ def _places(weights: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
     return weights.indices.astype(np.int32, copy=False), weights.indptr.astype(np.int64, copy=False)
 
 
+def _index(n: int) -> np.dtype:
+    """Numbers below n, in few bytes: units are looked up all over."""
+    return np.dtype(np.uint16 if n <= 1 << 16 else np.int32)
+
+
 @dataclass(frozen=True, eq=False)
 class GridWeights:
     """Weights (n_features, G * R) of G models of R rows, for scores that lie as (R, room of G)."""
@@ -109,7 +114,7 @@ class GridWeights:
         head, units = aligned(n_tables * n_features, width, layout.dtype), aligned(n_units, lanes, layout.dtype)
         head[:], units[:] = 0.0, 0.0
         head = head.reshape(n_tables, n_features, width)
-        begins, columns = np.zeros(n_features + 1, np.int32), np.empty(n_units, np.int32)
+        begins, columns = np.zeros(n_features + 1, np.int32), np.empty(n_units, _index(n_rows * layout.room(n_points)))
         first = 0
         for block in blocks:
             stop, t = first + block.shape[0], begins[first]

@@ -122,14 +122,15 @@ def test_few_rows_are_left_open():
     assert left_open(decider, rng.poisson(0.5, (500, 200)).astype(np.float32)).mean() < 0.05
 
 
-@pytest.mark.parametrize("n_classes", [256, 257])
+@pytest.mark.parametrize("n_classes", [256, 257, 4096, 4097])
 def test_the_last_of_many_classes_is_told_from_the_others(n_classes):
-    """Also where its number is the largest that a byte holds, or the first that it does not."""
+    """Also where its number, or the column of its scores, is the largest that few bytes hold, or the next."""
     rng = np.random.default_rng(4)
+    weights = rng.normal(size=(6, 5, n_classes)) * (rng.random((6, 5, n_classes)) < 0.005)
+    weights[0, 0, -1] = 1000.0
     intercepts = rng.normal(size=(n_classes, 5))
-    intercepts[-1, 0] = 1000.0
-    decider = Decider.of(ROOM, [grid(rng.normal(size=(6, 5, n_classes)), 0.3)], intercepts, one_each(n_classes))
-    X = rng.poisson(0.5, (20, 6)).astype(np.float32)
+    decider = Decider.of(ROOM << 4, [grid(weights)], intercepts, one_each(n_classes))
+    X = np.append(np.ones((20, 1)), rng.poisson(0.5, (20, 5)), axis=1).astype(np.float32)
     assert decided(decider, X)[:, 0].tolist() == [n_classes - 1] * 20
     assert np.array_equal(decided(decider, X), decided(decider, X, screened=False))
 
