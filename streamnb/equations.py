@@ -141,8 +141,8 @@ class Equations:
             right = (self.t_star > 0.0) & (weights > 0.0) | (self.t_star < 0.0) & (weights < 0.0)
             good = active & right & np.isfinite(weights)
         bad = ~good
-        weights[bad] = shifts[bad] = 0.0
-        return active & bad, weights, shifts
+        weights[bad] = 0.0
+        return active & bad, weights, np.where(good, shifts, 0.0)  # one number where a family's c is the same everywhere
 
     def pulls(self, pull: Pull) -> np.ndarray:
         """The pull of each feature where it stops, (R, n)."""

@@ -191,6 +191,17 @@ def test_a_family_of_ones_own():
     np.testing.assert_allclose(own.refit(penalty=None).coef_ / phi, gamma.coef_, rtol=1e-9)
 
 
+@pytest.mark.parametrize("penalty", [None, snb.L1(0.3), snb.L2(0.3)], ids=repr)
+def test_one_number_may_stand_for_the_same_c_of_every_mean(penalty):
+    """Then features add nothing to the intercepts."""
+    alone = {"name": "weights alone", "link": snb.Poisson.link, "variance": snb.Poisson.variance}
+    family = type("WeightsAlone", (snb.Family,), {**alone, "cumulant": lambda self, m: 0.0})()
+    x, y = rows(snb.Poisson(), 7, n_classes=3)
+    own, poisson = (snb.LinearNB(f, penalty).fit(x, y) for f in (family, snb.Poisson()))
+    assert (own.coef_ == poisson.coef_).all()
+    np.testing.assert_allclose(own.intercept_, np.log(np.bincount(y) / len(y)), rtol=1e-12)
+
+
 def test_two_families_of_one_name_are_not_taken_for_each_other(tmp_path):
     home = {
         "__module__": "a_notebook",
