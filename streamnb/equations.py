@@ -142,7 +142,7 @@ class Equations:
             good = active & right & np.isfinite(weights)
         bad = ~good
         weights[bad] = 0.0
-        return active & bad, weights, np.where(good, shifts, 0.0)  # one number where a family's c is the same everywhere
+        return active & bad, weights, np.where(good, shifts, 0.0)  # fewer numbers where c is the same of every mean
 
     def pulls(self, pull: Pull) -> np.ndarray:
         """The pull of each feature where it stops, (R, n)."""
