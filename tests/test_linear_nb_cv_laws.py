@@ -190,6 +190,21 @@ def test_rules_choose_what_their_definitions_say(data, scores):
         assert mean[chosen] == mean[enough & (n_features == n_features[chosen])].max()
 
 
+def test_the_same_scores_in_other_splits_are_a_tie():
+    """Which splits a point does well in says nothing of it: of such points that with the fewest features is chosen."""
+    rng = np.random.default_rng(0)
+    n_features = np.array([5, 4, 3, 2, 6])
+    for n_splits in (3, 10, 50):
+        scores = rng.random(n_splits)
+        splits = np.stack([rng.permutation(scores) for _ in n_features])
+        for held in (splits, np.asfortranarray(splits)):
+            arguments = [{"l1": 1.0}] * 5, held, held[:, :, None], n_features, n_features[:, None], np.arange(1)
+            table = model_selection.GridScores(*arguments)
+            assert table.best("best") == 3
+            assert (table.table()["rank_test_score"] == 1).all()
+            assert len({*table.mean, *table.class_mean[:, 0]}) == len({*table.std}) == 1
+
+
 # ------------------------------------------------------------------------------------ whatever holds the rows
 
 
