@@ -187,7 +187,7 @@ class CSRChunk:
         """Add the group sums of a moment to the table hi, or to the pairs (hi, lo)."""
         arrays = self.data, self.indices, self.indptr, *entries, moment, threshold, hi
         if lo is None and self.ones and moment == accumulate.NONZERO:
-            accumulate.add_csr(self.indices, *arrays[1:6], accumulate.STORED, threshold, hi)
+            accumulate.count_csr(*arrays[1:6], hi)
         elif lo is None:
             accumulate.add_csr(*arrays)
         else:

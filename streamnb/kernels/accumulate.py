@@ -14,10 +14,9 @@ from streamnb.kernels.exact import two_product, two_sum
 # Moments, as the kernels know them. ABOVE and DEVIATION are counted relative to an absent value, so that sparse rows
 # stay sparse; LOG and INVERSE have no value there, nor below zero.
 SUM, SUM_SQ, NONZERO, ABOVE, LOG, INVERSE, LOG1M, DEVIATION = ALL = 0, 1, 2, 3, 4, 5, 6, 7
-STORED = 8  # 1 for each stored value, whatever it is: `data` are not looked at
 
 LOOK_AHEAD = 256  # sums
-NEAR = 4 << 20  # bytes of a table that lies in the cache without being asked for
+NEAR = 8 << 20  # bytes of a table that lies in the cache without being asked for
 
 
 @kernel
@@ -40,9 +39,7 @@ def counted(x, moment, threshold):
 
 @brick
 def term(w, x, moment, threshold, number):
-    """w * moment(x) as a `number`; within a loop, the compiler asks once which of these it is."""
-    if moment == STORED:
-        return number(w)
+    """w * moment(x) as a `number`; the compiler asks before a loop which of these it is: of three, not of four."""
     if w == 1.0 and moment == SUM:
         return number(x)
     if w == 1.0 and moment >= NONZERO:
@@ -132,6 +129,22 @@ def add_csr_ahead(data, indices, indptr, rows, codes, weight, moment, threshold,
             hi[k, np.uint64(indices[p])] += term(w, data[p], moment, threshold, number)
         for p in range(coming + both, end):
             prefetch(hi, later, indices[p])
+
+
+@kernel
+def count_csr(indices, indptr, rows, codes, weight, hi):
+    # hi[codes[e], j] += weight[e] over the stored values, whatever these are
+    start, number = indptr[0], hi.dtype.type
+    ahead = distance(len(codes), len(indices))
+    far = hi.nbytes > NEAR
+    for e in range(len(codes)):
+        k, w = np.uint64(codes[e]), number(weight[e])
+        if far:
+            f = min(e + ahead, len(codes) - 1)
+            for p in range(indptr[rows[f]] - start, indptr[rows[f] + 1] - start):
+                prefetch(hi, codes[f], indices[p])
+        for p in range(np.uint64(indptr[rows[e]] - start), np.uint64(indptr[rows[e] + 1] - start)):
+            hi[k, np.uint64(indices[p])] += w
 
 
 @kernel
