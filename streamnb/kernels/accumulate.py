@@ -16,7 +16,7 @@ from streamnb.kernels.exact import two_product, two_sum
 SUM, SUM_SQ, NONZERO, ABOVE, LOG, INVERSE, LOG1M, DEVIATION = ALL = 0, 1, 2, 3, 4, 5, 6, 7
 
 LOOK_AHEAD = 256  # sums
-NEAR = 8 << 20  # bytes of a table that lies in the cache without being asked for
+NEAR = 3 << 20  # bytes of a table that the cache keeps, unasked for, though rows and checks of them pass through it
 
 
 @kernel
