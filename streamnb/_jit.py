@@ -324,7 +324,7 @@ def _screen_lanes(
             value = builder.load(_item(context, builder, kinds[at], array, [p]))
             return context.cast(builder, value, kinds[at].dtype, kind)
 
-        zero, n_chains = ir.Constant(_SINGLE, [0.0] * SINGLES), 1 if n.literal_value > 2 else 2
+        zero, n_chains = ir.Constant(_SINGLE, [0.0] * SINGLES), 4 // n.literal_value
         chains = [[[alloca_once_value(builder, zero) for _ in firsts] for _ in range(2)] for _ in range(n_chains)]
 
         def add(p: Any, sums: list, sizes: list) -> None:
@@ -336,7 +336,7 @@ def _screen_lanes(
                 positive = _absolute(builder, factor), _absolute(builder, weights)
                 builder.store(_plus_product(builder, builder.load(size), *positive), size)
 
-        # a sum waits for the one before it: two chains of them take half the time
+        # a sum waits for the one before it; four chains of sums take half the time of one, eight would take longer
         rest = builder.sub(stop, builder.srem(builder.sub(stop, first), first.type(n_chains)))
         with for_range_slice(builder, first, rest, first.type(n_chains)) as (p, _):
             for after, chain in enumerate(chains):
