@@ -163,8 +163,7 @@ def _without_missing(y: Any, name: str, first_row: int) -> np.ndarray:
             raise ValueError(f"{name} has a missing label at row {first_row + missing[0]} (NaN or None); {cure}")
     # NumPy would turn a list of strings and a NaN, or a number, into strings
     labels = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
-    if labels.dtype.kind == "T":
-        labels = labels.astype(object)
+    labels = labels.astype(object) if labels.dtype.kind == "T" else labels
     if labels.dtype.kind == "O" and labels.ndim == 1 and not {*map(type, labels)} <= {str, int, bool}:
         row = next((i for i, v in enumerate(labels) if _is_missing(v)), None)
         if row is not None:
@@ -184,11 +183,12 @@ def _is_missing(label: Any) -> bool:
 
 def _from_objects(labels: np.ndarray, name: str) -> np.ndarray:
     kinds = {type(v) for v in labels}
-    if all(issubclass(k, str) for k in kinds):
-        return labels.astype(str)
-    if all(issubclass(k, (bool, np.bool_)) for k in kinds):
-        return labels.astype(bool)
+    for kind, dtype in ((str, str), ((bool, np.bool_), bool)):
+        if all(issubclass(k, kind) for k in kinds):
+            return labels.astype(dtype)
     if all(issubclass(k, (numbers.Real, np.number)) for k in kinds) and not any(issubclass(k, bool) for k in kinds):
+        if all(issubclass(k, numbers.Integral) for k in kinds) and max(labels) >= 2**63:  # floats in NumPy
+            raise ValueError(f"{name} has the label {max(labels)}; numbers should be below 2**63, or give strings")
         return np.array(labels.tolist())
     names = ", ".join(sorted(k.__name__ for k in kinds))
     raise TypeError(

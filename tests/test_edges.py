@@ -81,8 +81,10 @@ def test_labels_are_never_merged_by_rounding():
         with pytest.raises(ValueError, match="too large"):
             snb.scan(iter(order))
     assert (snb.scan(X[:2], big.astype(np.uint64)).classes == big).all()
-    with pytest.raises(ValueError, match=r"2\*\*63"):
-        snb.scan(X[:2], np.array([1, 2**63], np.uint64))
+    too_large = [1, 2**63, 2**63 + 1]
+    for y in (np.array(too_large, np.uint64), too_large, np.array(too_large, object), [1, 2, 2**70]):
+        with pytest.raises(ValueError, match=r"2\*\*63"):
+            snb.scan(X[:3], y)
 
 
 def test_whole_numbers_beyond_float64_are_refused():
