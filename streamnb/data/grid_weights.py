@@ -57,7 +57,7 @@ class Layout:
 
 
 DOUBLE = Layout(np.float64, LANES, 0.35, 1.0)
-SINGLE = Layout(np.float32, SINGLES, 0.4, 0.4)
+SINGLE = Layout(np.float32, SINGLES, 0.3, 0.4)
 
 
 def _places(weights: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
