@@ -23,7 +23,7 @@ from streamnb.data.layout import check_layout
 from streamnb.data.reader import Clock, Cursor, Readers, ahead, check_complete, timed
 from streamnb.data.stores import persistently
 
-BLOCK_BYTES = 8 << 20  # decoded values of one block: large slices for the codecs, small beside the tables
+BLOCK_BYTES = 6 << 20  # decoded values of one block: large slices for the codecs, small beside the tables
 BLOCK_ROWS = 1 << 17
 SEGMENT_BYTES = 256 << 20  # of a range of rows that is one task: long beside its set-up, short beside a scan
 
