@@ -184,7 +184,8 @@ def _add_lanes(typing_context: Any, out: Any, row: Any, column: Any, x: Any, tab
 
 def _add_one_by_one(out: Any, row: Any, column: Any, x: Any, table: Any, j: Any) -> None:
     """The same of interpreted kernels."""
-    out[row, column : column + LANES] += x * table[j, :LANES]
+    first = int(column)  # a number of two bytes might overflow
+    out[row, first : first + LANES] += x * table[j, :LANES]
 
 
 def _sum_lanes(
@@ -384,9 +385,9 @@ def _screen_unit(typing_context: Any, out: Any, column: Any, x: Any, table: Any,
 
 def _screen_unit_one_by_one(out: Any, column: Any, x: Any, table: Any, j: Any) -> None:
     """The same of interpreted kernels."""
-    product = x * table[j, :SINGLES]
-    out[0, column : column + SINGLES] += product
-    out[1, column : column + SINGLES] += np.abs(product)
+    first, product = int(column), x * table[j, :SINGLES]
+    out[0, first : first + SINGLES] += product
+    out[1, first : first + SINGLES] += np.abs(product)
 
 
 def _screen_top(
