@@ -5,16 +5,18 @@ VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(subst /,-,$(PYTHON)))
 RUN := $(VENV)/bin/python -m
 DEV := $(VENV)/.installed-dev
 # Tests that reach the lines of all kernels: compiled, coverage does not see these.
-INTERPRETED := tests/kernels $(patsubst %,tests/test_%.py,class_stats folds sources function_moments edges \
-	solving_multinomial predictive metrics metrics_blocks linear_nb_cv drop_ins multilabel)
+INTERPRETED := tests/kernels tests/stats $(patsubst %,tests/%.py,rows/test_splits rows/test_opening \
+	scanning/test_class_scan scanning/test_multilabel solving/test_multinomial models/test_predictive \
+	evaluation/test_evaluation evaluation/test_metrics_blocks estimators/test_linear_nb_cv estimators/test_drop_ins)
 BENCH := $(VENV)/.installed-bench
 SECONDS ?= 20
 
-.PHONY: help demo test test-slow test-quick test-interpreted test-checked lint bench fuzz peers clean
+.PHONY: help demo test sklearn test-slow test-quick test-interpreted test-checked lint bench fuzz peers clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
 	@echo "make test    the tests; those of the kernels once more interpreted (coverage) and with bounds checking"
+	@echo "make sklearn scikit-learn's own tests of naive Bayes, run against the drop-ins"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   the benchmarks, quickly"
 	@echo "make fuzz    input made to break things, led by the lines it reaches; SECONDS=20 for each of four harnesses"
@@ -35,19 +37,24 @@ test: $(DEV)
 # coverage starts before pytest, because pytest imports streamnb to read its warning filters.
 COVERED := $(RUN) coverage run --parallel-mode -m pytest
 QUICK := -m "not slow and not cluster and not process"
-WHOLE = > $(VENV)/$@.txt 2>&1; status=$$?; cat $(VENV)/$@.txt; exit $$status
+# Each part says what it is from its first second on, and every line of it which part it is of.
+SHELL := /bin/bash
+WHOLE = 2>&1 | sed --unbuffered "s/^/$@ | /"; exit $${PIPESTATUS[0]}
 
 test-slow: $(DEV)
-	@$(COVERED) -m "slow or cluster or process" $(WHOLE)
+	@echo "$@ begins"; $(COVERED) -m "slow or cluster or process" $(WHOLE)
 
 test-quick: $(DEV)
-	@$(COVERED) $(QUICK) $(WHOLE)
+	@echo "$@ begins"; $(COVERED) $(QUICK) $(WHOLE)
 
 test-interpreted: $(DEV)
-	@NUMBA_DISABLE_JIT=1 $(COVERED) $(QUICK) $(INTERPRETED) $(WHOLE)
+	@echo "$@ begins"; NUMBA_DISABLE_JIT=1 $(COVERED) $(QUICK) $(INTERPRETED) $(WHOLE)
 
 test-checked: $(DEV)
-	@NUMBA_BOUNDSCHECK=1 $(RUN) pytest tests/kernels $(WHOLE)
+	@echo "$@ begins"; NUMBA_BOUNDSCHECK=1 $(RUN) pytest tests/kernels $(WHOLE)
+
+sklearn: $(DEV)
+	$(RUN) tests.support.sklearn_suite
 
 lint: $(DEV)
 	$(RUN) ruff check --quiet

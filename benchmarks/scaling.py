@@ -18,7 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 
 import streamnb as snb
-from streamnb.data import sources
+from streamnb.rows import opening, sizes
+from streamnb.rows.source import row_ranges
 
 # Dask has workers give freed memory back at once; a scan would spend more than half of its time getting it again.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 256 << 20, "MALLOC_MMAP_THRESHOLD_": 32 << 20}
@@ -89,12 +90,12 @@ def merged_bytes_per_second(store):
 
 def main(quick=False, rows=3_000_000):
     n_rows, n_runs = (40_000, 1) if quick else (rows, 3)
-    sources.SEGMENT_BYTES = 1 << (21 if quick else 26)  # some segments for each worker
+    sizes.SEGMENT_BYTES = 1 << (21 if quick else 26)  # some segments for each worker
     numbers = [1, 2][: len(os.sched_getaffinity(0))]
     with tempfile.TemporaryDirectory() as folder:
         store = write(Path(folder) / "rows.zarr", n_rows)
-        source = sources.open_source(store, "y")
-        nnz, n_segments = source.arrays[0].shape[0], len(sources.row_ranges(source))
+        source = opening.opened(store, "y")
+        nnz, n_segments = source.arrays[0].shape[0], len(row_ranges(source))
         runs, report = measured(store, numbers, n_runs)
         print(f"{n_rows:,} rows, {nnz:,} nonzeros, {report.bytes / 1e9:.2f} GB decoded, {n_segments} segments")
         for n, (wall, cores) in runs.items():

@@ -13,7 +13,8 @@ from sklearn.pipeline import make_pipeline
 
 import streamnb as snb
 from streamnb import FeatureSelector
-from streamnb.selecting import CRITERIA, rank_features
+from streamnb.selection.criteria import CRITERIA
+from streamnb.selection.features import rank_features
 
 KEPT = 16
 

@@ -5,9 +5,9 @@ import numpy as np
 import scipy.sparse as sp
 
 import streamnb as snb
-from tests.hostile import outcome
-from tests.reference import class_sums
-from tests.test_hostile_arrays import DTYPES, INTEGERS, LAYOUTS, SPECIAL, cast
+from tests.hostile.test_arrays import DTYPES, INTEGERS, LAYOUTS, SPECIAL, cast
+from tests.support.hostile import outcome
+from tests.support.reference import class_sums
 
 SMALL = [0, 1, 2, 3]
 FORMS = {

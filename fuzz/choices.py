@@ -2,7 +2,7 @@
 
 import json
 
-from tests.hostile import DTYPES, NUMBERS
+from tests.support.hostile import DTYPES, NUMBERS
 
 VALUES = [*NUMBERS, *DTYPES, "<i8", ">i8", "|O", "<U3", "", "NaN", "Infinity", "csr_matrix", "joint", "0.npy"]
 VALUES += [

@@ -12,9 +12,9 @@ import numpy as np
 
 import streamnb as snb
 from fuzz.choices import change_json, change_numbers
-from streamnb.persistence import FORMAT_VERSION, save
-from tests.saved_kinds import HERE, KINDS, answers
-from tests.test_saved_files import sealed
+from streamnb.core.persistence import FORMAT_VERSION, save
+from tests.core.test_persistence import sealed
+from tests.support.saved_kinds import HERE, KINDS, answers
 
 ARRAYS = [np.ravel, np.atleast_3d, lambda a: a[:-1], lambda a: a[..., :-1], np.float32, np.int64, np.transpose]
 

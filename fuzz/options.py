@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 
 import streamnb as snb
-from tests.hostile import REFUSALS, outcome
-from tests.reference import FAMILIES, Problem, plain
+from tests.support.hostile import REFUSALS, outcome
+from tests.support.reference import FAMILIES, Problem, plain
 
 NUMBERS = [0.5, 0.0, 1.0, 3, 1e9, 1e-300, 1e300, -1.0, np.nan, np.inf, None, "1", [0.1, 1.0], [], [np.nan], True]
 PENALTIES = {

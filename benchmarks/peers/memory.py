@@ -12,10 +12,11 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 import streamnb as snb
 from benchmarks.peers.problems import counts, dense_problem, labels, partial_fits
 from benchmarks.peers.table import SLOWER, Row, Size, ratio, ratios
-from streamnb._jit import kernel
-from streamnb.data.sources import open_source
-from streamnb.scanning import ScanPlan, checked
-from streamnb.stats.class_stats import RowOptions
+from streamnb.kernels.compiler import kernel
+from streamnb.rows.boundary import checked
+from streamnb.rows.opening import opened
+from streamnb.rows.preparing import RowOptions
+from streamnb.scanning.class_scan import ClassScan
 
 CHECKS = ", checks of every index and value included"
 
@@ -33,9 +34,9 @@ def read(data, indices):
 
 def summing(X, y, moments=("sum",), checks=False) -> Callable[[], None]:
     """Adds all rows, checked before or along with it, to tables that are there already."""
-    plan = ScanPlan(moments, RowOptions(), np.unique(y))
-    accumulator = plan.accumulator()
-    blocks = list(open_source(X, y).blocks())
+    plan = ClassScan(moments, RowOptions(), np.unique(y))
+    accumulator = plan.partial()
+    blocks = list(opened(X, y).blocks())
     looked_at = [(*checked(block), block.y, None) for block in blocks]
 
     def run():

@@ -12,7 +12,7 @@ from sklearn.naive_bayes import MultinomialNB
 import streamnb as snb
 from benchmarks.peers.problems import LZ4, counts, dense_problem, labels, write_default, write_own
 from benchmarks.peers.table import SLOWER, Row, Size, ratio, ratios
-from streamnb.data.sources import open_source
+from streamnb.rows.opening import opened
 
 STORES = {  # codec and, in elements, chunks and shards of CSR; the goals against reading
     "zstd, default chunks": ({}, (1.3, 1.15)),
@@ -25,7 +25,7 @@ STORES = {  # codec and, in elements, chunks and shards of CSR; the goals agains
 
 def reading(X, y) -> Callable[[], None]:
     def run():
-        for _ in open_source(X, y).blocks():
+        for _ in opened(X, y).blocks():
             pass
 
     return run

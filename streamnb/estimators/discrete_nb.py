@@ -6,13 +6,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb import _checks, persistence
-from streamnb.data.chunk import Chunk, Domain
-from streamnb.estimators.base import NaiveBayes, learned, logs
-from streamnb.model import LinearModel
-from streamnb.scanning import ScanPlan
-from streamnb.schemes import Joint
-from streamnb.stats.class_stats import RowOptions
+from streamnb.core import arguments, messages, persistence
+from streamnb.estimators.classifier import NaiveBayes
+from streamnb.estimators.learned import learned, logs
+from streamnb.models.linear import LinearModel
+from streamnb.problem.schemes import Joint
+from streamnb.rows.chunk import Chunk
+from streamnb.rows.domain import Domain
+from streamnb.rows.preparing import RowOptions
+from streamnb.scanning.class_scan import ClassScan
 
 LEAST_ALPHA = 1e-10  # what alpha is raised to unless force_alpha, as in scikit-learn
 
@@ -31,18 +33,24 @@ class DiscreteNB(NaiveBayes):
         self.fit_prior = fit_prior
         self.class_prior = class_prior
 
-    def _plan(self, classes: np.ndarray | None) -> ScanPlan:
-        return ScanPlan(("sum",), RowOptions(), classes, Domain(f"{type(self).__name__} (input X)", 0.0))
+    def _task(self, classes: np.ndarray | None) -> ClassScan:
+        return ClassScan(("sum",), RowOptions(), classes, Domain(f"{type(self).__name__} (input X)", 0.0))
 
     def _check_params(self) -> None:
         _check_bool("force_alpha", self.force_alpha)
         _check_bool("fit_prior", self.fit_prior)
         if np.ndim(self.alpha) == 0:
-            _checks.finite_number("alpha", self.alpha, minimum=0.0)
+            arguments.finite_number("alpha", self.alpha, minimum=0.0)
         else:
             alpha = np.asarray(self.alpha, dtype=np.float64)
-            if alpha.ndim != 1 or not np.isfinite(alpha).all() or (alpha < 0).any():
-                raise ValueError("alpha: All values in alpha must be finite and at least 0, one for each feature")
+            if alpha.ndim != 1:
+                raise ValueError(f"alpha has shape {alpha.shape}; it should be a number, or one for each feature")
+            wrong = np.flatnonzero(~(np.isfinite(alpha) & (alpha >= 0)))
+            if wrong.size:
+                raise ValueError(
+                    f"All values in alpha must be greater than 0. alpha[{wrong[0]}]={alpha[wrong[0]]}; give a finite "
+                    "number of at least 0 for each feature"
+                )
         if self.class_prior is not None:
             prior = np.asarray(self.class_prior, dtype=np.float64)
             if prior.ndim != 1 or not np.isfinite(prior).all() or (prior < 0).any() or not prior.any():
@@ -59,7 +67,10 @@ class DiscreteNB(NaiveBayes):
 
     def _settle(self) -> None:
         super()._settle()
-        _ = self.class_log_prior_
+        self._now("class_log_prior_")
+
+    def _warn(self) -> None:
+        self._now("_alpha")
 
     def _check_prior(self, n_classes: int) -> None:
         if self.class_prior is not None and len(self.class_prior) != n_classes:
@@ -76,7 +87,7 @@ class DiscreteNB(NaiveBayes):
         warnings.warn(
             f"alpha too small will result in numeric errors, setting alpha = {LEAST_ALPHA:.1e}. "
             "Use `force_alpha=True` to keep alpha unchanged.",
-            _checks.StreamnbWarning,
+            messages.StreamnbWarning,
             stacklevel=2,
         )
         return np.maximum(alpha, LEAST_ALPHA)
@@ -251,7 +262,7 @@ class BernoulliNB(DiscreteNB):
     def _check_params(self) -> None:
         super()._check_params()
         if self.binarize is not None:
-            _checks.finite_number("binarize", self.binarize)
+            arguments.finite_number("binarize", self.binarize)
 
     def _check_against(self, stats: Any) -> None:
         super()._check_against(stats)
@@ -261,10 +272,10 @@ class BernoulliNB(DiscreteNB):
         if scanned != self.binarize:
             raise ValueError(f"binarize={self.binarize!r} is applied in the scan, which had {scanned!r}; use fit")
 
-    def _plan(self, classes: np.ndarray | None) -> ScanPlan:
+    def _task(self, classes: np.ndarray | None) -> ClassScan:
         if self.binarize is None:
-            return ScanPlan(("sum",), RowOptions(), classes, Domain("BernoulliNB(binarize=None)", 0.0, 1.0))
-        return ScanPlan(("above",), RowOptions(binarize=self.binarize), classes)
+            return ClassScan(("sum",), RowOptions(), classes, Domain("BernoulliNB(binarize=None)", 0.0, 1.0))
+        return ClassScan(("above",), RowOptions(binarize=self.binarize), classes)
 
     @learned
     def feature_count_(self) -> np.ndarray:

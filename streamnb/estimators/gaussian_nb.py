@@ -2,18 +2,20 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from streamnb import _checks, persistence
-from streamnb.data.chunk import CSRChunk
-from streamnb.estimators.base import NaiveBayes, learned, logs
+from streamnb.core import arguments, persistence, row_checks
+from streamnb.estimators.classifier import NaiveBayes
+from streamnb.estimators.learned import learned, logs
 from streamnb.kernels import quadratic
-from streamnb.model import LinearModel
-from streamnb.scanning import ScanPlan
-from streamnb.schemes import Joint
-from streamnb.stats.class_stats import RowOptions
+from streamnb.models.linear import LinearModel
+from streamnb.problem.schemes import Joint
+from streamnb.rows.chunk import CSRChunk
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import Source
+from streamnb.scanning.class_scan import ClassScan
 
 
 @persistence.register
@@ -38,6 +40,8 @@ class GaussianNB(NaiveBayes):
         Weight and probability of each class.
     theta_, var_ : (K, n_features)
         Means m, and variances v with `epsilon_` added. A variance that stays 0 is scored as 1e-15 of the largest.
+        These and `class_prior_` are shown in float32 where the first rows were a table of that in memory, as in
+        scikit-learn; predictions go by the same numbers in float64.
     epsilon_ : float
         What is added to each variance.
     stats_ : ClassStats
@@ -49,34 +53,59 @@ class GaussianNB(NaiveBayes):
         Rows, bytes, blocks and seconds of the last scan.
     """
 
+    _dtype: np.dtype = np.dtype(np.float64)  # of the attributes that show the model
+
     def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9):
         self.priors = priors
         self.var_smoothing = var_smoothing
 
     def _check_params(self) -> None:
-        _checks.finite_number("var_smoothing", self.var_smoothing, minimum=0.0)
+        arguments.finite_number("var_smoothing", self.var_smoothing, minimum=0.0)
         if self.priors is not None and not isinstance(self.priors, str):
             n_classes = len(np.atleast_1d(np.asarray(self.priors, dtype=np.float64)))
-            _checks.check_priors(self.priors, np.arange(n_classes), np.ones(n_classes))
+            arguments.check_priors(self.priors, np.arange(n_classes), np.ones(n_classes))
 
     def _check_against(self, stats: Any) -> None:
         if stats.closed:  # an open set may still grow into the priors given
-            _checks.check_priors(self.priors, stats.classes, stats.weight)
+            arguments.check_priors(self.priors, stats.classes, stats.weight)
 
-    def _plan(self, classes: np.ndarray | None) -> ScanPlan:
-        return ScanPlan(("sum", "sum_sq"), RowOptions(), classes)
+    def _task(self, classes: np.ndarray | None) -> ClassScan:
+        return ClassScan(("sum", "sum_sq"), RowOptions(), classes)
+
+    def _scan(self, rows: Source, classes: Any, first: bool, *more: Any) -> Any:
+        found = super()._scan(rows, classes, first, *more)
+        if first:
+            self._dtype = np.dtype(np.float32 if rows.dtype == np.float32 else np.float64)
+        return found
 
     def _settle(self) -> None:
-        _ = self.class_prior_, self.var_
+        self._now("_prior"), self._now("_variance")
 
     @learned
     def class_prior_(self) -> np.ndarray:
         """Class probabilities, (K,)."""
-        return _checks.check_priors(self.priors, self.classes_, self.class_count_ / self.class_count_.sum())
+        return self._shown(self._prior)
 
     @learned
     def theta_(self) -> np.ndarray:
         """Mean of each feature in each class, (K, n_features)."""
+        return self._shown(self._mean)
+
+    @learned
+    def var_(self) -> np.ndarray:
+        """Variance of each feature in each class, (K, n_features)."""
+        return self._shown(self._variance)
+
+    def _shown(self, values: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            return values.astype(self._dtype, copy=False)
+
+    @learned
+    def _prior(self) -> np.ndarray:
+        return arguments.check_priors(self.priors, self.classes_, self.class_count_ / self.class_count_.sum())
+
+    @learned
+    def _mean(self) -> np.ndarray:
         return self._weighted.sum / np.where(self.class_count_ > 0, self.class_count_, 1.0)[:, None]
 
     @learned
@@ -87,7 +116,7 @@ class GaussianNB(NaiveBayes):
     def _largest_variance(self) -> float:
         """Of all rows, whatever their class."""
         share = self.class_count_ / self.class_count_.sum()
-        return float((share @ (self._within + (self.theta_ - share @ self.theta_) ** 2)).max())
+        return float((share @ (self._within + (self._mean - share @ self._mean) ** 2)).max())
 
     @learned
     def epsilon_(self) -> float:
@@ -95,16 +124,24 @@ class GaussianNB(NaiveBayes):
         return self.var_smoothing * self._largest_variance
 
     @learned
-    def var_(self) -> np.ndarray:
-        """Variance of each feature in each class, (K, n_features)."""
+    def _variance(self) -> np.ndarray:
         return self._within + self.epsilon_
 
     def _solved(self) -> LinearModel:
         least = 1e-15 * self._largest_variance or 1.0  # keeps what does not vary from scores without bound
-        variance = np.where(self.var_ > 0, self.var_, least)
-        intercept = logs(self.class_prior_) - 0.5 * np.log(2.0 * np.pi * variance).sum(axis=1)
-        means, halves = (np.ascontiguousarray(table.T) for table in (self.theta_, 0.5 / variance))
+        variance = np.where(self._variance > 0, self._variance, least)
+        intercept = logs(self._prior) - 0.5 * np.log(2.0 * np.pi * variance).sum(axis=1)
+        means, halves = (np.ascontiguousarray(table.T) for table in (self._mean, 0.5 / variance))
         return QuadraticModel(self.classes_, means, intercept, Joint(), halves=halves)
+
+    def to_state(self) -> dict[str, Any]:
+        return {**super().to_state(), "dtype": self._dtype.name}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        self = super().from_state(state)
+        self._dtype = np.dtype(arguments.one_of("dtype", state.get("dtype", "float64"), ["float32", "float64"]))
+        return self
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -127,7 +164,7 @@ class QuadraticModel(LinearModel):
 
     def margins(self, chunk: Any, survey: Any) -> np.ndarray:
         """ln P(y) + ln p(x | y), (n_rows, K)."""
-        _checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
+        row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
         n_rows = chunk.shape[0]
         if isinstance(chunk, CSRChunk):
             hi, lo = (np.tile(part, (n_rows, 1)) for part in self._zeros)

@@ -8,25 +8,36 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb import _checks, persistence
-from streamnb.decisions import DecisionRule
-from streamnb.estimators.base import ScanClassifier, learned
-from streamnb.families import Family, as_family
-from streamnb.mixed import FamilyDomain
-from streamnb.model import LinearModel
-from streamnb.penalties import Penalty, as_penalty
-from streamnb.predictive import predictive_model
-from streamnb.priors import Smoothing
-from streamnb.scanning import ScanPlan
-from streamnb.schemes import SCHEMES
-from streamnb.solving import solve
-from streamnb.stats.class_stats import ClassStats, RowOptions
-from streamnb.unheld import UnheldModel
+from streamnb.core import arguments, persistence
+from streamnb.estimators.classifier import ScanClassifier
+from streamnb.estimators.learned import learned
+from streamnb.models.at_hand import UnheldModel
+from streamnb.models.decision_rule import DecisionRule
+from streamnb.models.linear import LinearModel
+from streamnb.models.predictive import predictive_model
+from streamnb.problem.families import as_family
+from streamnb.problem.family import Family
+from streamnb.problem.mixed import FamilyDomain
+from streamnb.problem.penalties import Penalty, as_penalty
+from streamnb.problem.priors import Smoothing, class_probabilities
+from streamnb.problem.schemes import SCHEMES, as_scheme
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import Source
+from streamnb.scanning.class_scan import ClassScan
+from streamnb.solving.solving import solve
+from streamnb.stats.class_stats import ClassStats
+
+_STATE = "params", "fitted", "model", "settled", "scores", "scoring_report"  # what is saved
 
 
 def _takes_any_value_or_is_fitted(estimator: "LinearNB") -> bool:
     # scikit-learn's checks fit whatever has these methods on negative data, even where positive_only says not to
-    return hasattr(estimator, "stats_") or not as_family(estimator.family).nonnegative
+    if hasattr(estimator, "stats_"):
+        return True
+    try:
+        return not as_family(estimator.family).nonnegative
+    except (TypeError, ValueError):  # wrong parameters are reported by fit
+        return True
 
 
 def _has_probabilities(estimator: "LinearNB") -> bool:
@@ -143,12 +154,12 @@ class LinearNB(ScanClassifier):
 
     # ---- what is scanned ---------------------------------------------------------------------------------------------
 
-    def _plan(self, classes: np.ndarray | None) -> ScanPlan:
+    def _task(self, classes: np.ndarray | None) -> ClassScan:
         family = self._family()
         moments = {*family.moments, *(["nonzero"] if self.idf else [])}
         options = self._row_options()
         domain = FamilyDomain(type(self).__name__, family, options.seen)
-        return ScanPlan(tuple(sorted(moments)), options, classes, domain)
+        return ClassScan(tuple(sorted(moments)), options, classes, domain)
 
     def _family(self) -> Family:
         """The family, its columns numbered where they were named."""
@@ -171,8 +182,8 @@ class LinearNB(ScanClassifier):
     def _check_options(self) -> None:
         as_family(self.family)
         as_penalty(self.penalty)
-        _checks.one_of("scheme", self.scheme, SCHEMES)
-        _checks.one_of("idf", self.idf, [False, True])
+        arguments.one_of("scheme", self.scheme, SCHEMES)
+        arguments.one_of("idf", self.idf, [False, True])
         for member in as_family(self.family).members:
             Smoothing.of(member, self.smoothing, self.estimate)
         DecisionRule.of(self.loss, self.threshold, self.reject_label)
@@ -235,13 +246,16 @@ class LinearNB(ScanClassifier):
         with self._all_or_nothing():
             super().refit(**options)
             if shift is not None:
-                self._learned["_model"] = self._model.shifted(shift)
+                self._learned["_model"] = self._now("_model").shifted(shift)
         return self
 
-    @learned
     def _predictive(self) -> LinearModel:
-        options = {name: self._settled[name] for name in ("penalty", "smoothing", "estimate", "priors")}
-        return predictive_model(self._weighted, self._model, as_family(self._settled["family"]), **options)
+        """The exact predictive distribution; no attribute, whose name alone would have it computed."""
+        if "_predictive" not in self._learned:
+            options = {name: self._settled[name] for name in ("penalty", "smoothing", "estimate", "priors")}
+            known = self._weighted, self._now("_model"), as_family(self._settled["family"])
+            self._learned["_predictive"] = predictive_model(*known, **options)
+        return self._learned["_predictive"]
 
     @learned
     def _settled(self) -> dict[str, Any]:
@@ -250,7 +264,7 @@ class LinearNB(ScanClassifier):
 
     def _settle(self) -> None:
         super()._settle()
-        _ = self._settled
+        self._now("_settled")
 
     @property
     def coef_(self) -> Any:
@@ -271,9 +285,15 @@ class LinearNB(ScanClassifier):
 
     @available_if(_takes_any_value_or_is_fitted)
     def sparsify(self) -> Self:
-        """Store coef_ as a sparse array; predictions stay the same."""
+        """Store coef_ as a sparse array, in place, as scikit-learn's classifiers do; predictions stay the same.
+
+        Returns
+        -------
+        self
+            `LinearModel.sparsify`, of a model of a path, leaves the model as it is and returns a new model.
+        """
         check_is_fitted(self, "stats_")
-        self._learned["_model"] = self._model.sparsify()
+        self._learned["_model"] = self._now("_model").sparsify()
         return self
 
     # ---- predicting --------------------------------------------------------------------------------------------------
@@ -299,7 +319,8 @@ class LinearNB(ScanClassifier):
         ValueError
             X is not what was fitted, or `predictive` does not go with the parameters.
         """
-        return self._ready(X, predictive).predict(X, out=out)
+        model, rows = self._ready(X, predictive=predictive)
+        return model.predict(rows, out=out)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any, *, out: Any = None, predictive: bool = False) -> Any:
@@ -318,12 +339,14 @@ class LinearNB(ScanClassifier):
         they lie too close to 0 and 1. `priors`, `class_weight` and `intercept_shift` change them, `loss` and
         `threshold` do not.
         """
-        return self._ready(X, predictive).predict_proba(X, out=out)
+        model, rows = self._ready(X, predictive=predictive)
+        return model.predict_proba(rows, out=out)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any, *, out: Any = None, predictive: bool = False) -> Any:
         """Logs of the class probabilities, (n_rows, K); arguments as for `predict`."""
-        return self._ready(X, predictive).predict_log_proba(X, out=out)
+        model, rows = self._ready(X, predictive=predictive)
+        return model.predict_log_proba(rows, out=out)
 
     @available_if(_takes_any_value_or_is_fitted)
     def decision_function(self, X: Any, *, out: Any = None, predictive: bool = False) -> Any:
@@ -332,33 +355,58 @@ class LinearNB(ScanClassifier):
         Arguments as for `predict`. Where the predictive model is not linear, its scores are ln P(y) + ln p(x | y) in
         full, for two classes their difference.
         """
-        return self._ready(X, predictive).decision_function(X, out=out)
+        model, rows = self._ready(X, predictive=predictive)
+        return model.decision_function(rows, out=out)
 
-    def _ready(self, X: Any, predictive: bool = False) -> LinearModel:
+    def _ready(
+        self, X: Any, *beside: Any, labelled: bool = False, predictive: bool = False
+    ) -> tuple[LinearModel, Source]:
         check_is_fitted(self, "stats_")
         if not self._complete():
             raise NotFittedError(
                 f"{type(self).__name__} has seen one class only ({self.classes_.tolist()}); "
                 "call partial_fit with rows of a second one before predicting"
             )
-        model = super()._ready(X)
-        return self._predictive if _checks.one_of("predictive", predictive, [False, True]) else model
+        model, rows = super()._ready(X, *beside, labelled=labelled)
+        return self._predictive() if arguments.one_of("predictive", predictive, [False, True]) else model, rows
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
     def to_state(self) -> dict[str, Any]:
-        solved = self._complete() and not isinstance(self._model, UnheldModel)  # which follows from the statistics
+        model = self._now("_model") if self._complete() else None
+        solved = model is not None and not isinstance(model, UnheldModel)  # which follows from the statistics
         other = {name: value for name, value in self._settled.items() if value is not vars(self)[name]}
-        return {**super().to_state(), "model": self._model if solved else None, "settled": other if solved else None}
+        return {**super().to_state(), "model": model if solved else None, "settled": other if solved else None}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        self = super().from_state(state)
-        if state["model"] is not None:
-            self._learned["_model"] = state["model"]
+        self = super().from_state(persistence.known(cls, state, *_STATE))
+        model = state["model"]
+        if model is not None:
+            if not isinstance(model, LinearModel) or model.n_features != self.n_features_in_:
+                raise ValueError(f"the model should be of {self.n_features_in_} features")
+            if not np.array_equal(model.classes_, self.classes_):
+                raise ValueError("the model and the statistics should have the same classes")
+            self._learned["_model"] = model
         if state.get("settled") is not None:  # before 0.2 it was not kept
             self._learned["_settled"] = {**self.get_params(), **state["settled"]}
         return self
+
+    def _check_loaded(self, state: dict[str, Any]) -> None:
+        """Refuse parameters that the model cannot go by; others, set since, wait for refit."""
+        asked, stats = type(self)(**{**state["params"], **(state.get("settled") or {})}), self.stats_
+        asked._check_params()
+        asked._row_options()
+        family = as_family(asked.family).named(getattr(self, "feature_names_in_", None))
+        for member, _ in family.parts(stats.n_features):
+            Smoothing.of(member, asked.smoothing, asked.estimate, stats.n_features)
+        if state["model"] is not None and state.get("settled") is not None:
+            asked._check_against(stats)
+            scheme = as_scheme(asked.scheme, stats.classes, asked.reference, stats.multilabel)
+            class_probabilities(asked.priors, stats, asked.estimate)
+            rule = DecisionRule.of(asked.loss, asked.threshold, asked.reject_label)
+            if rule is not None:
+                rule.checked(stats.classes, scheme, stats.weight > 0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -370,3 +418,13 @@ class LinearNB(ScanClassifier):
         tags.input_tags.positive_only = family.nonnegative
         tags.classifier_tags.poor_score = family.name != "gaussian"
         return tags
+
+
+def fitted_model(estimator: LinearNB) -> LinearModel:
+    """The model with its weights, of an estimator that is fitted."""
+    return estimator._fitted("coef_")
+
+
+def solved_from(estimator: LinearNB) -> tuple[dict[str, Any], Any]:
+    """The parameters that the model was solved with, and the statistics with the weights of the classes."""
+    return estimator._settled, estimator._weighted

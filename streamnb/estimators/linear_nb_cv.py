@@ -7,15 +7,16 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb import _checks, persistence
-from streamnb.choosing import RULES, check_choice
+from streamnb.core import arguments, label_checks, persistence
 from streamnb.estimators.linear_nb import LinearNB
-from streamnb.memory import check_memory_limit
-from streamnb.metrics import as_scorer
-from streamnb.model_selection import check_read_twice, cross_validated
-from streamnb.penalties import L1, Penalty, at_point
-from streamnb.report import Report
-from streamnb.scanning import run_scan, with_folds
+from streamnb.evaluation.scorers import as_scorer
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.problem.penalties import L1, Penalty, at_point
+from streamnb.rows.opening import opened
+from streamnb.scanning.class_scan import run_scan, with_folds
+from streamnb.selection.cross_validation import cross_validated
+from streamnb.selection.grid_scores import RULES, GridScores, check_choice
 
 _JUDGED = "family", "penalty", "folds", "repeats", "scoring", "seed", "scheme", "reference"  # what scores depend on
 
@@ -169,20 +170,20 @@ class LinearNBCV(LinearNB):
             minutes.
         """
         self._check_params()
-        check_read_twice(X, type(self).__name__)
-        listed = _checks.check_classes(classes)
+        listed = label_checks.check_classes(classes)
+        options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         with self._all_or_nothing():
+            rows = opened(X, y, sample_weight, look=self._remember_names)
+            rows.check_read_again(type(self).__name__)
             self.__dict__.pop("class_weight_", None)
             self._n_threads = n_threads
-            self._remember_names(X)
-            plan = replace(self._plan(listed), memory_limit=check_memory_limit(memory_limit))
-            plan, split = with_folds(plan, X, self.folds, groups, self.repeats, self.seed)
-            run: dict[str, Any] = {"split": split, "progress": progress, "n_threads": n_threads, "client": client}
-            stats, report = run_scan(plan, X, y, sample_weight, checkpoint=checkpoint, **run)
+            task = replace(self._task(listed), memory_limit=options.memory_limit)
+            task, rows = with_folds(task, rows, self.folds, groups, self.repeats, self.seed)
+            stats, report = run_scan(task, rows, options)
             self._check_against(stats)
             self._check_whole(stats)
             asked = [(self._family(), self._grid())], self._options(), as_scorer(self.scoring)
-            (scores,), scoring_report = cross_validated(stats, *asked, X, y, sample_weight, **run)
+            (scores,), scoring_report = cross_validated(stats, *asked, rows, replace(options, checkpoint=None))
             scores.warn_missing()
             self._keep(stats, report)
             self._scores, self.scoring_report_ = scores, scoring_report
@@ -211,7 +212,7 @@ class LinearNBCV(LinearNB):
         if changed:
             raise ValueError(f"{changed[0]}={asked[changed[0]]!r} asks for other scores of the rows; use fit")
         with self._all_or_nothing():
-            self.rule = _checks.one_of("rule", options.pop("rule", self.rule), RULES)
+            self.rule = arguments.one_of("rule", options.pop("rule", self.rule), RULES)
             self._choose()
             return super().refit(**options)
 
@@ -245,6 +246,11 @@ class LinearNBCV(LinearNB):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         self = super().from_state(state)
-        self._scores, self.scoring_report_ = state["scores"], Report(**state["scoring_report"])
+        self._scores, self.scoring_report_ = state["scores"], Report.from_state(state["scoring_report"])
         self._choose()
         return self
+
+
+def judged_grid(estimator: LinearNBCV) -> tuple[GridScores, Penalty]:
+    """The scores of all grid points, and the penalty whose grid they are of."""
+    return estimator._scores, estimator._grid()

@@ -1,24 +1,27 @@
 """FeatureSelector: the k best features by a criterion read off the statistics of one scan."""
 
-import os
 from contextlib import suppress
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-import zarr
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb import _checks, persistence
-from streamnb.cluster import check_dask
-from streamnb.data import sources
-from streamnb.data.chunk import Domain
-from streamnb.estimators.base import ScanEstimator, learned
-from streamnb.families import as_family
-from streamnb.scanning import ScanPlan, checked
-from streamnb.selecting import Criterion, FeatureRanking, as_criterion, rank_features
-from streamnb.stats.class_stats import ClassStats, RowOptions
+from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.estimators.base import ScanEstimator
+from streamnb.estimators.learned import learned
+from streamnb.passes.answering import answer
+from streamnb.problem.families import as_family
+from streamnb.rows.chunk import Chunk
+from streamnb.rows.domain import Domain
+from streamnb.rows.opening import opened, with_labels
+from streamnb.rows.preparing import RowOptions
+from streamnb.scanning.class_scan import ClassScan
+from streamnb.selection.criteria import Criterion, as_criterion
+from streamnb.selection.features import FeatureRanking, rank_features
+from streamnb.stats.class_stats import ClassStats
 
 
 @persistence.register
@@ -28,7 +31,8 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
     Parameters
     ----------
     by : str
-        The criterion, a name as in `rank_features`, where all are described.
+        The criterion, a name as in `rank_features`, where all are described. Those of presence do not tell values
+        {1, 2} from {3, 4, 5}: all of these are present.
     k : int or "all"
         How many features to keep; of equal scores the first columns. "all" ranks, and keeps every feature.
     presence : {"above", "nonzero"}
@@ -82,11 +86,11 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
 
     # ---- what is scanned ---------------------------------------------------------------------------------------------
 
-    def _plan(self, classes: np.ndarray | None) -> ScanPlan:
+    def _task(self, classes: np.ndarray | None) -> ClassScan:
         criterion = self._criterion()
         domain = Domain(f"{type(self).__name__}(by={self.by!r})", criterion.lowest, criterion.highest)
         options = RowOptions(binarize=self.binarize, centre=as_family(self.family).centre)
-        return ScanPlan(tuple(sorted(criterion.moments)), options, classes, domain)
+        return ClassScan(tuple(sorted(criterion.moments)), options, classes, domain)
 
     def _check_params(self) -> None:
         self._criterion()
@@ -94,10 +98,10 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
 
     def _check_whole(self, stats: ClassStats) -> None:
         if self.k != "all" and self.k > stats.n_features:
-            _checks.warn(f"k={self.k} is more than the {stats.n_features} features of X; all of them are kept")
+            messages.warn(f"k={self.k} is more than the {stats.n_features} features of X; all of them are kept")
 
     def _settle(self) -> None:
-        _ = self._ranked
+        self._now("_ranked")
 
     def _options(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("presence", "family", "scheme", "reference", "smoothing")}
@@ -107,9 +111,9 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
 
     def _n_kept(self, n_features: int) -> int:
         if isinstance(self.k, str):
-            _checks.one_of("k", self.k, ["all"])
+            arguments.one_of("k", self.k, ["all"])
             return n_features
-        return min(_checks.positive_integer("k", self.k), n_features)
+        return min(arguments.positive_integer("k", self.k), n_features)
 
     # ---- the ranking -------------------------------------------------------------------------------------------------
 
@@ -132,10 +136,15 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self, "stats_")
         mask = np.zeros(self.n_features_in_, dtype=bool)
-        mask[self.ranking_[: self._n_kept(self.n_features_in_)]] = True
+        mask[self._now("_ranked").ranking[: self._n_kept(self.n_features_in_)]] = True
         return mask
 
     # ---- selecting ---------------------------------------------------------------------------------------------------
+
+    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
+        """Fit, and reduce X to the selected features; arguments as for `fit`."""
+        X, y = with_labels(X, y)
+        return super().fit_transform(X, y, **options)
 
     def transform(self, X: Any) -> Any:
         """Reduce X to the selected features, in the order of the columns.
@@ -152,37 +161,30 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
             by block into one NumPy array, or SciPy CSR where they are sparse.
         """
         check_is_fitted(self, "stats_")
-        if sources.is_dask(X):
-            return self._selected_lazily(sources.dask_array(X))
-        if isinstance(X, (str, os.PathLike, zarr.Array, zarr.Group)) or sources.is_stream(X):
-            return self._selected_by_blocks(X)
-        return super().transform(X)
-
-    def _selected_lazily(self, X: Any) -> Any:
-        check_dask(X)
-        if not np.isnan(X.shape[1]):
-            _checks.check_n_features(X.shape[1], self.n_features_in_, type(self).__name__)
+        rows = opened(X, labelled=False)
+        if rows.in_memory:
+            return super().transform(X)
+        if rows.n_features is not None:
+            row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         kept = self.get_support(indices=True)
-        return X.map_blocks(_columns_of, kept, dtype=X.dtype, chunks=(X.chunks[0], (len(kept),)), meta=X._meta)
+        return answer(partial(self._kept_of, kept), rows, len(kept), None, join=_joined)
 
-    def _selected_by_blocks(self, X: Any) -> Any:
-        kept, pieces = self.get_support(indices=True), []
-        for block in sources.open_source(X, labelled=False).blocks():
-            rows = checked(block)[0].to_matrix()
-            _checks.check_n_features(rows.shape[1], self.n_features_in_, type(self).__name__)
-            pieces.append(rows[:, kept])
-        _checks.check_min_size(len(pieces), self.n_features_in_)
-        return sp.vstack(pieces, format="csr") if sp.issparse(pieces[0]) else np.concatenate(pieces)
+    def _kept_of(self, kept: np.ndarray, chunk: Chunk, survey: Any) -> Any:
+        row_checks.check_n_features(chunk.shape[1], self.n_features_in_, type(self).__name__)
+        return chunk.to_matrix()[:, kept]
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
     def to_state(self) -> dict[str, Any]:
-        return {**super().to_state(), "ranked": self._ranked}
+        return {**super().to_state(), "ranked": self._now("_ranked")}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         self = super().from_state(state)
-        self._learned["_ranked"] = state["ranked"]
+        ranked = state["ranked"]
+        if not isinstance(ranked, FeatureRanking) or len(ranked.scores) != self.n_features_in_:
+            raise ValueError(f"the ranking should be of {self.n_features_in_} features")
+        self._learned["_ranked"] = ranked
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -194,5 +196,5 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
         return tags
 
 
-def _columns_of(X: Any, kept: np.ndarray) -> Any:
-    return X[:, kept]
+def _joined(pieces: list[Any]) -> Any:
+    return sp.vstack(pieces, format="csr") if sp.issparse(pieces[0]) else np.concatenate(pieces)

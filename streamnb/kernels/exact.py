@@ -1,6 +1,7 @@
 """Error-free float64 addition and multiplication (Dekker 1971, Knuth 1969), the bricks of (hi, lo) sums."""
 
-from streamnb._jit import kernel, product_error
+from streamnb.kernels.compiler import kernel
+from streamnb.kernels.lanes import product_error
 
 RESIDUE = 2.0**-85
 TINY = 2.0**-960  # less has no error-free products, and soon no full digits

@@ -9,8 +9,9 @@ columns[t] on, with t from begins[j] to begins[j + 1].
 
 import numpy as np
 
-from streamnb._jit import LANES, add_lanes, brick, fill_lanes, kernel, prefetch
-from streamnb.kernels.score import ROWS_AHEAD, add_table, ask_for
+from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.lanes import LANES, add_lanes, fill_lanes, prefetch
+from streamnb.kernels.scores import ROWS_AHEAD, add_table, ask_for
 
 LISTED = 512  # units that are listed before they are added
 ROOM = LISTED + 2 * LANES  # of such a list, for what is written beyond its end or looked at ahead

@@ -7,7 +7,7 @@ those of feature j and row r are `lengths[j, r]`, of the first taus unless `poin
 
 import numpy as np
 
-from streamnb._jit import kernel
+from streamnb.kernels.compiler import kernel
 from streamnb.kernels.steps import index_of, n_below
 
 at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
@@ -83,11 +83,10 @@ def pulled_means(first, stop, t_star, sd, scored, taus, lengths, plus, minus, fi
 
 
 @kernel
-def moved_means(
-    first, stop, t_star, pooled, sd, scored, taus, totals, lengths, plus, minus, fixed, points, sign, positive, negative
-):
+def moved_means(first, stop, t_star, pooled, sd, scored, taus, totals, lengths, sides):
     # the same from sums and counts, which totals move, of the weights that are not zero: which ones, and the signs of
     # t*. Lists, and what `lengths` says of them, grow shorter; arrays have room for one weight more
+    plus, minus, fixed, points, sign, positive, negative = sides
     p = 0
     for j in range(first, stop):
         for r in range(lengths.shape[1]):
@@ -130,13 +129,11 @@ def find_places(lengths, p, points, coupled, begin, places):
 
 
 @kernel
-def put_in_order(
-    first, stop, lengths, coupled, points, t_star, sign, positive, negative, fixed, phi, indptr, places, csr, shifts
-):
+def put_in_order(first, stop, lengths, coupled, points, t_star, sign, links, phi, indptr, places, csr, shifts):
     # CSR of the weights, that of row r at tau g in column g * R + r: differences of links over phi, NaN and no shift
-    # where rounding leaves nothing of the sign of t*. Links of a fixed side are those of the features, of the other one
-    # those of the weights; shifts may be left out. Returns how many are NaN
-    indices, weights = csr
+    # where rounding leaves nothing of the sign of t*, or both sides are close. Links of a fixed side are those of the
+    # features, of the other one those of the weights; shifts may be left out. Returns how many are NaN
+    (indices, weights), (positive, negative, fixed, close) = csr, links
     n_rows, p, n_lost = lengths.shape[1], 0, 0
     for j in range(first, stop):
         if n_rows == 1:  # whose weights are in order
@@ -145,12 +142,13 @@ def put_in_order(
             indptr[j + 1] = find_places(lengths[j], p, points, coupled, indptr[j], places)
         for r in range(n_rows):
             unit, side = phi[min(r, len(phi) - 1), j], 1.0 if t_star[r, j] > 0.0 else -1.0
+            apart = not close[min(r, len(close) - 1), min(j, close.shape[1] - 1)]
             for i in range(lengths[j, r]):
                 g = at(points[at(p)]) if coupled else at(i)
                 towards = np.float64(sign[at(p)]) if coupled else side
                 weight = positive[at(p)] - (negative[at(j)] if fixed else negative[at(p)])
                 weight = weight if unit == 1.0 else weight / unit
-                found = 0.0 < towards * weight < np.inf
+                found = apart and 0.0 < towards * weight < np.inf
                 place = at(indptr[first] + p if n_rows == 1 else places[g])
                 places[g] += 1
                 weights[place] = weight if found else np.nan

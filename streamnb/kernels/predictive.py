@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from streamnb._jit import kernel
+from streamnb.kernels.compiler import kernel
 from streamnb.kernels.exact import two_sum
 
 FAR = 16.0  # from here on Stirling's series of five terms is exact to the last digits

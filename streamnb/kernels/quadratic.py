@@ -5,7 +5,7 @@
 
 import numpy as np
 
-from streamnb._jit import kernel
+from streamnb.kernels.compiler import kernel
 from streamnb.kernels.exact import two_sum
 
 

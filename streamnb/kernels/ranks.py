@@ -7,7 +7,8 @@ same on every machine, cannot swap two scores, and costs a tenth.
 
 import numpy as np
 
-from streamnb._jit import kernel, prefetch
+from streamnb.kernels.compiler import kernel
+from streamnb.kernels.lanes import prefetch
 
 KEY_OF_ONE = 0x3FF0000000000000  # the bits of 1.0
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from streamnb._jit import kernel
+from streamnb.kernels.compiler import kernel
 from streamnb.kernels.steps import index_of, n_below
 
 

@@ -8,9 +8,10 @@ further apart than that are in the order in which float64 puts them.
 
 import numpy as np
 
-from streamnb._jit import LANES, SINGLES, brick, fill_lanes, kernel, prefetch, screen_lanes, screen_top, screen_unit
+from streamnb.kernels.compiler import brick, kernel
 from streamnb.kernels.grid_scores import LISTED, UNITS_AHEAD, at
-from streamnb.kernels.score import ROWS_AHEAD, ask_for
+from streamnb.kernels.lanes import LANES, SINGLES, fill_lanes, prefetch, screen_lanes, screen_top, screen_unit
+from streamnb.kernels.scores import ROWS_AHEAD, ask_for
 
 SMALLEST, LARGEST = 2.0**-50, 2.0**50  # of numbers that are not 0: no product underflows, and no sum overflows
 LONGEST = 1 << 22  # stored values of a row; of more the errors add up to a quarter

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from streamnb._jit import kernel
+from streamnb.kernels.compiler import kernel
 
 ENTRIES = 1 << 11  # of a table, which stays in the cache
 at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.estimators.linear_nb import LinearNB
-from streamnb.model import LinearModel
-from streamnb.penalties import Penalty
-from streamnb.schemes import Scheme
+from streamnb.estimators.linear_nb import LinearNB, fitted_model
+from streamnb.models.linear import LinearModel
+from streamnb.problem.penalties import Penalty
+from streamnb.problem.schemes import Scheme
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito: safe for the colour-blind
 DASHES = ("-", "--", ":", "-.")
@@ -127,7 +127,7 @@ def model_of(estimator: Any) -> LinearModel:
     """The weights of something fitted."""
     if isinstance(estimator, LinearNB):
         check_is_fitted(estimator, "stats_")
-        return estimator._fitted("coef_")
+        return fitted_model(estimator)
     if isinstance(estimator, LinearModel):
         return estimator
     raise TypeError(

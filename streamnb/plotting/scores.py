@@ -8,14 +8,15 @@ from sklearn import metrics
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb import _checks
-from streamnb.estimators.base import ScanClassifier
-from streamnb.estimators.linear_nb_cv import LinearNBCV
-from streamnb.evaluation import Evaluation
-from streamnb.model import LinearModel
-from streamnb.model_selection import judged
+from streamnb.core import arguments
+from streamnb.estimators.classifier import ScanClassifier, model_and_rows
+from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.judging import judged
+from streamnb.evaluation.tallies import ratio
+from streamnb.models.linear import LinearModel
 from streamnb.plotting.drawing import QUIET, axes, beside, line_style, log_axis, shortened, tau_name
-from streamnb.tallies import ratio
+from streamnb.rows.opening import with_labels
 
 MOST_CURVES = 100  # ROC curves; more can not be told apart
 
@@ -86,9 +87,9 @@ class ScoreDisplay:
         if not isinstance(estimator, LinearNBCV):
             raise TypeError(f"estimator={estimator!r} should be a fitted snb.LinearNBCV")
         check_is_fitted(estimator, "cv_results_")
-        scores, table = estimator._scores, estimator.cv_results_
+        (scores, grid), table = judged_grid(estimator), estimator.cv_results_
         kinds = sorted(scores.grid[0], key=lambda kind: -len(set(table[f"param_{kind}"].tolist())))
-        against = kinds[0] if against is None else _checks.one_of("against", against, [*kinds, "n_features"])
+        against = kinds[0] if against is None else arguments.one_of("against", against, [*kinds, "n_features"])
         axis = kinds[0] if against == "n_features" else against
         rest = [_told({kind: point[kind] for kind in kinds if kind != axis}) for point in scores.grid]
         names = list(dict.fromkeys(rest))
@@ -102,7 +103,7 @@ class ScoreDisplay:
             chosen=chosen,
             chosen_name=f"{_told(estimator.best_)}, {scores.n_features[chosen]:,} features",
             least=scores.least(estimator.rule),
-            x_name=tau_name(against, estimator._grid()),
+            x_name=tau_name(against, grid),
             score_name=scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score"),
             rule=estimator.rule,
         ).plot(ax, **kwargs)
@@ -125,7 +126,7 @@ class ScoreDisplay:
         main = self.lines[self.chosen]
         tops = [np.nan_to_num(self.mean[self.lines == k], nan=-np.inf).max() for k in range(n_lines)]
         best = sorted(range(n_lines), key=lambda k: (k != main, -tops[k]))
-        named = sorted(best[: _checks.whole_number("n_named", n_named)])
+        named = sorted(best[: arguments.whole_number("n_named", n_named)])
         for k in range(n_lines):
             points = np.flatnonzero(self.lines == k)
             points = points[np.lexsort((self.mean[points], self.x[points]))]
@@ -253,7 +254,7 @@ class RocDisplay:
         self.ax_ = ax = axes(ax, (7.4, 4.8))
         self.figure_, self.lines_ = ax.figure, {}
         labels = list(self.curves)
-        best = -(-min(_checks.whole_number("n_named", n_named), len(labels)) // 2)
+        best = -(-min(arguments.whole_number("n_named", n_named), len(labels)) // 2)
         worst = min(n_named, len(labels)) - best
         named = labels[:best] + labels[len(labels) - worst :]
         for label, (false, true) in self.curves.items():
@@ -310,7 +311,7 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
         """
         _check_evaluation(evaluation)
         table = evaluation.confusion_matrix()
-        _checks.one_of("normalize", normalize, [None, "true", "pred", "all"])
+        arguments.one_of("normalize", normalize, [None, "true", "pred", "all"])
         if normalize is not None:
             axis = {"true": 1, "pred": 0, "all": None}[normalize]
             table = ratio(table, np.broadcast_to(table.sum(axis=axis, keepdims=True), table.shape))
@@ -344,11 +345,12 @@ def _check_evaluation(given: Any) -> None:
 def evaluation(estimator: Any, X: Any, y: Any, sample_weight: Any, need: str) -> Evaluation:
     """What a fitted classifier makes of rows of any kind."""
     given = estimator
+    X, y = with_labels(X, y)  # before a pipeline takes the frame apart
     if isinstance(estimator, Pipeline):
         X = estimator[:-1].transform(X) if len(estimator) > 1 else X
         estimator = estimator[-1]
     if isinstance(estimator, ScanClassifier):
-        estimator = estimator._ready(X)
+        estimator, X = model_and_rows(estimator, X, y, sample_weight)
     if not isinstance(estimator, LinearModel):
         raise TypeError(
             f"estimator={given!r} should be a fitted classifier of streamnb, or a pipeline that ends in one; for "

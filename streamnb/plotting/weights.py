@@ -8,11 +8,9 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb import _checks
-from streamnb.estimators.linear_nb import LinearNB
-from streamnb.families import as_family
-from streamnb.model import LinearModel
-from streamnb.penalties import L1, Penalty, as_penalty
+from streamnb.core import arguments
+from streamnb.estimators.linear_nb import LinearNB, solved_from
+from streamnb.models.linear import LinearModel
 from streamnb.plotting.drawing import (
     COLOURS,
     QUIET,
@@ -27,7 +25,9 @@ from streamnb.plotting.drawing import (
     tau_name,
     title_of,
 )
-from streamnb.solving import WeightPath, weight_path
+from streamnb.problem.families import as_family
+from streamnb.problem.penalties import L1, Penalty, as_penalty
+from streamnb.solving.weight_paths import WeightPath, weight_path
 
 MOST_FEATURES = 200  # lines of a path; more can not be told apart
 MOST_GROUPS = 12  # classes whose features are shown without being asked for
@@ -149,7 +149,7 @@ class RegularizationPathDisplay:
                 f"estimator={estimator!r} should be a fitted snb.LinearNB or LinearNBCV, with its statistics"
             )
         model_of(estimator)
-        settled, stats = estimator._settled, estimator._weighted
+        settled, stats = solved_from(estimator)
         parts = settled["penalty"].parts if settled["penalty"] else ()
         l1 = next((part for part in parts if part.kind == "l1"), None)
         free = L1(scale=l1.scale if l1 else "score")
@@ -198,7 +198,7 @@ class RegularizationPathDisplay:
         """
         self.ax_ = ax = axes(ax, (8.0, 4.8))
         self.figure_ = ax.figure
-        n_named = _checks.whole_number("n_named", n_named)
+        n_named = arguments.whole_number("n_named", n_named)
         self.lines_ = []
         for k, name in enumerate(self.feature_names):
             style = {**line_style(k), "zorder": 2, "label": shortened(name)} if k < n_named else QUIET
@@ -232,7 +232,7 @@ def _varied(grid: Sequence[dict[str, float]]) -> tuple[str, np.ndarray]:
     if len(kinds) != 1:
         given = f"the taus of {' and '.join(kinds)}" if kinds else "one point"
         raise ValueError(f"the path has {given}; give one penalty a grid of taus, and one tau to each other")
-    return kinds[0], np.array([point[kinds[0]] for point in grid])
+    return kinds[0], np.array([point[kinds[0]] for point in grid], dtype=np.float64)
 
 
 def _with_fine_grid(
@@ -301,7 +301,7 @@ class TellingFeaturesDisplay:
         model = model_of(estimator)
         rows = [row_of(model.scheme, model.classes_, label) for label in _asked(model, class_)]
         n_features = (15 if len(rows) == 1 else 4) if n_features is None else n_features
-        n_features = _checks.positive_integer("n_features", n_features)
+        n_features = arguments.positive_integer("n_features", n_features)
         names = feature_names_of(feature_names, estimator, model.n_features)
         groups = []
         for row, name in rows:

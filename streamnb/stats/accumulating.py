@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from streamnb import _checks
-from streamnb.data.chunk import Chunk, Entries, Survey
-from streamnb.folds import Folding
-from streamnb.kernels import accumulate
-from streamnb.stats.class_stats import ClassStats, RowOptions
+from streamnb.core import row_checks
+from streamnb.kernels import class_sums
+from streamnb.rows.chunk import Chunk, Entries
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.splits import Folding
+from streamnb.rows.survey import Survey
+from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import Groups, LabelCodes
 from streamnb.stats.moment_sums import GrowingTable, MomentSums
 from streamnb.stats.sparse_tables import AnyTable
@@ -31,6 +33,8 @@ class Accumulator:
         Keep the statistics of each fold too.
     memory_limit : int, optional
         Bytes that the tables may take; half of the free memory by default.
+    sparse : bool
+        Begin with sparse tables.
     """
 
     def __init__(
@@ -40,10 +44,11 @@ class Accumulator:
         classes: np.ndarray | None,
         folding: Folding | None = None,
         memory_limit: int | None = None,
+        sparse: bool = False,
     ):
         self._options, self._folding = options, folding
         self._groups = Groups(classes, 1 if folding is None else folding.n_splits)
-        self._sums = MomentSums(moments, options, memory_limit)
+        self._sums = MomentSums(moments, options, memory_limit, sparse)
         self._weight = GrowingTable()
         self._weight.note(np.inf)
         self._rows = np.zeros(0, np.int64)
@@ -54,6 +59,11 @@ class Accumulator:
     def nbytes(self) -> int:
         """Memory of the tables."""
         return self._sums.nbytes
+
+    @property
+    def n_groups(self) -> int:
+        """Classes so far, times the splits of each."""
+        return self._groups.n
 
     def add(
         self, chunk: Chunk, survey: Survey, y: Any, weight: np.ndarray | None, column: np.ndarray | None = None
@@ -67,10 +77,10 @@ class Accumulator:
         column : (n_rows,) groups or fold numbers, where the folding asks for them
         """
         n_rows, n_features = chunk.shape
-        _checks.check_lengths(n_rows, y.shape[0])
+        row_checks.check_lengths(n_rows, y.shape[0])
         if self.n_features is None:
             self.n_features = n_features
-        _checks.check_n_features(n_features, self.n_features)
+        row_checks.check_n_features(n_features, self.n_features)
         self._groups.see(y)
         if n_rows == 0:
             return
@@ -85,7 +95,7 @@ class Accumulator:
     def _add_weights(self, entries: Entries) -> None:
         self._weight.grow(self._groups.n, 1)
         self._grow_rows()
-        accumulate.add_weights(entries.codes, entries.weight, self._rows, self._weight.hi, self._weight.lo)
+        class_sums.add_weights(entries.codes, entries.weight, self._rows, self._weight.hi, self._weight.lo)
 
     def _grow_rows(self) -> None:
         self._rows = np.concatenate([self._rows, np.zeros(self._groups.n - len(self._rows), np.int64)])

@@ -4,23 +4,23 @@ from typing import Any
 
 import numpy as np
 
-from streamnb._jit import LANES
-from streamnb.data.chunk import Chunk, Entries
-from streamnb.data.survey import Survey
-from streamnb.kernels import dense_pairs
-from streamnb.memory import aligned
+from streamnb.core.memory import aligned
+from streamnb.kernels import dense_sums
+from streamnb.kernels.lanes import LANES
+from streamnb.rows.chunk import Chunk, Entries
+from streamnb.rows.survey import Survey
 
 
 def may_add_both(survey: Survey, entries: Entries, n_groups: int) -> bool:
     """True where each row enters one group with weight 1, and groups have enough rows for sums of their own."""
-    if survey.tops is None or survey.tops.shape[1] < LANES or len(entries.rows) < dense_pairs.FEWEST * n_groups:
+    if survey.tops is None or survey.tops.shape[1] < LANES or len(entries.rows) < dense_sums.FEWEST * n_groups:
         return False
-    return dense_pairs.each_once(entries.rows, entries.weight)
+    return dense_sums.each_once(entries.rows, entries.weight)
 
 
 def add_both(chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, sums: Any, squares: Any) -> None:
     """Add the group sums of x and of x^2 to the pairs (hi, lo) of two tables."""
     n_features = chunk.shape[1]
-    scratch = np.empty(n_features), aligned(dense_pairs.PARTS * n_groups, n_features)
-    values = chunk.stored.reshape(chunk.shape)
-    dense_pairs.add_both(values, entries.codes, survey.tops, survey.tile, *scratch, *sums, *squares)
+    top, room = np.empty(n_features), aligned(dense_sums.PARTS * n_groups, n_features)
+    values, (hi, lo), (hi_sq, lo_sq) = chunk.stored.reshape(chunk.shape), sums, squares
+    dense_sums.add_both(values, entries.codes, survey.tops, survey.tile, top, room, hi, lo, hi_sq, lo_sq)

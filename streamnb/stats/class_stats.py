@@ -1,6 +1,6 @@
 """Per-class sufficient statistics: the one thing that a scan leaves and everything else is computed from."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, astuple, dataclass, field, replace
 from operator import index
 from typing import Any
@@ -8,58 +8,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb import _checks, persistence
-from streamnb.folds import Folding
+from streamnb.core import arguments, label_checks, messages, persistence, row_checks
+from streamnb.core.attributes import attribute
 from streamnb.kernels import exact
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.splits import Folding
+from streamnb.stats.matching import merged_classes, positions
+from streamnb.stats.moments import MOMENTS
+from streamnb.stats.possible import check_left
 from streamnb.stats.sparse_tables import AnyTable, alike
 from streamnb.stats.tables import Table
 
-PLAIN_MOMENTS = ("sum", "sum_sq", "nonzero", "above")  # what a scan accumulates unless told
-MOMENTS = (*PLAIN_MOMENTS, "log_sum", "inv_sum", "log1m_sum", "deviation")
-DOMAINS = {
-    "log_sum": (np.nextafter(0.0, 1.0), np.inf),
-    "inv_sum": (np.nextafter(0.0, 1.0), np.inf),
-    "log1m_sum": (-np.inf, np.nextafter(1.0, 0.0)),
-}  # the values that have the function, lowest and highest, where not all have
-_OF_EITHER_SIGN = {"sum", "log_sum", "log1m_sum"}
 FADED = 2.0**-500  # a class of less weight counts nothing: far below it the rests of pairs fall out of float64
-
-
-@dataclass(frozen=True)
-class RowOptions:
-    """What is done to a row before it is summed or scored, in this order."""
-
-    transform: str | None = None
-    normalize: str | None = None
-    binarize: float = 0.0
-    centre: float = 0.0
-
-    def __post_init__(self) -> None:
-        _checks.one_of("transform", self.transform, [None, "binary", "log1p", "sqrt"])
-        _checks.one_of("normalize", self.normalize, [None, "l1", "l2"])
-        for name in ("binarize", "centre"):
-            object.__setattr__(self, name, _checks.finite_number(name, getattr(self, name)))
-
-    @property
-    def seen(self) -> str:
-        """What is summed, in words."""
-        done = [f"{name}={how!r}" for name in ("transform", "normalize") if (how := getattr(self, name)) is not None]
-        return f"X after {' and '.join(done)}" if done else "X"
-
-    def statistic(self, moment: str, x: np.ndarray) -> np.ndarray:
-        """The function of values whose sum the moment is, less that of an absent value where it has one."""
-        if moment == "sum":
-            return x
-        if moment == "above":
-            return (x > np.float64(self.binarize)) - np.float32(self.binarize < 0.0)
-        x = x.astype(np.float64)
-        if moment == "deviation":
-            return np.abs(x - self.centre) - abs(self.centre)
-        return np.log1p(-x) if moment == "log1m_sum" else np.log(x)
-
-    def of_absent(self, moment: str) -> float:
-        """The moment of a value that is not stored, where it is not 0 and has to be added for each row."""
-        return {"above": float(self.binarize < 0.0), "deviation": abs(self.centre)}.get(moment, 0.0)
 
 
 @persistence.register
@@ -125,35 +85,35 @@ class ClassStats:
     def weight(self) -> np.ndarray:
         return self.tables["weight"].value()[:, 0]
 
-    @property
+    @attribute
     def sum(self) -> np.ndarray:
         return self.table("sum").value()
 
-    @property
+    @attribute
     def sum_sq(self) -> np.ndarray:
         return self.table("sum_sq").value()
 
-    @property
+    @attribute
     def nonzero(self) -> np.ndarray:
         return self.table("nonzero").value()
 
-    @property
+    @attribute
     def above(self) -> np.ndarray:
         return self.table("above").value()
 
-    @property
+    @attribute
     def log_sum(self) -> np.ndarray:
         return self.table("log_sum").value()
 
-    @property
+    @attribute
     def inv_sum(self) -> np.ndarray:
         return self.table("inv_sum").value()
 
-    @property
+    @attribute
     def log1m_sum(self) -> np.ndarray:
         return self.table("log1m_sum").value()
 
-    @property
+    @attribute
     def deviation(self) -> np.ndarray:
         return self.table("deviation").value()
 
@@ -264,25 +224,13 @@ class ClassStats:
         if not isinstance(other, ClassStats):
             return NotImplemented
         difference = self._combined(other, -1)
-        if (difference.rows < 0).any():
-            label = difference.classes[np.argmin(difference.rows)].item()
-            raise ValueError(
-                f"more rows of class {label!r} are taken away than there are; take away only rows that were added"
-            )
-        unequal = (difference.weight < 0) | ((difference.rows == 0) & (difference.weight != 0))
-        if unequal.any():
-            label = difference.classes[np.argmax(unequal)].item()
-            raise ValueError(
-                f"rows of class {label!r} are taken away with another weight; "
-                "take rows away with the weight they have now"
-            )
-        difference._check_possible()
+        check_left(difference, self)
         return difference if self.closed or self.multilabel else difference._taken(difference.rows > 0)
 
     def __mul__(self, gamma: float) -> "ClassStats":
-        gamma = _checks.finite_number("gamma", gamma, minimum=0.0)
-        if gamma > 1.0 and not gamma * self.total_weight <= _checks.LARGEST:
-            raise ValueError(f"gamma={gamma:g} makes the weight of the rows larger than {_checks.LARGEST:g}")
+        gamma = arguments.finite_number("gamma", gamma, minimum=0.0)
+        if gamma > 1.0 and not gamma * self.total_weight <= row_checks.LARGEST:
+            raise ValueError(f"gamma={gamma:g} makes the weight of the rows larger than {row_checks.LARGEST:g}")
         factors = np.where(self.weight * gamma < FADED, 0.0, gamma)
         tables = {name: t.scaled(factors) for name, t in self.tables.items()}
         every = None if self.every is None else self.every * gamma
@@ -297,15 +245,6 @@ class ClassStats:
 
     def __radd__(self, other: Any) -> "ClassStats":
         return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum() works
-
-    def _check_possible(self) -> None:
-        """Refuse what no rows can have: something was subtracted that had not been added."""
-        if self.negatives < 0:
-            raise ValueError("rows are taken away that were never added: they have more values below 0 than there were")
-        for name, table in self.tables.items():
-            whatever = name in _OF_EITHER_SIGN and not (name == "sum" and self.negatives == 0)
-            if not whatever and table.has_negative():
-                raise ValueError(f"rows are taken away that were never added: a {name} of what is left is below 0")
 
     def _combined(self, other: "ClassStats", sign: int) -> "ClassStats":
         self._check_alike(other)
@@ -357,14 +296,14 @@ class ClassStats:
             )
         fixed = self.multilabel or (self.closed and other.closed)
         if fixed and not np.array_equal(self.classes, other.classes):
-            lists = f"{_checks.listed(self.classes)}, and {_checks.listed(other.classes)}"
+            lists = f"{messages.listed(self.classes)}, and {messages.listed(other.classes)}"
             raise ValueError(
                 f"the statistics were scanned with different classes: {lists}; give both scans the same list"
             )
         for closed, opened in ((self, other), (other, self)):
             if closed.closed and not np.isin(opened.classes[opened.rows > 0], closed.classes).all():
                 strangers = opened.classes[~np.isin(opened.classes, closed.classes)]
-                raise ValueError(f"label {strangers[0].item()!r} is not in classes={_checks.listed(closed.classes)}")
+                raise ValueError(f"label {strangers[0].item()!r} is not in classes={messages.listed(closed.classes)}")
 
     def _taken(self, keep: np.ndarray) -> "ClassStats":
         if keep.all():
@@ -393,6 +332,10 @@ class ClassStats:
         """Read what `save` wrote."""
         return persistence.load(path, cls)
 
+    def arrays(self) -> dict[str, Any]:
+        """All of it by name."""
+        return self.to_state()
+
     def to_state(self) -> dict[str, Any]:
         return {
             "classes": self.classes,
@@ -416,19 +359,19 @@ class ClassStats:
             }
         restored = {
             "tables": tables,
-            "options": RowOptions(*state["options"]),
-            "folds": tuple(state.get("folds", ())),
-            "folding": None if folding is None else Folding(**folding),
+            "options": RowOptions.of_state(state["options"]),
+            "folding": None if folding is None else Folding.of_state(folding),
         }
-        stats = cls(**{**state, **restored})
+        fields = persistence.typed(cls, {**state, **restored})
+        stats = cls(**{**fields, "folds": tuple(fields.get("folds", ()))})
         stats._check_loaded()
         return stats
 
     def _check_loaded(self) -> None:
         """Refuse parts that do not go together: the arithmetic of tables relies on it."""
-        labels, n_classes = _checks.check_labels(self.classes, "classes"), len(self.classes)
+        labels, n_classes = label_checks.check_labels(self.classes, "classes"), len(self.classes)
         persistence.array("rows", self.rows, ["i8"], (n_classes,))
-        _checks.whole_number("n_features", self.n_features)
+        arguments.whole_number("n_features", self.n_features)
         if self.tables.keys() - {*MOMENTS, "weight"} or not (self.multilabel or (labels[1:] > labels[:-1]).all()):
             raise ValueError("classes should be sorted, and tables be of moments")
         for name, table in self.tables.items():
@@ -451,43 +394,3 @@ def check_stats(stats: Any) -> None:
             f"stats is of type {type(stats).__name__}; it should be ClassStats, as snb.scan(X, y) returns them (and "
             "fitted estimators keep them in stats_)"
         )
-
-
-def merged_classes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The sorted union of two sets of labels of one kind."""
-    if len(a) and len(b) and _checks.label_kind(a) != _checks.label_kind(b):
-        raise ValueError(
-            f"labels are of two kinds, {_checks.label_kind(a)} such as {a[0].item()!r} and {_checks.label_kind(b)} "
-            f"such as {b[0].item()!r}; give all labels one kind (those of classes= and of earlier calls, too)"
-        )
-    if not len(a) or not len(b):
-        return a if len(a) else b
-    if a.dtype.kind != b.dtype.kind and max(_largest(a), _largest(b)) > 2**53:
-        raise ValueError(
-            f"y holds labels of dtype {b.dtype} and {a.dtype}, too large to be compared; give all one dtype"
-        )
-    return np.union1d(a, b)
-
-
-def _largest(labels: np.ndarray) -> float:
-    return float(np.abs(labels.astype(np.float64)).max()) if labels.dtype.kind in "iuf" else 0.0
-
-
-def positions(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Where each of the sorted `classes` stands in the sorted `labels`, -1 where it does not."""
-    if labels is classes:
-        return np.arange(len(classes))
-    if len(labels) == 0:
-        return np.full(len(classes), -1)
-    at = np.minimum(np.searchsorted(labels, classes), len(labels) - 1)
-    return np.where(labels[at] == classes, at, -1)
-
-
-def check_moments(moments: Iterable[str] | None) -> tuple[str, ...]:
-    """Names of moments, in one order; the plain ones for None."""
-    if moments is None:
-        return PLAIN_MOMENTS
-    names = (moments,) if isinstance(moments, str) else tuple(moments)
-    for name in names:
-        _checks.one_of("moments", name, MOMENTS)
-    return tuple(m for m in MOMENTS if m in names)

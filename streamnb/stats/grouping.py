@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb import _checks
-from streamnb.data.chunk import Entries
-from streamnb.kernels.rows import look_up
-from streamnb.stats.class_stats import merged_classes
+from streamnb.core import label_checks, messages
+from streamnb.kernels.row_values import look_up
+from streamnb.rows.chunk import Entries
+from streamnb.stats.matching import merged_classes
 
 NUMBERS = 1 << 16  # integers out of so small a range are looked up, not searched for
 
@@ -89,7 +89,7 @@ class LabelCodes:
 
     def codes_of(self, y: np.ndarray) -> np.ndarray | None:
         """The codes of labels; None where some are not known."""
-        if self.n == 0 or _checks.label_kind(y) != _checks.label_kind(self._sorted):
+        if self.n == 0 or label_checks.label_kind(y) != label_checks.label_kind(self._sorted):
             return None
         if self._by_number is not None and np.can_cast(y.dtype, np.int64):
             codes = np.empty(len(y), np.int64)
@@ -104,9 +104,11 @@ class LabelCodes:
         new = ~np.isin(classes, self._sorted) if self.n else np.ones(len(classes), bool)
         if self.closed:
             row = int(np.flatnonzero(np.isin(y, classes[new]))[0])
+            label = y[row].item()
             raise ValueError(
-                f"y has the label {y[row].item()!r} at row {first_row + row}, not in classes="
-                f"{_checks.listed(self._sorted)}: list it there, or leave classes out"
+                f"The target label(s) [{label!r}] in y do not exist in the initial classes: "
+                f"y has the label {label!r} at row {first_row + row}, not in classes="
+                f"{messages.listed(self._sorted)}: list it there, or leave classes out"
             )
         codes = np.empty(len(classes), np.int64)
         codes[~new] = self._codes

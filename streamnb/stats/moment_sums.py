@@ -5,16 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from streamnb import memory
-from streamnb.data.chunk import Chunk, Entries
-from streamnb.data.survey import Survey
-from streamnb.kernels import accumulate
+from streamnb.core import memory
+from streamnb.kernels import class_sums
+from streamnb.rows.chunk import Chunk, Entries
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.survey import Survey
 from streamnb.stats.both_moments import add_both, may_add_both
-from streamnb.stats.class_stats import MOMENTS, RowOptions
+from streamnb.stats.moments import MOMENTS
 from streamnb.stats.sparse_tables import LARGE, AnyTable, Listing, Runs, SparseTable
 from streamnb.stats.tables import Table
 
-_KERNEL_MOMENT = dict(zip(MOMENTS, accumulate.ALL, strict=True))
+_KERNEL_MOMENT = dict(zip(MOMENTS, class_sums.ALL, strict=True))
 _NARROW = 2.0**31  # integers below this are exact in int32
 _EXACT = 2.0**53  # and below this in float64
 CELL = 16  # bytes of a key and a sum
@@ -28,13 +29,13 @@ class MomentSums:
     """Class sums of some moments, of the blocks given to `add`.
 
     Dense tables become sparse when they would take more than the limit, or are large and mostly empty; sparse ones
-    become dense when that is no larger. The sums are the same bits in either.
+    become dense when that is no larger. The sums are the same bits in either. `sparse` says what to begin with.
     """
 
-    def __init__(self, moments: Iterable[str], options: RowOptions, limit: int | None = None):
+    def __init__(self, names: Iterable[str], options: RowOptions, limit: int | None = None, sparse: bool = False):
         self._options, self._limit = options, limit
-        self._dense: dict[str, GrowingTable] = {name: GrowingTable() for name in moments}
-        self._runs: dict[str, Runs] = {}
+        self._dense: dict[str, GrowingTable] = {name: GrowingTable() for name in names}
+        self._runs: dict[str, Runs] = {name: Runs() for name in self._dense} if sparse else {}
         self._touched = 0  # no more cells than these
 
     @property

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb import _checks, memory, persistence
-from streamnb.data.chunk import Chunk, Entries
-from streamnb.kernels import cells
+from streamnb.core import arguments, memory, persistence
+from streamnb.kernels import cell_sums
+from streamnb.rows.chunk import Chunk, Entries
 from streamnb.stats.tables import Table
 
 _NO_LOW_PARTS = np.zeros(1)
@@ -130,6 +130,11 @@ class SparseTable:
         at, local, width = self.cells_of(columns)
         return self._placed(at, local, self.classes_of(at), (self.shape[0], width))
 
+    def moved(self, columns: np.ndarray, n_columns: int) -> "SparseTable":
+        """Its cells in other columns, one given for each; -1 leaves a cell out."""
+        kept = slice(None) if (columns >= 0).all() else np.flatnonzero(columns >= 0)
+        return self._placed(kept, columns[kept], self.classes_of(kept), (self.shape[0], n_columns))
+
     def row(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """One class, as dense (hi, lo)."""
         mine = np.flatnonzero(self.classes_of() == k)
@@ -165,22 +170,37 @@ class SparseTable:
 
     def merged(self, other: "SparseTable", sign: float = 1.0) -> "SparseTable":
         """self + sign * other, of one shape."""
-        n_cells = cells.count_union(self.keys, other.keys)
+        n_cells = cell_sums.count_union(self.keys, other.keys)
         keys, hi, lo = np.empty(n_cells, np.int64), np.empty(n_cells), np.empty(n_cells)
         arrays = self.keys, self.hi, self._low, other.keys, other.hi, other._low
-        left = cells.merge_cells(*arrays, sign, keys, hi, lo)
+        left = cell_sums.merge_cells(*arrays, sign, keys, hi, lo)
         return SparseTable(self.shape, keys, hi, lo if left else None)._packed()
 
     def scaled(self, factor: Any) -> "SparseTable":
         """self * factor; one number, or one for each class."""
         factors = np.broadcast_to(np.asarray(factor, np.float64), self.shape[0])[self.classes_of()]
         hi, lo = np.empty((2, len(self.keys)))
-        left = cells.scale_cells(self.hi, self._low, factors, hi, lo)
+        left = cell_sums.scale_cells(self.hi, self._low, factors, hi, lo)
         return replace(self, hi=hi, lo=lo if left else None)._packed()
 
     def totals(self) -> np.ndarray:
         """The sums over all classes, rounded to float64, (n_columns,)."""
         return np.bincount(self.columns_of(), self.values_of(), self.shape[1])
+
+    def others(self, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        """For each of a list of columns the sum over all classes but one, rounded to float64; none is subtracted."""
+        at, place, n = self.cells_of(columns)
+        return np.bincount(place, np.where(self.classes_of(at) == classes[place], 0.0, self.values_of(at)), n)
+
+    def pairs(self, columns: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """High and low parts of a list of cells."""
+        keys, (hi, lo) = columns.astype(np.int64) << self._bits | classes, np.zeros((2, len(columns)))
+        at = np.searchsorted(self.keys, keys)
+        there = np.flatnonzero(np.append(self.keys, -1)[at] == keys)
+        hi[there] = self.hi[at[there]]
+        if self.lo is not None:
+            lo[there] = self.lo[at[there]]
+        return hi, lo
 
     def has_negative(self) -> bool:
         """True where a sum is below 0."""
@@ -238,7 +258,7 @@ class SparseTable:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "SparseTable":
-        n_classes, n_columns = (_checks.whole_number("shape", n) for n in state["shape"])
+        n_classes, n_columns = (arguments.whole_number("shape", n) for n in state["shape"])
         keys = persistence.array("keys", state["keys"], ["i8"], (None,))
         hi = persistence.array("hi", state["hi"], ["f8"], keys.shape)
         lo = None if state["lo"] is None else persistence.array("lo", state["lo"], ["f8"], keys.shape)
@@ -346,5 +366,5 @@ class Listing:
     def sums(self, moment: int, threshold: float) -> SparseTable:
         """A moment of each cell."""
         hi, lo = np.empty((2, len(self.keys)))
-        left = cells.sum_cells(self.values, self.weight, self.starts, moment, threshold, hi, lo)
+        left = cell_sums.sum_cells(self.values, self.weight, self.starts, moment, threshold, hi, lo)
         return SparseTable(self.shape, self.keys, hi, lo if left else None)

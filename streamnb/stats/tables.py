@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb import persistence
+from streamnb.core import persistence
 from streamnb.kernels import exact
 
 _COLUMNS = 1 << 16  # looked at at once
@@ -86,7 +86,8 @@ class Table:
         for k, (a, b) in enumerate(zip(rows, other_rows, strict=True)):
             left = self.row(a) if a >= 0 else (zeros, zeros)
             right = other.row(b) if b >= 0 else (zeros, zeros)
-            out.keep(k, exact.add_rows(*left, *right, sign, out.hi[k], out.lo))
+            right_hi, right_lo = right
+            out.keep(k, exact.add_rows(*left, right_hi, right_lo, sign, out.hi[k], out.lo))
         return out.table()
 
     def totals(self) -> np.ndarray:
@@ -96,6 +97,21 @@ class Table:
             some = slice(start, start + _COLUMNS)
             out[some] = self.value(some).sum(axis=0)
         return out
+
+    def others(self, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        """For each of a list of columns the sum over all classes but one, rounded to float64; none is subtracted."""
+        out, step = np.empty(len(columns)), max(_COLUMNS // max(self.shape[0], 1), 1)
+        for start in range(0, len(columns), step):
+            some = slice(start, start + step)
+            sums = self.value(columns[some])
+            sums[classes[some], np.arange(sums.shape[1])] = 0.0
+            out[some] = sums.sum(axis=0)
+        return out
+
+    def pairs(self, columns: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """High and low parts of a list of cells."""
+        hi = self.hi[classes, columns]
+        return hi, np.zeros(len(hi)) if self.lo is None else self.lo[classes, columns]
 
     def has_negative(self) -> bool:
         """True where a sum is below 0."""

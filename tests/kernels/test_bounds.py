@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from streamnb.kernels import accumulate
+from streamnb.kernels import class_sums
 
 checked = os.environ.get("NUMBA_BOUNDSCHECK") == "1" or os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
@@ -15,4 +15,4 @@ checked = os.environ.get("NUMBA_BOUNDSCHECK") == "1" or os.environ.get("NUMBA_DI
 def test_a_bad_index_raises(code, column):
     arrays = np.ones(1), np.array([column]), np.array([0, 1]), np.zeros(1, int), np.array([code]), np.ones(1)
     with pytest.raises(IndexError):
-        accumulate.add_csr(*arrays, accumulate.SUM, 0.0, np.zeros((2, 3)))
+        class_sums.add_csr(*arrays, class_sums.SUM, 0.0, np.zeros((2, 3)))

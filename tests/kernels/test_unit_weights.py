@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from streamnb.kernels import accumulate
-from tests.kernels import naive
+from streamnb.kernels import class_sums
+from tests.support import naive
 
 MOMENTS = {
-    "sum": accumulate.SUM,
-    "sum_sq": accumulate.SUM_SQ,
-    "nonzero": accumulate.NONZERO,
-    "above": accumulate.ABOVE,
+    "sum": class_sums.SUM,
+    "sum_sq": class_sums.SUM_SQ,
+    "nonzero": class_sums.NONZERO,
+    "above": class_sums.ABOVE,
 }
 
 
@@ -25,8 +25,8 @@ def test_pairs_of_unit_weights_round_to_the_exact_sum(name, dtype, heavier):
     expected = naive.rounded(naive.class_sums(x, codes, weight, 3, name, 0.0))
     csr = sp.csr_array(x)
     for add, rows in (
-        (accumulate.add_dense_pairs, (x,)),
-        (accumulate.add_csr_pairs, (csr.data, csr.indices, csr.indptr)),
+        (class_sums.add_dense_pairs, (x,)),
+        (class_sums.add_csr_pairs, (csr.data, csr.indices, csr.indptr)),
     ):
         hi, lo = np.zeros_like(expected), np.zeros_like(expected)
         add(*rows, np.arange(60), codes, weight, MOMENTS[name], 0.0, hi, lo)

@@ -1,0 +1,169 @@
+"""Arguments, checked: each message names the argument, what was given and what would be right."""
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+
+def one_of(name: str, value: Any, allowed: Iterable[Any]) -> Any:
+    """Return `value` if it is one of `allowed`, else raise with the list."""
+    allowed = list(allowed)
+    if any(value is a or (isinstance(value, str) and value == a) for a in allowed):
+        return value
+    raise ValueError(f"{name}={value!r} is unknown; it should be one of {', '.join(map(repr, allowed))}")
+
+
+def family_name(family: Any, names: Iterable[str]) -> str:
+    """Return `family` if it is the name of a family without parameters."""
+    if isinstance(family, type):
+        raise TypeError(f"family={family.__name__} is a class; give an object: {family.__name__}()")
+    if not isinstance(family, str):
+        raise TypeError(f"family={family!r} should be a name, such as 'poisson', or an object, such as snb.Binomial(k)")
+    objects = {"binomial": "snb.Binomial(k)", "negative_binomial": "snb.NegativeBinomial(r)"}
+    if family in objects:
+        raise ValueError(f"family={family!r} needs its parameter; give an object: {objects[family]}")
+    return str(one_of("family", family, names))
+
+
+def finite_number(name: str, value: Any, *, minimum: float = -math.inf) -> float:
+    """Return `value` as a finite float not below `minimum`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.number)):
+        raise TypeError(f"{name}={value!r} should be a number")
+    if not math.isfinite(value) or value < minimum:
+        bound = "" if minimum == -math.inf else f" and at least {minimum:g}"
+        raise ValueError(f"{name}={value!r} should be finite{bound}")
+    return float(value)
+
+
+def positive_integer(name: str, value: Any, minimum: int = 1) -> int:
+    """Return `value` as an int of at least `minimum`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Integral, np.integer)):
+        raise TypeError(f"{name}={value!r} should be a whole number")
+    if value < minimum:
+        raise ValueError(f"{name}={value!r} should be at least {minimum}")
+    return int(value)
+
+
+def whole_number(name: str, value: Any) -> int:
+    """Return `value` as an int of at least 0."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Integral, np.integer)):
+        raise TypeError(f"{name}={value!r} should be a whole number")
+    if not 0 <= int(value) < 2**63:
+        raise ValueError(f"{name}={value!r} should be at least 0 and fit into 64 bits")
+    return int(value)
+
+
+def numbers_for_features(name: str, value: Any) -> Any:
+    """Return a finite float, or a 1-D array of such with one for each feature."""
+    if np.ndim(value) == 0:
+        return finite_number(name, value)
+    given = np.asarray(value)
+    if given.dtype.kind not in "iuf":
+        raise TypeError(f"{name} has dtype {given.dtype}; it should be a number, or one number for each feature")
+    if given.ndim != 1 or not given.size:
+        raise ValueError(f"{name} has shape {given.shape}; it should be a number, or an array of shape (n_features,)")
+    given = given.astype(np.float64)
+    if not np.isfinite(given).all():
+        at = int(np.argmin(np.isfinite(given)))
+        raise ValueError(f"{name}[{at}]={given[at]} should be finite")
+    return given
+
+
+def positive_numbers(name: str, value: Any) -> Any:
+    """Return a float above 0, or a 1-D array of such with one for each feature."""
+    given = numbers_for_features(name, value)
+    at = int(np.argmin(given))
+    least = given[at] if np.ndim(given) else given
+    if not least > 0.0:
+        where = f"{name}[{at}]" if np.ndim(given) else name
+        raise ValueError(f"{where}={least} should be greater than 0")
+    return given
+
+
+def tau_grid(name: str, tau: Any) -> np.ndarray:
+    """Return one tau or a grid of them as an ascending float array without repeats."""
+    if np.ndim(tau) == 0:
+        return np.array([finite_number(name, tau, minimum=0.0)])
+    taus = [finite_number(f"{name}[{i}]", t, minimum=0.0) for i, t in enumerate(tau)]
+    if not taus:
+        raise ValueError(f"{name} is an empty grid; give at least one number")
+    return np.unique(taus)
+
+
+def check_class_weight(class_weight: Any, classes: np.ndarray) -> Any:
+    """Return None, "balanced", or a weight for each label that is named."""
+    if class_weight is None or isinstance(class_weight, str):
+        return one_of("class_weight", class_weight, [None, "balanced"])
+    if not isinstance(class_weight, Mapping):
+        raise TypeError(f"class_weight={class_weight!r} should be None, 'balanced' or a dict {{label: weight}}")
+    labels = classes.tolist()
+    for label, weight in class_weight.items():
+        if label not in labels:
+            raise ValueError(f"class_weight has the label {label!r}, which is not a class; those are {labels}")
+        finite_number(f"class_weight[{label!r}]", weight, minimum=0.0)
+    return {labels[labels.index(label)]: float(weight) for label, weight in class_weight.items()}
+
+
+def class_factors(class_weight: Any, classes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """What the weight (K,) of each class is multiplied by, (K,); "balanced" makes the classes weigh the same."""
+    if class_weight == "balanced":
+        seen = weight > 0
+        return np.where(seen, weight.sum() / (np.count_nonzero(seen) * np.where(seen, weight, 1.0)), 1.0)
+    return np.array([class_weight.get(label, 1.0) for label in classes.tolist()])
+
+
+def check_out(out: Any, n_rows: int | None, width: int | None, dtype: np.dtype) -> None:
+    """Refuse an `out` that cannot hold the whole answer as it is; `n_rows` is None where it is not known yet."""
+    if not hasattr(out, "shape") or not hasattr(out, "dtype"):
+        raise TypeError(f"out={out!r} should be an array that takes slices of rows: NumPy, or an open zarr.Array")
+    shape = tuple(out.shape)
+    wanted = (n_rows if n_rows is not None else (shape or (0,))[0], *(() if width is None else (width,)))
+    if shape != wanted:
+        raise ValueError(f"out has shape {shape}; the answer has shape {wanted}")
+    if out.dtype.kind not in "OT" and not np.can_cast(dtype, out.dtype, "safe"):
+        raise ValueError(f"out has dtype {out.dtype}, which cannot hold an answer of dtype {dtype}")
+
+
+def check_priors(priors: Any, classes: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return class priors (K,): shares of the weight, uniform, or as given in the order of `classes`."""
+    if priors is None:
+        return shares
+    if isinstance(priors, str):
+        one_of("priors", priors, [None, "uniform", "an array of shape (n_classes,)"])
+        return np.where(shares > 0, 1.0 / np.count_nonzero(shares > 0), 0.0)
+    given = _given_priors(priors, classes)
+    if not math.isclose(given.sum(), 1.0, rel_tol=1e-9):
+        raise ValueError(f"priors sum to {given.sum():g}; The sum of the priors should be 1")
+    return given
+
+
+def check_label_priors(priors: Any, labels: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return the probability of each label (K,): its share of the weight, one half, or as given."""
+    if priors is None:
+        return shares
+    if isinstance(priors, str):
+        one_of("priors", priors, [None, "uniform", "an array of shape (n_labels,)"])
+        return np.full(len(labels), 0.5)
+    given = _given_priors(priors, labels)
+    if (given > 1).any():
+        raise ValueError(f"priors={priors!r}; the probability of a label should be at most 1")
+    return given
+
+
+def _given_priors(priors: Any, classes: np.ndarray) -> np.ndarray:
+    try:
+        given = np.asarray(priors, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"priors={priors!r} should be None, 'uniform', or numbers in the order of the classes"
+        ) from error
+    if given.shape != (len(classes),):
+        raise ValueError(
+            f"priors has shape {given.shape}; Number of priors must match number of classes: {len(classes)}"
+        )
+    if not np.all(np.isfinite(given)) or (given < 0).any():
+        raise ValueError(f"priors={priors!r}; Priors must be non-negative and finite")
+    return given

@@ -1,0 +1,182 @@
+"""Labels and indicators of labels, checked and brought into few kinds."""
+
+import numbers
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core.csr import sound_csr
+
+# ---- labels ----------------------------------------------------------------------------------------------------------
+
+_KINDS = {"b": "bools", "i": "numbers", "u": "numbers", "f": "numbers", "U": "strings"}
+
+
+def label_kind(labels: np.ndarray) -> str:
+    """What sort of labels these are: "bools", "numbers" or "strings"."""
+    return _KINDS[labels.dtype.kind]
+
+
+def check_labels(y: Any, name: str = "y", first_row: int = 0) -> np.ndarray:
+    """Return labels as a 1-D array of bools, numbers or fixed-width strings; a missing label is an error.
+
+    `first_row` is the number of the first of them, for messages.
+    """
+    if y is None:
+        raise ValueError(
+            f"requires y to be passed, but the target y is None: give {name}, one label a row, "
+            "or an iterator of (X, y) chunks (of a list: iter(chunks))"
+        )
+    labels = _without_missing(y, name, first_row)
+    if labels.ndim == 2 and labels.shape[1] == 1 and name == "y":
+        from sklearn.utils.validation import column_or_1d
+
+        labels = column_or_1d(labels, warn=True)  # scikit-learn's warning
+    if labels.ndim != 1:
+        raise ValueError(f"{name} should be a 1d array, got an array of shape {labels.shape} instead.")
+    if labels.dtype.kind == "O":
+        labels = _from_objects(labels, name)
+    elif labels.dtype.kind in "TS":
+        labels = labels.astype(str)
+    if labels.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} should hold ints, strings or bools")
+    if labels.dtype.kind not in _KINDS:
+        raise TypeError(f"{name} has dtype {labels.dtype}; labels should be ints, strings or bools")
+    if labels.dtype == np.uint64:
+        if labels.size and labels.max() >= 2**63:
+            raise ValueError(f"{name} has the label {labels.max()}; numbers should be below 2**63, or give strings")
+        labels = labels.astype(np.int64)
+    if labels.dtype.kind == "f":
+        _check_float_labels(labels, name, first_row)
+    return labels
+
+
+def _without_missing(y: Any, name: str, first_row: int) -> np.ndarray:
+    cure = "drop those rows, or give them a label of their own (-1 is an ordinary label)"
+    if isinstance(y, np.ma.MaskedArray):
+        if y.dtype.names is None and np.ma.is_masked(y):  # masks of records are records
+            raise ValueError(f"{name} has masked labels; {cure}")
+        y = y.data
+    if hasattr(y, "isna"):  # pandas: categorical codes of -1, NA, NaT
+        missing = np.flatnonzero(np.asarray(y.isna()))
+        if missing.size:
+            raise ValueError(f"{name} has a missing label at row {first_row + missing[0]} (NaN or None); {cure}")
+    # NumPy would turn a list of strings and a NaN, or a number, into strings
+    labels = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
+    labels = labels.astype(object) if labels.dtype.kind == "T" else labels
+    if labels.dtype.kind == "O" and labels.ndim == 1 and not {*map(type, labels)} <= {str, int, bool}:
+        row = next((i for i, v in enumerate(labels) if _is_missing(v)), None)
+        if row is not None:
+            raise ValueError(f"{name} has a missing label at row {first_row + row} ({labels[row]}); {cure}")
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        row = first_row + np.flatnonzero(np.isnan(labels))[0]
+        raise ValueError(f"Input {name} contains NaN, a missing label, at row {row}; {cure}")
+    return labels
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA is neither equal to itself nor not
+        return True
+
+
+def _from_objects(labels: np.ndarray, name: str) -> np.ndarray:
+    kinds = {type(v) for v in labels}
+    for kind, dtype in ((str, str), ((bool, np.bool_), bool)):
+        if all(issubclass(k, kind) for k in kinds):
+            return labels.astype(dtype)
+    if all(issubclass(k, (numbers.Real, np.number)) for k in kinds) and not any(issubclass(k, bool) for k in kinds):
+        if all(issubclass(k, numbers.Integral) for k in kinds) and max(labels) >= 2**63:  # floats in NumPy
+            raise ValueError(f"{name} has the label {max(labels)}; numbers should be below 2**63, or give strings")
+        return np.array(labels.tolist())
+    names = ", ".join(sorted(k.__name__ for k in kinds))
+    raise TypeError(
+        f"Unknown label type: {name} holds objects of type {names}; "
+        "labels should be all ints, all strings or all bools (argument must be a string or a real number)"
+    )
+
+
+def _check_float_labels(labels: np.ndarray, name: str, first_row: int) -> None:
+    bad = np.flatnonzero(~np.isfinite(labels) | (labels != np.floor(labels)))
+    if bad.size:
+        raise ValueError(
+            f"Unknown label type: continuous. {name} holds {labels[bad[0]]} at row {first_row + bad[0]}; labels should "
+            "be ints, strings or bools: a classifier cannot be trained on a continuous target"
+        )
+
+
+def check_y(y: Any, first_row: int = 0) -> np.ndarray | sp.csr_array:
+    """Return labels as `check_labels` does, or an indicator of labels as `check_indicator` does."""
+    if sp.issparse(y):
+        return check_indicator(y, first_row=first_row)
+    if not isinstance(y, np.ndarray) and isinstance(y, (list, tuple)) and len(y) and np.ndim(y[0]) == 1:
+        try:
+            y = np.array(y)
+        except ValueError as error:
+            raise ValueError(
+                "y has rows of several lengths; for rows with several labels give a 2-D indicator of 0 and 1 (n_rows, "
+                "n_labels), as sklearn.preprocessing.MultiLabelBinarizer makes it"
+            ) from error
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    check: Any = check_indicator if len(shape) == 2 and shape[1] > 1 else check_labels
+    return check(y, first_row=first_row)
+
+
+def check_indicator(y: Any, n_labels: int | None = None, name: str = "y", first_row: int = 0) -> sp.csr_array:
+    """Return a 0/1 indicator (n_rows, n_labels), dense or sparse, as canonical CSR of uint8 without explicit zeros."""
+    given, y = y, y if sp.issparse(y) else np.asarray(y)
+    if y.ndim != 2 or (n_labels is not None and y.shape[1] != n_labels):
+        raise ValueError(
+            f"{name} has shape {y.shape}; multi-label rows should be an indicator of shape (n_rows, {n_labels})"
+        )
+    if y.dtype.kind not in "buifO":
+        raise TypeError(f"{name} is 2-D with dtype {y.dtype}; an indicator of labels should hold 0 and 1")
+    if np.ma.is_masked(given):
+        raise ValueError(f"{name} is a masked array with masked entries; fill them (with 0 or 1), or drop those rows")
+    y = sound_csr(y, name) if sp.issparse(y) else y  # the user's stays as it is
+    indicator = sp.csr_array(y if y.dtype.kind != "O" else y.astype(np.float64))
+    if not indicator.has_canonical_format or (indicator.data == 0).any():
+        indicator.sum_duplicates()
+        indicator.eliminate_zeros()
+    wrong = np.flatnonzero(indicator.data != 1)
+    if wrong.size:
+        row = int(np.searchsorted(indicator.indptr, wrong[0], side="right")) - 1
+        raise ValueError(
+            f"{name} has {indicator.data[wrong[0]]} at row {first_row + row}, column {indicator.indices[wrong[0]]}; "
+            "a 2-D indicator of labels should hold 0 and 1 alone: 1 where the row has the label"
+        )
+    indicator.data = indicator.data.astype(np.uint8)  # one dtype for the kernels
+    return indicator
+
+
+def check_classes(classes: Any) -> np.ndarray | None:
+    """Return the closed set of labels as listed, or None where it is open."""
+    if classes is None:
+        return None
+    labels = check_labels(classes, "classes")
+    if labels.size == 0:
+        raise ValueError("classes is empty; list every label that y may hold, or leave it out")
+    if np.unique(labels).size < labels.size:
+        raise ValueError("classes lists a label twice; each should stand once")
+    return labels
+
+
+# ---- what a model says of rows, and what is true ---------------------------------------------------------------------
+
+
+def check_class_numbers(codes: Any, n_classes: int, name: str, lowest: int = 0) -> np.ndarray:
+    """Return class numbers (n,) in [lowest, n_classes) as int64."""
+    codes = np.asarray(codes)
+    if codes.ndim != 1 or codes.dtype.kind not in "iub":
+        raise TypeError(
+            f"{name} has shape {codes.shape} and dtype {codes.dtype}; it should hold one class number (an int) a row; "
+            "snb.evaluate takes labels"
+        )
+    bad = np.flatnonzero((codes < lowest) | (codes >= n_classes))
+    if bad.size:
+        raise ValueError(
+            f"{name} has {codes[bad[0]]} at row {bad[0]}; class numbers should be from {lowest} to {n_classes - 1}"
+        )
+    return codes.astype(np.int64, copy=False)

@@ -1,0 +1,318 @@
+"""The container: a zip of typed JSON and .npy files under one checksum. Nothing is pickled, imported or executed.
+
+An object says what it consists of (`to_state`, a dict of plain values, arrays and registered objects) and is made anew
+from that (`from_state`); its class is looked up by name among the registered ones. Members are stored as they are,
+never compressed, and each is referred to once, so that loading takes memory in proportion to the file. From version 2
+on the comment of the zip is the SHA-256 of all bytes before it. `from_state` trusts nothing: it says with `array` what
+shapes and dtypes the arithmetic to come relies on, and with `typed` that other values are what their annotations say.
+"""
+
+import glob
+import hashlib
+import io
+import json
+import os
+import threading
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import is_dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, BinaryIO, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from streamnb.core.messages import DataError
+
+FORMAT_VERSION = 2
+_HEADER = "streamnb.json"
+_SEAL = 64  # bytes of the hexadecimal checksum
+_CHUNK = 1 << 20
+_registry: dict[str, Any] = {}
+C = TypeVar("C", bound=type)
+
+
+class Parameters:
+    """Saves an object that is all in its constructor's parameters, kept under their names."""
+
+    def to_state(self) -> dict[str, Any]:
+        return vars(self)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Any:
+        if is_dataclass(cls):  # others look at their parameters themselves
+            typed(cls, state)
+        return cls(**state)
+
+
+def register(cls: C) -> C:
+    """Make a class known to the container; it has `to_state` and `from_state`."""
+    _registry[cls.__name__] = cls
+    return cls
+
+
+def registered(value: Any) -> bool:
+    """True for an object that `load` makes again."""
+    return type(value) in _registry.values()
+
+
+def array(name: str, value: Any, dtypes: Any, shape: tuple[int | None, ...]) -> np.ndarray:
+    """A loaded array, if it has one of these dtypes and this shape, None standing for any length."""
+    fits = isinstance(value, np.ndarray) and value.dtype.isnative and value.dtype in (np.dtype(d) for d in dtypes)
+    if not fits or value.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, value.shape, strict=True)):
+        given = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else type(value).__name__
+        raise ValueError(f"{name} is {given}; it should be an array of shape {shape} and dtype {' or '.join(dtypes)}")
+    return value
+
+
+def typed(cls: type, loaded: dict[str, Any]) -> dict[str, Any]:
+    """Loaded values of attributes of a class, if each is of the type that it is annotated with there."""
+    hints = get_type_hints(cls)
+    for name, value in loaded.items():
+        if name in hints and not is_a(hints[name], value):
+            raise ValueError(
+                f"{cls.__name__} has {name}={value!r}; it should be {getattr(hints[name], '__name__', hints[name])}"
+            )
+    return loaded
+
+
+def known(cls: type, state: dict[str, Any], *names: str) -> dict[str, Any]:
+    """A loaded state, if it has no other parts than these; one that is misnamed would be taken for absent."""
+    strange = state.keys() - {*names}
+    if strange:
+        raise ValueError(f"{cls.__name__} has no {min(map(str, strange))!r}")
+    return state
+
+
+def is_a(hint: Any, value: Any) -> bool:
+    """Whether a loaded value is of a type, with what is inside it; a sequence is a list or a tuple here."""
+    kind, inner = get_origin(hint) or hint, get_args(hint)
+    if kind is Any:
+        return True
+    if kind in (Union, UnionType):
+        return any(is_a(one, value) for one in inner)
+    if kind in (bool, int, str, float, NoneType):
+        return type(value) is kind or (kind is float and type(value) is int)
+    if kind is tuple and inner[-1] is not ...:
+        return isinstance(value, tuple) and len(value) == len(inner) and all(map(is_a, inner, value))
+    if kind in (list, tuple, Sequence):
+        return isinstance(value, list | tuple) and all(is_a(inner[0], one) for one in value)
+    if kind in (dict, Mapping):
+        return isinstance(value, dict) and all(is_a(inner[0], k) and is_a(inner[1], v) for k, v in value.items())
+    return isinstance(value, kind)
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+def check_path(name: str, given: Any) -> Path:
+    """The path of a file, from an argument of that name."""
+    if not isinstance(given, (str, os.PathLike)):
+        raise TypeError(f"{name}={given!r} should be the path of a file, a str or a pathlib.Path")
+    path = Path(given)
+    if not path.name:
+        raise ValueError(f"{name}={os.fspath(given)!r} should be the path of a file, such as 'rows.snb'")
+    return path
+
+
+def save(path: Any, value: Any) -> None:
+    """Write a registered object to one file; an old file is replaced only by a whole new one, on the disk itself."""
+    with _replacing(check_path("path", path)) as file:
+        with zipfile.ZipFile(file, "w") as archive:
+            tree = _Writer(archive).encode(value)
+            header = {"format": "streamnb", "version": FORMAT_VERSION, "content": tree}
+            archive.writestr(_HEADER, json.dumps(header))
+            archive.comment = bytes(_SEAL)  # which ends the file
+        seal = _digest(file)
+        file.seek(-_SEAL, os.SEEK_END)
+        file.write(seal)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A new file beside `path`, which takes its place once it is written and safe from a crash."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.unfinished")
+    try:
+        with open(unfinished, "w+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+        _sync_folder(path.parent)
+    except OSError as error:  # a full disk does not say which file
+        raise OSError(error.errno, f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            unfinished.unlink()
+
+
+def remove_unfinished(path: Path) -> None:
+    """Clear away what processes left that were killed while they wrote this file."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.unfinished"):
+        left.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name safe from a crash, where the system and the disk can."""
+    with suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
+def _digest(file: BinaryIO) -> bytes:
+    """The checksum of all bytes but those at the end that hold it."""
+    left, digest = file.seek(0, os.SEEK_END) - _SEAL, hashlib.sha256()
+    file.seek(0)
+    while left > 0 and (part := file.read(min(_CHUNK, left))):
+        digest.update(part)
+        left -= len(part)
+    return digest.hexdigest().encode()
+
+
+def _home(cls: type) -> tuple[str, str]:
+    """Where a class is defined; one that is defined there once more, as in a notebook, replaces it."""
+    return cls.__module__, cls.__qualname__
+
+
+class _Writer:
+    def __init__(self, archive: zipfile.ZipFile):
+        self._archive = archive
+        self._count = 0
+
+    def encode(self, value: Any) -> Any:
+        if value is None or isinstance(value, (bool, int, str)):
+            return value
+        if isinstance(value, float):
+            return {"float": value.hex()}
+        if isinstance(value, np.generic):
+            return self.encode(value.item())
+        if isinstance(value, np.ndarray):
+            return {"array": self._store(value)}
+        if isinstance(value, (list, tuple)):
+            return {type(value).__name__: [self.encode(v) for v in value]}
+        if isinstance(value, Mapping):
+            return {"dict": [[self.encode(k), self.encode(v)] for k, v in value.items()]}
+        name = type(value).__name__
+        registered = _registry.get(name)
+        if registered is not None and _home(registered) != _home(type(value)):
+            raise TypeError(
+                f"{value!r} cannot be saved: a class of another module is named {name} too; rename one of them"
+            )
+        if registered is not None:
+            state: Any = value.to_state()
+            return {"object": name, "state": self.encode(state)}
+        raise TypeError(f"{value!r} cannot be saved: {name} is not a plain value, an array or a part of streamnb")
+
+    def _store(self, array: np.ndarray) -> str:
+        name = f"{self._count}.npy"
+        self._count += 1
+        if array.dtype.kind == "O":
+            array = array.astype(str)
+        with self._archive.open(name, "w", force_zip64=True) as member:
+            np.lib.format.write_array(member, np.ascontiguousarray(array).reshape(array.shape), allow_pickle=False)
+        return name
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+def load(path: Any, expected: type | None = None) -> Any:
+    """Read what `save` wrote.
+
+    Raises
+    ------
+    DataError
+        The file is damaged, of a newer version, or holds something other than `expected`.
+    """
+    check_path("path", path)
+    try:
+        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            members = _members(archive, file.seek(0, os.SEEK_END))
+            header = json.loads(archive.read(members.pop(_HEADER)))
+            _check_version(path, header, sealed=bool(archive.comment))
+            if header["version"] > 1 and archive.comment != _digest(file):
+                raise DataError(f"{path} is damaged: its checksum is wrong; save it again, or take another copy")
+            value = _Reader(archive, members).whole(header["content"])
+    except (DataError, FileNotFoundError, IsADirectoryError, PermissionError, MemoryError):
+        raise
+    except Exception as error:  # damage shows in many ways: zip, checksum, JSON, .npy header, missing keys
+        raise DataError(f"{path} is not a whole streamnb file ({error!r}); save it again") from error
+    if expected is not None and not isinstance(value, expected):
+        raise DataError(f"{path} holds a {type(value).__name__}, not a {expected.__name__}; load it with snb.load")
+    return value
+
+
+def _members(archive: zipfile.ZipFile, n_bytes: int) -> dict[str, zipfile.ZipInfo]:
+    """The members by name, if all of them together can be what is in that many bytes."""
+    members = {member.filename: member for member in archive.infolist()}
+    if len(members) < len(archive.infolist()):
+        raise ValueError("two members have one name")
+    if any(m.compress_type != zipfile.ZIP_STORED or m.file_size != m.compress_size for m in members.values()):
+        raise ValueError("a member is compressed")
+    if sum(member.file_size for member in members.values()) > n_bytes:
+        raise ValueError("its members say that they are larger than the file")
+    return members
+
+
+def _check_version(path: Any, header: Any, sealed: bool) -> None:
+    if not isinstance(header, dict) or header.get("format") != "streamnb":
+        raise DataError(f"{path} is not a streamnb file")
+    version = header.get("version")
+    if type(version) is not int or version < 1 or (version == 1 and sealed):
+        raise DataError(f"{path} has format version {version!r}, which is not one of streamnb")
+    if version > FORMAT_VERSION:
+        raise DataError(
+            f"{path} has format version {version}; this streamnb reads up to {FORMAT_VERSION}, so upgrade streamnb"
+        )
+
+
+class _Reader:
+    """Makes objects of the tree and the members; every member has its place in it, and only one."""
+
+    def __init__(self, archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]):
+        self._archive, self._unread = archive, members
+        self._kinds: dict[str, Callable[[Any], Any]] = {
+            "float": float.fromhex,
+            "array": self._array,
+            "list": self._list,
+            "tuple": lambda parts: tuple(self._list(parts)),
+            "dict": lambda pairs: {k: v for k, v in map(self._list, pairs)},
+        }
+
+    def whole(self, tree: Any) -> Any:
+        """The object that the tree says; nothing may be left over."""
+        value = self._decode(tree)
+        if self._unread:
+            raise ValueError(f"nothing refers to {', '.join(self._unread)}")
+        return value
+
+    def _decode(self, node: Any) -> Any:
+        if node is None or isinstance(node, (bool, int, str)):
+            return node
+        if node.keys() == {"object", "state"}:
+            if node["object"] not in _registry:
+                raise DataError(f"{node['object']!r} is not a part of streamnb that can be loaded")
+            return _registry[node["object"]].from_state(self._decode(node["state"]))
+        ((kind, inner),) = node.items()
+        return self._kinds[kind](inner)
+
+    def _list(self, parts: Any) -> list[Any]:
+        if not isinstance(parts, list):  # a string, too, has parts
+            raise ValueError(f"{parts!r} stands where a list should")
+        return [self._decode(part) for part in parts]
+
+    def _array(self, name: str) -> np.ndarray:
+        values = bytearray()
+        with self._archive.open(self._unread.pop(name)) as file:  # which checks the bytes against their CRC at the end
+            while part := file.read(_CHUNK):
+                values += part
+        head = io.BytesIO(values[: 1 << 14])
+        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        shape, fortran, dtype = read[np.lib.format.read_magic(head)](head)
+        if fortran or dtype.kind not in "biufU" or not dtype.itemsize or min(shape, default=0) < 0:
+            raise ValueError(f"{name} has dtype {dtype} and shape {shape}, which streamnb does not write")
+        return np.frombuffer(values, dtype, offset=head.tell()).reshape(shape)

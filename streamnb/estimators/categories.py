@@ -1,0 +1,360 @@
+"""Which category a row has of each feature, and how often each occurs in a class: in memory that goes with these."""
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import messages, persistence, row_checks
+from streamnb.rows.boundary import csr_chunk
+from streamnb.rows.chunk import Chunk
+from streamnb.rows.domain import Domain
+from streamnb.stats.accumulating import Accumulator
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.sparse_tables import AnyTable, SparseTable
+from streamnb.stats.tables import Table
+
+_WHO = "CategoricalNB (input X)"
+MOST = 2**31 - 1  # the highest category
+FEW = 1 << 22  # cells of tables that may be dense, however empty
+EMPTY = 16  # larger ones are sparse where that is this many times as many cells as may hold something
+_BITS = 31  # of a category, as `MOST` has them
+
+
+# ---- cells: which category a row has of a feature --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """The categories other than 0 of a block of rows, in CSR order."""
+
+    categories: np.ndarray
+    features: np.ndarray
+    indptr: np.ndarray
+    n_features: int
+
+    @classmethod
+    def of(cls, chunk: Chunk, survey: Any) -> Self:
+        """The cells of a block; values should number the categories."""
+        Domain(_WHO, 0.0, MOST).check(chunk, survey)
+        if not survey.whole:
+            position = int(np.flatnonzero(chunk.stored % 1)[0])
+            row, column = chunk.locate(position)
+            warnings.warn(
+                f"{_WHO}: row {row}, column {column} is {chunk.stored[position]:g}, cut to a whole number; values "
+                "should number the categories of a feature 0, 1, 2, .. (sklearn.preprocessing.OrdinalEncoder does)",
+                messages.StreamnbWarning,
+                stacklevel=2,
+            )
+            chunk = chunk.with_values(np.floor(chunk.stored))
+        matrix = sp.csr_array(chunk.to_matrix(), copy=True)
+        matrix.eliminate_zeros()
+        return cls(matrix.data.astype(np.int64), matrix.indices, matrix.indptr, chunk.shape[1])
+
+    def sizes(self) -> np.ndarray:
+        """Number of categories of each feature, the highest of these rows counted, (n_features,)."""
+        sizes = np.ones(self.n_features, np.int64)
+        np.maximum.at(sizes, self.features, self.categories + 1)
+        return sizes
+
+    def one_hot(self, sizes: np.ndarray, first_row: int) -> tuple[Chunk, Any]:
+        """A block with sizes[j] columns for feature j and 1 in that of its category, in the last if there is none."""
+        columns = _starts(sizes)[self.features] + np.minimum(self.categories, sizes[self.features] - 1)
+        return self.placed(columns, int(sizes.sum()), first_row)
+
+    def placed(self, columns: np.ndarray, n_columns: int, first_row: int) -> tuple[Chunk, Any]:
+        """A block with 1 in the column of each cell."""
+        return csr_chunk(None, columns, self.indptr, n_columns, first_row)
+
+    def check_below(self, known: np.ndarray, first_row: int) -> None:
+        """Refuse categories that were never seen."""
+        strangers = np.flatnonzero(self.categories >= known[self.features])
+        if strangers.size:
+            cell = strangers[0]
+            row = first_row + int(np.searchsorted(self.indptr, cell, side="right")) - 1
+            category, feature = self.categories[cell], self.features[cell]
+            raise ValueError(
+                f"{_WHO}: row {row}, column {feature} has the unseen category {category}; this feature has "
+                f"{known[feature]} categories. Set unseen='ignore' or 'smooth', or min_categories"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Slots:
+    """The columns of a model: of each feature its categories and, last, one for what is none of them.
+
+    Where few categories have rows, these and category 0 alone have columns of their own, `seen`, and one behind them
+    stands for all others.
+
+    Attributes
+    ----------
+    n_categories : (n_features,) int
+    seen : (n,) int, optional
+        What `_numbered` makes of the categories with columns of their own, sorted.
+    """
+
+    n_categories: np.ndarray
+    seen: np.ndarray | None = None
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Number of columns of each feature, (n_features,)."""
+        if self.seen is None:
+            return self.n_categories + 1
+        return np.bincount(self.seen >> _BITS, minlength=len(self.n_categories)) + 2
+
+    def columns(self, features: np.ndarray, categories: np.ndarray) -> np.ndarray:
+        """The columns of categories of features."""
+        starts, last = _starts(self.sizes)[features], self.n_categories[features]
+        if self.seen is None:
+            return starts + np.minimum(categories, last)
+        numbers = _numbered(features, categories)
+        at = np.minimum(np.searchsorted(self.seen, numbers), len(self.seen) - 1)
+        others = starts + self.sizes[features] - np.where(categories < last, 2, 1)
+        return np.where(self.seen[at] == numbers, at + 2 * features.astype(np.int64), others)
+
+    def one_hot(self, cells: Cells, first_row: int) -> tuple[Chunk, Any]:
+        """A block of rows with 1 in the columns of their categories."""
+        return cells.placed(self.columns(cells.features, cells.categories), int(self.sizes.sum()), first_row)
+
+
+def _numbered(features: np.ndarray, categories: np.ndarray) -> np.ndarray:
+    """A number for each category of each feature, in their order."""
+    return features.astype(np.int64) << _BITS | categories
+
+
+def _starts(sizes: np.ndarray) -> np.ndarray:
+    """Where the columns of each feature begin."""
+    return np.cumsum(sizes) - sizes
+
+
+def is_wide(n_classes: int, sizes: np.ndarray, n_cells: int) -> bool:
+    """Whether a table of so many classes and categories would be large, and mostly empty with so many cells."""
+    return n_classes * float(sizes.sum(dtype=np.float64)) > max(FEW, EMPTY * n_cells)
+
+
+# ---- statistics ------------------------------------------------------------------------------------------------------
+
+
+@persistence.register
+@dataclass(frozen=True, slots=True, eq=False)
+class CategoryStats:
+    """Weight of each category of each feature in each class; values that merge and subtract, as `ClassStats` do.
+
+    Attributes
+    ----------
+    sizes : (n_features,) int
+        Number of categories seen of each feature.
+    sums : ClassStats
+        Its features are the categories, sizes[j] for feature j, category 0 first and not counted.
+    """
+
+    sizes: np.ndarray
+    sums: ClassStats
+
+    @property
+    def classes(self) -> np.ndarray:
+        return self.sums.classes
+
+    @property
+    def closed(self) -> bool:
+        return self.sums.closed
+
+    @property
+    def n_rows(self) -> int:
+        return self.sums.n_rows
+
+    @property
+    def n_features(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def weight(self) -> np.ndarray:
+        return self.sums.weight
+
+    @property
+    def total_weight(self) -> float:
+        return self.sums.total_weight
+
+    @property
+    def moments(self) -> tuple[str, ...]:
+        return self.sums.moments
+
+    @property
+    def nbytes(self) -> int:
+        return self.sums.nbytes
+
+    @property
+    def dense_bytes(self) -> int:
+        return self.sums.dense_bytes
+
+    def with_tables(self, kind: Any) -> "CategoryStats":
+        return replace(self, sums=self.sums.with_tables(kind))
+
+    def reweighted(self, class_weight: np.ndarray) -> "CategoryStats":
+        return replace(self, sums=self.sums.reweighted(class_weight))
+
+    def __add__(self, other: "CategoryStats") -> "CategoryStats":
+        sizes = self._common(other)
+        return CategoryStats(sizes, self.laid_out(sizes).sums + other.laid_out(sizes).sums)
+
+    def __sub__(self, other: "CategoryStats") -> "CategoryStats":
+        sizes = self._common(other)
+        return CategoryStats(sizes, self.laid_out(sizes).sums - other.laid_out(sizes).sums)
+
+    def __mul__(self, gamma: float) -> "CategoryStats":
+        return replace(self, sums=self.sums * gamma)
+
+    def _common(self, other: "CategoryStats") -> np.ndarray:
+        row_checks.check_n_features(other.n_features, self.n_features, "the statistics")
+        return np.maximum(self.sizes, other.sizes)
+
+    def laid_out(self, sizes: np.ndarray) -> "CategoryStats":
+        """The same with room for other numbers of categories; those beyond are dropped."""
+        if np.array_equal(sizes, self.sizes):
+            return self
+        wide, table = self.is_wide(sizes), self.sums.table("sum")
+        if wide or isinstance(table, SparseTable):
+            features, categories = self._places(table := _sparse(table))
+            columns = np.where(categories < sizes[features], _starts(sizes)[features] + categories, -1)
+            moved = table.moved(columns, int(sizes.sum()))
+            return self._with(sizes, moved if wide else moved.dense())
+        features = np.repeat(np.arange(len(sizes)), sizes)
+        categories = np.arange(len(features)) - np.repeat(_starts(sizes), sizes)
+        kept = np.flatnonzero(categories < self.sizes[features])
+        source = _starts(self.sizes)[features[kept]] + categories[kept]
+        width = len(features)
+
+        def placed(part: np.ndarray | None) -> np.ndarray | None:
+            if part is None:
+                return None
+            wide = np.zeros((len(part), width))
+            wide[:, kept] = part[:, source]
+            return wide
+
+        return self._with(sizes, Table(placed(table.hi), placed(table.lo)))  # type: ignore[arg-type]
+
+    def is_wide(self, sizes: np.ndarray) -> bool:
+        """Whether a dense table with so many categories would be large, and mostly empty."""
+        return is_wide(len(self.classes), sizes, 0) and is_wide(len(self.classes), sizes, self._n_cells())
+
+    def _n_cells(self) -> int:
+        table = self.sums.table("sum")
+        return len(table.keys) if isinstance(table, SparseTable) else int(np.count_nonzero(table.hi))
+
+    def _places(self, table: SparseTable) -> tuple[np.ndarray, np.ndarray]:
+        """Features and categories of the cells of a table."""
+        columns = table.columns_of()
+        features = np.searchsorted(np.cumsum(self.sizes), columns, side="right")
+        return features, columns - _starts(self.sizes)[features]
+
+    def _with(self, sizes: np.ndarray, table: Any) -> "CategoryStats":
+        tables = {**self.sums.tables, "sum": table}
+        return CategoryStats(sizes, replace(self.sums, tables=tables, n_features=table.shape[1]))
+
+    def slots(self, n_categories: np.ndarray) -> Slots:
+        """The columns of a model with so many categories: all of them, or where these are too many those with rows."""
+        if not self.is_wide(n_categories):
+            return Slots(n_categories)
+        every = np.arange(self.n_features)
+        seen = _numbered(*self._places(_sparse(self.sums.table("sum"))))
+        return Slots(n_categories, np.union1d(seen, _numbered(every, 0 * every)))
+
+    def counts_in(self, slots: Slots) -> np.ndarray:
+        """Weight of every column of a model, (K, sum of their sizes)."""
+        if slots.seen is None:
+            return self.laid_out(slots.sizes).counts()
+        table = _sparse(self.sums.table("sum"))
+        moved = table.moved(slots.columns(*self._places(table)), int(slots.sizes.sum()))
+        return self._with(slots.sizes, moved.dense()).counts()
+
+    def counts(self) -> np.ndarray:
+        """Weight of every category of every feature, (K, sum of sizes): category 0 is what others leave."""
+        counts = self.sums.sum.copy()
+        starts = _starts(self.sizes)
+        table, weight = (self.sums.tables[name].dense() for name in ("sum", "weight"))
+        if all(t.lo is None and (t.hi == np.floor(t.hi)).all() for t in (table, weight)):  # nothing is rounded
+            counts[:, starts] = weight.hi - np.add.reduceat(table.hi, starts, axis=1)
+            return counts
+        for k in range(len(self.classes)):
+            (hi, lo), (n, n_lo) = table.row(k), weight.row(k)
+            total = [n[0], n_lo[0]]
+            for start, size in zip(starts, self.sizes, strict=True):
+                others = slice(start + 1, start + size)
+                rest = math.fsum([*total, *-hi[others], *-lo[others]])
+                counts[k, start] = rest if rest > 2.0**-90 * n[0] else 0.0  # less is what pairs cannot hold
+        return counts
+
+    def to_state(self) -> dict[str, Any]:
+        return self.arrays()
+
+    def arrays(self) -> dict[str, Any]:
+        """All of it by name."""
+        return {"sizes": self.sizes, "sums": self.sums}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        sizes, sums = persistence.array("sizes", state["sizes"], ["i8"], (None,)), state["sums"]
+        if ((sizes < 1) | (sizes > MOST + 1)).any() or sizes.sum() != sums.n_features:
+            raise ValueError(f"sizes {sizes.tolist()} should be from 1 to {MOST + 1} and {sums.n_features} in all")
+        return cls(sizes, sums)
+
+
+def _sparse(table: AnyTable) -> SparseTable:
+    return SparseTable.of(table) if isinstance(table, Table) else table
+
+
+class CategoryAccumulator:
+    """Sums one-hot rows into tables with room for the categories so far; where there are more, it starts new ones.
+
+    They are sparse while the categories are many and mostly empty. `new` makes an accumulator of either kind.
+    """
+
+    def __init__(self, new: Callable[[bool], Accumulator]):
+        self._new, self._wide = new, False
+        self._sums = new(False)
+        self._n_classes, self._touched = 2, 0
+        self._sizes = self._room = np.zeros(0, np.int64)
+        self._outgrown: CategoryStats | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the tables."""
+        return self._sums.nbytes + (0 if self._outgrown is None else self._outgrown.nbytes)
+
+    def add(self, cells: Cells, first_row: int, y: np.ndarray, weight: np.ndarray | None) -> None:
+        """Add one block of rows; y (n_rows,), weight (n_rows,) or None for 1 each."""
+        sizes = cells.sizes()
+        if not len(self._sizes):
+            self._sizes = self._room = sizes
+        row_checks.check_n_features(cells.n_features, len(self._sizes))
+        self._sizes = np.maximum(self._sizes, sizes)
+        self._touched += len(cells.categories)
+        room = self._room
+        if (sizes > room).any():
+            room = np.where(self._sizes > room, 2 ** np.ceil(np.log2(self._sizes)).astype(np.int64), room)  # rarely
+        self._make_room(room)
+        self._sums.add(*cells.one_hot(self._room, first_row), y, weight)
+
+    def _make_room(self, room: np.ndarray) -> None:
+        """Start new tables, where those so far lack room for the categories or are of the wrong kind."""
+        self._n_classes = max(self._n_classes, self._sums.n_groups)
+        wide = is_wide(self._n_classes, room, self._touched)
+        if wide == self._wide and np.array_equal(room, self._room):
+            return
+        if self._sums.n_features is not None:
+            self._outgrown = self._total()
+        self._sums, self._room, self._wide = self._new(wide), room, wide
+
+    def _total(self) -> CategoryStats:
+        stats = CategoryStats(self._room, self._sums.finish())
+        return stats if self._outgrown is None else self._outgrown + stats
+
+    def finish(self) -> CategoryStats:
+        """The statistics; the accumulator is spent."""
+        return self._total().laid_out(self._sizes)

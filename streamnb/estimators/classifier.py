@@ -1,0 +1,201 @@
+"""Classifiers whose model follows from the statistics: forgetting, refitting, predicting."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from streamnb.core import arguments, row_checks
+from streamnb.estimators.base import ScanEstimator
+from streamnb.estimators.learned import learned
+from streamnb.models.linear import LinearModel
+from streamnb.passes.options import RunOptions
+from streamnb.rows.opening import opened
+from streamnb.rows.source import Source
+
+
+class ScanClassifier(ClassifierMixin, ScanEstimator):
+    """A classifier by a model that follows from the statistics."""
+
+    class_weight_: Any = None  # what the last refit said
+    forgotten_: tuple[str | int, ...] = ()  # keys of what `forget` was asked for since the last fit
+
+    def _solved(self) -> LinearModel:
+        """The model."""
+        raise NotImplementedError
+
+    @learned
+    def _model(self) -> LinearModel:
+        return self._solved()
+
+    @learned
+    def _weighted(self) -> Any:
+        """The statistics with the weights of the classes."""
+        if self.class_weight_ is None:
+            return self.stats_
+        stats = self.stats_
+        return stats.reweighted(arguments.class_factors(self.class_weight_, stats.classes, stats.weight))
+
+    def _settle(self) -> None:
+        self._now("_model")
+
+    def forget(self, X: Any, y: Any = None, *, sample_weight: Any = None, key: str | int | None = None) -> Self:
+        """Take rows away that were fitted before, exactly as if they had never been seen.
+
+        Sums do not know rows. Refused is what no rows could leave: fewer rows or less weight of a class than none, a
+        sum of squares below 0 or too small for the sum, more values that are not 0 than weight, sums without weight,
+        and the like. Rows that were never there, or go twice, may pass where enough others are left to hide them. That
+        one request does not pass twice is what `key` is for.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+        sample_weight : (n_rows,) or float, optional
+            What the rows count now. Once `partial_fit` was given a `decay` it must be said: 1.0 for rows of the last
+            call, the product of the later decays for others. That is exact where decays are powers of 1/2; for any
+            other, subtract the statistics of the rows, multiplied by the same decays.
+        key : str or int, optional
+            A name for this request, such as "request 17". Keys are kept in `forgotten_`, in pickles and in saved files,
+            until the next `fit`: one that is there already is refused, whatever the rows, and nothing is changed. Rows
+            without a key are not recorded.
+
+        Raises
+        ------
+        ValueError
+            The key was used before, or no rows could leave what would be left: the message names the class, and the
+            feature. The model stays as it was.
+        """
+        check_is_fitted(self, "stats_")
+        forgotten = self.forgotten_ if key is None else with_key(self.forgotten_, key)
+        if sample_weight is None and self.decay_ != 1.0:
+            raise ValueError(
+                "sample_weight is not given, and partial_fit has weighed rows down by decay= since the first call; say "
+                "what these rows count now, such as sample_weight=1.0 for those of the last call"
+            )
+        with self._all_or_nothing():
+            rows = opened(X, y, sample_weight, look=self._check_features)
+            stats, report = self._scan(rows, self._known(None), False, RunOptions())
+            self._keep(self.stats_ - stats, report, self.decay_)
+            self.forgotten_ = forgotten
+        return self
+
+    def refit(self, **options: Any) -> Self:
+        """Change parameters of the constructor, or the weights of the classes, without another look at the data.
+
+        Parameters
+        ----------
+        **options
+            Parameters of the constructor; those not named stay as they are. And:
+        class_weight : None, "balanced" or {label: weight}
+            The model of the rows with their weights times that of their class, as if fitted with that
+            ``sample_weight``. "balanced": the total weight divided by K N_y; a label not named has 1. Holds until the
+            next `fit`, or `refit` that says otherwise, and is kept as `class_weight_`; `stats_` stay as scanned.
+
+        Raises
+        ------
+        ValueError, TypeError
+            An argument is wrong or needs another scan: the message names it, and the model stays as it was.
+        """
+        check_is_fitted(self, "stats_")
+        with self._all_or_nothing():
+            if "class_weight" in options:
+                self.class_weight_ = self._class_weight(options.pop("class_weight"))
+            self.set_params(**options)
+            self._check_params()
+            self._check_against(self.stats_)
+            self._learned = {}
+            if self.class_weight_ is not None:
+                row_checks.check_total_weight(self._weighted.weight.sum())
+                self._check_whole(self._weighted)
+            self._settle()
+        return self
+
+    def _class_weight(self, given: Any) -> Any:
+        if given is not None and getattr(self.stats_, "multilabel", False):
+            raise ValueError(f"class_weight={given!r} is for one label a row; give the rows sample_weight in fit")
+        return arguments.check_class_weight(given, self.classes_)
+
+    # ---- predicting --------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any, *, out: Any = None) -> Any:
+        """Labels, (n_rows,). The answer is of the kind of X: NumPy, or lazy Dask for Dask; `out` takes blocks."""
+        model, rows = self._ready(X)
+        return model.predict(rows, out=out)
+
+    def predict_proba(self, X: Any, *, out: Any = None) -> Any:
+        """Class probabilities, (n_rows, K)."""
+        model, rows = self._ready(X)
+        return model.predict_proba(rows, out=out)
+
+    def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
+        """Logs of the class probabilities, (n_rows, K)."""
+        model, rows = self._ready(X)
+        return model.predict_log_proba(rows, out=out)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy; y may also be the name of an array beside X or of a column of X, as in `fit`."""
+        model, rows = self._ready(X, y, sample_weight, labelled=True)
+        return model.score(rows)
+
+    def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
+        """The model, and the rows with their labels and weights, if these go with it."""
+        check_is_fitted(self, "stats_")
+        rows = opened(X, *beside, labelled=labelled, look=self._check_features)
+        return self._now("_model"), rows
+
+    # ---- the rest of the contract ------------------------------------------------------------------------------------
+
+    def to_state(self) -> dict[str, Any]:
+        state = super().to_state()
+        if self.forgotten_:
+            state["fitted"]["forgotten_"] = self.forgotten_
+        return state
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        self = super().from_state(state)
+        for key in state["fitted"].get("forgotten_", ()):
+            self.forgotten_ = with_key(self.forgotten_, key)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def with_key(used: tuple[str | int, ...], key: Any) -> tuple[str | int, ...]:
+    """The ledger with one more key; refuse what is none, or is there."""
+    if isinstance(key, bool) or not isinstance(key, (str, int, np.integer)) or key == "":
+        raise TypeError(f"key={key!r} should be the name of a request to forget rows, a str or an int")
+    if key in used:
+        raise ValueError(
+            f"key={key!r} was forgotten before, as request {used.index(key) + 1} of {len(used)}; nothing is taken away "
+            "twice: give rows that are to go as well a key of their own"
+        )
+    return (*used, key if isinstance(key, str) else int(key))
+
+
+def model_and_rows(estimator: ScanClassifier, X: Any, y: Any, sample_weight: Any) -> tuple[LinearModel, Source]:
+    """The model of a fitted classifier, and labelled rows that go with it."""
+    return estimator._ready(X, y, sample_weight, labelled=True)
+
+
+class NaiveBayes(ScanClassifier):
+    """A classifier whose model's margins are ln P(y) + ln P(x | y)."""
+
+    @learned
+    def class_count_(self) -> np.ndarray:
+        """Weight of each class, (K,)."""
+        return self._weighted.weight
+
+    def predict_joint_log_proba(self, X: Any, *, out: Any = None) -> Any:
+        """Joint logs ln P(y) + ln P(x | y), (n_rows, K), without terms that depend on the row alone."""
+        model, rows = self._ready(X)
+        return model.answer(rows, _unchanged, len(self.classes_), np.dtype(np.float64), out)
+
+
+def _unchanged(margins: np.ndarray) -> np.ndarray:
+    return margins

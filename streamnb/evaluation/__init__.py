@@ -1,0 +1,1 @@
+"""Scores and the truth become values."""

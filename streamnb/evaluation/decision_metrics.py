@@ -1,0 +1,132 @@
+"""Metrics of decisions and of probabilities: functions of judged rows, the methods of an `Evaluation`."""
+
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments
+from streamnb.evaluation.tallied import Tallied, check_multilabel, check_single, decisions, kept, losses
+from streamnb.evaluation.tallies import ratio
+
+
+def accuracy(judged: Tallied) -> float:
+    """Share of the weight that was predicted right; multi-label, where the whole set was (subset accuracy)."""
+    return decisions(judged).means.mean("right")
+
+
+def balanced_accuracy(judged: Tallied) -> float:
+    """Mean of the recall of the classes that have rows."""
+    tally = decisions(judged)
+    return mean(ratio(tally.hit, tally.true)[tally.true > 0.0])
+
+
+def confusion_matrix(judged: Tallied) -> np.ndarray:
+    """Weight by true class (rows) and predicted class (columns), (K, K)."""
+    check_single(judged, "confusion_matrix")
+    table = decisions(judged, "confusion").table
+    assert table is not None
+    return table.copy()
+
+
+def precision(judged: Tallied, average: str | None = "binary") -> Any:
+    """Share of the weight predicted to be of a class that is; 0 where nothing was.
+
+    Parameters
+    ----------
+    average : "binary", "micro", "macro", "weighted", "samples" or None
+        "binary": class 1 of two; "macro": mean over classes that occur, true or predicted (multi-label: over all);
+        "weighted": by true weight; "samples": mean over multi-label rows; None: each class, (K,).
+    """
+    return _rate(judged, "precision", average)
+
+
+def recall(judged: Tallied, average: str | None = "binary") -> Any:
+    """Share of the weight of a class that was predicted to be of it; 0 where it has none; as `precision`."""
+    return _rate(judged, "recall", average)
+
+
+def f_score(judged: Tallied, average: str | None = "binary", beta: float = 1.0) -> Any:
+    """F score, ``(1 + beta^2) hit / (beta^2 true + predicted)``; as `precision`, "samples" for beta = 1 alone."""
+    beta = arguments.finite_number("beta", beta, minimum=0.0)
+    if average == "samples" and beta != 1.0:
+        raise ValueError(f"beta={beta!r}: the mean over rows is kept for beta=1 alone; choose another average")
+    return _rate(judged, "f_score", average, beta)
+
+
+def _rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) -> Any:
+    arguments.one_of("average", average, [None, "binary", "micro", "macro", "weighted", "samples"])
+    if average == "samples":
+        check_multilabel(judged, "average='samples'")
+    tally = decisions(judged)
+    if average == "samples":
+        return tally.means.mean(kind)
+    hit, true, predicted = tally.hit, tally.true, tally.predicted
+    if average == "micro":
+        hit, true, predicted = (x.sum(keepdims=True) for x in (hit, true, predicted))
+    among = {"precision": predicted, "recall": true}
+    values = ratio(hit, among[kind]) if kind in among else ratio((1.0 + beta**2) * hit, beta**2 * true + predicted)
+    if average is None:
+        return values
+    if average == "binary":
+        if judged.n_classes != 2 or judged.multilabel:
+            raise ValueError(
+                f"average='binary' is for two classes; for these {judged.n_classes} choose 'micro', 'macro', "
+                "'weighted' or None" + (", or 'samples'" if judged.multilabel else "")
+            )
+        return float(values[1])
+    if average == "micro":
+        return float(values[0])
+    if average == "weighted":
+        return mean(values, true)
+    occurs = np.full(judged.n_classes, True) if judged.multilabel else (true > 0.0) | (predicted > 0.0)
+    return mean(values[occurs])
+
+
+def hamming_loss(judged: Tallied) -> float:
+    """Share of labels, over rows, that are on where they should be off or the reverse; multi-label."""
+    return _set_mean(judged, "hamming", "hamming_loss")
+
+
+def jaccard(judged: Tallied) -> float:
+    """Mean over rows of ``labels right / labels true or predicted``; multi-label.
+
+    A row without labels that is predicted to have none counts 1: the two sets are equal. scikit-learn's
+    `jaccard_score(average="samples")` counts it 0 unless `zero_division=1`.
+    """
+    return _set_mean(judged, "jaccard", "jaccard")
+
+
+def subset_accuracy(judged: Tallied) -> float:
+    """Share of the weight whose set of labels was predicted as a whole; multi-label."""
+    return _set_mean(judged, "right", "subset_accuracy")
+
+
+def ranking_loss(judged: Tallied) -> float:
+    """Mean over rows of the share of pairs (label on, label off) in the wrong order or tied; multi-label."""
+    check_multilabel(judged, "ranking_loss")
+    return kept(judged, "ranking_loss", "multilabel" if "ranking" in judged.needs else "ranking").mean("ranking_loss")
+
+
+def _set_mean(judged: Tallied, name: str, metric: str) -> float:
+    check_multilabel(judged, metric)
+    return kept(judged, "decisions", "multilabel").means.mean(name)
+
+
+def log_loss(judged: Tallied) -> float:
+    """Mean of -ln P(true class), P clipped to [eps, 1 - eps], eps = 2^-52; multi-label: mean over labels too."""
+    return losses(judged).mean("log_loss")
+
+
+def brier(judged: Tallied) -> float:
+    """Mean over rows of the squared error of the probabilities, summed over classes; half of it for two classes.
+
+    Multi-label: the mean over labels of what each would have by itself.
+    """
+    return losses(judged).mean("brier")
+
+
+def mean(values: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """Mean, NaN of nothing; plain where no weight is left, as in scikit-learn."""
+    if not len(values):
+        return np.nan
+    return float(np.average(values, weights=weights if weights is not None and weights.any() else None))

@@ -1,0 +1,243 @@
+"""`evaluate`: labels, scores and probabilities judged, wherever they are kept."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import label_checks, row_checks
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.judging import Sheet
+from streamnb.passes.contract import PassTask
+from streamnb.passes.options import RunOptions
+from streamnb.passes.run import run
+from streamnb.rows.block import Block
+from streamnb.rows.named_columns import opened_columns
+from streamnb.stats.matching import merged_classes
+
+# ---- labels and predictions of any kind ------------------------------------------------------------------------------
+
+LABELS = ("y_true", "y_pred")
+_MANY_CLASSES = 1000  # beyond, no confusion matrix
+_MANY_PAIRS = 20  # beyond, no one-vs-one
+_SUM_TOLERANCE = 0.01  # probabilities written with few digits do not sum to 1 exactly
+
+
+def evaluate(
+    y_true: Any,
+    y_pred: Any = None,
+    *,
+    scores: Any = None,
+    proba: Any = None,
+    classes: Any = None,
+    sample_weight: Any = None,
+) -> Evaluation:
+    """Judge predictions: every metric whose input is given, from one reading in blocks.
+
+    All arguments may be NumPy, pandas, Dask or Zarr arrays, in any mixture; Zarr is read in slices along its chunks,
+    Dask judged block by block where the blocks are, and merged in a tree.
+
+    Parameters
+    ----------
+    y_true : (n_rows,) labels, or a 2-D indicator (dense or CSR) of multi-label rows
+        A Zarr group may hold a categorical column in the AnnData layout, or an indicator as CSR.
+    y_pred : as y_true, optional
+        For accuracy, precision, recall, F score and the like; the confusion matrix up to 1000 classes.
+    scores : (n_rows,) of the second of two classes, (n_rows, K) otherwise, optional
+        For ROC AUC and average precision, such as from `decision_function`; `proba` unless given. Scores keep apart
+        rows whose probabilities are rounded to 0 or 1.
+    proba : (n_rows, K), or (n_rows,) of the second of two classes, optional
+        For log loss and Brier score.
+    classes : (K,) labels, optional
+        What the columns of scores and proba stand for, in their order, whichever that is; the second of two is the
+        last listed. The labels of y_true and y_pred, sorted, unless given; these are then read once more, beforehand.
+        Multi-label: names of the labels, in the order of the columns.
+    sample_weight : (n_rows,), optional
+
+    Returns
+    -------
+    Evaluation
+        Its classes are sorted. One-vs-one ROC AUC is kept up to 20 classes.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Lengths or widths that do not fit, labels that are not in classes, NaN, probabilities outside [0, 1],
+        negative weights.
+
+    Examples
+    --------
+    >>> evaluation = evaluate(["a", "b", "b"], ["a", "b", "a"], scores=[-1.0, 2.0, 0.5])
+    >>> round(evaluation.accuracy(), 3), evaluation.roc_auc()
+    (0.667, 1.0)
+    """
+    if y_pred is None and scores is None and proba is None:
+        raise ValueError("nothing to judge: give y_pred, scores or proba")
+    given = {"y_true": y_true, "y_pred": y_pred, "scores": scores, "proba": proba, "sample_weight": sample_weight}
+    if y_true is None:
+        label_checks.check_labels(y_true, "y_true")
+    given = {name: values for name, values in given.items() if values is not None}
+    rows = opened_columns(given, LABELS)
+    truth = rows.columns["y_true"]
+    multilabel = getattr(truth, "ndim", 1) == 2
+    if multilabel:
+        width = int(truth.shape[1])
+        names = np.arange(width) if classes is None else label_checks.check_labels(classes, "classes")
+    else:
+        listed = label_checks.check_classes(classes)
+        names = _labels(given) if listed is None else listed
+    if not len(names):
+        raise ValueError("y_true is empty; there is nothing to judge")
+    order = np.arange(len(names)) if multilabel else np.argsort(names)
+    judge = _Judge(names[order], multilabel, frozenset(given), order)
+    return run(judge, rows, RunOptions())[0].evaluations
+
+
+def _labels(given: dict[str, Any]) -> np.ndarray:
+    """The labels of y_true and y_pred, sorted."""
+    columns = {name: values for name, values in given.items() if name in LABELS}
+    return run(_LabelsTask(), opened_columns(columns, LABELS), RunOptions())[0].labels
+
+
+@dataclass(frozen=True, eq=False)
+class _Judge(PassTask):
+    """Turns blocks of what `evaluate` was given into what an `Evaluation` takes.
+
+    The columns of scores that it is given are sorted by `order`, as its classes are.
+    """
+
+    classes: np.ndarray
+    multilabel: bool
+    given: frozenset[str]
+    order: np.ndarray
+
+    def partial(self) -> Sheet:
+        n_classes = len(self.classes)
+        needs = set()
+        if "y_pred" in self.given:
+            needs |= {"multilabel" if self.multilabel else "confusion" if n_classes <= _MANY_CLASSES else "hits"}
+        if self.given & {"scores", "proba"}:
+            needs |= {"ranking"} | ({"pairs"} if n_classes <= _MANY_PAIRS else set())
+        if "proba" in self.given:
+            needs |= {"probabilities"}
+        evaluation = Evaluation(n_classes, needs, multilabel=self.multilabel, classes=self.classes)
+        return Sheet(evaluation, 8 * n_classes * 10_000)
+
+    def add(self, partial: Sheet, block: Block) -> None:
+        """Add a block: for each name given, its rows."""
+        self._add(partial.evaluations, block.first_row, block.X)
+
+    def _add(self, evaluation: Evaluation, first_row: int, block: dict[str, Any]) -> None:
+        codes = self._codes(block["y_true"], "y_true", first_row)
+        n_rows = codes.shape[0]
+        for name, values in block.items():
+            row_checks.check_lengths(n_rows, values.shape[0], name, "y_true")
+        said: dict[str, Any] = {}
+        if "sample_weight" in block:
+            said["weight"] = row_checks.check_weights(block["sample_weight"], first_row)
+        if "y_pred" in block:
+            said["predicted"] = self._codes(block["y_pred"], "y_pred", first_row)
+        if "proba" in block:
+            proba = self._sorted(self._proba(block["proba"], n_rows, first_row))
+            with np.errstate(divide="ignore"):
+                said["log_proba"] = np.log(proba)
+            said["ranking"] = proba
+        if "scores" in block:
+            scores = block["scores"]
+            one_column = len(self.classes) == 2 and not self.multilabel and scores.ndim == 1
+            scores = self._numbers("scores", scores, n_rows, 1 if one_column else len(self.classes), first_row)
+            said["ranking"] = self._sorted(scores)
+        evaluation.add(codes, **said)
+
+    def _sorted(self, scores: np.ndarray) -> np.ndarray:
+        """Columns in the order of the classes; the one column of two classes is of that listed last."""
+        if (self.order[1:] > self.order[:-1]).all():
+            return scores
+        return scores[:, self.order] if scores.shape[1] > 1 else -scores
+
+    def _codes(self, labels: Any, name: str, first_row: int) -> Any:
+        if self.multilabel:
+            return label_checks.check_indicator(labels, len(self.classes), name)
+        labels = label_checks.check_labels(labels, name, first_row)
+        if len(labels) == 0:
+            return np.zeros(0, np.int64)
+        if label_checks.label_kind(labels) != label_checks.label_kind(self.classes):
+            raise ValueError(
+                f"{name} holds {label_checks.label_kind(labels)}, but the classes are "
+                f"{label_checks.label_kind(self.classes)}; "
+                "labels should be all of one kind"
+            )
+        codes = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
+        strange = np.flatnonzero(self.classes[codes] != labels)
+        if strange.size:
+            raise ValueError(
+                f"{name} has the label {labels[strange[0]].item()!r} at row {first_row + strange[0]}, which is not in "
+                f"classes; list every label that y_true and y_pred may hold"
+            )
+        return codes
+
+    def _proba(self, proba: Any, n_rows: int, first_row: int) -> np.ndarray:
+        two = len(self.classes) == 2 and not self.multilabel
+        one_column = two and proba.ndim == 1
+        proba = self._numbers("proba", proba, n_rows, 1 if one_column else len(self.classes), first_row)
+        if ((proba < 0.0) | (proba > 1.0)).any():
+            raise ValueError(
+                f"proba has values from {proba.min():g} to {proba.max():g}; probabilities should be from 0 to 1 "
+                "(pass other scores as scores=)"
+            )
+        if one_column:
+            return np.hstack([1.0 - proba, proba])
+        off = np.flatnonzero(np.abs(proba.sum(axis=1) - 1.0) > _SUM_TOLERANCE)
+        if off.size and not self.multilabel:
+            raise ValueError(
+                f"proba sums to {proba[off[0]].sum():g} at row {first_row + off[0]}; the probabilities of the "
+                "classes should sum to 1 (pass other scores as scores=)"
+            )
+        return proba
+
+    def _numbers(self, name: str, values: Any, n_rows: int, n_columns: int, first_row: int) -> np.ndarray:
+        if values.shape[1:] not in ((n_columns,), () if n_columns == 1 else (n_columns,)):
+            raise ValueError(
+                f"{name} has shape {values.shape} for {len(self.classes)} classes; it should have a column for each "
+                "(one dimension will do for two classes), or give classes= all the labels that it has columns for"
+            )
+        return row_checks.check_scores(values, n_rows, n_columns, name, first_row)
+
+
+@dataclass(frozen=True)
+class _LabelsTask(PassTask):
+    """Which labels there are."""
+
+    title = "labels"
+
+    def partial(self) -> "_Labels":
+        return _Labels(None)
+
+    def add(self, partial: "_Labels", block: Block) -> None:
+        for name, labels in block.X.items():
+            partial.see(np.unique(label_checks.check_labels(labels, name, block.first_row)))
+
+
+class _Labels:
+    """Distinct labels, sorted; None before the first are seen."""
+
+    nbytes = 0
+
+    def __init__(self, labels: np.ndarray | None):
+        self.labels = labels
+
+    def see(self, more: np.ndarray) -> None:
+        """Add labels."""
+        self.labels = more if self.labels is None else merged_classes(self.labels, more)
+
+    def finish(self) -> "_Labels":
+        return self
+
+    def __add__(self, other: "_Labels") -> "_Labels":
+        total = _Labels(self.labels)
+        if other.labels is not None:
+            total.see(other.labels)
+        return total
+
+    def arrays(self) -> dict[str, Any]:
+        return {"labels": self.labels}

@@ -1,0 +1,87 @@
+"""How well a model does, from blocks of judged rows that merge."""
+
+from streamnb.core import notebook, persistence
+from streamnb.evaluation import decision_metrics, ranking_metrics
+from streamnb.evaluation.tallied import Tallied, has
+
+
+@persistence.register
+class Evaluation(Tallied):
+    """One model judged on some rows: memory of fixed size, blocks of rows in any order, exact merging with ``+``.
+
+    Values follow scikit-learn's conventions and agree with its functions on the same rows. They do not depend on how
+    the rows are cut into blocks or in which order these are merged: to the last bit where sums of weights are exact
+    (whole weights), and in practice always for means over rows.
+
+    Parameters
+    ----------
+    n_classes : int
+        K classes, or labels of multi-label rows.
+    needs : names out of "hits", "confusion", "ranking", "pairs", "probabilities", "multilabel"
+        What to keep, and so what can be asked for:
+
+        - "hits": accuracy, balanced accuracy, precision, recall, F score; of the order of K numbers;
+        - "confusion": the same and the confusion matrix; K x K numbers;
+        - "ranking": ROC AUC and curve, average precision; scores of `exact_rows` rows, later ``2 K n_bins`` numbers;
+        - "pairs", with "ranking": ROC AUC one-vs-one for K > 2; ``K K n_bins`` numbers;
+        - "probabilities": log loss, Brier score;
+        - "multilabel": what compares sets of labels (with "ranking", the ranking loss too); of no effect otherwise.
+    multilabel : bool
+        Rows have any number of labels. "hits", "confusion" and "multilabel" then mean the same.
+    exact_rows : int
+        Scores are kept one by one up to that many rows, and ROC AUC and average precision are exact. Beyond, they come
+        from histograms, within `roc_auc_error` and `average_precision_error`.
+    n_bins : int
+        Bins of a histogram, at least 2.
+    classes : (K,) labels, optional
+        Names of the classes in the order of their numbers; 0 .. K - 1 unless given.
+
+    Notes
+    -----
+    A row whose label no class has (code -1) is a wrong decision: it counts in accuracy and in the precision of the
+    class it was given. It has no place in the confusion matrix, in rankings and in losses.
+    """
+
+    # metrics are functions of judged rows, each named once
+    accuracy = decision_metrics.accuracy
+    balanced_accuracy = decision_metrics.balanced_accuracy
+    confusion_matrix = decision_metrics.confusion_matrix
+    precision = decision_metrics.precision
+    recall = decision_metrics.recall
+    f_score = decision_metrics.f_score
+    hamming_loss = decision_metrics.hamming_loss
+    jaccard = decision_metrics.jaccard
+    subset_accuracy = decision_metrics.subset_accuracy
+    ranking_loss = decision_metrics.ranking_loss
+    log_loss = decision_metrics.log_loss
+    brier = decision_metrics.brier
+    roc_auc = ranking_metrics.roc_auc
+    average_precision = ranking_metrics.average_precision
+    roc_auc_error = property(ranking_metrics.roc_auc_error)
+    average_precision_error = property(ranking_metrics.average_precision_error)
+    roc_curve = ranking_metrics.roc_curve
+
+    def __repr__(self) -> str:
+        lines = [f"  {name:18} {value:10.6f}" + error for name, value, error in self._shown()]
+        return "\n".join([self._title(), *lines])
+
+    def _repr_html_(self) -> str:
+        return notebook.table(self._title(), [(name, f"{value:.6f}{error}") for name, value, error in self._shown()])
+
+    def _title(self) -> str:
+        kind = "labels" if self.multilabel else "classes"
+        return f"Evaluation of {self.n_rows:,} rows (weight {self.weight:,.6g}), {self.n_classes:,} {kind}"
+
+    def _shown(self) -> list[tuple[str, float, str]]:
+        """Names and values of the metrics there are, and within what they are known."""
+        shown: list[tuple[str, float, float]] = []
+        if has(self, "decisions"):
+            shown += [("accuracy", self.accuracy(), 0.0), ("f_score (macro)", self.f_score("macro"), 0.0)]
+        if self.multilabel and has(self, "decisions"):
+            shown += [("hamming_loss", self.hamming_loss(), 0.0), ("jaccard", self.jaccard(), 0.0)]
+        if has(self, "ranking"):
+            shown += [("roc_auc", self.roc_auc(), self.roc_auc_error)]
+            shown += [("average_precision", self.average_precision(), self.average_precision_error)]
+        if has(self, "losses"):
+            shown += [("log_loss", self.log_loss(), 0.0), ("brier", self.brier(), 0.0)]
+        return [(name, value, f"  (within {error:.1g})" if error > 0.0 else "") for name, value, error in shown]

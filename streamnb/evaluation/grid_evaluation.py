@@ -1,0 +1,190 @@
+"""All models of a grid judged on the same rows at once: what an `Evaluation` keeps of each, in tables of all."""
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import row_checks
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.tallies import Decisions, Losses, Rows
+from streamnb.kernels import judge
+from streamnb.problem.schemes import Scheme
+from streamnb.stats.row_means import RowMeans
+
+CACHED_MARGINS = 1 << 16  # turned round at once
+
+
+class GridEvaluation:
+    """G models judged on some rows of one label each; merges with ``+`` as `Evaluation` does.
+
+    Parameters
+    ----------
+    new : callable
+        Gives an empty `Evaluation`.
+    n_points : int
+        G.
+    """
+
+    def __init__(self, new: Any, n_points: int):
+        self._empty, self._n_points = new(), n_points
+        self.n_rows = 0
+        K, needs = self._empty.n_classes, self._empty.needs
+        self._total = RowMeans(())
+        self._decisions = GridDecisions(n_points, K, "confusion" in needs) if needs & {"hits", "confusion"} else None
+        self._ranking = self._empty.ranking_of(n_points) if "ranking" in needs else None
+        self._losses = [Losses() for _ in range(n_points)] if "probabilities" in needs else []
+
+    def add_decided(self, decided: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> None:
+        """Add rows with the decisions of the models (n, G), and room behind these; without weights each counts once."""
+        assert self._decisions is not None
+        if weight is None and self._decisions.without_table:
+            self.n_rows += len(labels)
+            self._total.pairs[0][-1] += len(labels)
+            self._decisions.add_each_once(labels, decided)
+        else:
+            weight = np.ones(len(labels)) if weight is None else weight
+            self._saw(weight)
+            self._decisions.add(labels, weight, decided)
+
+    def _saw(self, weight: np.ndarray) -> None:
+        self.n_rows += len(weight)
+        self._total.add([], weight)
+
+    def add(self, scheme: Scheme, margins: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
+        """Add rows with their margins (n, R, G), and room behind these."""
+        n = len(margins)
+        self._saw(weight)
+        if self._decisions is not None:
+            self._decisions.add(labels, weight, scheme.decide(margins))
+        if self._ranking is not None:
+            kept = weight > 0.0
+            scores = self._scores(scheme, margins)
+            scores = row_checks.check_scores(scores, n, scores.shape[1])
+            rows = (scores, labels, weight) if kept.all() else (scores[kept], labels[kept], weight[kept])
+            self._ranking.add(*rows)
+        for point, losses in enumerate(self._losses):
+            log_proba = scheme.log_proba(np.ascontiguousarray(margins[:, :, point]))
+            losses.add(Rows(labels, weight, log_proba=row_checks.check_log_proba(log_proba, n, log_proba.shape[1])))
+
+    def _scores(self, scheme: Scheme, margins: np.ndarray) -> np.ndarray:
+        """What the models rank rows by, (n, G * columns)."""
+        step = max(CACHED_MARGINS // margins[0].size, 1)
+        parts = []
+        for first in range(0, len(margins), step):
+            some = margins[first : first + step, :, : self._n_points].swapaxes(1, 2)
+            parts.append(scheme.ranking(some.reshape(-1, margins.shape[1])).reshape(len(some), -1))
+        return np.concatenate(parts)
+
+    def __add__(self, other: "GridEvaluation") -> "GridEvaluation":
+        total = copy(self)
+        total.n_rows += other.n_rows
+        total._total = self._total + other._total
+        total._decisions = None if self._decisions is None else self._decisions + other._decisions
+        total._ranking = None if self._ranking is None else self._ranking + other._ranking
+        total._losses = [a + b for a, b in zip(self._losses, other._losses, strict=True)]
+        return total
+
+    def of_point(self, point: int) -> Evaluation:
+        """The evaluation of one model."""
+        tallies: dict[str, Any] = {"total": self._total}
+        if self._decisions is not None:
+            tallies["decisions"] = self._decisions.of_point(point)
+        if self._ranking is not None:
+            tallies["ranking"] = self._ranking.of_model(point)
+        if self._losses:
+            tallies["losses"] = self._losses[point]
+        return self._empty.with_tallies(self.n_rows, tallies)
+
+    def to_state(self) -> list[dict[str, Any]]:
+        return [self.of_point(point).to_state() for point in range(self._n_points)]
+
+    def accuracy_and_recall(self) -> tuple[np.ndarray, np.ndarray]:
+        """Accuracy of all models (G,), and the recall of each class (G, K), NaN of those without rows."""
+        assert self._decisions is not None
+        return self._decisions.rates()
+
+
+class EachEvaluation:
+    """The same, model by model: for rows of many labels, and for pairs of classes."""
+
+    def __init__(self, new: Any, n_points: int):
+        self._each = [new() for _ in range(n_points)]
+
+    def add(self, scheme: Scheme, margins: np.ndarray, labels: Any, weight: np.ndarray) -> None:
+        """Add rows with their margins (n, R, G), and room behind these."""
+        asked = {
+            name: answer
+            for name, answer, needs in (
+                ("predicted", scheme.decide, {"hits", "confusion", "multilabel"}),
+                ("ranking", scheme.ranking, {"ranking"}),
+                ("log_proba", scheme.log_proba, {"probabilities"}),
+            )
+            if needs & self._each[0].needs
+        }
+        for point, evaluation in enumerate(self._each):
+            here = np.ascontiguousarray(margins[:, :, point])
+            evaluation.add(labels, weight, **{name: answer(here) for name, answer in asked.items()})
+
+    def __add__(self, other: "EachEvaluation") -> "EachEvaluation":
+        total = copy(self)
+        total._each = [a + b for a, b in zip(self._each, other._each, strict=True)]
+        return total
+
+    def of_point(self, point: int) -> Evaluation:
+        """The evaluation of one model."""
+        return self._each[point]
+
+    def to_state(self) -> list[dict[str, Any]]:
+        return [evaluation.to_state() for evaluation in self._each]
+
+
+def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0.0)
+
+
+class GridDecisions:
+    """`Decisions` of G models: arrays with an axis for the models before those of the classes."""
+
+    def __init__(self, n_points: int, n_classes: int, with_table: bool):
+        self._true = np.zeros(n_classes)
+        self._hit, self._predicted = np.zeros((n_classes, n_points)).T, np.zeros((n_points, n_classes))
+        self._table = np.zeros((n_points if with_table else 0, n_classes, n_classes))
+        self._right = RowMeans(map(str, range(n_points)))
+
+    def add(self, labels: np.ndarray, weight: np.ndarray, decided: np.ndarray) -> None:
+        """Add rows of a label each, with what the models decide, (n, G)."""
+        self._true += np.bincount(labels, weights=weight, minlength=len(self._true))
+        judge.count_decisions(labels, weight, decided, self._hit, self._predicted, self._table, *self._right.pairs)
+
+    @property
+    def without_table(self) -> bool:
+        return len(self._table) == 0
+
+    def add_each_once(self, labels: np.ndarray, decided: np.ndarray) -> None:
+        """The same without weights and table."""
+        hit, predicted = np.zeros((2, *self._hit.T.shape), np.int32)
+        judge.count_rows(labels, decided, hit, predicted)
+        sums, _ = self._right.pairs
+        sums += np.append(hit.sum(axis=0), len(labels))  # whole numbers, of which nothing is lost
+        self._true += np.bincount(labels, minlength=len(self._true))
+        self._hit += hit.T
+        self._predicted += predicted.T
+
+    def __add__(self, other: Any) -> "GridDecisions":
+        total = copy(self)
+        for name, own in vars(self).items():
+            setattr(total, name, own + getattr(other, name))
+        return total
+
+    def rates(self) -> tuple[np.ndarray, np.ndarray]:
+        """The share of the weight that was decided right (G,), and that of each class (G, K); NaN without weight."""
+        right, lost = self._right.pairs
+        return _share(right[:-1] + lost[:-1], np.array(self._right.weight)), _share(self._hit, self._true)
+
+    def of_point(self, point: int) -> Decisions:
+        """Those of one model."""
+        table = self._table[point] if len(self._table) else None
+        return Decisions.of(
+            self._hit[point], self._true, self._predicted[point], table, self._right.one(point, *Decisions.names)
+        )

@@ -1,0 +1,98 @@
+"""One fitted model on rows of any kind."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import label_checks
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.models.linear import LinearModel
+from streamnb.passes.contract import PassTask
+from streamnb.passes.options import RunOptions
+from streamnb.passes.run import run
+from streamnb.rows.block import Block
+from streamnb.rows.boundary import checked
+from streamnb.rows.opening import opened
+from streamnb.stats.matching import merged_classes, positions
+
+
+class Sheet:
+    """What is known of each model: evaluations[candidate][split][point], or one alone; sheets merge.
+
+    `rows` (n_splits, K) counts the rows of each class in each split, to be compared with those of the first scan.
+    """
+
+    def __init__(self, evaluations: Any, nbytes: int, rows: Any = 0):
+        self.evaluations, self.nbytes, self.rows = evaluations, nbytes, rows
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes
+
+    def finish(self) -> "Sheet":
+        return self
+
+    def arrays(self) -> dict[str, Any]:
+        """What is known of each model, as a file would keep it."""
+        return {"evaluations": _states(self.evaluations), "rows": self.rows}
+
+    def __add__(self, other: "Sheet") -> "Sheet":
+        return Sheet(_added(self.evaluations, other.evaluations), self.nbytes, self.rows + other.rows)
+
+
+def _states(evaluations: Any) -> Any:
+    return list(map(_states, evaluations)) if isinstance(evaluations, list) else evaluations.to_state()
+
+
+def _added(a: Any, b: Any) -> Any:
+    return [_added(*pair) for pair in zip(a, b, strict=True)] if isinstance(a, list) else a + b
+
+
+@dataclass(frozen=True, eq=False)
+class JudgingTask(PassTask):
+    """One fitted model on rows that it need not have seen."""
+
+    model: LinearModel
+    needs: frozenset[str]
+    title = "judging"
+
+    def partial(self) -> Sheet:
+        classes, multilabel = self.model.classes_, self.model.scheme.multilabel
+        evaluation = Evaluation(len(classes), self.needs, multilabel=multilabel, classes=classes)
+        return Sheet(evaluation, 8 * len(classes) * 10_000)
+
+    def add(self, partial: Sheet, block: Block) -> None:
+        """Judge one block of rows; a label that the model does not know is one it gets wrong."""
+        y, model = label_checks.check_y(block.y), self.model
+        if (y.ndim == 2) != model.scheme.multilabel:
+            kinds = "one label a row", "an indicator of labels"
+            given, wanted = kinds if y.ndim == 1 else kinds[::-1]
+            raise ValueError(f"y is {given}; the model was fitted with {wanted}")
+        codes = self._codes(y)
+        for some, margins in model.few_margins(*checked(block)):
+            weight = None if block.weight is None else block.weight[some]
+            partial.evaluations.add(codes[some], weight, **self._said(margins))
+
+    def _said(self, margins: np.ndarray) -> dict[str, Any]:
+        """What the model says of rows with these margins, as far as it is needed."""
+        said: dict[str, Any] = {}
+        if "ranking" in self.needs:
+            said["ranking"] = self.model.scheme.ranking(margins)
+        if "confusion" in self.needs:
+            said["predicted"] = self.model.decided(margins)
+            if not self.model.scheme.multilabel and (said["predicted"] < 0).any():
+                raise ValueError("the model rejects rows, which have no place among the classes; refit(threshold=None)")
+        return said
+
+    def _codes(self, y: Any) -> Any:
+        if y.ndim == 2:
+            return y
+        merged_classes(self.model.classes_, y[:1])  # labels of another kind are no strangers but a mistake
+        return positions(self.model.classes_, y)
+
+
+def judged(model: LinearModel, X: Any, y: Any, sample_weight: Any, needs: Iterable[str]) -> Evaluation:
+    """What a model makes of rows of any kind, of "confusion" and "ranking"; arguments as those of `scan`."""
+    sheet, _ = run(JudgingTask(model, frozenset(needs)), opened(X, y, sample_weight), RunOptions())
+    return sheet.evaluations

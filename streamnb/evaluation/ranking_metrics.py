@@ -1,0 +1,104 @@
+"""Metrics of rankings: functions of judged rows, the methods of an `Evaluation`."""
+
+from collections.abc import Callable, Iterable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments, messages
+from streamnb.evaluation.decision_metrics import mean
+from streamnb.evaluation.score_order import Levels
+from streamnb.evaluation.tallied import Tallied, check_single, is_binary, ranking
+
+
+def roc_auc(judged: Tallied, average: str | None = "macro", multi_class: str = "ovr") -> Any:
+    """Area under the ROC curve: for two classes that of class 1, else one class against the rest, or pairs.
+
+    Parameters
+    ----------
+    average : "macro", "weighted" or None
+        Mean over the classes that have rows and are not all rows, plain or by their weight; NaN if none is such.
+        None: each class, (K,), NaN where undefined.
+    multi_class : "ovr" or "ovo"
+        "ovo": mean over pairs of classes that have rows of the two areas of the pair, by the scores of the one and
+        of the other (Hand and Till 2001), plain or by the weight of the pair; for K > 2 it needs "pairs".
+    """
+    arguments.one_of("average", average, ["macro", "weighted", None])
+    if arguments.one_of("multi_class", multi_class, ["ovr", "ovo"]) == "ovr" or is_binary(judged):
+        return _over_classes(judged, ranking(judged).auc, average)
+    if average is None:
+        raise ValueError("average=None is for multi_class='ovr'; one against one has no value of a class")
+    pairs = list(_pairs(judged))
+    areas = np.array([0.5 * (one.auc() + two.auc()) for one, two in pairs])
+    weights = np.array([one.own.sum() + one.rest.sum() for one, _ in pairs])
+    return mean(areas, weights if average == "weighted" else None)
+
+
+def average_precision(judged: Tallied, average: str | None = "macro") -> Any:
+    """Average precision; for two classes that of class 1; average as in `roc_auc`."""
+    arguments.one_of("average", average, ["macro", "weighted", None])
+    levels = ranking(judged).levels
+    return _over_classes(judged, lambda k: levels(k).average_precision(), average)
+
+
+def roc_auc_error(judged: Tallied) -> float:
+    """Bound on the error of `roc_auc`, whatever the average: the largest of any class or pair; 0 while exact.
+
+    ``1/2 sum_b p_b n_b / (P N)`` over bins b with own weight p_b of P and other weight n_b of N.
+    """
+    errors = list(map(ranking(judged).auc_error, range(judged.n_classes)[is_binary(judged) :]))
+    if "pairs" in judged.needs and judged.n_classes > 2 and not judged.multilabel:
+        errors += [side.auc_error() for pair in _pairs(judged) for side in pair]
+    return _largest(errors)
+
+
+def average_precision_error(judged: Tallied) -> float:
+    """Bound on the error of `average_precision`, from the best and worst order inside bins; as `roc_auc_error`."""
+    return _largest(each.average_precision_error() for each in _levels(judged))
+
+
+def roc_curve(judged: Tallied, label: Any = None, *, drop_intermediate: bool = True) -> tuple[np.ndarray, ...]:
+    """ROC curve of a class against the rest: false positive rate, true positive rate, thresholds, each (m,).
+
+    Parameters
+    ----------
+    label : one of `classes`
+        Class 1 of two unless given. Of two, class 0 is ranked by minus the score.
+    drop_intermediate : bool
+        Leave out points on straight lines.
+    """
+    if label is None and is_binary(judged):
+        label = judged.classes[1]
+    at = np.flatnonzero(judged.classes == label)
+    if not at.size:
+        raise ValueError(f"label={label!r} is not a class; it should be one of {messages.listed(judged.classes)}")
+    return ranking(judged).levels(int(at[0])).roc_curve(drop_intermediate)
+
+
+def _levels(judged: Tallied) -> Iterable[Levels]:
+    """Each class against the rest; for two classes, the second."""
+    return map(ranking(judged).levels, range(judged.n_classes)[is_binary(judged) :])
+
+
+def _pairs(judged: Tallied) -> Iterable[tuple[Levels, Levels]]:
+    """Each pair of classes with rows: one against two by the scores of one, two against one by those of two."""
+    check_single(judged, "multi_class='ovo'")
+    ranked = ranking(judged, "pairs")
+    for one, two in combinations(range(judged.n_classes), 2):
+        levels = ranked.levels(one, two)
+        if levels.defined:
+            yield levels, ranked.levels(two, one)
+
+
+def _over_classes(judged: Tallied, value: Callable[[int], float], average: str | None) -> Any:
+    if average is None:
+        return np.array([value(k) for k in range(judged.n_classes)])
+    values = np.array([value(k) for k in range(judged.n_classes)[is_binary(judged) :]])
+    own = [each.own.sum() for each in _levels(judged) if each.defined] if average == "weighted" else []
+    return mean(values[~np.isnan(values)], np.array(own))
+
+
+def _largest(errors: Iterable[float]) -> float:
+    """The largest of the errors that are defined; NaN if none is."""
+    return max((error for error in errors if not np.isnan(error)), default=np.nan)

@@ -1,0 +1,364 @@
+"""Scores in their order, kept one by one or in mergeable histograms, and what is read off that order."""
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments, persistence
+from streamnb.kernels import ranks
+
+ScoredRows = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, labels, weight
+ROWS_AHEAD = 32  # whose bins are asked for at once
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """One class against others, by score from the highest: distinct scores, or bins whose rows count as tied.
+
+    Attributes
+    ----------
+    own, rest : (m,)
+        Weight of the rows of the class, and of the others, at each level; one of the two is positive.
+    thresholds : (m,)
+        The score from which on a row is at this level or above.
+    blurred : (m,) bool
+        Levels that may hold different scores.
+    """
+
+    own: np.ndarray
+    rest: np.ndarray
+    thresholds: np.ndarray
+    blurred: np.ndarray
+
+    @property
+    def defined(self) -> bool:
+        """True if there are rows of the class and others."""
+        return bool(self.own.any() and self.rest.any())
+
+    def auc(self) -> float:
+        """Area under the ROC curve: probability that an own row stands above another, ties counted half."""
+        return float(ranks.auc(self.own, self.rest))
+
+    def auc_error(self) -> float:
+        """Bound on the error of `auc`: the pairs that share a bin, each wrong by a half at most.
+
+        ``1/2 sum_b own_b rest_b / (own rest)`` over the bins b that may hold different scores.
+        """
+        if not self.defined:
+            return np.nan
+        return float(0.5 * (self.own * self.rest) @ self.blurred / (self.own.sum() * self.rest.sum()))
+
+    def average_precision(self) -> float:
+        """Mean precision over own rows, ``sum_l own_l / own * T_l / (T_l + F_l)``, T and F the sums down to level l."""
+        if not self.defined:
+            return np.nan
+        hits = np.cumsum(self.own)
+        return float(self.own @ (hits / (hits + np.cumsum(self.rest))) / hits[-1])
+
+    def average_precision_error(self) -> float:
+        """Bound on the error of `average_precision`, from the best and the worst order inside bins.
+
+        With T own weight and F other weight above a bin of own weight p and other weight n, the precision of a row in
+        it is at most ``(T + p) / (T + p + F)``: own rows first, tied. A row whose own weight ends at t has at least
+        ``t / (t + F + n)``, and a sum of these over any cut of p into rows is at least their integral,
+        ``p - (F + n) ln((T + p + F + n) / (T + F + n))``.
+        """
+        if not self.defined:
+            return np.nan
+        after, others = np.cumsum(self.own), np.cumsum(self.rest)
+        before, others_before = after - self.own, others - self.rest
+        tied = self.own * after / (after + others)
+        best = self.own * after / np.maximum(after + others_before, np.finfo(float).tiny)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lost = others * np.log1p(self.own / (before + others))
+        worst = self.own - np.where(others > 0.0, lost, 0.0)
+        return float(max((best - tied) @ self.blurred, (tied - worst) @ self.blurred, 0.0) / after[-1])
+
+    def roc_curve(self, drop_intermediate: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """False and true positive rates from (0, 0) on, and thresholds from infinity on; NaN rates where undefined."""
+        false, true, thresholds = np.cumsum(self.rest), np.cumsum(self.own), self.thresholds
+        if drop_intermediate and len(true) > 2:
+            corner = np.ones(len(true), bool)  # points on a straight line say nothing
+            corner[1:-1] = (np.diff(false, 2) != 0) | (np.diff(true, 2) != 0)
+            false, true, thresholds = false[corner], true[corner], thresholds[corner]
+        false, true = (np.append(0.0, x / x[-1]) if x.any() else np.full(len(x) + 1, np.nan) for x in (false, true))
+        return false, true, np.append(np.inf, thresholds)
+
+
+def _exact_levels(scores: np.ndarray, own: np.ndarray, rest: np.ndarray) -> Levels:
+    """Levels of rows (n,) with their weights as own and as other rows."""
+    kept = own + rest > 0.0
+    scores, own, rest = scores[kept], own[kept], rest[kept]
+    thresholds, level = np.unique(-scores, return_inverse=True)
+    own, rest = (np.bincount(level, weights=w, minlength=len(thresholds)) for w in (own, rest))
+    return Levels(own, rest, -thresholds, np.zeros(len(own), bool))
+
+
+class Histogram:
+    """Weights of groups of rows in bins of score, a grid for each column of scores.
+
+    Bins are 2^s keys wide (see `kernels.ranks`) and begin at multiples of that, with the smallest s for which the
+    finite scores so far lie in `n_bins` of them. Narrower bins merge into wider ones without remainder, so a histogram
+    is a function of the rows alone, whatever the order and the blocks they came in. Infinities have bins of their own.
+    """
+
+    def __init__(self, n_columns: int, n_groups: int, n_bins: int):
+        self.n_bins = n_bins
+        self.low = np.full(n_columns, _keys(np.inf))  # keys of the least and the largest finite score: none yet
+        self.high = np.full(n_columns, _keys(-np.inf))
+        self.shift = np.zeros(n_columns, np.int64)
+        self.table = np.zeros((n_columns, n_bins + 2, n_groups))
+
+    @property
+    def first(self) -> np.ndarray:
+        """Number of the lowest bin of each column, counted from score 0."""
+        return np.where(self.low <= self.high, self.low >> self.shift, 0)
+
+    def add(self, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
+        """Count rows: scores (n, columns) without NaN, weight (n,), groups (n, m) in [0, n_groups).
+
+        The groups are those of the first m columns, and of the next m, and so on.
+        """
+        low, high = np.full(scores.shape[1], np.inf), np.full(scores.shape[1], -np.inf)
+        ranks.extremes(scores, low, high)
+        self._widen(_keys(low), _keys(high))
+        bins = np.empty((ROWS_AHEAD, groups.shape[1]), np.int64)
+        ranks.fill(scores, groups, weight, self.shift, self.first, bins, self.table)
+
+    def __add__(self, other: "Histogram") -> "Histogram":
+        total = Histogram(self.table.shape[0], self.table.shape[2], self.n_bins)
+        total.low, total.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        total.shift = _narrowest(total.low, total.high, self.shift, self.n_bins)
+        for part in (self, other):
+            ranks.regrid(part.table, part.first, total.shift - part.shift, total.first, total.table)
+        return total
+
+    def of_columns(self, columns: slice) -> "Histogram":
+        """That of some columns alone."""
+        one = Histogram.__new__(Histogram)
+        one.n_bins, one.table = self.n_bins, self.table[columns]
+        one.low, one.high, one.shift = self.low[columns], self.high[columns], self.shift[columns]
+        return one
+
+    def _widen(self, low: np.ndarray, high: np.ndarray) -> None:
+        """Make room for scores with keys from `low` to `high`."""
+        first, shift = self.first, self.shift
+        self.low, self.high = np.minimum(self.low, low), np.maximum(self.high, high)
+        self.shift = _narrowest(self.low, self.high, shift, self.n_bins)
+        changed = np.flatnonzero((self.shift != shift) | (self.first != first))
+        if changed.size:
+            spare = np.empty((1, *self.table.shape[1:]))
+            ranks.widen(self.table, changed, first, self.shift - shift, self.first, spare)
+
+    def to_state(self) -> list[np.ndarray]:
+        return [self.low, self.high, self.shift, self.table]
+
+    def restore(self, state: list[np.ndarray]) -> None:
+        """Take over what `to_state` gave, in place of nothing; refuse rows outside the bins that scores lie in."""
+        *ends, table = state
+        self.low, self.high, self.shift = (persistence.array("bins", end, ["i8"], self.low.shape) for end in ends)
+        self.table = persistence.array("histogram", table, ["f8"], self.table.shape)
+        some = self.low <= self.high
+        keys = np.concatenate([self.low, self.high])
+        known = (keys >= -_LAST).all() and (keys <= _LAST).all() and (self.shift >= 0).all() and (self.shift < 63).all()
+        n_used = np.where(some, (self.high >> self.shift) - self.first + 1, 0)
+        beyond = np.arange(self.n_bins) >= n_used[:, None]
+        if not known or (n_used > self.n_bins).any() or self.table[:, 1:-1][beyond].any():
+            raise ValueError("the bins of a histogram should hold the scores, and no others rows")
+
+    def levels(self, column: int, own: np.ndarray, rest: np.ndarray, negate: bool) -> Levels:
+        """Levels of two histograms (n_bins + 2,) of a column; by falling score, or by rising with `negate`."""
+        shift = int(self.shift[column])
+        bins = int(self.first[column]) + np.arange(self.n_bins + 1)
+        # beyond the keys of numbers there is no score: such a bin is empty, its edge is infinity
+        edges = _scores(np.clip(bins, -_LAST >> shift, _LAST >> shift) << shift)
+        lower, upper = (
+            np.concatenate([[-np.inf], edges[:-1], [np.inf]]),
+            np.concatenate([[-np.inf], edges[1:], [np.inf]]),
+        )
+        thresholds = -upper if negate else lower
+        blurred = np.ones(len(own), bool)
+        blurred[[0, -1]] = False
+        filled = np.flatnonzero(own + rest > 0.0)
+        filled = filled if negate else filled[::-1]
+        return Levels(own[filled], rest[filled], thresholds[filled], blurred[filled])
+
+
+def _narrowest(low: np.ndarray, high: np.ndarray, shift: np.ndarray, n_bins: int) -> np.ndarray:
+    """The least doublings, not fewer than `shift`, with which keys from `low` to `high` lie in `n_bins` bins."""
+    shift = shift.copy()
+    while (narrow := (high >> shift) - (low >> shift) >= n_bins).any():
+        shift[narrow] += 1
+    return shift
+
+
+def _keys(scores: Any) -> Any:
+    """The key of each score, as in the kernel."""
+    scores = np.asarray(scores, np.float64)
+    keys = (1.0 + np.abs(scores)).view(np.int64) - ranks.KEY_OF_ONE
+    return np.where(scores < 0.0, -keys, keys)
+
+
+_LAST = int(_keys(np.inf))
+
+
+def _scores(keys: np.ndarray) -> np.ndarray:
+    """The score that a key stands for."""
+    return np.sign(keys) * ((np.abs(keys) + ranks.KEY_OF_ONE).view(np.float64) - 1.0)
+
+
+class Ranking:
+    """Scores of rows, column k for class k (K = 2: one column, for class 1), with labels and weights.
+
+    Up to `exact_rows` rows they are kept as they are, beyond that in a `Histogram`: which of the two depends on how
+    many rows there are in all, and on nothing else.
+
+    Parameters
+    ----------
+    multilabel : bool
+        Labels are an indicator (n, K) of uint8, not class numbers (n,).
+    n_models : int
+        So many models rank the same rows, each with columns of its own.
+    pairs : bool
+        Keep what `levels` needs to set two classes against each other: a histogram for each pair of classes.
+    """
+
+    def __init__(
+        self, n_classes: int, *, multilabel: bool, pairs: bool, exact_rows: int, n_bins: int, n_models: int = 1
+    ):
+        self._binary = n_classes == 2 and not multilabel
+        self._classes = np.array([1]) if self._binary else np.arange(n_classes)
+        self._pairs, self.exact_rows, self.n_bins = pairs, exact_rows, n_bins
+        self._n_groups = n_classes if pairs else 2
+        self._n_models = n_models
+        self.n_rows = 0
+        self._blocks: list[ScoredRows] = []
+        self._histogram: Histogram | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """True while scores are kept one by one."""
+        return self._histogram is None
+
+    def add(self, scores: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
+        """Add rows: scores (n, models * columns) float64 without NaN, labels in range, positive weights (n,)."""
+        self.n_rows += len(weight)
+        if self.is_exact and self.n_rows <= self.exact_rows:  # copies: the caller may fill the same buffers again
+            self._blocks.append((scores.copy(), labels.copy(), weight.copy()))
+        else:
+            self._blocks.append((scores, labels, weight))
+            self._spill()
+
+    def __add__(self, other: "Ranking") -> "Ranking":
+        total = Ranking.__new__(Ranking)
+        total.__dict__.update(self.__dict__)
+        total.n_rows += other.n_rows
+        total._blocks = self._blocks + other._blocks
+        histograms = [part._histogram for part in (self, other) if part._histogram is not None]
+        total._histogram = reduce(add, histograms, self._empty()) if histograms else None
+        if histograms or total.n_rows > self.exact_rows:
+            total._spill()
+        return total
+
+    def _spill(self) -> None:
+        """Move the rows kept one by one into the histogram."""
+        if self._histogram is None:
+            self._histogram = self._empty()
+        for scores, labels, weight in self._blocks:
+            self._histogram.add(scores, self._groups(labels), weight)
+        self._blocks = []
+
+    def _empty(self) -> Histogram:
+        return Histogram(self._n_models * len(self._classes), self._n_groups, self.n_bins)
+
+    def of_model(self, model: int) -> "Ranking":
+        """The ranking of one model."""
+        columns = slice(model * len(self._classes), (model + 1) * len(self._classes))
+        one = Ranking.__new__(Ranking)
+        one.__dict__.update(self.__dict__, _n_models=1)
+        one._blocks = [(scores[:, columns], labels, weight) for scores, labels, weight in self._blocks]
+        one._histogram = None if self._histogram is None else self._histogram.of_columns(columns)
+        return one
+
+    def to_state(self) -> dict[str, Any]:
+        kept = None if self._histogram is None else self._histogram.to_state()
+        return {"n_rows": self.n_rows, "blocks": list(map(list, self._blocks)), "histogram": kept}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over what `to_state` gave, in place of nothing."""
+        self.n_rows = arguments.whole_number("n_rows", state["n_rows"])
+        self._blocks = [self._checked(*block) for block in state["blocks"]]
+        if state["histogram"] is not None:
+            shape = len(self._classes), self.n_bins + 2, self._n_groups
+            persistence.array("histogram", state["histogram"][-1], ["f8"], shape)  # before another one is made
+            self._histogram = self._empty()
+            self._histogram.restore(state["histogram"])
+
+    def _checked(self, scores: Any, labels: Any, weight: Any) -> ScoredRows:
+        n_rows, array = len(persistence.array("weight", weight, ["f8"], (None,))), persistence.array
+        array("scores", scores, ["f8"], (n_rows, len(self._classes)))
+        if labels.ndim == 2:
+            array("labels", labels, ["u1"], scores.shape)
+        else:
+            array("labels", labels, ["i8"], (n_rows,))
+        highest = 1 if labels.ndim == 2 else max(int(self._classes[-1]), 1)
+        if np.isnan(scores).any() or not ((labels >= 0) & (labels <= highest)).all() or not (weight > 0.0).all():
+            raise ValueError("ranked rows should have scores, labels of a class and weights above 0")
+        return scores, labels, weight
+
+    def _groups(self, labels: np.ndarray) -> np.ndarray:
+        """The group of histograms that each score of a row is counted in, (n, columns)."""
+        if labels.ndim == 2:
+            return labels
+        if self._pairs:
+            return np.repeat(labels[:, None], len(self._classes), axis=1)
+        return (labels[:, None] == self._classes).view(np.uint8)
+
+    def auc(self, class_: int) -> float:
+        """That of `levels`; bins say it without their thresholds."""
+        if self._histogram is None:
+            return self.levels(class_).auc()
+        column, class_ = (0, 1) if self._binary else (class_, class_)  # turned round, two classes have the same pairs
+        own, rest = self._binned(column, class_, None)
+        return float(ranks.auc(own[::-1], rest[::-1]))
+
+    def auc_error(self, class_: int) -> float:
+        """That of `levels`, likewise."""
+        if self._histogram is None:
+            return self.levels(class_).auc_error()
+        column, class_ = (0, 1) if self._binary else (class_, class_)
+        own, rest = self._binned(column, class_, None)
+        pairs = own.sum() * rest.sum()  # the outermost bins hold one score each
+        return float(0.5 * (own[1:-1] @ rest[1:-1]) / pairs) if pairs > 0.0 else np.nan
+
+    def levels(self, class_: int, versus: int | None = None) -> Levels:
+        """One class against all others, or against one (`pairs`), by the scores of the class.
+
+        Of two classes the first is ranked by minus the score.
+        """
+        negate = self._binary and class_ == 0
+        column = 0 if self._binary else class_
+        if self._histogram is not None:
+            own, rest = self._binned(column, class_, versus)
+            return self._histogram.levels(column, own, rest, negate)
+        if not self._blocks:
+            nothing = np.zeros(0)
+            return Levels(nothing, nothing, nothing, np.zeros(0, bool))
+        scores = np.concatenate([scores[:, column] for scores, _, _ in self._blocks])
+        labels = np.concatenate([labels[:, column] if labels.ndim == 2 else labels for _, labels, _ in self._blocks])
+        weight = np.concatenate([weight for _, _, weight in self._blocks])
+        own = labels == (1 if self._blocks[0][1].ndim == 2 else class_)
+        rest = ~own if versus is None else labels == versus
+        return _exact_levels(-scores if negate else scores, weight * own, weight * rest)
+
+    def _binned(self, column: int, class_: int, versus: int | None) -> tuple[np.ndarray, np.ndarray]:
+        assert self._histogram is not None
+        table = self._histogram.table[column]
+        if not self._pairs:
+            own = 0 if self._binary and class_ == 0 else 1
+            return table[:, own], table[:, 1 - own]
+        rest = np.delete(table, class_, axis=1).sum(axis=1) if versus is None else table[:, versus]
+        return table[:, class_], rest

@@ -1,0 +1,125 @@
+"""Metrics by name."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.grid_evaluation import GridEvaluation
+from streamnb.evaluation.tallied import ranking
+
+# ---- scores by name --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A value of an `Evaluation`, the greater the better.
+
+    Attributes
+    ----------
+    name : str
+    needs : what the evaluation has to keep
+    value : function of an Evaluation, a number
+    per_class : function of an Evaluation, (K,), or None where it makes no sense
+    error : function of an Evaluation, a bound on the error of the value, or None where that is exact
+    of_grid : function of a GridEvaluation, the values (G,) and (G, K) of all its models at once, where there is one
+    """
+
+    name: str
+    needs: frozenset[str]
+    value: Callable[[Evaluation], float]
+    per_class: Callable[[Evaluation], np.ndarray] | None = None
+    error: Callable[[Evaluation], float] | None = None
+    of_grid: Callable[[GridEvaluation], tuple[np.ndarray, np.ndarray]] | None = None
+
+
+def _ask(evaluation: Evaluation, method: str, sign: float = 1.0, **options: Any) -> Any:
+    return sign * getattr(evaluation, method)(**options)
+
+
+def _of_classes(evaluation: Evaluation, method: str) -> np.ndarray:
+    """The value of each class, NaN of those without rows, (K,)."""
+    values = _ask(evaluation, method, average=None)
+    return values if "ranking" in evaluation.needs else np.where(evaluation.class_weight > 0.0, values, np.nan)
+
+
+def _error(evaluation: Evaluation, method: str) -> float:
+    return 0.0 if ranking(evaluation).is_exact else getattr(evaluation, f"{method}_error")
+
+
+def _scorer(name: str, needs: str, method: str, per_class: str | None = None, **options: Any) -> Scorer:
+    sign = -1.0 if name.startswith("neg_") else 1.0
+    by_class = None if per_class is None else partial(_of_classes, method=per_class)
+    error = partial(_error, method=method) if method in ("roc_auc", "average_precision") else None
+    return Scorer(name, frozenset(needs.split()), partial(_ask, method=method, sign=sign, **options), by_class, error)
+
+
+def _scorers() -> dict[str, Scorer]:
+    scorers = [
+        _scorer("accuracy", "hits", "accuracy", "recall"),
+        _scorer("balanced_accuracy", "hits", "balanced_accuracy", "recall"),
+        _scorer("roc_auc", "ranking", "roc_auc", "roc_auc"),
+        _scorer("roc_auc_ovr", "ranking", "roc_auc", "roc_auc"),
+        _scorer("roc_auc_ovr_weighted", "ranking", "roc_auc", "roc_auc", average="weighted"),
+        _scorer("roc_auc_ovo", "ranking pairs", "roc_auc", "roc_auc", multi_class="ovo"),
+        _scorer("roc_auc_ovo_weighted", "ranking pairs", "roc_auc", "roc_auc", multi_class="ovo", average="weighted"),
+        _scorer("average_precision", "ranking", "average_precision", "average_precision"),
+        _scorer("neg_log_loss", "probabilities", "log_loss"),
+        _scorer("neg_brier_score", "probabilities", "brier"),
+        _scorer("neg_hamming_loss", "multilabel", "hamming_loss"),
+        _scorer("neg_ranking_loss", "multilabel ranking", "ranking_loss"),
+        _scorer("jaccard", "multilabel", "jaccard"),
+        _scorer("subset_accuracy", "multilabel", "subset_accuracy"),
+    ]
+    for name, method in (("precision", "precision"), ("recall", "recall"), ("f1", "f_score")):
+        scorers.append(_scorer(name, "hits", method, method))
+        for average in ("micro", "macro", "weighted"):
+            scorers.append(_scorer(f"{name}_{average}", "hits", method, method, average=average))
+        scorers.append(_scorer(f"{name}_samples", "multilabel", method, method, average="samples"))
+    scorers[0] = replace(scorers[0], of_grid=GridEvaluation.accuracy_and_recall)
+    return {scorer.name: scorer for scorer in scorers}
+
+
+SCORERS = _scorers()
+
+
+def as_scorer(scoring: Any) -> Scorer:
+    """The scorer of a name, of a function of an `Evaluation` (greater is better), or itself.
+
+    A function gets evaluations that keep the confusion matrix, rankings, probabilities and, multi-label, what compares
+    sets; a `Scorer` of one's own says what it needs.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An unknown name; something that is neither a name nor a function.
+    """
+    if isinstance(scoring, Scorer):
+        return scoring
+    if isinstance(scoring, str):
+        return SCORERS[arguments.one_of("scoring", scoring, SCORERS)]
+    if callable(scoring):
+        name = getattr(scoring, "__name__", type(scoring).__name__)
+        if not _takes_one(scoring):
+            raise TypeError(
+                f"scoring={name!r} should be a function of one argument, an snb.Evaluation (metrics and scorers of "
+                "scikit-learn take others: give a name, or such as lambda e: e.f_score(average='macro'))"
+            )
+        return Scorer(name, frozenset({"confusion", "ranking", "probabilities", "multilabel"}), scoring)
+    raise TypeError(f"scoring={scoring!r} should be a name or a function of an snb.Evaluation")
+
+
+def _takes_one(function: Callable[..., Any]) -> bool:
+    """Whether it can be called with one argument; True where it does not tell."""
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # of some written in C
+        return True
+    return True

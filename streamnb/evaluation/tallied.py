@@ -1,0 +1,257 @@
+"""What is kept of judged rows, whatever is asked of it later: tallies of fixed size that merge."""
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.core import arguments, label_checks, persistence, row_checks
+from streamnb.evaluation.score_order import Ranking
+from streamnb.evaluation.tallies import Decisions, Losses, Rows, SetDecisions
+from streamnb.kernels import ranks
+from streamnb.stats.row_means import RowMeans
+
+_GIVEN_AS = {
+    "hits": "y_pred=",
+    "confusion": "y_pred= (for at most 1000 classes)",
+    "multilabel": "y_pred= of multi-label rows",
+    "ranking": "scores= or proba=",
+    "pairs": "scores= or proba= (for at most 20 classes)",
+    "probabilities": "proba=",
+}  # what snb.evaluate keeps it of
+
+
+NEEDS = ("hits", "confusion", "ranking", "pairs", "probabilities", "multilabel")
+_DECISIONS = frozenset({"hits", "confusion", "multilabel"})
+
+
+class Tallied:
+    """Rows judged by one model, as `Evaluation` describes them."""
+
+    def __init__(
+        self,
+        n_classes: int,
+        needs: Iterable[str] = ("confusion", "ranking", "probabilities"),
+        *,
+        multilabel: bool = False,
+        exact_rows: int = 10_000,
+        n_bins: int = 2048,
+        classes: Any = None,
+    ):
+        self.n_classes = K = arguments.positive_integer("n_classes", n_classes)
+        needs = (needs,) if isinstance(needs, str) else needs
+        self.needs = frozenset(arguments.one_of("needs", need, NEEDS) for need in needs)
+        self.multilabel = bool(multilabel)
+        if arguments.positive_integer("n_bins", n_bins) < 2:
+            raise ValueError("n_bins=1 should be at least 2")
+        exact_rows = int(arguments.finite_number("exact_rows", exact_rows, minimum=0))
+        self.classes = np.arange(K) if classes is None else np.asarray(classes)
+        if self.classes.shape != (K,):
+            raise ValueError(f"classes has shape {self.classes.shape}; it should name each of the {K} classes")
+        self.n_rows = 0
+        self._form = (K, self.needs, self.multilabel, exact_rows, n_bins)
+        self._tallies: dict[str, Any] = {"total": RowMeans(())}
+        if self.multilabel and self.needs & _DECISIONS:
+            self._tallies["decisions"] = SetDecisions(K, False)
+        elif self.needs & {"hits", "confusion"}:
+            self._tallies["decisions"] = Decisions(K, "confusion" in self.needs)
+        if "ranking" in self.needs:
+            self._tallies["ranking"] = self.ranking_of(1)
+            if self.multilabel and "multilabel" in self.needs:
+                self._tallies["ranking_loss"] = RowMeans(("ranking_loss",))
+        if "probabilities" in self.needs:
+            self._tallies["losses"] = Losses()
+
+    @property
+    def weight(self) -> float:
+        """Weight of the rows."""
+        return self._tallies["total"].weight
+
+    @property
+    def class_weight(self) -> np.ndarray:
+        """Weight of the rows of each class, (K,)."""
+        return decisions(self).true.copy()
+
+    # ---- rows in -----------------------------------------------------------------------------------------------------
+
+    def add(
+        self, codes: Any, weight: Any = None, *, predicted: Any = None, ranking: Any = None, log_proba: Any = None
+    ) -> None:
+        """Add a block of rows; what no need asks for is not looked at.
+
+        Parameters
+        ----------
+        codes : (n,) int
+            Class numbers, -1 for a label that no class has. Multi-label: an indicator (n, K), dense or CSR.
+        weight : (n,), optional
+            1 each unless given.
+        predicted : as codes, without -1
+            For "hits", "confusion", "multilabel".
+        ranking : (n,) or (n, K)
+            For "ranking": the higher, the more likely the class; (n,) or (n, 1) for class 1 of two, of (n, 2) the
+            second column counts. Infinities are scores like others.
+        log_proba : (n, K)
+            For "probabilities": natural logs of class probabilities; multi-label, of each label being on.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Something needed is missing, or of another length or width; numbers of no class; NaN; negative weights.
+            Nothing was added then.
+        """
+        rows = self._checked(codes, weight, predicted, ranking, log_proba)
+        self.n_rows += len(rows.weight)
+        self._tallies["total"].add([], rows.weight)
+        for name in ("decisions", "losses"):
+            if name in self._tallies:
+                self._tallies[name].add(rows)
+        if "ranking" in self._tallies:
+            self._rank(rows)
+
+    def _rank(self, rows: Rows) -> None:
+        known = rows.known()
+        labels = known.labels.toarray() if self.multilabel else known.labels
+        self._tallies["ranking"].add(known.ranking, labels, known.weight)
+        if "ranking_loss" in self._tallies:
+            loss = np.empty(len(labels))
+            ranks.ranking_loss(known.ranking, labels, loss)
+            self._tallies["ranking_loss"].add([loss], known.weight)
+
+    def _checked(self, codes: Any, weight: Any, predicted: Any, ranking: Any, log_proba: Any) -> Rows:
+        K = self.n_classes
+        if self.multilabel:
+            labels: Any = label_checks.check_indicator(codes, K, "codes")
+        else:
+            labels = label_checks.check_class_numbers(codes, K, "codes", lowest=-1)
+        n_rows = labels.shape[0]
+        weight = np.ones(n_rows) if weight is None else row_checks.check_weights(weight)
+        row_checks.check_lengths(n_rows, len(weight), "weight", "codes")
+        rows: dict[str, Any] = {}
+        if "decisions" in self._tallies:
+            self._given("predicted", predicted, _DECISIONS)
+            check = label_checks.check_indicator if self.multilabel else label_checks.check_class_numbers
+            rows["predicted"] = check(predicted, K, "predicted")
+            row_checks.check_lengths(n_rows, rows["predicted"].shape[0], "predicted", "codes")
+        if "ranking" in self._tallies:
+            self._given("ranking", ranking, {"ranking"})
+            rows["ranking"] = self._check_ranking(ranking, n_rows)
+        if "losses" in self._tallies:
+            self._given("log_proba", log_proba, {"probabilities"})
+            rows["log_proba"] = row_checks.check_log_proba(log_proba, n_rows, K)
+        return Rows(labels, weight, **rows)
+
+    def _given(self, name: str, value: Any, needs: Iterable[str]) -> None:
+        if value is None:
+            asked = ", ".join(repr(need) for need in NEEDS if need in needs and need in self.needs)
+            raise ValueError(
+                f"{name} is missing; this evaluation needs {asked}: give {name}, or leave that out of needs"
+            )
+
+    def _check_ranking(self, ranking: Any, n_rows: int) -> np.ndarray:
+        if self.n_classes != 2 or self.multilabel:
+            return row_checks.check_scores(ranking, n_rows, self.n_classes)
+        ranking = np.asarray(ranking)
+        return row_checks.check_scores(
+            ranking[:, 1] if ranking.ndim == 2 and ranking.shape[1] == 2 else ranking, n_rows, 1
+        )
+
+    def __add__(self, other: Any) -> Self:
+        """The evaluation of the rows of both; neither is changed."""
+        if not isinstance(other, Tallied):
+            return NotImplemented
+        if self._form != other._form or not np.array_equal(self.classes, other.classes):
+            names = ("n_classes", "needs", "multilabel", "exact_rows", "n_bins", "classes")
+            forms: Any = zip(names, (*self._form, self.classes), (*other._form, other.classes), strict=True)
+            name, one, two = next((n, a, b) for n, a, b in forms if not np.array_equal(a, b))
+            raise ValueError(
+                f"evaluations merge if they were made with the same {', '.join(names)}; {name} differ: {one} and {two}"
+            )
+        tallies = {name: tally + other._tallies[name] for name, tally in self._tallies.items()}
+        return self.with_tallies(self.n_rows + other.n_rows, tallies)
+
+    def ranking_of(self, n_models: int) -> Ranking:
+        """An empty ranking of some models such as this one keeps of its own."""
+        K, needs, multilabel, exact_rows, n_bins = self._form
+        pairs = "pairs" in needs and K > 2 and not multilabel
+        return Ranking(K, multilabel=multilabel, pairs=pairs, exact_rows=exact_rows, n_bins=n_bins, n_models=n_models)
+
+    def with_tallies(self, n_rows: int, tallies: dict[str, Any]) -> Self:
+        """The same with rows that were judged elsewhere."""
+        judged = type(self).__new__(type(self))
+        judged.__dict__.update(self.__dict__, n_rows=n_rows, _tallies=tallies)
+        return judged
+
+    def save(self, path: Any) -> None:
+        """Write to one file; `snb.load` reads it, and what it gives takes more rows."""
+        persistence.save(path, self)
+
+    def to_state(self) -> dict[str, Any]:
+        form = [sorted(self.needs), *self._form[2:]]
+        tallies = {name: tally.to_state() for name, tally in self._tallies.items()}
+        return {"classes": self.classes, "form": form, "n_rows": self.n_rows, "tallies": tallies}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        classes, (needs, multilabel, exact_rows, n_bins) = state["classes"], state["form"]
+        if not persistence.is_a(tuple[list[str], bool, int, int], (needs, multilabel, exact_rows, n_bins)):
+            raise ValueError(f"form={state['form']} should be names, a bool and two whole numbers")
+        if "confusion" in needs and not multilabel:  # before a table is made that is larger than the file
+            persistence.array("table", state["tallies"]["decisions"][3], ["f8"], (len(classes),) * 2)
+        options = {"multilabel": multilabel, "exact_rows": exact_rows, "n_bins": n_bins}
+        restored = cls(len(classes), needs, **options, classes=classes)
+        restored.n_rows = arguments.whole_number("n_rows", state["n_rows"])
+        persistence.known(cls, state["tallies"], *restored._tallies)
+        for name, tally in restored._tallies.items():
+            tally.restore(state["tallies"][name])
+        return restored
+
+
+# ---- what was kept ---------------------------------------------------------------------------------------------------
+
+
+def decisions(judged: Tallied, need: str = "hits") -> Decisions:
+    """What was decided."""
+    return kept(judged, "decisions", need)
+
+
+def ranking(judged: Tallied, need: str = "ranking") -> Ranking:
+    """How rows were ranked."""
+    return kept(judged, "ranking", need)
+
+
+def losses(judged: Tallied) -> RowMeans:
+    """Means of what probabilities lost."""
+    return kept(judged, "losses", "probabilities").means
+
+
+def kept(judged: Tallied, tally: str, need: str) -> Any:
+    """A tally that answers what `need` stands for."""
+    if tally not in judged._tallies or (need in ("confusion", "pairs") and need not in judged.needs):
+        held = ", ".join(map(repr, sorted(judged.needs))) or "nothing"
+        raise ValueError(
+            f"this value needs {need!r}, but needs held {held}; give snb.evaluate {_GIVEN_AS[need]}, or make the "
+            f"Evaluation with {need!r} too"
+        )
+    return judged._tallies[tally]
+
+
+def has(judged: Tallied, tally: str) -> bool:
+    """Whether there is such a tally."""
+    return tally in judged._tallies
+
+
+def check_multilabel(judged: Tallied, what: str) -> None:
+    """Refuse what is for sets of labels only."""
+    if not judged.multilabel:
+        raise ValueError(f"{what} is for multi-label rows; these have one label each (multilabel=False)")
+
+
+def check_single(judged: Tallied, what: str) -> None:
+    """Refuse what is for one label a row only."""
+    if judged.multilabel:
+        raise ValueError(f"{what} is for rows of one label each; these are multi-label")
+
+
+def is_binary(judged: Tallied) -> bool:
+    """True for two classes, of which the second is judged."""
+    return judged.n_classes == 2 and not judged.multilabel

@@ -1,0 +1,176 @@
+"""What is counted of rows that were judged: decisions, sets of labels, losses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import persistence
+from streamnb.stats.row_means import RowMeans
+
+_SURE = float(np.finfo(np.float64).eps)  # scikit-learn's log_loss clips probabilities to [eps, 1 - eps]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Checked rows with what a model says of them.
+
+    Single label: `labels` and `predicted` are class numbers (n,), -1 in `labels` for a label that no class has.
+    Multi-label: both are indicators, canonical CSR (n, K) of uint8.
+    """
+
+    labels: Any
+    weight: np.ndarray
+    predicted: Any = None
+    ranking: np.ndarray | None = None
+    log_proba: np.ndarray | None = None
+
+    def known(self) -> "Rows":
+        """The rows that have a class, and a weight."""
+        kept = self.weight > 0.0
+        if not sp.issparse(self.labels):
+            kept &= self.labels >= 0
+        if kept.all():
+            return self
+        return replace(self, **{name: part[kept] for name, part in vars(self).items() if part is not None})
+
+
+class Decisions:
+    """Predicted classes against true ones.
+
+    Attributes
+    ----------
+    hit, true, predicted : (K,)
+        Weight of the rows of each class that were predicted right, of all its rows, and of those predicted to be it.
+    table : (K, K) or None
+        Weight by true (rows) and predicted class.
+    means : RowMeans
+        `right`, the weight of rows predicted right; rows of a label that no class has are wrong.
+    """
+
+    names: Sequence[str] = ("right",)
+
+    def __init__(self, n_classes: int, with_table: bool):
+        self.hit, self.true, self.predicted = np.zeros((3, n_classes))
+        self.table = np.zeros((n_classes, n_classes)) if with_table else None
+        self.means = RowMeans(self.names)
+
+    @classmethod
+    def of(cls, hit: Any, true: Any, predicted: Any, table: Any, means: RowMeans) -> "Decisions":
+        """Those already counted."""
+        decisions = cls.__new__(cls)
+        decisions.hit, decisions.true, decisions.predicted = hit, true, predicted
+        decisions.table, decisions.means = table, means
+        return decisions
+
+    def add(self, rows: Rows) -> None:
+        """Add rows with `predicted`."""
+        right = rows.labels == rows.predicted
+        known = rows.known()
+        self._count(rows.predicted[right], known.labels, rows.predicted, rows.weight[right], known.weight, rows.weight)
+        self.means.add([right], rows.weight)
+        if self.table is not None:
+            np.add.at(self.table, (known.labels, known.predicted), known.weight)
+
+    def _count(self, hit: Any, true: Any, predicted: Any, *weights: np.ndarray) -> None:
+        """Add weights (m,) to the classes (m,) that were hit, true and predicted."""
+        for counts, classes, weight in zip(
+            (self.hit, self.true, self.predicted), (hit, true, predicted), weights, strict=True
+        ):
+            counts += np.bincount(classes, weights=weight, minlength=len(counts))
+
+    def __add__(self, other: "Decisions") -> "Decisions":
+        total = type(self)(len(self.hit), False)
+        total.hit, total.true, total.predicted = (
+            self.hit + other.hit,
+            self.true + other.true,
+            self.predicted + other.predicted,
+        )
+        total.table = None if self.table is None or other.table is None else self.table + other.table
+        total.means = self.means + other.means
+        return total
+
+    def to_state(self) -> list[Any]:
+        return [self.hit, self.true, self.predicted, self.table, self.means.to_state()]
+
+    def restore(self, state: list[Any]) -> None:
+        """Take over what `to_state` gave, in place of nothing."""
+        *counts, table, means = state
+        self.hit, self.true, self.predicted = (persistence.array("counts", c, ["f8"], self.hit.shape) for c in counts)
+        if (table is None) != (self.table is None):
+            raise ValueError("the table of decisions is missing, or there should be none")
+        self.table = None if self.table is None else persistence.array("table", table, ["f8"], self.table.shape)
+        self.means.restore(means)
+
+
+class SetDecisions(Decisions):
+    """Predicted sets of labels against true ones; the means are over rows, `right` for equal sets.
+
+    A ratio without denominator counts 0, as in scikit-learn, but for Jaccard: two empty sets agree and count 1.
+    """
+
+    names = ("right", "hamming", "jaccard", "precision", "recall", "f_score")
+
+    def add(self, rows: Rows) -> None:
+        true, predicted = rows.labels, rows.predicted
+        hit = true.multiply(predicted).tocsr()
+        self._count(
+            *(part.indices for part in (hit, true, predicted)),
+            *(np.repeat(rows.weight, np.diff(part.indptr)) for part in (hit, true, predicted)),
+        )
+        n_hit, n_true, n_predicted = (np.diff(part.indptr).astype(np.float64) for part in (hit, true, predicted))
+        union = n_true + n_predicted - n_hit
+        values = [
+            n_hit == union,
+            (union - n_hit) / true.shape[1],
+            ratio(n_hit, union, 1.0),
+            ratio(n_hit, n_predicted),
+            ratio(n_hit, n_true),
+            ratio(2.0 * n_hit, n_true + n_predicted),
+        ]
+        self.means.add(values, rows.weight)
+
+
+def ratio(numerator: np.ndarray, denominator: np.ndarray, otherwise: float = 0.0) -> np.ndarray:
+    """Quotients, `otherwise` where the denominator is 0."""
+    return np.divide(numerator, denominator, out=np.full(np.shape(numerator), otherwise), where=denominator != 0)
+
+
+class Losses:
+    """Log loss and Brier score of probabilities; rows of a label that no class has are left out."""
+
+    def __init__(self) -> None:
+        self.means = RowMeans(("log_loss", "brier"))
+
+    def add(self, rows: Rows) -> None:
+        """Add rows with `log_proba`."""
+        rows = rows.known()
+        assert rows.log_proba is not None
+        proba = np.exp(rows.log_proba)
+        low, high = np.log(_SURE), np.log1p(-_SURE)
+        if sp.issparse(rows.labels):  # the mean over labels of two-class problems
+            on = rows.labels.toarray().astype(bool)
+            with np.errstate(divide="ignore"):
+                of_truth = np.where(on, rows.log_proba, np.log1p(-proba))
+            log_loss = -np.clip(of_truth, low, high).mean(axis=1)
+            brier = np.square(on - proba).mean(axis=1)
+        else:
+            row = np.arange(len(rows.labels))
+            log_loss = -np.clip(rows.log_proba[row, rows.labels], low, high)
+            proba[row, rows.labels] -= 1.0
+            brier = np.square(proba).sum(axis=1) * (0.5 if proba.shape[1] == 2 else 1.0)
+        self.means.add([log_loss, brier], rows.weight)
+
+    def __add__(self, other: "Losses") -> "Losses":
+        total = Losses()
+        total.means = self.means + other.means
+        return total
+
+    def to_state(self) -> list[Any]:
+        return self.means.to_state()
+
+    def restore(self, state: list[Any]) -> None:
+        """Take over what `to_state` gave, in place of nothing."""
+        self.means.restore(state)

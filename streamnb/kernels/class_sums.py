@@ -1,0 +1,213 @@
+"""Group sums of a moment of the feature: CSR and dense, plain (integers, exact) and in (hi, lo) pairs.
+
+An entry e puts row rows[e] into group codes[e] with weight[e]; a row may have several entries, or none.
+Values become float64 by np.float64: numba's float() leaves float32 what it is.
+"""
+
+import math
+
+import numpy as np
+
+from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.exact import two_product, two_sum
+from streamnb.kernels.lanes import prefetch
+
+# Moments, as the kernels know them. ABOVE and DEVIATION are counted relative to an absent value, so that sparse rows
+# stay sparse; LOG and INVERSE have no value there, nor below zero.
+SUM, SUM_SQ, NONZERO, ABOVE, LOG, INVERSE, LOG1M, DEVIATION = ALL = 0, 1, 2, 3, 4, 5, 6, 7
+LOOK_AHEAD = 256  # sums
+NEAR = 3 << 20  # bytes of a table that the cache keeps, unasked for, though rows and checks of them pass through it
+
+
+@kernel
+def moment_of(x, moment, threshold):
+    """The moment of one value, for values whose square is exact."""
+    if moment == SUM:
+        return x
+    if moment == SUM_SQ:
+        return x * x
+    if moment == NONZERO:
+        return 1.0 if x != 0.0 else 0.0
+    return (1.0 if x > threshold else 0.0) - (1.0 if threshold < 0.0 else 0.0)
+
+
+@brick
+def counted(x, moment, threshold):
+    """NONZERO or ABOVE of one value, as an integer: on the way through float64 it would take half as long again."""
+    return np.int64(x != 0) if moment == NONZERO else np.int64(x > threshold) - np.int64(threshold < 0.0)
+
+
+@brick
+def term(w, x, moment, threshold, number):
+    """w * moment(x) as a `number`; the compiler asks before a loop which of these it is: of three, not of four."""
+    if w == 1.0 and moment == SUM:
+        return number(x)
+    if w == 1.0 and moment >= NONZERO:
+        return number(counted(np.float64(x), moment, threshold))
+    return number(w * moment_of(np.float64(x), moment, threshold))
+
+
+@kernel
+def function_of(x, moment):
+    """LOG, INVERSE or LOG1M of one value: never exact, so they are summed in pairs alone; NaN where undefined."""
+    if moment == LOG:
+        return math.log(x) if x > 0.0 else math.nan
+    if moment == INVERSE:
+        return 1.0 / x if x > 0.0 else math.nan
+    return math.log1p(-x) if x < 1.0 else math.nan
+
+
+@kernel
+def weighted_plain(w, x, moment, threshold):
+    """Return w * moment(x) and what rounding took from it, moments up to ABOVE."""
+    if moment == SUM_SQ:
+        square, square_error = two_product(x, x)
+        p, e = two_product(w, square)
+        return p, e + w * square_error
+    return two_product(w, moment_of(x, moment, threshold))
+
+
+@kernel
+def weighted_moment(w, x, moment, threshold):
+    """The same for every moment."""
+    if moment <= ABOVE:
+        return weighted_plain(w, x, moment, threshold)
+    if moment == DEVIATION:  # |x - threshold| - |threshold|
+        d, d_error = two_sum(x, -threshold)
+        if d < 0.0:
+            d, d_error = -d, -d_error
+        change, change_error = two_sum(d, -abs(threshold))
+        p, e = two_product(w, change)
+        return p, e + w * (change_error + d_error)
+    return two_product(w, function_of(x, moment))
+
+
+@kernel
+def plain_moment(x, moment, threshold, single):
+    """Return what a row of weight 1 adds, moments up to ABOVE; squares of float32 (`single`) are exact in float64."""
+    if moment == SUM_SQ and not single:
+        return two_product(x, x)
+    return moment_of(x, moment, threshold), 0.0
+
+
+@kernel
+def distance(n_entries, n_sums):
+    """How many entries to look ahead, so that some LOOK_AHEAD sums are on their way to the cache."""
+    return 1 + LOOK_AHEAD * n_entries // max(n_sums, 1)
+
+
+@kernel
+def add_csr(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
+    # hi[codes[e], j] += weight[e] * moment(x[rows[e], j]) over the stored values
+    if hi.nbytes > NEAR:
+        add_csr_ahead(data, indices, indptr, rows, codes, weight, moment, threshold, hi)
+        return
+    start, number = indptr[0], hi.dtype.type
+    for e in range(len(codes)):
+        # an unsigned index spares the question whether it counts from the end; a row of hi as an array of its own would
+        # have to be counted in and out
+        k, w = np.uint64(codes[e]), weight[e]
+        for p in range(np.uint64(indptr[rows[e]] - start), np.uint64(indptr[rows[e] + 1] - start)):
+            hi[k, np.uint64(indices[p])] += term(w, data[p], moment, threshold, number)
+
+
+@kernel
+def add_csr_ahead(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
+    # the same; asks for the sums of a later row meanwhile
+    start, number = indptr[0], hi.dtype.type
+    ahead = distance(len(codes), len(data))
+    for e in range(len(codes)):
+        f = min(e + ahead, len(codes) - 1)
+        k, w, later = np.uint64(codes[e]), weight[e], codes[f]
+        first, last = np.uint64(indptr[rows[e]] - start), np.uint64(indptr[rows[e] + 1] - start)
+        coming, end = np.uint64(indptr[rows[f]] - start), np.uint64(indptr[rows[f] + 1] - start)
+        both = min(last - first, end - coming)
+        for o in range(both):
+            prefetch(hi, later, indices[coming + o])
+            hi[k, np.uint64(indices[first + o])] += term(w, data[first + o], moment, threshold, number)
+        for p in range(first + both, last):
+            hi[k, np.uint64(indices[p])] += term(w, data[p], moment, threshold, number)
+        for p in range(coming + both, end):
+            prefetch(hi, later, indices[p])
+
+
+@kernel
+def count_csr(indices, indptr, rows, codes, weight, hi):
+    # hi[codes[e], j] += weight[e] over the stored values, whatever these are
+    start, number = indptr[0], hi.dtype.type
+    ahead = distance(len(codes), len(indices))
+    far = hi.nbytes > NEAR
+    for e in range(len(codes)):
+        k, w = np.uint64(codes[e]), number(weight[e])
+        if far:
+            f = min(e + ahead, len(codes) - 1)
+            for p in range(indptr[rows[f]] - start, indptr[rows[f] + 1] - start):
+                prefetch(hi, codes[f], indices[p])
+        for p in range(np.uint64(indptr[rows[e]] - start), np.uint64(indptr[rows[e] + 1] - start)):
+            hi[k, np.uint64(indices[p])] += w
+
+
+@kernel
+def add_csr_pairs(data, indices, indptr, rows, codes, weight, moment, threshold, hi, lo):
+    # the same, error-free: what rounding takes from hi goes to lo
+    start = indptr[0]
+    ahead = distance(len(codes), 4 * len(data))
+    far = hi.nbytes > NEAR
+    for e in range(len(codes)):
+        k, w = np.uint64(codes[e]), weight[e]
+        plain = w == 1.0 and moment <= ABOVE
+        if far:
+            f = min(e + ahead, len(codes) - 1)
+            for p in range(indptr[rows[f]] - start, indptr[rows[f] + 1] - start):
+                prefetch(hi, codes[f], indices[p])
+                prefetch(lo, codes[f], indices[p])
+        for p in range(np.uint64(indptr[rows[e]] - start), np.uint64(indptr[rows[e] + 1] - start)):
+            j = np.uint64(indices[p])
+            if plain:
+                v, err = plain_moment(np.float64(data[p]), moment, threshold, data.itemsize <= 4)
+            else:
+                v, err = weighted_moment(w, np.float64(data[p]), moment, threshold)
+            hi[k, j], r = two_sum(hi[k, j], v)
+            lo[k, j] += r + err
+
+
+@kernel
+def add_dense(values, rows, codes, weight, moment, threshold, hi):
+    # hi[codes[e], j] += weight[e] * moment(x[rows[e], j])
+    for e in range(len(codes)):
+        i, k, w = rows[e], codes[e], weight[e]
+        for j in range(values.shape[1]):
+            hi[k, j] += hi.dtype.type(w * moment_of(np.float64(values[i, j]), moment, threshold))
+
+
+@kernel
+def add_dense_pairs(values, rows, codes, weight, moment, threshold, hi, lo):
+    # the same, error-free: what rounding takes from hi goes to lo; loops without branches take vectors
+    squared = moment == SUM_SQ
+    for e in range(len(codes)):
+        i, k, w = rows[e], codes[e], weight[e]
+        if w == 1.0 and (moment == SUM or (squared and values.itemsize <= 4)):  # squares of float32 are exact
+            for j in range(values.shape[1]):
+                x = np.float64(values[i, j])
+                hi[k, j], r = two_sum(hi[k, j], x * x if squared else x)
+                lo[k, j] += r
+        elif moment <= ABOVE:
+            for j in range(values.shape[1]):
+                v, err = weighted_plain(w, np.float64(values[i, j]), moment, threshold)
+                hi[k, j], r = two_sum(hi[k, j], v)
+                lo[k, j] += r + err
+        else:
+            for j in range(values.shape[1]):
+                v, err = weighted_moment(w, np.float64(values[i, j]), moment, threshold)
+                hi[k, j], r = two_sum(hi[k, j], v)
+                lo[k, j] += r + err
+
+
+@kernel
+def add_weights(codes, weight, count, hi, lo):
+    # count[k] += 1 and (hi, lo)[k] += weight[e] over entries e of group k
+    for e in range(len(codes)):
+        k = codes[e]
+        count[k] += 1
+        hi[k, 0], r = two_sum(hi[k, 0], weight[e])
+        lo[k, 0] += r

@@ -1,0 +1,91 @@
+"""The door to numba: every flag of the kernels, and where they are kept once compiled."""
+
+import hashlib
+import os
+import pickle
+import platform
+import uuid
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from numba import __version__ as numba_version
+from numba import config, njit
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+from numba.misc.appdirs import user_cache_dir
+
+flags: Any = config  # which numba fills while it is imported
+_USERS = Path(user_cache_dir())
+_DEFAULT = _USERS if _USERS.is_absolute() else os.path.expanduser("~/.cache")  # XDG: other paths count as not given
+FOLDER = Path(os.path.abspath(flags.CACHE_DIR) if flags.CACHE_DIR else _DEFAULT, "streamnb")
+_INLINED = sorted(Path(__file__).parent.glob("*.py"))  # kernels call each other
+
+
+def kernel(func: Callable) -> Any:
+    """Compile on first call: nopython, GIL released, serial; kept on disk where that is possible."""
+    if flags.DISABLE_JIT:
+        return func
+    compiled: Any = njit(nogil=True)(func)
+    if func.__closure__ is None and FOLDER.is_absolute():  # a user without a home has none
+        compiled._cache = _DiskCache(func)
+    return compiled
+
+
+def brick(func: Callable) -> Any:
+    """Compile into the kernels that call it: for what is called once a row, where a call takes as long as 20 sums."""
+    return func if flags.DISABLE_JIT else njit(nogil=True, forceinline=True)(func)
+
+
+class _DiskCache(NullCache):
+    """The compiled forms of a kernel, each in a file whose name tells all that it depends on.
+
+    A file appears whole or not at all, and any two writers of one name write the same: processes that compile at the
+    same moment do not disturb each other. (numba's own cache numbers its files and lists them in an index: of two
+    writers one leaves a list that leads to the other's machine code.) Where nothing can be read or written, the
+    kernel is compiled in each process.
+    """
+
+    def __init__(self, func: Callable):
+        self._func = func
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        context.refresh()
+        try:
+            content = self._path(signature, context).read_bytes()
+        except OSError:
+            return None
+        digest, payload = content[:16], content[16:]
+        if digest != _digest(payload):  # a damaged file
+            return None
+        return CompileResult._rebuild(context, *pickle.loads(payload))
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        if result.library.has_dynamic_globals:
+            return
+        payload = dumps(result._reduce())
+        try:
+            path = self._path(signature, result.target_context)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_suffix(f".{uuid.uuid4().hex}")
+            part.write_bytes(_digest(payload) + payload)
+            os.replace(part, path)
+        except OSError:  # a full disk, or no folder that can be written to
+            return
+
+    def _path(self, signature: Any, context: Any) -> Path:
+        code, name = self._func.__code__, f"{self._func.__module__}.{self._func.__qualname__}"
+        versions = numba_version, platform.python_version(), flags.BOUNDSCHECK, *context.codegen().magic_tuple()
+        depends = name, signature, versions, code.co_firstlineno, _sources(Path(code.co_filename))
+        return FOLDER / f"{name}-{_digest(repr(depends).encode()).hex()}.nbc"
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=16).digest()
+
+
+@cache
+def _sources(file: Path) -> bytes:
+    return b"".join(_digest(path.read_bytes()) for path in (file, *_INLINED))

@@ -1,0 +1,88 @@
+"""Sums and sums of squares of dense rows of weight 1, in pairs, from one reading of each value."""
+
+import numpy as np
+
+from streamnb.kernels.compiler import kernel
+from streamnb.kernels.exact import two_sum
+from streamnb.kernels.lanes import LANES, add_both_lanes, prefetch
+
+FEWEST = 32  # rows of a group, on the average, that are worth sums of their own
+AHEAD = 16  # rows asked for before they are added
+PARTS = 4  # of these: sums, their low parts, sums of squares, their low parts
+
+
+@kernel
+def add_both(values, codes, tops, tile, top, sums, hi, lo, hi_sq, lo_sq):
+    # (hi, lo)[codes[i], j] += x[i, j] and (hi_sq, lo_sq)[codes[i], j] += x[i, j]^2, error-free
+    # In rows t * tile to (t + 1) * tile no value of feature j is larger than tops[t, j]. `top` (n_features,) and `sums`
+    # (PARTS * n_groups, n_features or more) hold anything.
+    n_groups = len(sums) // PARTS
+    together = 1 + FEWEST * n_groups // tile
+    for t in range(0, len(tops), together):
+        top[:] = 0.0
+        for u in range(t, min(t + together, len(tops))):
+            raise_to(tops[u], top)
+        first, last = t * tile, min((t + together) * tile, len(values))
+        for k in range(n_groups):
+            begin(top, last - first, False, sums[PARTS * k], sums[PARTS * k + 1])
+            begin(top, last - first, True, sums[PARTS * k + 2], sums[PARTS * k + 3])
+        add_rows(values[first:last], codes[first:last], sums)
+        for k in range(n_groups):
+            end(top, last - first, False, sums[PARTS * k], sums[PARTS * k + 1], hi[k], lo[k])
+            end(top, last - first, True, sums[PARTS * k + 2], sums[PARTS * k + 3], hi_sq[k], lo_sq[k])
+
+
+@kernel
+def each_once(rows, weight):
+    """Return whether the entries are the rows from the first on, each with weight 1."""
+    others = 0
+    for e in range(len(rows)):
+        others += (rows[e] != e) | (weight[e] != 1.0)
+    return others == 0
+
+
+@kernel
+def raise_to(other, top):
+    # top[j] = the larger of both
+    for j in range(len(top)):
+        top[j] = max(top[j], np.float64(other[j]))
+
+
+@kernel
+def height(size, n_rows, squared):
+    """Where a sum of terms up to `size`, or its square, begins: whatever their signs, it stays larger than each."""
+    return 3.0 * n_rows * (size * size if squared else size)
+
+
+@kernel
+def begin(top, n_rows, squared, sums, rests):
+    for j in range(len(top)):
+        sums[j] = height(top[j], n_rows, squared)
+        rests[j] = 0.0
+
+
+@kernel
+def add_rows(values, codes, sums):
+    # add each row to the sums of its group, and ask for a later one, a line of the cache at a time
+    n_features = values.shape[1]
+    over = n_features % LANES
+    for i in range(len(codes)):
+        k, coming = codes[i], min(i + AHEAD, len(codes) - 1)
+        for column in range(0, n_features - 2 * LANES + 1, 2 * LANES):
+            prefetch(values, coming, column)
+            if values.itemsize == 8:
+                prefetch(values, coming, column + LANES)
+            add_both_lanes(values, i, column, 0, sums, k)
+            add_both_lanes(values, i, column + LANES, 0, sums, k)
+        if n_features // LANES % 2:
+            add_both_lanes(values, i, n_features - over - LANES, 0, sums, k)
+        if over:
+            add_both_lanes(values, i, n_features - LANES, LANES - over, sums, k)
+
+
+@kernel
+def end(top, n_rows, squared, sums, rests, hi, lo):
+    # (hi, lo) += what the sums have grown by, exact for less than half of them (Sterbenz), and what was lost
+    for j in range(len(top)):
+        s, e = two_sum(hi[j], sums[j] - height(top[j], n_rows, squared))
+        hi[j], lo[j] = two_sum(s, e + lo[j] + rests[j])

@@ -1,0 +1,379 @@
+"""What LLVM must be told: vectors of numbers at once, memory asked for ahead, fused products."""
+
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.core.cgutils import alloca_once_value, for_range_slice, get_item_pointer, get_or_insert_function, int32_t, ir
+from numba.extending import intrinsic
+
+from streamnb.kernels.compiler import flags
+
+LANES = 8  # numbers of 8 bytes in a vector of the processor, or in a few
+SINGLES = 16  # numbers of 4 bytes
+
+
+def _prefetch(typing_context: Any, table: Any, row: Any, column: Any) -> Any:
+    """Ask for table[row, column], in C order, to be in the cache soon; any index will do, and 1-D is one row.
+
+    What may be written is taken away from other processors on the way, what is read only is not.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = signature.args[0]
+        item = _item(context, builder, kind, arguments[0], arguments[-kind.ndim :])
+        to_write, keep_close, data = int32_t(int(kind.mutable)), int32_t(3), int32_t(1)
+        shape = ir.FunctionType(ir.VoidType(), [item.type, int32_t, int32_t, int32_t])
+        ask = builder.module.declare_intrinsic("llvm.prefetch", [item.type], shape)
+        builder.call(ask, [item, to_write, keep_close, data])
+        return context.get_dummy_value()
+
+    return types.void(table, types.intp, types.intp), generate
+
+
+def _no_prefetch(table: Any, row: Any, column: Any) -> None:
+    """Interpreted kernels do without."""
+
+
+def _product_error(typing_context: Any, a: Any, b: Any, p: Any) -> Any:
+    """Return a * b - p in float64, exact where p is the rounded a * b."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        a, b, p = arguments
+        fused = builder.module.declare_intrinsic("llvm.fma", [p.type], ir.FunctionType(p.type, [p.type] * 3))
+        return builder.call(fused, [a, b, builder.fneg(p)])
+
+    return types.float64(types.float64, types.float64, types.float64), generate
+
+
+def _split_product_error(a: float, b: float, p: float) -> float:
+    """The same of interpreted kernels, from both factors in halves (Dekker 1971)."""
+    splitter = 134217729.0  # 2^27 + 1
+    t = splitter * a
+    a_hi = t - (t - a)
+    a_lo = a - a_hi
+    t = splitter * b
+    b_hi = t - (t - b)
+    b_lo = b - b_hi
+    return ((a_hi * b_hi - p) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo
+
+
+def _item(context: Any, builder: Any, kind: Any, array: Any, place: list) -> Any:
+    values = context.make_array(kind)(context, builder, array)
+    return get_item_pointer(context, builder, kind, values, place, wraparound=False)
+
+
+def _lanes_at(context: Any, builder: Any, kind: Any, array: Any, place: list, lanes: int = LANES) -> Any:
+    """Where so many neighbours of an array in C order begin."""
+    item = _item(context, builder, kind, array, place)
+    return builder.bitcast(item, ir.VectorType(item.type.pointee, lanes).as_pointer())
+
+
+def _spread(builder: Any, value: Any, lanes: int = LANES) -> Any:
+    """So many times the value."""
+    first = builder.insert_element(ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined), value, int32_t(0))
+    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(int32_t, lanes), [0] * lanes))
+
+
+def _add_lanes(typing_context: Any, out: Any, row: Any, column: Any, x: Any, table: Any, j: Any) -> Any:
+    """out[row, column + l] += x * table[j, l], l < LANES, all at once.
+
+    Both are 2-D float64 in C order and have LANES columns from there on.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, row, column, x, table, j = arguments
+        into = _lanes_at(context, builder, signature.args[0], out, [row, column])
+        weights = _lanes_at(context, builder, signature.args[4], table, [j, j.type(0)])
+        product = builder.fmul(_spread(builder, x), builder.load(weights, align=8))
+        builder.store(builder.fadd(builder.load(into, align=8), product), into, align=8)
+        return context.get_dummy_value()
+
+    return types.void(out, types.intp, types.intp, types.float64, table, types.intp), generate
+
+
+def _add_one_by_one(out: Any, row: Any, column: Any, x: Any, table: Any, j: Any) -> None:
+    """The same of interpreted kernels."""
+    first = int(column)  # a number of two bytes might overflow
+    out[row, first : first + LANES] += x * table[j, :LANES]
+
+
+def _sum_lanes(
+    typing_context: Any, out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any
+) -> Any:
+    """out[0, column + l] = sum of data[p] * table[indices[p], column + l], p from first to stop, l < n * LANES.
+
+    As `_add_lanes`; the sums stay in registers. n is a number in the code of the kernel.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, column, data, indices, first, stop, table, _ = arguments
+        kinds, firsts = signature.args, [builder.add(column, column.type(LANES * b)) for b in range(n.literal_value)]
+        place = partial(_lanes_at, context, builder)
+
+        def number(at: int, array: Any, p: Any, kind: Any) -> Any:
+            value = builder.load(_item(context, builder, kinds[at], array, [p]))
+            return context.cast(builder, value, kinds[at].dtype, kind)
+
+        zero = ir.Constant(ir.VectorType(ir.DoubleType(), LANES), [0.0] * LANES)
+        sums = [alloca_once_value(builder, zero) for _ in firsts]
+        with for_range_slice(builder, first, stop, first.type(1)) as (p, _):
+            x, j = number(2, data, p, types.float64), number(3, indices, p, types.intp)
+            factor = _spread(builder, x)
+            for total, begin in zip(sums, firsts, strict=True):
+                weights = builder.load(place(kinds[6], table, [j, begin]), align=8)
+                builder.store(builder.fadd(builder.load(total), builder.fmul(factor, weights)), total)
+        for total, begin in zip(sums, firsts, strict=True):
+            builder.store(builder.load(total), place(kinds[0], out, [column.type(0), begin]), align=8)
+        return context.get_dummy_value()
+
+    number = types.intp
+    return types.void(out, number, data, indices, number, number, table, n), generate
+
+
+def _sum_one_by_one(out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any) -> None:
+    """The same of interpreted kernels."""
+    columns = slice(column, column + n * LANES)
+    out[0, columns] = 0.0
+    for p in range(first, stop):
+        out[0, columns] += float(data[p]) * table[indices[p], columns]
+
+
+def _fill_lanes(typing_context: Any, out: Any, begin: Any, value: Any, step: Any) -> Any:
+    """out[begin + l] = value + step * l, l < LANES, all at once; step is 0, or 1 of whole numbers, in the code."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, begin, value, _ = arguments
+        into, lanes = _lanes_at(context, builder, signature.args[0], out, [begin]), _spread(builder, value)
+        if step.literal_value:
+            lanes = builder.add(lanes, ir.Constant(lanes.type, [*range(LANES)]))
+        builder.store(lanes, into, align=4)
+        return context.get_dummy_value()
+
+    return types.void(out, types.intp, out.dtype, step), generate
+
+
+def _fill_one_by_one(out: Any, begin: Any, value: Any, step: Any) -> None:
+    """The same of interpreted kernels."""
+    for lane in range(LANES):
+        out[begin + lane] = value + step * lane
+
+
+def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, skip: Any, sums: Any, k: Any) -> Any:
+    """Add x = values[row, column + l] and x^2, skip <= l < LANES, to sums that are larger, all at once.
+
+    Rows 4 k to 4 k + 3 of `sums`, float64, are the sums of x, what rounding took from them, and the same of x^2. The
+    larger of two numbers tells what was lost of the smaller (FastTwoSum, Dekker 1971).
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        values, row, column, skip, sums, k = arguments
+        place, floats = partial(_lanes_at, context, builder), ir.VectorType(ir.DoubleType(), LANES)
+        shape, name = ir.FunctionType(floats, [floats] * 3), f"llvm.fma.v{LANES}f64"
+        fused = get_or_insert_function(builder.module, shape, name)
+        kind = signature.args[0]
+        stored = builder.load(place(kind, values, [row, column]), align=kind.dtype.bitwidth // 8)
+        wide = stored if stored.type == floats else builder.fpext(stored, floats)
+        numbers = ir.Constant(ir.VectorType(skip.type, LANES), [*range(LANES)])
+        taken = builder.icmp_signed(">=", numbers, _spread(builder, skip))
+        x = builder.select(taken, wide, ir.Constant(floats, [0.0] * LANES))
+        first = builder.mul(k, k.type(4))
+
+        def add(term: Any, part: int, lost_beside: Any) -> None:
+            rows = builder.add(first, first.type(part)), builder.add(first, first.type(part + 1))
+            into, rest = (place(signature.args[4], sums, [row, column]) for row in rows)
+            before = builder.load(into, align=8)
+            after = builder.fadd(before, term)
+            lost = lost_beside(builder.fsub(after, before))
+            builder.store(after, into, align=8)
+            builder.store(builder.fadd(builder.load(rest, align=8), lost), rest, align=8)
+
+        add(x, 0, lambda gained: builder.fsub(x, gained))
+        add(builder.fmul(x, x), 2, lambda gained: builder.call(fused, [x, x, builder.fneg(gained)]))
+        return context.get_dummy_value()
+
+    number = types.intp
+    return types.void(values, number, number, number, sums, number), generate
+
+
+def _add_both_one_by_one(values: Any, row: Any, column: Any, skip: Any, sums: Any, k: Any) -> None:
+    """The same of interpreted kernels."""
+    lanes = slice(column + skip, column + LANES)
+    x = values[row, lanes].astype("f8")
+    for part, term, error in ((4 * k, x, 0.0), (4 * k + 2, x * x, _split_product_error(x, x, x * x))):
+        gained = (sums[part, lanes] + term) - sums[part, lanes]
+        sums[part, lanes] += term
+        sums[part + 1, lanes] += (term - gained) + error
+
+
+_SINGLE = ir.VectorType(ir.FloatType(), SINGLES)
+
+
+def _absolute(builder: Any, x: Any) -> Any:
+    """Absolute values of SINGLES lanes."""
+    shape, name = ir.FunctionType(_SINGLE, [_SINGLE]), f"llvm.fabs.v{SINGLES}f32"
+    return builder.call(get_or_insert_function(builder.module, shape, name), [x])
+
+
+def _plus_product(builder: Any, total: Any, x: Any, y: Any) -> Any:
+    """total + x * y of SINGLES lanes, rounded once or twice, as the processor likes."""
+    shape, name = ir.FunctionType(_SINGLE, [_SINGLE] * 3), f"llvm.fmuladd.v{SINGLES}f32"
+    return builder.call(get_or_insert_function(builder.module, shape, name), [x, y, total])
+
+
+def _screen_lanes(
+    typing_context: Any, out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any
+) -> Any:
+    """As `_sum_lanes` in float32: out[0, ..] are the sums, out[1, ..] those of absolute values; l < n * SINGLES."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, column, data, indices, first, stop, table, _ = arguments
+        kinds, firsts = signature.args, [builder.add(column, column.type(SINGLES * b)) for b in range(n.literal_value)]
+        place = partial(_lanes_at, context, builder, lanes=SINGLES)
+
+        def number(at: int, array: Any, p: Any, kind: Any) -> Any:
+            value = builder.load(_item(context, builder, kinds[at], array, [p]))
+            return context.cast(builder, value, kinds[at].dtype, kind)
+
+        zero, n_chains = ir.Constant(_SINGLE, [0.0] * SINGLES), 4 // n.literal_value
+        chains = [[[alloca_once_value(builder, zero) for _ in firsts] for _ in range(2)] for _ in range(n_chains)]
+
+        def add(p: Any, sums: list, sizes: list) -> None:
+            x, j = number(2, data, p, types.float32), number(3, indices, p, types.intp)
+            factor = _spread(builder, x, SINGLES)
+            for total, size, begin in zip(sums, sizes, firsts, strict=True):
+                weights = builder.load(place(kinds[6], table, [j, begin]), align=4)
+                builder.store(_plus_product(builder, builder.load(total), factor, weights), total)
+                positive = _absolute(builder, factor), _absolute(builder, weights)
+                builder.store(_plus_product(builder, builder.load(size), *positive), size)
+
+        # a sum waits for the one before it; four chains of sums take half the time of one, eight would take longer
+        rest = builder.sub(stop, builder.srem(builder.sub(stop, first), first.type(n_chains)))
+        with for_range_slice(builder, first, rest, first.type(n_chains)) as (p, _):
+            for after, chain in enumerate(chains):
+                add(builder.add(p, p.type(after)), *chain)
+        with for_range_slice(builder, rest, stop, first.type(1)) as (p, _):
+            add(p, *chains[0])
+        for row in range(2):
+            for b, begin in enumerate(firsts):
+                total = reduce(builder.fadd, [builder.load(chain[row][b]) for chain in chains])
+                builder.store(total, place(kinds[0], out, [column.type(row), begin]), align=4)
+        return context.get_dummy_value()
+
+    number = types.intp
+    return types.void(out, number, data, indices, number, number, table, n), generate
+
+
+def _screen_one_by_one(
+    out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any
+) -> None:
+    """The same of interpreted kernels."""
+    columns = slice(column, column + n * SINGLES)
+    out[:, columns] = 0.0
+    for p in range(first, stop):
+        product = np.float32(data[p]) * table[indices[p], columns]
+        out[0, columns] += product
+        out[1, columns] += np.abs(product)
+
+
+def _screen_unit(typing_context: Any, out: Any, column: Any, x: Any, table: Any, j: Any) -> Any:
+    """out[0, column + l] += x * table[j, l] and out[1, ..] their absolute values, l < SINGLES, all float32."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        out, column, x, table, j = arguments
+        place = partial(_lanes_at, context, builder, lanes=SINGLES)
+        factor = _spread(builder, x, SINGLES)
+        weights = builder.load(place(signature.args[3], table, [j, j.type(0)]), align=4)
+        parts = (factor, weights), (_absolute(builder, factor), _absolute(builder, weights))
+        for row, part in enumerate(parts):
+            into = place(signature.args[0], out, [column.type(row), column])
+            builder.store(_plus_product(builder, builder.load(into, align=4), *part), into, align=4)
+        return context.get_dummy_value()
+
+    return types.void(out, types.intp, types.float32, table, types.intp), generate
+
+
+def _screen_unit_one_by_one(out: Any, column: Any, x: Any, table: Any, j: Any) -> None:
+    """The same of interpreted kernels."""
+    first, product = int(column), x * table[j, :SINGLES]
+    out[0, first : first + SINGLES] += product
+    out[1, first : first + SINGLES] += np.abs(product)
+
+
+def _screen_top(
+    typing_context: Any, sums: Any, places: Any, column: Any, start: Any, point: Any, share: Any, out: Any, row: Any
+) -> Any:
+    """out[row, point + l] = the first k where s = start[k, point + l] + sums[0, c + l] is largest, l < SINGLES.
+
+    c is places[k] + column, and sums[1, c + l] the sum of absolute values. Return whether some s is closer to the
+    largest than rounding may bring it: each is off by share * sums[1, c + l] + 2^-22 * abs(start) or less.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        sums, places, column, start, point, share, out, row = arguments
+        kinds, zero = signature.args, column.type(0)
+        n_classes = builder.extract_value(context.make_array(kinds[1])(context, builder, places).shape, 0)
+        place = partial(_lanes_at, context, builder, lanes=SINGLES)
+        share = _spread(builder, share, SINGLES)
+        of_start = ir.Constant(_SINGLE, [2.0**-22] * SINGLES)
+
+        def of_class(k: Any) -> tuple[Any, Any]:
+            c = builder.add(builder.load(_item(context, builder, kinds[1], places, [k])), column)
+            begin = builder.load(place(kinds[3], start, [k, point]), align=4)
+            total, size = (builder.load(place(kinds[0], sums, [zero.type(r), c]), align=4) for r in range(2))
+            slack = builder.fmul(of_start, _absolute(builder, begin))
+            return builder.fadd(begin, total), _plus_product(builder, slack, share, size)
+
+        score, slack = of_class(zero)
+        number = context.get_data_type(kinds[6].dtype)
+        highest, lowest_of_it = (alloca_once_value(builder, v) for v in (score, builder.fsub(score, slack)))
+        most_of_it = alloca_once_value(builder, builder.fadd(score, slack))
+        most_of_others = alloca_once_value(builder, ir.Constant(_SINGLE, [-np.inf] * SINGLES))
+        top = alloca_once_value(builder, ir.Constant(ir.VectorType(number, SINGLES), [0] * SINGLES))
+        with for_range_slice(builder, column.type(1), n_classes, column.type(1)) as (k, _):
+            score, slack = of_class(k)
+            most, before = builder.fadd(score, slack), builder.load(highest)
+            higher = builder.fcmp_ordered(">", score, before)
+            other = builder.select(higher, builder.load(most_of_it), most)
+            others = builder.load(most_of_others)
+            more = builder.fcmp_ordered(">", other, others)
+            builder.store(builder.select(more, other, others), most_of_others)
+            builder.store(builder.select(higher, score, before), highest)
+            builder.store(builder.select(higher, most, builder.load(most_of_it)), most_of_it)
+            lowest = builder.select(higher, builder.fsub(score, slack), builder.load(lowest_of_it))
+            builder.store(lowest, lowest_of_it)
+            this = _spread(builder, builder.trunc(k, number), SINGLES)
+            builder.store(builder.select(higher, this, builder.load(top)), top)
+        builder.store(builder.load(top), place(kinds[6], out, [row, point]), align=4)
+        close = builder.fcmp_unordered("<", builder.load(lowest_of_it), builder.load(most_of_others))
+        mask = ir.IntType(SINGLES)
+        return builder.icmp_unsigned("!=", builder.bitcast(close, mask), mask(0))
+
+    number = types.intp
+    return types.boolean(sums, places, number, start, number, types.float32, out, number), generate
+
+
+def _screen_top_one_by_one(
+    sums: Any, places: Any, column: Any, start: Any, point: Any, share: Any, out: Any, row: Any
+) -> bool:
+    """The same of interpreted kernels."""
+    lanes = np.arange(SINGLES)
+    total, size = sums[:, places[:, None] + column + lanes]
+    begin = start[:, point + lanes]
+    score, slack = begin + total, share * size + np.float32(2.0**-22) * np.abs(begin)
+    top = out[row, point + lanes] = score.argmax(axis=0)
+    others = score + slack
+    others[top, lanes] = -np.inf
+    return bool(((score - slack)[top, lanes] < others.max(axis=0)).any())
+
+
+prefetch: Any = _no_prefetch if flags.DISABLE_JIT else intrinsic(_prefetch)
+product_error: Any = _split_product_error if flags.DISABLE_JIT else intrinsic(_product_error)
+add_lanes: Any = _add_one_by_one if flags.DISABLE_JIT else intrinsic(_add_lanes)
+add_both_lanes: Any = _add_both_one_by_one if flags.DISABLE_JIT else intrinsic(_add_both_lanes)
+sum_lanes: Any = _sum_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_sum_lanes)
+fill_lanes: Any = _fill_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_fill_lanes)
+screen_lanes: Any = _screen_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_screen_lanes)
+screen_unit: Any = _screen_unit_one_by_one if flags.DISABLE_JIT else intrinsic(_screen_unit)
+screen_top: Any = _screen_top_one_by_one if flags.DISABLE_JIT else intrinsic(_screen_top)

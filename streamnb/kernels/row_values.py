@@ -1,0 +1,147 @@
+"""What is looked at or done once for each row of a block: its values, its order, transforms and length."""
+
+import math
+
+import numpy as np
+
+from streamnb.kernels.compiler import kernel
+
+BINARY, LOG1P, SQRT = 0, 1, 2
+NORM_L1, NORM_L2 = 1, 2
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
+FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
+
+
+@kernel
+def survey(values, bits, magnitude, tile, wide, tops):
+    """Return how many of the flat `values` are below zero, and whether all are whole; fill `tops` (n_tiles, n_columns).
+
+    tops[t, j] is the largest absolute value of column j in rows t * tile to (t + 1) * tile, as the integer of the same
+    bits: these are in the same order, infinity and NaN behind all others, and several are compared at once, for the
+    largest does not depend on the order. `bits` are all values as integers, `magnitude` masks the sign. `wide` is for
+    whole rows side by side, as they may be short.
+    """
+    negatives, whole = 0, True
+    size = tile * tops.shape[1]
+    for t in range(len(tops)):
+        last = min((t + 1) * size, len(values))
+        wide[:] = 0
+        for first in range(t * size, last, len(wide)):
+            stop = min(first + len(wide), last)
+            negatives += look(values[first:stop], bits[first:stop], magnitude, wide)
+            whole = whole and are_whole(values[first:stop])  # while they are close
+        tops[t] = 0
+        for first in range(0, len(wide), tops.shape[1]):
+            for j in range(tops.shape[1]):
+                tops[t, j] = max(tops[t, j], wide[first + j])
+    return negatives, whole
+
+
+@kernel
+def look(values, bits, magnitude, top):
+    """Raise top[p] to the absolute value of p; return how many are below zero."""
+    negatives = 0
+    for p in range(len(bits)):
+        top[p] = max(top[p], bits[p] & magnitude)
+        negatives += values[p] < 0.0
+    return negatives
+
+
+@kernel
+def are_whole(values):
+    """Return whether all values of a flat array are whole numbers."""
+    broken = 0
+    for p in range(len(values)):
+        broken += values[p] != np.floor(values[p])
+    return broken == 0
+
+
+@kernel
+def look_up(labels, lowest, highest, by_number, codes):
+    """Fill in the codes of labels, by_number[label - lowest]; return whether each has one, -1 being none.
+
+    `highest` is that of the last code: found from the lowest it could pass the largest integer on the way.
+    """
+    for i in range(len(labels)):
+        if labels[i] < lowest or labels[i] > highest:
+            return False
+        codes[i] = by_number[labels[i] - lowest]
+        if codes[i] < 0:
+            return False
+    return True
+
+
+@kernel
+def scatter_bits(keys, out):
+    # out[i] = the number of 64 bits that splitmix64 makes of the state keys[i] (Steele, Lea and Flood 2014)
+    for i in range(len(keys)):
+        z = keys[i] + GOLDEN
+        z = (z ^ (z >> SHIFTS[0])) * FACTORS[0]
+        z = (z ^ (z >> SHIFTS[1])) * FACTORS[1]
+        out[i] = z ^ (z >> SHIFTS[2])
+
+
+@kernel
+def rank_few(keys, out):
+    # out[i, a] = how many keys of row i come before keys[i, a]: smaller ones, and equal ones of smaller a
+    for i in range(keys.shape[0]):
+        for a in range(keys.shape[1]):
+            out[i, a] = 0
+            for b in range(a):
+                first = keys[i, a] < keys[i, b]
+                out[i, b] += first
+                out[i, a] += not first
+
+
+@kernel
+def check_indices(indices, indptr, n_features):
+    """Return (first row with an index out of range or -1, True if every row is sorted without repeats)."""
+    start = indptr[0]
+    lowest = indices[0] if len(indices) else 0
+    highest = lowest
+    falls = 0
+    for p in range(1, len(indices)):
+        lowest = min(lowest, indices[p])
+        highest = max(highest, indices[p])
+        falls += indices[p] <= indices[p - 1]
+    for i in range(len(indptr) - 1):
+        first = indptr[i] - start
+        if 0 < first < indptr[i + 1] - start:  # a row may begin below the end of the last
+            falls -= indices[first] <= indices[first - 1]
+    if lowest >= 0 and highest < n_features:
+        return -1, falls == 0
+    for i in range(len(indptr) - 1):
+        for p in range(indptr[i] - start, indptr[i + 1] - start):
+            if indices[p] < 0 or indices[p] >= n_features:
+                return i, False
+    return -1, False
+
+
+@kernel
+def transform_values(values, transform, out):
+    # out[p] = transform(values[p]); zero stays zero
+    for p in range(len(values)):
+        v = np.float64(values[p])
+        if transform == BINARY:
+            out[p] = 1.0 if v != 0.0 else 0.0
+        elif transform == LOG1P:
+            out[p] = math.log1p(v)
+        else:
+            out[p] = math.sqrt(v)
+
+
+@kernel
+def normalize_rows(values, indptr, norm):
+    # values of row i are divided by the row's length; a row of zeros stays as it is
+    start = indptr[0]
+    for i in range(len(indptr) - 1):
+        first, last = indptr[i] - start, indptr[i + 1] - start
+        length = 0.0
+        for p in range(first, last):
+            length += abs(values[p]) if norm == NORM_L1 else values[p] * values[p]
+        if norm == NORM_L2:
+            length = math.sqrt(length)
+        if length > 0.0:
+            for p in range(first, last):
+                values[p] /= length

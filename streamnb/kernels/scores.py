@@ -1,0 +1,93 @@
+"""Linear scores of rows. Weights lie feature-major, so that the inner loop runs over neighbouring memory."""
+
+import numpy as np
+
+from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.lanes import LANES, prefetch, sum_lanes
+
+FEW = 3  # columns; fewer are summed one by one
+ROWS_AHEAD = 4  # rows that lie apart do not come by themselves
+at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
+
+
+@brick
+def ask_for(data, indices, first, stop):
+    # have what is stored from first to stop in the cache soon
+    for p in range(first, stop, 64 // data.itemsize):
+        prefetch(indices, 0, p)
+        prefetch(data, 0, p)
+
+
+@brick
+def sum_row(data, indices, first, stop, table, out):
+    # out[0, c] = sum over p from first to stop of data[p] * table[indices[p], c], in their order; the table is LANES
+    # wide or wider
+    width = table.shape[1]
+    whole = width // (4 * LANES) * (4 * LANES)
+    rest = (width - whole) // LANES
+    for column in range(0, whole, 4 * LANES):
+        sum_lanes(out, column, data, indices, first, stop, table, 4)
+    if rest == 3:
+        sum_lanes(out, whole, data, indices, first, stop, table, 3)
+    elif rest == 2:
+        sum_lanes(out, whole, data, indices, first, stop, table, 2)
+    elif rest == 1:
+        sum_lanes(out, whole, data, indices, first, stop, table, 1)
+    if width % LANES:  # the last lanes, some of which were among those before
+        sum_lanes(out, width - LANES, data, indices, first, stop, table, 1)
+
+
+@kernel
+def add_table(data, indices, indptr, rows, begin, end, table, spots, top, out):
+    # out[e - begin, spots[c]] += sum over stored j of x[rows[e], j] * table[j, c] for e from begin to end, each in the
+    # order of j; top (1, width) is room for a row of the table
+    start = indptr[0]
+    for e in range(begin, end):
+        coming = rows[min(e + ROWS_AHEAD, len(rows) - 1)]
+        ask_for(data, indices, indptr[coming] - start, indptr[coming + 1] - start)
+        sum_row(data, indices, indptr[rows[e]] - start, indptr[rows[e] + 1] - start, table, top)
+        for c in range(len(spots)):
+            out[at(e - begin), at(spots[at(c)])] += top[0, at(c)]
+
+
+@kernel
+def score_csr(data, indices, indptr, weights, out):
+    # out[i, r] += sum over stored j of x[i, j] * weights[j, r], for fewer than LANES columns
+    start, width = indptr[0], out.shape[1]
+    for i in range(out.shape[0]):
+        first, stop = indptr[i] - start, indptr[i + 1] - start
+        for r in range(width if width < FEW else 0):
+            total = out[i, r]
+            for p in range(first, stop):
+                total += np.float64(data[p]) * weights[indices[p], r]
+            out[i, r] = total
+        for p in range(first, stop if width >= FEW else first):
+            j, x = indices[p], np.float64(data[p])
+            for r in range(width):
+                out[i, r] += x * weights[j, r]
+
+
+@kernel
+def score_dense(values, weights, out):
+    # out[i, r] += sum over j of x[i, j] * weights[j, r]
+    for i in range(out.shape[0]):
+        for j in range(values.shape[1]):
+            x = np.float64(values[i, j])
+            if x != 0.0:
+                for r in range(out.shape[1]):
+                    out[i, r] += x * weights[j, r]
+
+
+@kernel
+def score_cells(data, indices, indptr, rows, weights, columns, starts, first, out):
+    # out[e, columns[q]] += sum over stored j of x[rows[e], j] * weights[q], q from starts[j - first] to the next, where
+    # there are such
+    start, n_features = indptr[0], len(starts) - 1
+    for e in range(len(rows)):
+        of_row = out[e]
+        for p in range(indptr[rows[e]] - start, indptr[rows[e] + 1] - start):
+            j = np.intp(indices[p]) - first
+            if 0 <= j < n_features:
+                x = np.float64(data[p])
+                for q in range(starts[j], starts[j + 1]):
+                    of_row[columns[q]] += x * weights[q]

@@ -1,0 +1,48 @@
+"""A model whose weights are too many to be held: they are computed for the columns at hand."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from streamnb.core import memory
+from streamnb.core.attributes import attribute
+from streamnb.models.linear import LinearModel
+
+NUMBERS = 1 << 22  # weights, or margins, held at once
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UnheldModel(LinearModel):
+    """A model without weights of its own; it is saved with the statistics that they follow from."""
+
+    @attribute
+    def coef_(self) -> Any:
+        raise self._refusal("coef_")
+
+    @attribute
+    def _scorer(self) -> Any:
+        raise self._refusal("the weights")
+
+    def sparsify(self) -> LinearModel:
+        raise self._refusal("sparsify()")
+
+    def save(self, path: Any) -> None:
+        raise self._refusal("save()")
+
+    def _refusal(self, what: str) -> MemoryError:
+        return MemoryError(
+            f"{what} would take {memory.size(8 * len(self.intercept_) * self.n_features)} for {self._rows} and "
+            f"{self.n_features:,} features; predictions compute the weights they need, and the statistics can be "
+            f"saved; {self._cure}"
+        )
+
+    @property
+    def _rows(self) -> str:
+        """What has a row of weights, in words."""
+        return f"{len(self.classes_):,} classes"
+
+    _cure = "snb.solve(stats, ..).weights(0, columns) has those of some features"
+
+    def __repr__(self) -> str:
+        shape = f"{len(self.intercept_):,} x {self.n_features:,}"
+        name = f"{type(self).__name__}: {len(self.classes_):,} classes, {self.scheme.name}"
+        return f"<{name}; weights {shape}, computed when needed>"

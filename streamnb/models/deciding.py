@@ -1,0 +1,151 @@
+"""Decisions of the models of a grid: in single precision, and in double where that leaves them open."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core.memory import aligned
+from streamnb.kernels import grid_scores, screen
+from streamnb.kernels.judge import top_class
+from streamnb.kernels.scores import score_cells
+from streamnb.models.grid_weights import DOUBLE, SINGLE, GridWeights
+from streamnb.rows.chunk import Chunk
+from streamnb.rows.survey import Survey
+
+NEAREST = 2.0**-100  # that intercepts may be to the highest and still differ from it in single precision
+MARGINS = 1 << 17  # computed at once in double precision
+FEW = 128  # rows that are scored weight by weight; for more, weights are laid out
+TRIAL = 1000  # rows that are screened whatever comes of it; then a quarter of them at most may be left open
+
+
+def in_range(chunk: Chunk, survey: Survey | None) -> bool:
+    """Whether no product of a value with a weight of a `Decider` underflows or overflows in single precision.
+
+    `survey` is what is known of the values.
+    """
+    if survey is not None and survey.whole:
+        return survey.top <= screen.LARGEST
+    return bool(screen.within_range(chunk.stored))
+
+
+@dataclass(frozen=True, eq=False)
+class Decider:
+    """Which of K classes G models decide for, models of R rows of weights.
+
+    Attributes
+    ----------
+    weights : GridWeights
+        In single precision.
+    blocks : matrices (n_columns, G * R)
+        In double precision, point by point, for the features in their order.
+    start : (K, G)
+        What the scores of classes start with, below the highest of a point.
+    of_classes : (K,)
+        The row of weights of each class, R where it has none.
+    most_bytes : int
+        That weights may take, laid out in either precision.
+    tried : [int, int]
+        How many rows were screened so far, and how many of them left open.
+    """
+
+    weights: GridWeights
+    blocks: Sequence[sp.csr_array]
+    start: np.ndarray
+    of_classes: np.ndarray
+    most_bytes: int
+    tried: list[int] = field(default_factory=lambda: [0, 0])
+
+    @classmethod
+    def of(
+        cls, most_bytes: int, blocks: Sequence[sp.csr_array], intercepts: np.ndarray, of_classes: np.ndarray
+    ) -> "Decider | None":
+        """Lay out blocks of weights, and intercepts (R, G).
+
+        None where that would take more than half of `most_bytes`, the other half being for double precision, or where
+        single precision could not hold them.
+        """
+        start = np.concatenate([intercepts, np.zeros((1, intercepts.shape[1]))])[of_classes]
+        start -= start.max(axis=0)
+        below = -start[start != 0.0]
+        held = ((below >= NEAREST) & (below <= screen.LARGEST)).all()
+        if not held or not all(screen.within_range(block.data) for block in blocks):
+            return None
+        weights = GridWeights.within(most_bytes // 2, blocks, len(intercepts), SINGLE)
+        return None if weights is None else cls(weights, blocks, start, of_classes, most_bytes // 2)
+
+    def decide(self, chunk: Chunk, rows: np.ndarray, screened: bool) -> np.ndarray:
+        """The first class of the highest score of `rows` of a block at each point, (len(rows), G) and room behind.
+
+        `screened` tells whether the block is `in_range`; without it, or where single precision leaves too much open, as
+        it does where large numbers come to little, all is computed in double precision.
+        """
+        n_points = self.start.shape[1]
+        decided, left_open = np.empty((len(rows), SINGLE.room(n_points)), self._number), np.ones(len(rows), np.bool_)
+        if screened and 4 * self.tried[1] <= max(self.tried[0], TRIAL):
+            self._screen(chunk, rows, decided, left_open)
+            self.tried[0] += len(rows)
+            self.tried[1] += int(np.count_nonzero(left_open))
+        open_rows = np.flatnonzero(left_open)
+        laid_out = None if len(open_rows) <= FEW else self._doubles
+        add_scores = self._add_each if laid_out is None else laid_out.add_scores
+        step = max(MARGINS // self.start.size, 1)
+        for first in range(0, len(open_rows), step):
+            some = open_rows[first : first + step]
+            decided[some, :n_points] = self._in_double(chunk, rows[some], add_scores)
+        return decided
+
+    @property
+    def _number(self) -> np.dtype:
+        """Of a class: the fewer bytes decisions take, the less of what is read again leaves the cache for them."""
+        return np.min_scalar_type(len(self.start) - 1)
+
+    def _screen(self, chunk: Chunk, rows: np.ndarray, decided: np.ndarray, left_open: np.ndarray) -> None:
+        weights, form = self._form
+        sums = aligned(2, int(form[-1].max()) + decided.shape[1], np.float32)
+        spare = (*self.weights.spare(2), np.empty(grid_scores.LISTED, np.int64))
+        for some, arrays in chunk.sparse(rows):
+            screen.screen_csr(tuple(arrays), weights, spare, *form, sums, decided[some], left_open[some])
+
+    @cached_property
+    def _form(self) -> tuple[tuple, tuple]:
+        """What the kernel wants of the weights, and of the scores."""
+        (n_classes, n_points), (head, spots, begins, columns, units) = self.start.shape, self.weights.arrays
+        start = np.zeros((n_classes, SINGLE.room(n_points)), np.float32)
+        start[:, :n_points] = self.start
+        has_units = (np.diff(begins) > 0).astype(np.uint8)
+        in_place = len(spots) == 1 and bool((spots[0] == np.arange(spots.shape[1])).all())
+        places = np.outer([SINGLE.lanes, start.shape[1]], self.of_classes)
+        return (head, spots, has_units, begins, columns, units), (self.weights.n_whole, in_place, start, places)
+
+    def _in_double(self, chunk: Chunk, rows: np.ndarray, add_scores: Callable) -> np.ndarray:
+        (n_classes, n_points), room = self.start.shape, DOUBLE.room(self.start.shape[1])
+        n_rows = self.blocks[0].shape[1] // n_points
+        flat = aligned(len(rows), (n_rows + 1) * room)  # the last of a class without weights
+        scores = flat.reshape(len(rows), n_rows + 1, room)
+        flat[:] = 0.0
+        scores[:, self.of_classes, :n_points] = self.start
+        add_scores(chunk, rows, flat)
+        in_order = np.array_equal(self.of_classes, np.arange(n_classes))
+        of_classes = scores[:, :n_classes] if in_order else scores[:, self.of_classes]
+        decided = np.empty((len(rows), room), np.int64)
+        top_class(of_classes, decided)
+        return decided[:, :n_points]
+
+    @cached_property
+    def _doubles(self) -> GridWeights | None:
+        """The weights laid out in double precision, if they take no more than they may."""
+        return GridWeights.within(self.most_bytes, self.blocks, self.blocks[0].shape[1] // self.start.shape[1])
+
+    def _add_each(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
+        """Add the scores of those rows to out, (len(rows), (R + 1) * room of G), weight by weight."""
+        n_points, first = self.start.shape[1], 0
+        sums = np.zeros((len(rows), self.blocks[0].shape[1]))
+        for block in self.blocks:
+            for some, arrays in chunk.sparse(rows):
+                score_cells(*arrays, block.data, block.indices, block.indptr, first, sums[some])
+            first += block.shape[0]
+        by_row = sums.reshape(len(rows), n_points, -1).swapaxes(1, 2)
+        out.reshape(len(rows), by_row.shape[1] + 1, -1)[:, :-1, :n_points] += by_row

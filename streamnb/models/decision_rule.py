@@ -1,0 +1,192 @@
+"""From class probabilities to a decision: losses, rows that are rejected, and intercepts that balance two classes."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.core import arguments, label_checks, messages, persistence, row_checks
+from streamnb.problem.schemes import Scheme, probabilities
+
+
+@persistence.register
+@dataclass(frozen=True, slots=True, eq=False)
+class DecisionRule(persistence.Parameters):
+    """What to decide where the likeliest class is not always the answer.
+
+    Attributes
+    ----------
+    loss : (K, K) float64 or None
+        L[y, s], what deciding s costs where y is true.
+    threshold : float or None
+        Rows are rejected whose largest probability is below it; with a loss, whose least expected loss is above it.
+    reject_label : label or None
+        The answer for a rejected row.
+    possible : (K,) bool or None
+        The classes that may be decided for: those that have rows; None for all.
+    """
+
+    loss: np.ndarray | None
+    threshold: float | None
+    reject_label: Any
+    possible: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, loss: Any, threshold: Any, reject_label: Any) -> "DecisionRule | None":
+        """Check what can be checked before the classes are known; None where the likeliest class is the answer."""
+        loss = None if loss is None else _square(loss)
+        if threshold is None:
+            if reject_label is not None:
+                raise ValueError(f"reject_label={reject_label!r} goes with threshold=, which is not given")
+            return None if loss is None else cls(loss, None, None)
+        threshold = arguments.finite_number("threshold", threshold)
+        if loss is None and not 0.0 < threshold < 1.0:
+            raise ValueError(
+                f"threshold={threshold:g} should be between 0 and 1: rows whose largest probability is below it are "
+                "rejected (with loss= it is an expected loss)"
+            )
+        if reject_label is None:
+            raise ValueError(
+                f"threshold={threshold:g} needs reject_label=, what predict returns for a row that is rejected"
+            )
+        label = label_checks.check_labels([reject_label], "reject_label")[0].item()
+        return cls(loss, threshold, int(label) if isinstance(label, float) else label)  # 2.0 would make others floats
+
+    def checked(self, classes: np.ndarray, scheme: Scheme, possible: np.ndarray) -> Self:
+        """The rule for these classes (K,) under their scheme, where it goes with them."""
+        what = "threshold" if self.loss is None else "loss"
+        if scheme.multilabel:
+            raise ValueError(f"{what}= is for one label a row, not for an indicator of labels")
+        if not scheme.has_probabilities:
+            raise ValueError(f"{what}= needs class probabilities, which scheme={scheme.name!r} has none of")
+        if self.loss is not None and len(self.loss) != len(classes):
+            raise ValueError(
+                f"loss has shape {self.loss.shape} for {len(classes)} classes; it should be "
+                f"({len(classes)}, {len(classes)}), in the order {messages.listed(classes)}"
+            )
+        if self.reject_label is not None:
+            self._check_reject_label(classes)
+        return replace(self, possible=None if possible.all() else possible)
+
+    def restored(self, classes: np.ndarray, scheme: Scheme) -> Self:
+        """The rule as it was loaded, where it goes with the classes."""
+        possible = np.ones(len(classes), bool)
+        if self.possible is not None:
+            possible = persistence.array("possible", self.possible, ["b1"], possible.shape)
+        if self.of(self.loss, self.threshold, self.reject_label) is None:
+            raise ValueError("there is a rule without a loss or a threshold")
+        return self.checked(classes, scheme, possible)
+
+    def _check_reject_label(self, classes: np.ndarray) -> None:
+        kind, own = label_checks.label_kind(classes), label_checks.label_kind(np.array([self.reject_label]))
+        if own != kind and (kind, own) != ("bools", "numbers"):
+            right = "a number" if kind in ("numbers", "bools") else "a string"
+            raise ValueError(f"reject_label={self.reject_label!r} should be {right}, for the classes are {kind}")
+        if self.reject_label in classes.tolist():
+            raise ValueError(f"reject_label={self.reject_label!r} is a class; it should be another label")
+
+    def labels(self, classes: np.ndarray) -> np.ndarray:
+        """All answers: the classes, and last the label of rejected rows."""
+        return classes if self.reject_label is None else np.append(classes, self.reject_label)
+
+    def decide(self, scheme: Scheme, margins: np.ndarray) -> np.ndarray:
+        """Number of the answer for each row, -1 where it is rejected, (n_rows,).
+
+        math: argmin_s sum_y L[y, s] P(y | x) among the classes that have rows; of equal losses the first.
+        """
+        shares = probabilities(scheme, margins)
+        if self.loss is None:
+            decided, rejected = scheme.decide(margins), shares.max(axis=1) < (self.threshold or 0.0)
+        else:
+            expected = shares @ self.loss
+            if self.possible is not None:
+                expected[:, ~self.possible] = np.inf
+            # by the scores where that is the same: they tell classes apart whose probabilities are rounded to one
+            decided = scheme.decide(margins) if _is_zero_one(self.loss) else expected.argmin(axis=1)
+            limit = np.inf if self.threshold is None else self.threshold
+            rejected = expected.min(axis=1) > limit
+        return np.where(rejected, -1, decided)
+
+    def to_state(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("loss", "threshold", "reject_label", "possible")}
+
+
+def _square(loss: Any) -> np.ndarray:
+    try:
+        given = np.array(loss, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"loss={loss!r} should be a square array of numbers: {error}") from error
+    if given.ndim != 2 or given.shape[0] != given.shape[1]:
+        raise ValueError(
+            f"loss has shape {given.shape}; it should be (n_classes, n_classes), loss[y, s] being what it costs to "
+            "decide s where y is true"
+        )
+    if not np.isfinite(given).all():
+        y, s = np.argwhere(~np.isfinite(given))[0]
+        raise ValueError(f"loss[{y}, {s}]={given[y, s]} should be finite")
+    return given
+
+
+def _is_zero_one(loss: np.ndarray) -> bool:
+    """Whether every mistake costs the same, and more than what is right."""
+    right = np.eye(len(loss), dtype=bool)
+    mistakes, rights = loss[~right], loss[right]
+    return bool(mistakes.size and np.ptp(mistakes) == 0.0 and np.ptp(rights) == 0.0 and mistakes[0] > rights[0])
+
+
+def balancing_shift(scores: Any, y_true: Any, *, sample_weight: Any = None) -> float:
+    """What to add to the intercept of two classes so that sensitivity and specificity are closest, on given rows.
+
+    Sensitivity is the share of the rows of the second class (in sorted order) with ``scores + shift > 0``,
+    specificity the share of the rows of the first class without.
+
+    Parameters
+    ----------
+    scores : (n_rows,)
+        `decision_function` of rows that the model was not fitted on.
+    y_true : (n_rows,)
+        Their labels, of two classes.
+    sample_weight : (n_rows,), optional
+
+    Returns
+    -------
+    float
+        For ``model.shifted(shift)`` or ``refit(intercept_shift=shift)``. Where several are equally good, the middle of
+        their interval.
+
+    Raises
+    ------
+    ValueError, TypeError
+        The scores are not one finite number a row, or the labels are not of two classes with some weight.
+
+    Examples
+    --------
+    >>> shift = snb.balancing_shift(model.decision_function(X_val), y_val)
+    >>> model.refit(intercept_shift=shift)
+    """
+    margins = np.asarray(scores)
+    if margins.dtype.kind not in "iuf" or margins.ndim != 1:
+        raise ValueError(
+            f"scores has shape {margins.shape} and dtype {margins.dtype}; it should be (n_rows,) numbers, as "
+            "decision_function gives for two classes"
+        )
+    if not np.isfinite(margins).all():
+        raise ValueError(f"scores has {margins[~np.isfinite(margins)][0]}; they should be finite")
+    labels = label_checks.check_labels(y_true, "y_true")
+    row_checks.check_lengths(len(margins), len(labels), "y_true")
+    weight = np.ones(len(margins)) if sample_weight is None else row_checks.check_weights(sample_weight)
+    row_checks.check_lengths(len(margins), len(weight), "sample_weight")
+    margins, labels, weight = margins[weight > 0], labels[weight > 0], weight[weight > 0]
+    classes = np.unique(labels)
+    if len(classes) != 2:
+        raise ValueError(f"y_true has the labels {messages.listed(classes)}; balancing is between rows of two classes")
+    levels, at = np.unique(margins, return_inverse=True)
+    positive = labels == classes[1]
+    missed, right = (np.bincount(at, weight * side) / weight[side].sum() for side in (positive, ~positive))
+    gap = np.abs(1.0 - np.cumsum(missed) - np.cumsum(right))  # from each level up to the next
+    if len(levels) == 1:
+        return -float(levels[0])  # all rows score the same: they lie on the boundary
+    best = np.flatnonzero(gap[:-1] <= gap[:-1].min() + 1e-12)
+    low, high = float(levels[best[0]]), float(levels[best[-1] + 1])
+    middle = low + (high - low) / 2.0
+    return -(middle if middle < high else low)

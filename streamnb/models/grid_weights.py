@@ -1,0 +1,146 @@
+"""The weights of all models of a grid, laid out to score rows; see `kernels.grid_scores`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import memory
+from streamnb.core.memory import PAGE, aligned
+from streamnb.kernels import grid_scores
+from streamnb.kernels.lanes import LANES, SINGLES
+from streamnb.rows.chunk import Chunk
+
+FEW_COLUMNS = 64  # are one table, which rows are read once for
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Numbers of some kind, as many as a vector or a line of the cache holds, and what these cost to add.
+
+    `in_head` is what so many weights of the head cost, and `listing` looking for units, against adding a unit.
+    """
+
+    dtype: type
+    lanes: int
+    in_head: float
+    listing: float
+
+    def room(self, n_points: int) -> int:
+        """What the scores of so many models take beside each other."""
+        return -(-n_points // self.lanes) * self.lanes
+
+    def head_lanes(self, depth: Any, n_rows: int) -> Any:
+        """How many times `lanes` columns the head has, of so many points."""
+        return -(-depth * n_rows // self.lanes)
+
+    def where(self, n_points: int, n_rows: int) -> np.ndarray:
+        """The point and the row of weights of each column, where its unit goes to and its place there."""
+        point, row = np.divmod(np.arange(n_points * n_rows), n_rows)
+        lane = point % self.lanes
+        return np.stack([point, row, row * self.room(n_points) + point - lane, lane])
+
+    def shape(self, blocks: Sequence[sp.csr_array], n_rows: int) -> tuple[int, int]:
+        """How many points the head has, less than `lanes` or a multiple of them, and how many units are beside it."""
+        n_features, n_points = sum(block.shape[0] for block in blocks), blocks[0].shape[1] // n_rows
+        ends, where = np.zeros(self.room(n_points), np.int64), self.where(n_points, n_rows)
+        for block in blocks:
+            grid_scores.count_units(*_places(block), where, np.full((2, n_rows), -1), ends)
+        n_units = np.append(np.cumsum(ends[::-1])[::-1], 0)  # by depth
+        depths = np.arange(len(n_units))
+        depths = depths[(depths < self.lanes) | (depths % self.lanes == 0)]
+        beside, in_head = n_units[depths], self.in_head * self.head_lanes(depths, n_rows)
+        best = np.argmin(n_features * (in_head + self.listing * (beside > 0)) + beside)
+        return int(depths[best]), int(beside[best])
+
+
+DOUBLE = Layout(np.float64, LANES, 0.35, 1.0)
+SINGLE = Layout(np.float32, SINGLES, 0.3, 0.4)
+
+
+def _places(weights: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    return weights.indices.astype(np.int32, copy=False), weights.indptr.astype(np.int64, copy=False)
+
+
+def _index(n: int) -> np.dtype:
+    """Numbers below n, in few bytes: units are looked up all over."""
+    return np.dtype(np.uint16 if n <= 1 << 16 else np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class GridWeights:
+    """Weights (n_features, G * R) of G models of R rows, for scores that lie as (R, room of G)."""
+
+    arrays: tuple[np.ndarray, ...]
+    n_whole: int  # points of which the head has tables for `lanes` each; 0 where it is one table
+    layout: Layout
+
+    @classmethod
+    def of(cls, blocks: Sequence[sp.csr_array], n_rows: int) -> "GridWeights":
+        """Lay out weights of one block of features after the other; columns are ascending and lie point by point."""
+        return cls._of_shape(DOUBLE, blocks, n_rows, *DOUBLE.shape(blocks, n_rows))
+
+    @classmethod
+    def within(
+        cls, most_bytes: int, blocks: Sequence[sp.csr_array], n_rows: int, layout: Layout = DOUBLE
+    ) -> "GridWeights | None":
+        """The same, or None where it would take more than so many bytes.
+
+        What it keeps of each feature does not count.
+        """
+        depth, n_units = layout.shape(blocks, n_rows)
+        n_features = sum(block.shape[0] for block in blocks)
+        fits = memory.LINE * (n_features * layout.head_lanes(depth, n_rows) + n_units) <= most_bytes
+        return cls._of_shape(layout, blocks, n_rows, depth, n_units) if fits else None
+
+    @classmethod
+    def _of_shape(
+        cls, layout: Layout, blocks: Sequence[sp.csr_array], n_rows: int, depth: int, n_units: int
+    ) -> "GridWeights":
+        n_features, n_points = sum(block.shape[0] for block in blocks), blocks[0].shape[1] // n_rows
+        lanes, where = layout.lanes, layout.where(n_points, n_rows)
+        point, r = np.divmod(np.arange(depth * n_rows), n_rows)
+        whole = depth * n_rows > FEW_COLUMNS and depth % lanes == 0
+        if not whole:
+            n_tables, width = min(depth, 1), layout.head_lanes(depth, n_rows) * lanes
+            places = np.stack([np.zeros(len(r), np.int64), np.arange(len(r))], axis=1)
+        else:
+            n_tables, width = depth // lanes, n_rows * lanes
+            places = np.stack([point // lanes, r * lanes + point % lanes], axis=1)
+        spots = np.empty((n_tables, len(r) // max(n_tables, 1)), np.int64)
+        spots[places[:, 0], places[:, 1]] = r * layout.room(n_points) + point
+        head, units = aligned(n_tables * n_features, width, layout.dtype), aligned(n_units, lanes, layout.dtype)
+        head[:], units[:] = 0.0, 0.0
+        head = head.reshape(n_tables, n_features, width)
+        begins, columns = np.zeros(n_features + 1, np.int32), np.empty(n_units, _index(n_rows * layout.room(n_points)))
+        first = 0
+        for block in blocks:
+            stop, t = first + block.shape[0], begins[first]
+            indices, indptr = _places(block)
+            put = head, begins[first : stop + 1], columns[t:], units[t:]
+            grid_scores.fill_units(block.data, indices, indptr, where, places, np.full(n_rows, -1), first, *put)
+            begins[first : stop + 1] += t
+            first = stop
+        arrays = head, spots, begins, columns, units
+        for array in arrays:
+            array.setflags(write=False)
+        return cls(arrays, depth if whole else 0, layout)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.arrays)
+
+    def add_scores(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
+        """Add the scores of those rows of a block to out (len(rows), R * room of G or wider), in C order."""
+        for some, arrays in chunk.sparse(rows):
+            grid_scores.add_csr(tuple(arrays), self.arrays, self.spare(1), out[some])
+
+    def spare(self, n: int) -> tuple[np.ndarray, ...]:
+        """Room for the kernels to work in: n rows of a table of the head, and a list of units."""
+        listed, factors = (aligned(1, grid_scores.ROOM, dtype, PAGE)[0] for dtype in (np.int32, self.layout.dtype))
+        listed[:] = 0
+        top = aligned(n, self.arrays[0].shape[2] + self.layout.lanes, self.layout.dtype)
+        top[:] = 0.0
+        return top, listed, factors

@@ -1,0 +1,365 @@
+"""A linear model: scores of rows, and the decisions and probabilities read off them, in kind."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import astuple, dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import arguments, label_checks, memory, persistence, row_checks
+from streamnb.core.conditional import available_if
+from streamnb.kernels.scores import score_cells
+from streamnb.models.decision_rule import DecisionRule
+from streamnb.passes.answering import answer
+from streamnb.passes.contract import PassTask
+from streamnb.passes.options import RunOptions
+from streamnb.passes.run import run
+from streamnb.problem.schemes import MultiLabel, Reference, Scheme, as_scheme, probabilities
+from streamnb.rows.block import Block
+from streamnb.rows.boundary import checked
+from streamnb.rows.chunk import Chunk
+from streamnb.rows.domain import Domain
+from streamnb.rows.opening import opened
+from streamnb.rows.preparing import RowOptions, transformed
+from streamnb.stats.matching import merged_classes
+from streamnb.stats.moments import DOMAINS, MOMENTS
+from streamnb.stats.row_means import RowMeans
+
+MARGINS = 1 << 25  # held at once
+CACHED_MARGINS = 1 << 16  # that stay in the cache, and in memory that is used again, while they are worked on
+FEW_WEIGHTS = 1 / 4  # that are not zero: by themselves, with their places, these take less than half of the room
+FEW_ROWS = 512  # beside whose scores a step takes no time
+_INDEX = ["i4", "i8"]
+_STATE = "classes", "weights", "intercept", "scheme", "reference", "options", "moments", "scale", "rule", "second"
+
+
+def _has_probabilities(model: "LinearModel") -> bool:
+    return model.scheme.has_probabilities
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearModel:
+    """Weights and intercepts, and all that is done to a row before them.
+
+    Attributes
+    ----------
+    classes_ : (K,) labels
+    coef_ : (R, n_features)
+        One row where K = 2 (positive for `classes_[1]`); else one for each class (joint, ovr), for each class but
+        the reference, or for each pair (0, 1), (0, 2), .. (ovo, positive for the later class).
+    intercept_ : (R,)
+        Scores are ``T(transformed X) @ coef_.T + intercept_``, T(x) being what the family is linear in: x itself
+        for most, [x > binarize] for Bernoulli, abs(x - centre) for Laplace, ln x for chi-squared and Dirichlet. For
+        beta T(x) is ln x, and ``ln(1 - X) @ second`` adds to the scores.
+    """
+
+    classes_: np.ndarray
+    weights: Any  # (n_features, R), feature-major as the kernels want it; a CSR array once sparsified
+    intercept_: np.ndarray
+    scheme: Scheme
+    options: RowOptions = field(default_factory=RowOptions)
+    moments: Mapping[str, np.ndarray | None] = field(default_factory=lambda: {"sum": None})
+    # the functions of x that weights multiply, each with its columns, None for all: that whose sum the moment is
+    scale: np.ndarray | None = None  # idf
+    rule: DecisionRule | None = None  # where the likeliest class is not always the answer
+    second: np.ndarray | None = None  # (n_features, R), of ln(1 - x), for beta columns
+
+    @property
+    def coef_(self) -> Any:
+        return self.weights.T
+
+    @property
+    def n_features(self) -> int:
+        return self.weights.shape[0]
+
+    def __repr__(self) -> str:
+        kept = self.weights.nnz if sp.issparse(self.weights) else np.count_nonzero(self.weights)
+        shape = f"{len(self.intercept_):,} x {self.n_features:,}"
+        return f"<LinearModel: {len(self.classes_):,} classes, {self.scheme.name}; weights {shape}, {kept:,} not zero>"
+
+    def sparsify(self) -> "LinearModel":
+        """A new model, the same but with weights stored sparse: less memory where most are zero.
+
+        This one stays as it is (`LinearNB.sparsify`, which follows scikit-learn, changes the estimator in place).
+        """
+        return replace(self, weights=sp.csr_array(self.weights))
+
+    def shifted(self, shift: Any) -> "LinearModel":
+        """The same model with `shift` added to `intercept_`: a number where that has one entry, else (R,)."""
+        given = np.asarray(shift)
+        if given.dtype.kind not in "iuf" or not np.isfinite(given).all():
+            raise ValueError(f"intercept_shift={shift!r} should be finite numbers")
+        if given.shape != self.intercept_.shape and (given.shape or len(self.intercept_) > 1):
+            raise ValueError(
+                f"intercept_shift has shape {given.shape}; it should have one number for each row of coef_: "
+                f"shape {self.intercept_.shape}"
+            )
+        return replace(self, intercept_=self.intercept_ + given)
+
+    def decision_function(self, X: Any, *, out: Any = None) -> Any:
+        """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K).
+
+        X is anything that `scan` takes. The answer is of its kind: NumPy, or a lazy Dask array for Dask.
+        With `out` (anything that takes slices of rows, such as a Zarr array) it is written there block by block.
+        """
+        width = self.scheme.width(len(self.classes_))
+        return self.answer(X, self.scheme.class_scores, width, np.dtype(np.float64), out)
+
+    def predict(self, X: Any, *, out: Any = None) -> Any:
+        """Labels, (n_rows,), or multi-label a 0/1 indicator (n_rows, K); `X` and `out` as for `decision_function`."""
+        if self.scheme.multilabel:
+            return self.answer(X, self._labels, len(self.classes_), np.dtype(np.int64), out)
+        return self.answer(X, self._labels, None, self._answers.dtype, out)
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
+        """Logs of the class probabilities, (n_rows, K); `X` and `out` as for `decision_function`."""
+        return self.answer(X, self.scheme.log_proba, len(self.classes_), np.dtype(np.float64), out)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any, *, out: Any = None) -> Any:
+        """Class probabilities, (n_rows, K); `X` and `out` as for `decision_function`.
+
+        Two classes: the sigmoid of the score; joint: softmax; ovr: sigmoids divided by their sum; reference: softmax
+        over the scores with 0 for the reference class; multi-label: the sigmoid of each label's score; ovo has none.
+        """
+        return self.answer(X, self._probabilities, len(self.classes_), np.dtype(np.float64), out)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Share of the weight whose label (all of whose labels) is predicted; arguments as in `scan`.
+
+        Rows that the workers of an active Dask client can open are judged there.
+        """
+        means, _ = run(_HitsTask(self), opened(X, y, sample_weight), RunOptions())
+        row_checks.check_total_weight(means.weight)
+        return means.mean("right")
+
+    def decided(self, margins: np.ndarray) -> np.ndarray:
+        """What is decided for each row, as `Scheme.decide` numbers it; -1 where the row is rejected."""
+        return self.scheme.decide(margins) if self.rule is None else self.rule.decide(self.scheme, margins)
+
+    def _labels(self, margins: np.ndarray) -> np.ndarray:
+        """What is predicted for rows with these margins."""
+        decided = self.decided(margins)
+        return decided if self.scheme.multilabel else self._answers[decided]
+
+    @property
+    def _answers(self) -> np.ndarray:
+        """What `predict` may answer: the classes, and last the label of rejected rows."""
+        return self.classes_ if self.rule is None else self.rule.labels(self.classes_)
+
+    def _hits(self, found: np.ndarray, y: Any) -> np.ndarray:
+        """Where what was found is the label, (n_rows,) bool."""
+        if sp.issparse(y) != self.scheme.multilabel:
+            kinds = "an indicator of labels", "one label a row"
+            given, wanted = kinds if sp.issparse(y) else kinds[::-1]
+            raise ValueError(f"y is {given}; the model was fitted with {wanted}")
+        if self.scheme.multilabel:
+            return (found == y.toarray()).all(axis=1)
+        merged_classes(self.classes_, y)  # refuses labels of another kind, none of which could be right
+        return found == y
+
+    def _probabilities(self, margins: np.ndarray) -> np.ndarray:
+        return probabilities(self.scheme, margins)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_scorer", "absent")}
+
+    # ---- margins of a block ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _scorer(self) -> tuple[Any, np.ndarray]:
+        """Weights for rows before idf, and the intercepts."""
+        weights, intercept = self.weights, self.intercept_
+        if self.scale is not None:
+            weights = (
+                weights * self.scale[:, None] if not sp.issparse(weights) else sp.diags_array(self.scale) @ weights
+            )
+        if self.absent.any():
+            intercept = intercept + self.absent @ weights
+        return weights, intercept
+
+    @cached_property
+    def absent(self) -> np.ndarray:
+        """What the function of an absent value is, (n_features,): `prepared` takes the others relative to it."""
+        absent = np.zeros(self.n_features)
+        for moment, columns in self.moments.items():
+            absent[slice(None) if columns is None else columns] = self.options.of_absent(moment)
+        return absent
+
+    def prepared(self, chunk: Chunk, survey: Any) -> Chunk:
+        """A checked block as the weights take it, but for idf."""
+        row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
+        chunk, survey = transformed(chunk, survey, self.options.transform, self.options.normalize)
+        for moment, columns in self.moments.items():
+            if moment in DOMAINS:
+                Domain(type(self).__name__, *DOMAINS[moment], columns, self.options.seen).check(chunk, survey)
+        for moment, columns in self.moments.items():
+            if moment != "sum":
+                chunk = chunk.mapped(partial(self.options.statistic, moment), columns)
+        return chunk
+
+    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """Scores of the rows of weights for a checked block, (n_rows, R)."""
+        given, chunk = chunk, self.prepared(chunk, survey)
+        weights, intercept = self._scorer
+        out = np.zeros((chunk.shape[0], weights.shape[1]))
+        if sp.issparse(weights):
+            for some, rows in chunk.sparse(np.arange(chunk.shape[0])):
+                score_cells(*rows, weights.data, weights.indices, weights.indptr, 0, out[some])
+        else:
+            chunk.add_scores(weights, out)
+        if self.second is not None:
+            self._add_second(given, survey, out)
+        out += intercept
+        return out
+
+    @property
+    def _n_scores(self) -> int:
+        """How many numbers each row of data is given."""
+        return max(len(self.intercept_), len(self.classes_))
+
+    def finished(self, finish: Callable, chunk: Chunk, survey: Any) -> np.ndarray:
+        """What `finish` makes of the margins of a checked block, of few rows at a time where these are many."""
+        answers = [finish(margins) for _, margins in self.few_margins(chunk, survey)]
+        return answers[0] if len(answers) == 1 else np.concatenate(answers)
+
+    def few_margins(self, chunk: Chunk, survey: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        """Margins of some rows of a checked block after the other, with which these are."""
+        step = min(max(CACHED_MARGINS // self._n_scores, FEW_ROWS), max(MARGINS // self._n_scores, 1))
+        for start in range(0, max(chunk.shape[0], 1), step):
+            yield slice(start, start + step), self.margins(chunk.of_rows(start, start + step), survey)
+
+    def _add_second(self, chunk: Chunk, survey: Any, out: np.ndarray) -> None:
+        """Add ln(1 - x) times its weights, in the columns that have any."""
+        assert self.second is not None
+        columns = np.flatnonzero(self.second.any(axis=1))
+        chunk, survey = transformed(chunk, survey, self.options.transform, self.options.normalize)
+        Domain(type(self).__name__, *DOMAINS["log1m_sum"], columns, self.options.seen).check(chunk, survey)
+        chunk.mapped(partial(self.options.statistic, "log1m_sum"), columns).add_scores(self.second, out)
+
+    # ---- any X, answered in kind -------------------------------------------------------------------------------------
+
+    def answer(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
+        """What `finish` makes of the margins of each block, (n_rows,) or (n_rows, width), in the kind of X."""
+        rows = opened(X, labelled=False)
+        if rows.n_features is not None:
+            row_checks.check_n_features(rows.n_features, self.n_features, type(self).__name__)
+        return answer(partial(self.finished, finish), rows, width, dtype, out=out)
+
+    def save(self, path: Any) -> None:
+        """Write to one file: typed JSON and .npy in a zip, no pickle; read it with `snb.load`."""
+        persistence.save(path, self)
+
+    def to_state(self) -> dict[str, Any]:
+        return {
+            "classes": self.classes_,
+            "weights": _stored(self.weights),
+            "intercept": self.intercept_,
+            "scheme": self.scheme.name,
+            "reference": None if self.scheme.reference is None else self.classes_[self.scheme.reference].item(),
+            "options": list(astuple(self.options)),
+            "moments": self.moments,
+            "scale": self.scale,
+            "rule": self.rule,
+            "second": self.second,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "LinearModel":
+        persistence.known(cls, state, "binarize", *_STATE)
+        classes, weights = label_checks.check_labels(state["classes"], "classes"), _weights(state["weights"])
+        shape, options = weights.shape, RowOptions.of_state(state["options"])
+        array = persistence.array
+        intercept = array("intercept", state["intercept"], ["f8"], (shape[1],))
+        scale, second = state["scale"], state.get("second")
+        # before 0.2 presence was the only function of x
+        moments = state.get("moments") or {"sum" if state["binarize"] is None else "above": None}
+        for moment, columns in moments.items():
+            arguments.one_of("moments", moment, MOMENTS)
+            if columns is not None and not np.isin(array(moment, columns, ["i8"], (None,)), range(shape[0])).all():
+                raise ValueError(f"{moment} has columns that are none of the {shape[0]} features")
+        multilabel = state["scheme"] == MultiLabel.name
+        if not isinstance(state["scheme"], str) or (state.get("reference") is not None) != (
+            state["scheme"] == Reference.name
+        ):
+            raise ValueError(f"scheme is {state['scheme']!r} with reference={state.get('reference')!r}")
+        name = "joint" if multilabel or len(classes) == 2 else state["scheme"]
+        if len(classes) > shape[1] + 1:  # before anything is made for every pair
+            raise ValueError(f"there are {shape[1]} rows of weights for {len(classes)} classes")
+        scheme = as_scheme(name, classes, state.get("reference"), multilabel)
+        if scheme.n_rows(len(classes)) != shape[1]:
+            raise ValueError(f"there are {shape[1]} rows of weights for scheme={name!r} and {len(classes)} classes")
+        rule = persistence.typed(cls, {"rule": state.get("rule")})["rule"]
+        return cls(
+            classes,
+            weights,
+            intercept,
+            scheme,
+            options,
+            moments,
+            None if scale is None else array("scale", scale, ["f8"], shape[:1]),
+            None if rule is None else rule.restored(classes, scheme),
+            None if second is None else array("second", second, ["f8"], shape),
+        )
+
+
+def _stored(weights: Any) -> Any:
+    """Weights (n_features, R) as they are saved: all of them, or those that are not zero where these are few."""
+    if sp.issparse(weights):
+        return _parts(weights)
+    kept = weights.view(np.int64).T != 0  # -0.0 is kept, too
+    if np.count_nonzero(kept) > FEW_WEIGHTS * kept.size:
+        return weights
+    rows, columns = np.nonzero(kept)
+    return {"coef": _parts(sp.csr_array((weights.T[kept], (rows, columns)), shape=kept.shape))}
+
+
+def _parts(matrix: Any) -> list[Any]:
+    return [matrix.data, matrix.indices, matrix.indptr, list(matrix.shape)]
+
+
+def _weights(saved: Any) -> Any:
+    """Weights (n_features, R) as `_stored` left them: dense if they were, as long as that fits into memory."""
+    if isinstance(saved, np.ndarray):
+        return persistence.array("weights", saved, ["f8"], (None, None))
+    coef = _of_parts(saved["coef"] if isinstance(saved, dict) else saved)
+    if not isinstance(saved, dict):
+        return coef
+    limit = memory.allowed(None)
+    if 8 * coef.shape[1] > limit:
+        raise MemoryError(f"coef_ has {coef.shape[1]:,} columns, more than half of the free memory could hold")
+    if 8 * coef.shape[0] * coef.shape[1] > limit:
+        return sp.csr_array(coef.T)
+    weights = np.zeros(coef.shape[::-1])
+    weights[coef.indices, np.repeat(np.arange(coef.shape[0]), np.diff(coef.indptr))] = coef.data
+    return weights
+
+
+def _of_parts(saved: Any) -> sp.csr_array:
+    data, indices, indptr, shape = saved
+    for name, values, dtypes in (("data", data, ["f8"]), ("indices", indices, _INDEX), ("indptr", indptr, _INDEX)):
+        persistence.array(name, values, dtypes, (None,))
+    matrix = sp.csr_array((data, indices, indptr), shape=[arguments.whole_number("shape", n) for n in shape])
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+@dataclass(frozen=True, eq=False)
+class _HitsTask(PassTask):
+    """Which rows a model gets right."""
+
+    model: LinearModel
+    title = "scoring"
+
+    def partial(self) -> RowMeans:
+        return RowMeans(("right",))
+
+    def add(self, partial: RowMeans, block: Block) -> None:
+        """Judge one block of rows."""
+        y, model = label_checks.check_y(block.y), self.model
+        hits = model._hits(model.finished(model._labels, *checked(block)), y)
+        partial.add([hits], np.ones(len(hits)) if block.weight is None else block.weight)

@@ -1,0 +1,78 @@
+"""All pairs of so many classes that their weights do not fit into memory: computed for the columns at hand."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from streamnb.models import at_hand
+from streamnb.models.at_hand import UnheldModel
+from streamnb.models.linear import LinearModel
+from streamnb.problem.schemes import Votes
+from streamnb.rows.chunk import Chunk
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairwiseModel(UnheldModel):
+    """A model of scheme="ovo" without weights of its own; its margins are votes, (n_rows, K).
+
+    Attributes
+    ----------
+    weights_of : function of columns and a slice of pairs
+        Weights, (n_columns, n_pairs), and what they add to the intercepts, (n_pairs,).
+    offsets : (n_pairs,)
+        What absent values add to the margins.
+    """
+
+    weights_of: Callable[[Any, slice], tuple[np.ndarray, np.ndarray]] | None = None
+    offsets: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, shell: LinearModel, intercepts: np.ndarray, weights_of: Any) -> "PairwiseModel":
+        """The model with the intercepts that the features' share completes; `shell` says what is done to rows."""
+        fields = {name: getattr(shell, name) for name in shell.__dataclass_fields__}
+        fields["scheme"] = Votes(len(shell.classes_))
+        offsets = np.zeros(len(intercepts))
+        model = cls(**{**fields, "intercept_": intercepts.copy(), "weights_of": weights_of, "offsets": offsets})
+        columns = np.arange(model.n_features)
+        for pairs in model._slices(1):
+            step = max(at_hand.NUMBERS // (pairs.stop - pairs.start), 1)
+            for first in range(0, len(columns), step):
+                some = columns[first : first + step]
+                weights, shift = weights_of(some, pairs)
+                model.intercept_[pairs] += shift
+                offsets[pairs] += model.absent[some] @ model._raw(weights, some)
+        return model
+
+    @property
+    def _rows(self) -> str:
+        return f"the {len(self.intercept_):,} pairs of {len(self.classes_):,} classes"
+
+    _cure = "scheme='joint' or 'ovr' has one row of weights a class"
+
+    @property
+    def _n_scores(self) -> int:
+        return len(self.classes_)
+
+    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """Votes for each class, of equal votes the summed bounded margins, (n_rows, K)."""
+        chunk = self.prepared(chunk, survey)
+        columns = chunk.used_columns()
+        local, votes = chunk.of_columns(columns), Votes(len(self.classes_)).ballot(chunk.shape[0])
+        for pairs in self._slices(max(len(columns), chunk.shape[0])):
+            weights = self._raw(self.weights_of(columns, pairs)[0], columns)  # type: ignore[misc]
+            margins = np.zeros((chunk.shape[0], weights.shape[1]))
+            local.add_scores(weights, margins)
+            votes.cast(margins + self.intercept_[pairs] + self.offsets[pairs], pairs)  # type: ignore[index]
+        return votes.scores()
+
+    def _slices(self, width: int) -> Iterator[slice]:
+        n_pairs = len(self.intercept_)
+        step = max(at_hand.NUMBERS // max(width, 1), 1)
+        for first in range(0, n_pairs, step):
+            yield slice(first, min(first + step, n_pairs))
+
+    def _raw(self, weights: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Weights for rows before idf."""
+        return np.ascontiguousarray(weights if self.scale is None else weights * self.scale[columns, None])

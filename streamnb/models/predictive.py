@@ -1,0 +1,174 @@
+"""Exact predictive distributions of rows: p(x | y) with the parameters averaged over their posterior.
+
+Poisson with a Gamma prior gives negative binomial features, Gaussian with a normal-inverse-gamma prior for each class
+Student's t, multinomial with a Dirichlet prior a Dirichlet-multinomial row. Bernoulli with a Beta prior gives
+Bernoulli with the posterior means: the linear model itself.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import row_checks
+from streamnb.kernels import predictive, quadratic
+from streamnb.models.linear import LinearModel
+from streamnb.problem.family import Family
+from streamnb.problem.penalties import Penalty
+from streamnb.problem.priors import NormalInverseGamma, Pseudo, Smoothing, class_probabilities
+from streamnb.rows.chunk import Chunk, CSRChunk
+from streamnb.rows.domain import Domain
+from streamnb.rows.preparing import transformed
+from streamnb.stats.class_stats import ClassStats
+
+HAVE = "'bernoulli', 'poisson', 'multinomial' and 'gaussian'"
+
+
+def predictive_model(
+    stats: ClassStats,
+    model: LinearModel,
+    family: Family,
+    penalty: Penalty | None,
+    smoothing: Any,
+    estimate: str,
+    priors: Any,
+) -> LinearModel:
+    """The model of the same statistics with exact predictive distributions in place of plug-in estimates.
+
+    Parameters
+    ----------
+    stats, family, penalty, smoothing, estimate, priors
+        What the linear `model` was solved from.
+
+    Raises
+    ------
+    ValueError
+        The model is regularised or of another scheme than joint, or the family has no prior.
+    """
+    prior = Smoothing.of(family, smoothing, estimate, stats.n_features)
+    if penalty is not None or model.scheme.name not in ("joint", "two classes") or model.scale is not None:
+        wrong = f"penalty={penalty!r}" if penalty is not None else "idf=True"
+        wrong = wrong if penalty is not None or model.scale is not None else f"scheme={model.scheme.name!r}"
+        raise ValueError(f"predictive=True is for penalty=None, scheme='joint' and idf=False, not {wrong}")
+    if estimate != "posterior_mean":
+        raise ValueError(f"predictive=True averages over the posterior; estimate={estimate!r} takes one point of it")
+    if family.name == "bernoulli" and not prior.none:
+        return model
+    makers = {"poisson": _negative_binomial, "multinomial": _dirichlet_multinomial, "gaussian": _student}
+    if family.name not in makers:
+        raise ValueError(f"predictive=True is for the families {HAVE}, not {family.name!r}")
+    if prior.none or (family.name == "gaussian" and not isinstance(smoothing, NormalInverseGamma)):
+        cure = "NormalInverseGamma(...)" if family.name == "gaussian" else "a number above 0, or a prior"
+        raise ValueError(f"predictive=True needs a prior of the features; smoothing={smoothing!r} should be {cure}")
+    shares = class_probabilities(priors, stats, estimate)
+    with np.errstate(divide="ignore"):
+        log_priors = np.where(stats.weight > 0, np.log(shares), -np.inf)
+    mean = stats.sum.sum(axis=0) / stats.weight.sum()
+    tables = makers[family.name](stats, prior.pseudo(mean, slice(None), stats.n_features), smoothing, log_priors)
+    return tables(classes_=stats.classes, scheme=model.scheme, options=model.options, rule=model.rule)
+
+
+def _negative_binomial(stats: ClassStats, pseudo: Pseudo, prior: Any, log_priors: np.ndarray) -> Any:
+    """Poisson features: x is negative binomial with size A = S + a and probability B / (B + 1), B = N + b."""
+    sizes = _feature_major(stats.sum + pseudo.sum)
+    rates = _feature_major(stats.weight[:, None] + pseudo.count)
+    zeros = -(sizes * np.log1p(1.0 / rates)).sum(axis=0)
+    return _partial(CountModel, weights=sizes, intercept_=zeros + log_priors, slopes=-np.log1p(rates))
+
+
+def _dirichlet_multinomial(stats: ClassStats, pseudo: Pseudo, prior: Any, log_priors: np.ndarray) -> Any:
+    """Rows of n counts: ln n! / prod x_j! + ln G(A) / G(A + n) + sum_j ln G(A_j + x_j) / G(A_j), A = sum_j A_j."""
+    sizes = _feature_major(stats.sum + pseudo.sum)
+    no_slopes = np.zeros((1, sizes.shape[1]))
+    return _partial(CountModel, weights=sizes, intercept_=log_priors, slopes=no_slopes, totals=sizes.sum(axis=0))
+
+
+def _student(stats: ClassStats, pseudo: Pseudo, prior: NormalInverseGamma, log_priors: np.ndarray) -> Any:
+    """Gaussian features with a variance in each class: t with 2a' degrees of freedom.
+
+    About m' with squared scale b' (n' + 1) / (a' n'): n' = n0 + N, m' = (n0 mean + S) / n', a' = a + N / 2,
+    b' = b + [sum_i (x_i - m)^2 + n0 N (m - mean)^2 / n'] / 2 (Murphy 2007, section 6).
+    """
+    weight = stats.weight[:, None]
+    n = weight + prior.n0
+    means = _feature_major((stats.sum + pseudo.sum) / n)
+    shapes = _feature_major(prior.a + weight / 2.0)
+    spread = prior.spread(stats, slice(None))
+    widths = _feature_major((2.0 * prior.b + spread) * (n + 1.0) / n)  # degrees of freedom times squared scale
+    heights = np.empty(shapes.shape)
+    predictive.log_rising_table(shapes, 0.5, heights)
+    intercept = (heights - 0.5 * np.log(np.pi * widths)).sum(axis=0) + log_priors
+    return _partial(StudentModel, weights=means, intercept_=intercept, inverse=1.0 / widths, powers=shapes + 0.5)
+
+
+def _partial(kind: type, **tables: Any) -> Any:
+    return lambda **common: kind(**tables, **common)
+
+
+def _feature_major(table: Any) -> np.ndarray:
+    """(K, n_columns) as (n_columns, K), or (1, K) where all features have the same."""
+    return np.ascontiguousarray(np.atleast_2d(table).T)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PredictiveModel(LinearModel):
+    """Scores are ln P(y) + ln p(x | y), in full; for two classes their difference."""
+
+    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """Scores of a checked block, (n_rows, K), or (n_rows, 1) for two classes."""
+        row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
+        scores = self.log_joint(*transformed(chunk, survey, self.options.transform, self.options.normalize))
+        return scores if scores.shape[1] > 2 else scores[:, 1:] - scores[:, :1]
+
+    def log_joint(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """ln P(y) + ln p(x | y) of transformed rows, (n_rows, K)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class CountModel(PredictiveModel):
+    """Counts: what stored values add to the score of a row of zeros; `weights` are sizes A (n_features, K)."""
+
+    slopes: np.ndarray  # (n_features or 1, K)
+    totals: np.ndarray | None = None  # (K,) where the total of the row is given
+
+    def log_joint(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        Domain("predictive=True for counts", 0.0).check(chunk, survey)
+        out = np.zeros((chunk.shape[0], len(self.classes_)))
+        rows = sp.csr_array(chunk.to_matrix())
+        predictive.score_counts(rows.data, rows.indices, rows.indptr, self.weights, self.slopes, out)
+        if self.totals is not None:
+            predictive.score_totals(np.asarray(rows.sum(axis=1, dtype=np.float64))[:, None], self.totals, out)
+        return out + self.intercept_
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class StudentModel(PredictiveModel):
+    """Scores ``intercept_ - sum_j powers_jk ln(1 + (x_j - weights_jk)^2 inverse_jk)``; tables (n_features, K)."""
+
+    inverse: np.ndarray
+    powers: np.ndarray  # (n_features or 1, K)
+
+    @cached_property
+    def _absent(self) -> np.ndarray:
+        """What each feature takes as a zero, (n_features, K)."""
+        return self.powers * np.log1p(self.weights**2 * self.inverse)
+
+    @cached_property
+    def _zeros(self) -> tuple[np.ndarray, np.ndarray]:
+        """The score of a row of zeros, as (hi, lo), each (K,)."""
+        hi, lo = np.zeros((2, len(self.classes_)))
+        quadratic.score_zeros(self._absent, hi, lo)
+        return hi, lo
+
+    def log_joint(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        tables = self.weights, self.inverse, self.powers
+        if isinstance(chunk, CSRChunk):
+            hi, lo = (np.tile(part, (chunk.shape[0], 1)) for part in self._zeros)
+            predictive.score_student_csr(chunk.data, chunk.indices, chunk.indptr, *tables, self._absent, hi, lo)
+            return hi + lo + self.intercept_
+        out = np.zeros((chunk.shape[0], len(self.classes_)))
+        predictive.score_student_dense(chunk.values, *tables, out)
+        return out + self.intercept_

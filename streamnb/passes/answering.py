@@ -1,0 +1,74 @@
+"""Rows in, rows out: what a function makes of each block, in the kind of X."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments, row_checks
+from streamnb.passes.dask_blocks import map_rows
+from streamnb.passes.dask_workers import client_for, of_segments, reachable
+from streamnb.rows.boundary import checked
+from streamnb.rows.source import Source
+
+
+def answer(
+    function: Callable,
+    rows: Source,
+    width: int | None,
+    dtype: np.dtype | None,
+    *,
+    out: Any = None,
+    join: Callable = np.concatenate,
+) -> Any:
+    """What a function makes of each block of rows, in kind: lazy for Dask, else an array.
+
+    Parameters
+    ----------
+    function : callable
+        Of a checked block (chunk, survey): (n_rows,) or (n_rows, width); picklable.
+    rows : Source
+    width : int or None
+        Columns of the answer; None where it has one dimension.
+    dtype : dtype or None
+        Of the answer; None where it is of the kind of the rows, dense or sparse.
+    out : array-like, optional
+        Anything that takes slices of rows: it is written there block by block, and returned.
+    join : callable
+        Makes one answer of those of all blocks, where there is no `out` and `dtype` or the rows are not counted yet.
+    """
+    if rows.lazy:
+        if out is not None:
+            raise ValueError("out: X is a Dask array and its answer lazy; write that with its store or to_zarr")
+        return map_rows(function, rows, width, dtype)
+    if out is not None and dtype is not None:
+        arguments.check_out(out, rows.n_rows, width, dtype)
+    elif rows.n_rows is not None and dtype is not None:
+        out = np.empty((rows.n_rows,) if width is None else (rows.n_rows, width), dtype)
+    pieces = {}
+    for first_row, piece in _answered(function, rows):
+        if out is None:
+            pieces[first_row] = piece
+        else:
+            out[first_row : first_row + piece.shape[0]] = piece
+    if out is not None:
+        return out
+    row_checks.check_min_size(len(pieces), rows.n_features or 1)
+    return join([pieces[first_row] for first_row in sorted(pieces)])
+
+
+def _answered(function: Callable, rows: Source) -> Iterator[tuple[int, Any]]:
+    """Answers to all rows, each with the number of its first; of workers as they come."""
+    client = client_for(None)
+    if client is not None and reachable(rows):
+        for start, pieces in of_segments(rows, client, "prediction", _of_segment, function):
+            for piece in pieces:
+                yield start, piece
+                start += piece.shape[0]
+        return
+    for block in rows.blocks():
+        yield block.first_row, function(*checked(block))
+
+
+def _of_segment(function: Callable, rows: Source, start: int, stop: int) -> tuple[int, list[Any]]:
+    return start, [function(*checked(block)) for block in rows.blocks(start, stop)]

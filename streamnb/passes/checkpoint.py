@@ -1,0 +1,205 @@
+"""A long pass that can be broken off: what is done so far, in a file that only a pass over the same data continues."""
+
+import hashlib
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import persistence
+from streamnb.core.messages import DataError
+from streamnb.passes.contract import PassTask
+from streamnb.passes.report import Report
+from streamnb.rows import sizes
+from streamnb.rows.source import Source
+
+SECONDS = 10.0  # between two writings: so much work is lost at most
+SHARE = 20  # of the time that a writing takes passes until the next: it costs a twentieth at most
+SAMPLES = 8  # places where rows are read to recognise the data
+SAMPLE_ROWS = 64
+_SUMS = 1  # raised when a scan comes to other sums than it did before
+
+Range = tuple[int, int]  # rows [start, stop)
+
+
+@persistence.register
+@dataclass
+class Checkpoint:
+    """What a pass has done so far; `snb.load` reads one that was written.
+
+    Attributes
+    ----------
+    about : dict of str
+        The data and the task, in words and digests.
+    done : list of (start, stop)
+        The rows that are done, in order and apart from each other.
+    stats : ClassStats or another total, or None
+        Of these rows; None while there are none. Of a total that `load` does not know, its arrays by name.
+    report : Report
+        Of the work so far.
+    """
+
+    about: dict[str, str]
+    done: list[Range]
+    stats: Any
+    report: Report
+    path: Path = Path()
+    task: PassTask = field(default_factory=PassTask)  # that is continued
+
+    def __post_init__(self) -> None:
+        self._written, self._cost = time.monotonic(), 0.0
+
+    @classmethod
+    def open(cls, path: Any, task: PassTask, source: Source) -> Self:
+        """The one in the file, if it is of the same data and task; else a new one, which is written at once.
+
+        Raises
+        ------
+        ValueError
+            The file is a checkpoint of another pass: the message says what differs.
+        DataError
+            It is damaged, or no checkpoint.
+        OSError
+            It cannot be written.
+        """
+        about, path = description(task, source), persistence.check_path("checkpoint", path)
+        persistence.remove_unfinished(path)
+        if not path.exists():
+            self = cls(about, [], None, Report(), path, task)
+            self._write()
+            return self
+        try:
+            self = persistence.load(path, cls)
+        except DataError as error:
+            raise DataError(f"checkpoint: {error}; remove the file to start anew, or name another") from error
+        self.path, self.task = path, task
+        self._check(about)
+        if self.stats is not None and not persistence.registered(self.stats):
+            self.stats = task.total(self.stats)
+        return self
+
+    def _check(self, about: dict[str, str]) -> None:
+        for name in {**self.about, **about}:
+            there, here = self.about.get(name, "none"), about.get(name, "none")
+            if there != here:
+                raise ValueError(
+                    f"checkpoint={str(self.path)!r} is of another scan: {_difference(name, there, here)}; "
+                    "remove the file to start anew, or name another"
+                )
+
+    def remaining(self, ranges: Iterable[Range]) -> list[Range]:
+        """The parts of these ranges of rows that are still to be done."""
+        left = list(ranges)
+        for start, stop in self.done:
+            cut = [((a, min(b, start)), (max(a, stop), b)) for a, b in left]
+            left = [part for parts in cut for part in parts if part[0] < part[1]]
+        return left
+
+    @property
+    def total(self) -> tuple[Any, Report]:
+        """The total of all rows, and the report."""
+        return self.task.unpacked(self.stats), self.report
+
+    @property
+    def due(self) -> bool:
+        """True if it is time to `add` what was done in the meantime."""
+        return time.monotonic() - self._written >= max(SECONDS, SHARE * self._cost)
+
+    def add(self, total: Any, report: Report, ranges: Iterable[Range]) -> None:
+        """Add the total of some rows, none of which was added before, and write the file anew."""
+        self.done = _merged([*self.done, *ranges])
+        more = self.task.packed(total)
+        self.stats = more if self.stats is None else self.task.packed(self.stats + more)
+        self.report = self.report + replace(report, seconds=time.monotonic() - self._written)
+        self._write()
+
+    def _write(self) -> None:
+        started = time.monotonic()
+        persistence.save(self.path, self)
+        self._written = time.monotonic()
+        self._cost = self._written - started
+
+    def to_state(self) -> dict[str, Any]:
+        done = np.array(self.done, np.int64).reshape(-1, 2)
+        known = self.stats is None or persistence.registered(self.stats)
+        stats = self.stats if known else dict(self.stats.arrays())
+        return {"about": self.about, "done": done, "stats": stats, "report": asdict(self.report)}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        done = persistence.array("done", state["done"], ["i8"], (None, 2))
+        if (np.diff(done.reshape(-1)) <= 0).any():
+            raise ValueError("the ranges of rows should be apart from each other and in order")
+        report, ranges = Report.from_state(state["report"]), list(map(tuple, done.tolist()))
+        fields = {"about": state["about"], "done": ranges, "stats": state["stats"], "report": report}
+        return cls(**persistence.typed(cls, fields))
+
+
+def _merged(ranges: Iterable[Range]) -> list[Range]:
+    """The same rows in as few ranges as there can be, in order."""
+    merged: list[Range] = []
+    for start, stop in sorted(ranges):
+        if merged and merged[-1][1] == start:
+            start = merged.pop()[0]
+        if start < stop:
+            merged.append((start, stop))
+    return merged
+
+
+# ---- what a scan is of -----------------------------------------------------------------------------------------------
+
+
+def description(task: PassTask, source: Source) -> dict[str, str]:
+    """The data and the parameters of a pass, so that another can be told from it.
+
+    Labels, weights and folds are taken into account to the last one, of X its layout and some rows.
+    """
+    about = {"the way of summing": f"number {_SUMS}", **task.about()}
+    about["the shape of X"] = repr((source.n_rows, source.n_features))
+    return about | source.layout() | _beside(source) | {"the rows of X": _samples(source)}
+
+
+def _difference(name: str, *texts: str) -> str:
+    """What was said of something there and here, in words: digests say nothing to a reader."""
+    was, now = (re.sub(r"^[0-9a-f]{16}$", "given", re.sub(r" \([0-9a-f]{16}\)$", "", text)) for text in texts)
+    if was != now:
+        return f"{name} was {was} and is {now}"
+    return f"{name} had other values" if was == "given" else f"{name} had other values than {was[:-2]} further on"
+
+
+def _beside(source: Source) -> dict[str, str]:
+    """Digests of what is beside the rows."""
+    digests: dict[str, Any] = {}
+    for columns in source.beside(sizes.BLOCK_ROWS):
+        for name, column in columns.items():
+            if column is not None:
+                _digest(digests.setdefault(name, hashlib.sha256()), column)
+    return {name: digest.hexdigest()[:16] for name, digest in digests.items()}
+
+
+def _samples(source: Source) -> str:
+    """A digest of rows from a few places, the first and the last among them: a small part of what a scan reads."""
+    assert source.n_rows is not None
+    digest, n_rows = hashlib.sha256(), source.n_rows
+    n_places = min(max(n_rows // (4 * source.rows_near(1)), 2), SAMPLES)  # at each of which a chunk is read
+    for start in np.linspace(0, max(n_rows - SAMPLE_ROWS, 0), n_places).astype(int).tolist():
+        for block in source.blocks(start, min(start + SAMPLE_ROWS, n_rows)):
+            for part in block.X if isinstance(block.X, tuple) else (block.X,):
+                _digest(digest, part)
+    return digest.hexdigest()[:16]
+
+
+def _digest(digest: Any, part: Any) -> None:
+    """Add an array, or labels, in a form that does not depend on how they are held."""
+    if sp.issparse(part):
+        for array in (np.diff(part.indptr), part.indices):
+            _digest(digest, array)
+    elif isinstance(part, np.ndarray) and part.dtype.kind == "U":
+        digest.update("\0".join(part.tolist()).encode() + b"\0")
+    elif isinstance(part, np.ndarray):
+        digest.update(np.ascontiguousarray(part, np.float64 if part.dtype.kind == "f" else np.int64))

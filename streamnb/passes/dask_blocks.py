@@ -1,0 +1,283 @@
+"""One pass over the rows of a Dask array: runs of blocks worked on where they are, merged in a tree."""
+
+import numbers
+from collections.abc import Callable, Iterable
+from functools import partial, reduce
+from itertools import chain
+from operator import add
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import label_checks, messages, row_checks
+from streamnb.core.csr import as_csr
+from streamnb.passes.contract import PassTask
+from streamnb.passes.dask_workers import awaited
+from streamnb.passes.progress import shape
+from streamnb.passes.report import Report
+from streamnb.rows.block import Block
+from streamnb.rows.boundary import as_chunk
+from streamnb.rows.columns import whole_column
+from streamnb.rows.lazy import dask_array, is_dask
+from streamnb.rows.matrices import as_matrix
+from streamnb.rows.reading import Clock
+
+
+def on_dask_blocks(task: PassTask, rows: Any, progress: bool | None, client: Any) -> tuple[Any, Report]:
+    """Add runs of blocks up where they are, merge the totals in a tree, under the scheduler that is active."""
+    pack, arrays = _of_columns(rows) if rows.X is None else _of_rows(rows, client)
+    if client is not None:
+        return _on_workers(task, pack, arrays, progress, client)
+    total = in_a_tree(pack, arrays, partial(_total_of_run, task=task))
+    if not progress:
+        return total.compute().item()
+    from tqdm.dask import TqdmCallback
+
+    with TqdmCallback(desc=task.title, unit=" tasks", **shape()):
+        return total.compute().item()
+
+
+def _of_rows(rows: Any, client: Any) -> tuple[Callable, list[Any]]:
+    """What packs a block of X and of what is beside it, and the arrays that it packs."""
+    X, beside = rows.X, rows.columns
+    held = [name for name, column in beside.items() if column is not None and not is_dask(column)]
+    if held and np.isnan(X.shape[0]):
+        X = _counted(X, held[0], client)
+    columns = [_beside(X, column, name) for name, column in beside.items()]
+    return partial(_packed, names=tuple(beside)), [X, _first_rows(X, columns[0]), *columns]
+
+
+def _of_columns(rows: Any) -> tuple[Callable, list[Any]]:
+    """The same of columns without X."""
+    import dask.array as da
+
+    lengths = rows.columns[rows.lead].chunks[0]
+    ends = np.nan_to_num(np.cumsum(lengths))  # first rows are told in messages; 0 where unknown
+    first_rows = da.from_array(np.append(0, ends[:-1]).astype(np.int64), chunks=1)
+    cut = [_cut(name, column, rows.lead, lengths) for name, column in rows.columns.items()]
+    return partial(_packed_columns, names=tuple(rows.columns)), [first_rows, *cut]
+
+
+def _cut(name: str, column: Any, lead: str, lengths: tuple[float, ...]) -> Any:
+    """A column as a Dask array with the row chunks of the column `lead`, and in one chunk across."""
+    import dask.array as da
+
+    known = not np.isnan(lengths).any()
+    if known and not np.isnan(n_rows := column.shape[0]):
+        row_checks.check_lengths(int(np.sum(lengths)), n_rows, name, lead)
+        if is_dask(column):
+            return column.rechunk((lengths, *((n,) for n in column.shape[1:])))
+        if column.ndim == 1:
+            column = whole_column(column, name)
+        return da.from_array(column, chunks=(lengths, *column.shape[1:]), asarray=False)
+    if not is_dask(column) or column.numblocks[0] != len(lengths):
+        raise ValueError(
+            f"{name} cannot be cut like {lead}, as row-chunk sizes are unknown: give all as Dask arrays with the same "
+            "blocks, or call compute_chunk_sizes() first"
+        )
+    return column if column.ndim == 1 else column.rechunk({1: -1})
+
+
+def _packed_columns(first_row: np.ndarray, *parts: Any, names: tuple[str, ...]) -> Block:
+    return Block(dict(zip(names, parts, strict=True)), None, None, None, int(first_row[0]), 0)
+
+
+def _on_workers(task: PassTask, pack: Callable, arrays: list[Any], progress: bool | None, client: Any) -> Any:
+    """Blocks are added up one by one, on the workers that hold them: totals travel, rows do not."""
+    import dask
+    from distributed import progress as show
+
+    shared = dask.delayed(task, name=f"streamnb-plan-{uuid4().hex}", traverse=False)  # sent once to each worker
+    total = in_a_tree(partial(_total, pack=pack), arrays, partial(_total_of_run, task=None), task=shared)
+    future = client.compute(total)
+    if progress:
+        show(future, notebook=False)
+    return awaited(future).item()
+
+
+def map_rows(function: Callable, rows: Any, width: int | None, dtype: Any) -> Any:
+    """A lazy array of what a function makes of each checked block, `width` columns; without `dtype` in kind."""
+    import dask
+
+    X = rows.X
+    shape: dict[str, Any] = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
+    meta = X._meta if dtype is None else np.empty((0,) if width is None else (0, 0), dtype)
+    shared = dask.delayed(function, pure=True)  # one copy in the graph, not one a block
+    return X.map_blocks(_mapped, function=shared, in_kind=dtype is None, dtype=meta.dtype, meta=meta, **shape)
+
+
+def _mapped(X: Any, function: Callable, in_kind: bool, block_info: Any = None) -> Any:
+    first = block_info[0]["array-location"][0][0] if block_info else 0
+    answer = function(*as_chunk(X, 0 if np.isnan(first) else first))  # unknown chunks: counted in the block
+    return type(X)(answer) if in_kind and sp.issparse(X) else answer
+
+
+def in_a_tree(pack: Callable, arrays: Iterable[Any], merge: Callable, **shared: Any) -> Any:
+    """A lazy value: `pack` makes an object of each block of rows, `merge` one object of a list of up to eight.
+
+    `arrays` are cut into the same blocks of rows, and have one chunk across; None stands for itself. `shared`, which
+    may be lazy, is given to `pack`.
+    """
+    import dask.array as da
+
+    indexed = [(array, None if array is None else "ik"[: array.ndim]) for array in arrays]
+    parts = da.blockwise(
+        partial(_boxed_block, pack=pack),
+        "i",
+        *chain.from_iterable(indexed),
+        adjust_chunks={"i": 1},
+        align_arrays=False,
+        dtype=object,
+        concatenate=None,
+        meta=np.empty(0, object),
+        token="streamnb-block",
+        **shared,
+    )
+    step = partial(_boxed_merge, merge=merge)
+    return da.reduction(
+        parts,
+        chunk=lambda part, axis, keepdims: part,
+        combine=step,
+        aggregate=step,
+        axis=0,
+        split_every=8,
+        concatenate=False,
+        dtype=object,
+        meta=np.empty((), object),
+        name="streamnb-merge",
+    )
+
+
+def _boxed_block(*blocks: Any, pack: Callable, **shared: Any) -> np.ndarray:
+    # what is 2-D comes as a list over its one chunk across
+    return _boxed(pack(*(block[0] if isinstance(block, list) else block for block in blocks), **shared), (1,))
+
+
+def _boxed_merge(parts: Any, axis: Any, keepdims: bool, *, merge: Callable) -> np.ndarray:
+    return _boxed(merge(list(_flat(parts))), (1,) if keepdims else ())
+
+
+def _first_rows(X: Any, y: Any) -> Any:
+    """The number of the first row of each block; where X does not know its own, from the lengths of y."""
+    import dask.array as da
+
+    known = np.array(X.chunks[0])
+    if not np.isnan(known).any():
+        return da.from_array((np.cumsum(known) - known).astype(np.int64), chunks=1)
+    lengths = _lengths(y)
+    return da.cumsum(lengths, axis=0) - lengths
+
+
+def _counted(X: Any, held: str, client: Any) -> Any:
+    """X with its row-chunk sizes, which cutting what is in memory beside it takes."""
+    import dask.array as da
+
+    messages.warn(
+        f"X has unknown row-chunk sizes and {held} is in memory: all blocks of X are made once more, to count their "
+        "rows; X.compute_chunk_sizes() beforehand, or a Dask array with the same blocks, saves that"
+    )
+    lengths = _lengths(X)
+    counted = lengths.compute() if client is None else awaited(client.compute(lengths))
+    return da.Array(X.dask, X.name, (tuple(counted.tolist()), X.chunks[1]), meta=X._meta)
+
+
+def _lengths(array: Any) -> Any:
+    """The number of rows of each block, lazy, (n_blocks,)."""
+    chunks, across = ((1,) * array.numblocks[0],), list(range(1, array.ndim))
+    return array.map_blocks(_length, chunks=chunks, drop_axis=across, dtype=np.int64, meta=np.empty(0, np.int64))
+
+
+def _length(block: Any) -> np.ndarray:
+    return np.array([block.shape[0]])
+
+
+def _beside(X: Any, column: Any, name: str) -> Any:
+    """Labels or weights as a Dask array with the row chunks of X."""
+    import dask.array as da
+
+    if column is None:
+        return None
+    lengths = X.chunks[0]
+    known = not np.isnan(lengths).any()
+    if not is_dask(column):
+        values = _check_column(name, column[:] if hasattr(column, "store") else column, int(X.shape[0]))
+        row_checks.check_lengths(int(X.shape[0]), values.shape[0], name)
+        return da.from_array(values, chunks=(lengths, *((n,) for n in values.shape[1:])), asarray=False)
+    column = dask_array(column)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.ndim != 1 and not (column.ndim == 2 and name == "y"):
+        raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
+    if column.ndim == 2 and column.numblocks[1] > 1:
+        raise ValueError(f"{name} has its labels in {column.numblocks[1]} chunks; put them in one: rechunk({{1: -1}})")
+    if known and not np.isnan(column.shape[0]):
+        row_checks.check_lengths(int(X.shape[0]), int(column.shape[0]), name)
+        return column.rechunk({0: lengths})
+    if column.numblocks[0] != X.numblocks[0]:
+        raise ValueError(
+            f"{name} has {column.numblocks[0]} blocks and X, of unknown row-chunk sizes, {X.numblocks[0]}; "
+            "give both the same blocks, or call X.compute_chunk_sizes() first"
+        )
+    return column
+
+
+def _check_column(name: str, values: Any, n_rows: int | None = None, first_row: int = 0) -> Any:
+    """Labels, weights or splits of rows, checked; one weight for all only where n_rows is given."""
+    if name == "y":
+        return label_checks.check_y(values, first_row)
+    if name != "sample_weight":
+        return label_checks.check_labels(values, name, first_row)
+    if isinstance(values, numbers.Real) and n_rows is not None:
+        values = np.full(n_rows, values)
+    return row_checks.check_weights(values, first_row)
+
+
+def _packed(matrix: Any, start: np.ndarray, *columns: Any, names: tuple[str, ...]) -> Block:
+    """A block of X with what belongs to its rows, still to be summed."""
+    first_row = int(start[0])
+    matrix = as_csr(matrix, "X") if sp.issparse(matrix) else as_matrix(matrix, first_row)
+    beside = []
+    for name, column in zip(names, columns, strict=True):
+        if column is not None:
+            column = _check_column(name, column, first_row=first_row)
+            row_checks.check_lengths(matrix.shape[0], column.shape[0], name)
+        beside.append(column)
+    n_bytes = matrix.data.nbytes + matrix.indices.nbytes if sp.issparse(matrix) else matrix.nbytes
+    y, weight, split = (*beside, None)[:3]
+    return Block(matrix, y, weight, split, first_row, n_bytes)
+
+
+def _total(*parts: Any, pack: Callable, task: Any) -> tuple[Any, Report]:
+    return _total_of_run([pack(*parts)], task=task)
+
+
+def _total_of_run(items: list[Any], *, task: Any) -> tuple[Any, Report]:
+    """Add the blocks of a run to one partial result, and its total to those of other runs."""
+    blocks = [item for item in items if isinstance(item, Block)]
+    merged = [item for item in items if not isinstance(item, Block)]
+    if blocks:
+        clock, part = Clock(), task.partial()
+        with clock:
+            for block in blocks:
+                task.add(part, block)
+            total = part.finish()
+        n_rows, n_bytes = sum(block.n_rows for block in blocks), sum(block.nbytes for block in blocks)
+        merged.append((total, Report(n_rows, n_bytes, len(blocks), seconds_computing=clock.seconds)))
+    return reduce(add, (total for total, _ in merged)), reduce(add, (report for _, report in merged))
+
+
+def _flat(parts: Any) -> Iterable[Any]:
+    if isinstance(parts, list):
+        for part in parts:
+            yield from _flat(part)
+    else:
+        yield parts.item()
+
+
+def _boxed(value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    box = np.empty(shape, object)
+    box[...] = None
+    box.reshape(-1)[0] = value
+    return box

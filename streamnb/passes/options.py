@@ -1,0 +1,41 @@
+"""How a pass is run, whatever the task: one value, so that no verb forgets a part of it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from streamnb.core.memory import check_memory_limit
+from streamnb.core.threads import check_n_threads
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a pass is run.
+
+    Attributes
+    ----------
+    progress : bool, optional
+        Show a progress bar.
+    n_threads : int, optional
+        Threads that work here; None: as many as there are cores.
+    memory_limit : int or str, optional
+        Bytes that what is made may take, such as "4GB"; None: half of the free memory.
+    client : dask.distributed.Client or cluster, optional
+        None: the active one.
+    checkpoint : path, optional
+        A file that keeps what was done.
+    """
+
+    progress: bool | None = None
+    n_threads: int | None = None
+    memory_limit: Any = None
+    client: Any = None
+    checkpoint: Any = None
+
+    def __post_init__(self) -> None:
+        check_n_threads(self.n_threads)
+        object.__setattr__(self, "memory_limit", check_memory_limit(self.memory_limit))
+
+    @property
+    def threads(self) -> int:
+        """How many threads work here."""
+        return check_n_threads(self.n_threads)

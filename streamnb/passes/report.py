@@ -1,0 +1,47 @@
+"""What a scan did."""
+
+from dataclasses import dataclass
+
+from streamnb.core import notebook, persistence
+
+
+@persistence.register
+@dataclass(frozen=True)
+class Report(persistence.Parameters):
+    """What a scan did: rows, decoded bytes, blocks, and where the seconds went.
+
+    `seconds_reading` and `seconds_computing` are summed over threads, `seconds_waiting` is what the summing
+    waited for the reading, `seconds` is the wall time.
+    """
+
+    rows: int = 0
+    bytes: int = 0
+    blocks: int = 0
+    seconds: float = 0.0
+    seconds_reading: float = 0.0
+    seconds_computing: float = 0.0
+    seconds_waiting: float = 0.0
+
+    def __add__(self, other: "Report") -> "Report":
+        return Report(**{name: getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__})
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows:,} rows, {self.bytes / 1e9:.2f} GB in {self.blocks:,} blocks, {self.seconds:.1f} s "
+            f"(reading {self.seconds_reading:.1f}, computing {self.seconds_computing:.1f}, "
+            f"waiting {self.seconds_waiting:.1f})"
+        )
+
+    def _repr_html_(self) -> str:
+        speed = f"{self.bytes / 1e6 / self.seconds:,.1f}" if self.seconds > 0 else "–"
+        rows = [
+            ("rows", f"{self.rows:,}"),
+            ("MB", f"{self.bytes / 1e6:,.1f}"),
+            ("blocks", f"{self.blocks:,}"),
+            ("seconds", f"{self.seconds:,.2f}"),
+            ("seconds reading, over threads", f"{self.seconds_reading:,.2f}"),
+            ("seconds computing, over threads", f"{self.seconds_computing:,.2f}"),
+            ("seconds waiting for rows", f"{self.seconds_waiting:,.2f}"),
+            ("MB/s", speed),
+        ]
+        return notebook.table("One scan", rows)

@@ -1,0 +1,99 @@
+"""One pass over rows of any kind: here with threads, where Dask has its blocks, or on the workers of a cluster."""
+
+import time
+from collections.abc import Generator, Iterable
+from contextlib import closing
+from dataclasses import replace
+from functools import reduce
+from itertools import chain, starmap
+from operator import add
+from typing import Any
+
+from streamnb.passes.checkpoint import Checkpoint, Range
+from streamnb.passes.contract import PassTask
+from streamnb.passes.dask_blocks import on_dask_blocks
+from streamnb.passes.dask_workers import check_task_sendable, client_for, on_workers, reachable
+from streamnb.passes.options import RunOptions
+from streamnb.passes.progress import bar as bar_of
+from streamnb.passes.report import Report
+from streamnb.passes.team import Team
+from streamnb.rows.block import Block
+from streamnb.rows.reading import Clock, timed
+from streamnb.rows.source import Source
+
+
+def run(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]:
+    """Give every block of the rows to partial results of a task, and add up what these end as.
+
+    Parameters
+    ----------
+    task : PassTask
+    rows : Source
+        As `rows.opening.opened` makes it.
+    options : RunOptions
+
+    Returns
+    -------
+    total, report
+        The total of all rows, the same however they were cut into blocks and whoever read them, and what was done.
+    """
+    started, earlier = time.perf_counter(), 0.0
+    client = client_for(options.client)
+    if options.checkpoint is not None:
+        rows.check_resumable()
+    wants = task.wants(rows.n_rows, rows.n_features)
+    of_thread = rows.nbytes // (4 * options.threads)  # which has four blocks or more
+    rows = rows.wanted(wants.values, min(wants.block_bytes, of_thread))
+    if client is not None and (rows.lazy or reachable(rows)):
+        check_task_sendable(task)
+    if rows.lazy:
+        total, report = on_dask_blocks(task, rows, options.progress, client)
+    else:
+        kept = None if options.checkpoint is None else Checkpoint.open(options.checkpoint, task, rows)
+        earlier = 0.0 if kept is None else kept.report.seconds  # that it took up to where it was broken off
+        if client is not None and reachable(rows):
+            total, report = on_workers(task, rows, client, options.progress, kept)
+        else:
+            total, report = _here(task, rows, options, kept)
+    report = replace(report, seconds=earlier + time.perf_counter() - started)
+    return task.ended(total, report), report
+
+
+def _here(task: PassTask, rows: Source, options: RunOptions, checkpoint: Checkpoint | None) -> tuple[Any, Report]:
+    waiting = Clock()
+    left: Any = [(0, rows.n_rows)]
+    left = left if checkpoint is None else checkpoint.remaining(left)
+    blocks: Generator[Block] = timed(chain.from_iterable(starmap(rows.blocks, left)), waiting)
+    n_rows = rows.n_rows or task.n_rows
+    bar = bar_of(title=task.title, progress=options.progress, total=n_rows, unit=" rows", unit_scale=True)
+    with closing(blocks), bar:
+        bar.update(0 if checkpoint is None else checkpoint.report.rows)
+        while True:
+            total, report, done = _added_up(task, blocks, options.threads, bar, checkpoint)
+            report = replace(report, seconds_reading=rows.reading.lap(), seconds_waiting=waiting.lap())
+            if checkpoint is None:
+                return total, report
+            if not done:
+                return checkpoint.total
+            checkpoint.add(total, report, done)
+
+
+def _added_up(
+    task: PassTask, blocks: Iterable[Block], n_threads: int, bar: Any, checkpoint: Checkpoint | None
+) -> tuple[Any, Report, list[Range]]:
+    """The total of the blocks up to the last, or until a checkpoint is due, a report, and the ranges of their rows."""
+    done: list[Range] = []
+    n_bytes, team = 0, Team(task, n_threads)
+    with team:
+        for block in blocks:
+            n_rows = block.n_rows
+            team.add(block)
+            done.append((block.first_row, block.first_row + n_rows))
+            n_bytes += block.nbytes
+            bar.update(n_rows)
+            del block  # so that its memory serves the next
+            if checkpoint is not None and checkpoint.due:
+                break
+        total = reduce(add, team.totals())
+    n_rows = sum(stop - start for start, stop in done)
+    return total, Report(n_rows, n_bytes, len(done), seconds_computing=team.seconds), done

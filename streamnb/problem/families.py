@@ -1,0 +1,275 @@
+"""The exponential families, and how they are named."""
+
+from typing import Any
+
+import numpy as np
+from scipy.special import digamma, gammaln, logit, polygamma
+
+from streamnb.core import arguments
+from streamnb.problem.family import ABOVE_ZERO, Family, column_blocks
+from streamnb.problem.positive import Gamma, InverseGaussian
+
+
+class Gaussian(Family):
+    """Normal features with one variance per feature, pooled within classes ((5.4), Shishkova 2016).
+
+    Parameters
+    ----------
+    var_smoothing : float
+        This part of the largest feature variance is added to every phi, as in scikit-learn.
+    """
+
+    name = "gaussian"
+    moments = ("sum", "sum_sq")
+
+    def __init__(self, var_smoothing: float = 1e-9):
+        self.var_smoothing = arguments.finite_number("var_smoothing", var_smoothing, minimum=0.0)
+
+    def link(self, m):
+        return m
+
+    def variance(self, m):
+        return np.ones_like(m)
+
+    def cumulant(self, m):
+        return m * m / 2.0
+
+    def cumulant_change(self, a, b):
+        return (b - a) * (b + a) / 2.0
+
+    def prior(self, mean, smoothing, n_features):
+        return 0.0, 0.0
+
+    def dispersion(self, stats, scale):
+        weight = stats.weight
+        total = weight.sum()
+        within = np.empty(stats.n_features)
+        overall = np.empty(stats.n_features)
+        for columns in column_blocks(stats.n_features, stats.columns_at_once):
+            within[columns] = stats.scatter(columns).sum(axis=0) / total
+            sums = stats.table("sum").value(columns)
+            means = sums / np.where(weight > 0, weight, 1.0)[:, None]
+            centred = means - sums.sum(axis=0) / total
+            overall[columns] = within[columns] + weight @ centred**2 / total
+        if scale is not None:
+            within, overall = within * scale**2, overall * scale**2
+        largest = overall.max()
+        # The floor keeps a feature that is constant within its classes from a weight without bound.
+        return np.maximum(within + self.var_smoothing * largest, max(1e-15 * largest, np.finfo(float).tiny))
+
+
+class Poisson(Family):
+    """Counts: g(m) = ln m, phi = 1. Smoothed by pseudo-rows at the raw mean of all rows."""
+
+    name = "poisson"
+    lowest = 0.0
+
+    def link(self, m):
+        return np.log(m)
+
+    def variance(self, m):
+        return m
+
+    def cumulant(self, m):
+        return m
+
+
+class Bernoulli(Family):
+    """Presence, x > binarize: g(m) = ln(m / (1 - m)), phi = 1. Smoothed by Beta(s, s)."""
+
+    name = "bernoulli"
+    moment = "above"
+    moments = ("above",)
+
+    def link(self, m):
+        return logit(m)
+
+    def variance(self, m):
+        return m * (1.0 - m)
+
+    def cumulant(self, m):
+        return -np.log1p(-m)
+
+    def prior(self, mean, smoothing, n_features):
+        return smoothing, 2.0 * smoothing
+
+
+class Multinomial(Family):
+    """Counts given their number in the row: g(p) = ln p, probabilities of a class sum to one.
+
+    Smoothed by alpha = s for each feature. Its "number of rows" of a class is the sum of all its counts.
+    """
+
+    name = "multinomial"
+    lowest = 0.0
+    coupled = True
+
+    def link(self, m):
+        return np.log(m)
+
+    def variance(self, m):
+        return m * (1.0 - m)
+
+    def mean_slope(self, m):
+        return m
+
+    def cumulant(self, m):
+        return np.zeros_like(m)
+
+    def prior(self, mean, smoothing, n_features):
+        return smoothing, smoothing * n_features
+
+
+class Binomial(Family):
+    """Successes in k trials: g(m) = ln(m / (k - m)), phi = 1. Smoothed by pseudo-rows at the mean of all rows.
+
+    Parameters
+    ----------
+    k : int
+        Trials in each value; no value may be larger.
+    """
+
+    name = "binomial"
+    lowest = 0.0
+
+    def __init__(self, k: int):
+        self.k = arguments.positive_integer("k", k)
+
+    @property
+    def highest(self):  # type: ignore[override]
+        return self.k
+
+    def link(self, m):
+        return np.log(m / (self.k - m))
+
+    def variance(self, m):
+        return m * (self.k - m) / self.k
+
+    def cumulant(self, m):
+        return -self.k * np.log1p(-m / self.k)
+
+
+class Geometric(Family):
+    """Failures before a success, x = 0, 1, ..: g(m) = ln(m / (1 + m)), phi = 1."""
+
+    name = "geometric"
+    lowest = 0.0
+
+    def link(self, m):
+        return -np.log1p(1.0 / m)  # keeps the digits of large means
+
+    def variance(self, m):
+        return m * (1.0 + m)
+
+    def cumulant(self, m):
+        return np.log1p(m)
+
+
+class NegativeBinomial(Family):
+    """Overdispersed counts: g(m) = ln(m / (r + m)), phi = 1.
+
+    Parameters
+    ----------
+    r : float
+        Failures waited for; the variance of a count is m + m^2 / r.
+    """
+
+    name = "negative_binomial"
+    lowest = 0.0
+
+    def __init__(self, r: float):
+        self.r = arguments.finite_number("r", r, minimum=np.finfo(float).tiny)
+
+    def link(self, m):
+        return -np.log1p(self.r / m)
+
+    def variance(self, m):
+        return m * (self.r + m) / self.r
+
+    def cumulant(self, m):
+        return self.r * np.log1p(m / self.r)
+
+
+class Laplace(Family):
+    """Distances from a fixed centre a, T = abs(x - a), which are exponential: g(m) = -1 / m, phi = 1.
+
+    Linear in T, not in x; smoothed by pseudo-rows at the mean T of all rows.
+
+    Parameters
+    ----------
+    centre : float
+        a; statistics should be scanned with ``scan(..., centre=a)``.
+    """
+
+    name = "laplace"
+    moment = "deviation"
+    moments = ("deviation",)
+
+    def __init__(self, centre: float = 0.0):
+        self.centre = arguments.finite_number("centre", centre)
+
+    def link(self, m):
+        return -1.0 / m
+
+    def variance(self, m):
+        return m * m
+
+    def cumulant(self, m):
+        return np.log(m)
+
+
+class ChiSquared(Family):
+    """Chi-squared with degrees of freedom of each class: T = ln x, theta half of them.
+
+    ``c(theta) = ln Gamma(theta) + theta ln 2``, g the inverse of ``psi(theta) + ln 2``. Linear in ln x, so every value
+    should be above 0; smoothed by pseudo-rows at the mean of ln x over all rows.
+    """
+
+    name = "chi_squared"
+    lowest = ABOVE_ZERO
+    moment = "log_sum"
+    moments = ("log_sum",)
+
+    def link(self, m):
+        return inverse_digamma(m - np.log(2.0))
+
+    def variance(self, m):
+        return polygamma(1, self.link(m))
+
+    def cumulant(self, m):
+        theta = self.link(m)
+        return gammaln(theta) + theta * np.log(2.0)
+
+
+def inverse_digamma(value: np.ndarray) -> np.ndarray:
+    """The root x > 0 of psi(x) = value, by Newton's method from below the root or next to it (Minka, 2000)."""
+    value = np.asarray(value, dtype=np.float64)
+    x = np.where(
+        value >= -2.22, np.exp(np.maximum(value, -2.22)) + 0.5, -1.0 / (np.minimum(value, -2.22) + np.euler_gamma)
+    )
+    for _ in range(6):
+        x = x - (digamma(x) - value) / polygamma(1, x)
+    return x
+
+
+FAMILIES: dict[str, type[Family]] = {
+    f.name: f
+    for f in (
+        Gaussian,
+        Poisson,
+        Bernoulli,
+        Multinomial,
+        Geometric,
+        Gamma,
+        InverseGaussian,
+        Laplace,
+        ChiSquared,
+    )
+}  # those that need no parameter
+
+
+def as_family(family: Any) -> Family:
+    """A family by name or object."""
+    if isinstance(family, Family):
+        return family
+    return FAMILIES[arguments.family_name(family, FAMILIES)]()

@@ -1,0 +1,104 @@
+"""What a family is: three functions of the mean."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from streamnb.core import arguments, persistence
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.moments import MOMENTS
+
+MEANS = {"above": (0.0, 1.0), "deviation": (0.0, np.inf)}  # between which the means of a moment other than x lie
+ABOVE_ZERO = np.nextafter(0.0, 1.0)  # the lowest value of families without 0
+FLOOR = 1e-12  # of an estimated dispersion of positive values of mean 1: they do not vary within classes
+_LACKS = "family={!r} has no {}; a family of your own defines link(m), variance(m) and cumulant(m), see snb.Family"
+
+
+class Family(persistence.Parameters):
+    """What a family has to say; subclass it and give an object wherever a family's name may stand.
+
+    Functions of the mean take and return arrays; they need not be defined outside the domain's inside.
+    """
+
+    name: ClassVar[str]
+    moment: ClassVar[str] = "sum"  # whose class sums are the sufficient statistic
+    moments: ClassVar[tuple[str, ...]] = ("sum",)  # what a scan must accumulate
+    lowest: float = -np.inf  # smaller values of x have no probability
+    highest: float = np.inf  # nor have larger ones
+    coupled: ClassVar[bool] = False  # True where the means of a class sum to one (multinomial); c is 0
+    centre: float = 0.0  # that of the moment "deviation"
+    cure: ClassVar[str] = "drop such rows, or leave the feature out"  # of a moment that is NaN
+
+    def __init_subclass__(cls) -> None:
+        cls.name = getattr(cls, "name", cls.__name__.lower())
+        if "moment" in vars(cls) and "moments" not in vars(cls):
+            cls.moments = (arguments.one_of("moment", cls.moment, MOMENTS),)
+        persistence.register(cls)  # so that a model with it can be saved
+
+    @property
+    def members(self) -> tuple["Family", ...]:
+        """The families of the columns: this one, or those of a `Mixed`."""
+        return (self,)
+
+    def parts(self, n_features: int) -> list[tuple["Family", Any]]:
+        """Families with their columns, each a slice or sorted numbers."""
+        return [(self, slice(0, n_features))]
+
+    def named(self, names: Any) -> "Family":
+        """The same where the columns have these names, (n_features,) or None."""
+        return self
+
+    @property
+    def nonnegative(self) -> bool:
+        """True where negative values have no probability."""
+        return self.lowest >= 0.0
+
+    @property
+    def mean_range(self) -> tuple[float, float]:
+        """The lowest and highest mean of its moment."""
+        return (self.lowest, self.highest) if self.moment == "sum" else MEANS.get(self.moment, (-np.inf, np.inf))
+
+    def link(self, m: np.ndarray) -> np.ndarray:
+        """theta = g(m)."""
+        raise NotImplementedError(_LACKS.format(self, "link(m)"))
+
+    def variance(self, m: np.ndarray) -> np.ndarray:
+        """c''(theta) = 1 / g'(m)."""
+        raise NotImplementedError(_LACKS.format(self, "variance(m)"))
+
+    def mean_slope(self, m: np.ndarray) -> np.ndarray:
+        """dm / dtheta = 1 / g'(m); not the variance only where the means of a class are coupled."""
+        return self.variance(m)
+
+    def cumulant(self, m: np.ndarray) -> np.ndarray:
+        """c(theta) of theta = g(m)."""
+        raise NotImplementedError(_LACKS.format(self, "cumulant(m)"))
+
+    def cumulant_change(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """c at mean b less c at mean a; a family whose c is large says how without cancellation."""
+        return self.cumulant(b) - self.cumulant(a)
+
+    def prior(self, mean: np.ndarray, smoothing: float, n_features: int) -> tuple[Any, float]:
+        """Pseudo-sum, (n_columns,) or scalar, and pseudo-count added to each side.
+
+        By default `smoothing` pseudo-rows at `mean`, the raw mean over all rows.
+        """
+        return smoothing * mean, smoothing
+
+    def dispersion(self, stats: ClassStats, scale: np.ndarray | None) -> np.ndarray:
+        """phi of each feature, (n_features,); `scale` is what the columns are multiplied by (idf), or None."""
+        return np.ones(stats.n_features)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(sorted(vars(self).items()))))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+
+def column_blocks(n_features: int, step: int) -> list[slice]:
+    """Slices that cut the features into blocks of `step`."""
+    return [slice(a, min(a + step, n_features)) for a in range(0, n_features, step)]

@@ -1,0 +1,312 @@
+"""Columns of different kinds in one model: each group of columns has a family of its own, and scores add up."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn, Self
+
+import numpy as np
+
+from streamnb.core import persistence
+from streamnb.problem.families import as_family
+from streamnb.problem.family import Family
+from streamnb.problem.together import Dirichlet
+from streamnb.rows.chunk import Chunk
+from streamnb.rows.domain import Domain
+from streamnb.rows.survey import Survey
+from streamnb.stats.moments import MOMENTS
+
+ColumnNames = slice | np.ndarray
+SHOWN = 5  # columns named in a message or a repr
+_LIST_FORM = "a family with several groups of columns takes a list of pairs: Mixed([(family, columns), ..])"
+
+
+class Mixed(Family):
+    """A family for each group of columns; the score of a row is the sum over all columns, class priors count once.
+
+    Every penalty acts on all columns: `TopK` ranks them together. Multinomial columns are coupled among themselves
+    alone: their probabilities sum to one over their own columns.
+
+    Parameters
+    ----------
+    columns : dict, or list of pairs (family, columns)
+        From families, by name or object, to their columns: numbers, a slice, a mask of bools, names (in
+        `LinearNB.fit` on a data frame), or ``...`` for all columns that no other family claims. A family with several
+        groups of columns, such as two multinomials, takes the list: of equal keys Python keeps only the last.
+
+    Examples
+    --------
+    >>> snb.LinearNB(snb.Mixed({"gaussian": ["age", "height"], snb.Binomial(3): [4, 5], "bernoulli": ...}))
+    >>> snb.LinearNB(snb.Mixed([("multinomial", words_of_title), ("multinomial", ...)]))
+
+    Raises
+    ------
+    ValueError, TypeError
+        No family, a `Mixed` inside, columns that are none; and once the data is known a column that no family or more
+        than one claims, or that does not exist.
+    """
+
+    name = "mixed"
+
+    def __init__(self, columns: Mapping[Any, Any] | Iterable[tuple[Any, Any]]):
+        pairs = _pairs(columns)
+        self._hold((_member(family), _checked(family, which)) for family, which in pairs)
+        if isinstance(columns, Mapping) and self._repeated is not None:
+            raise ValueError(f"columns names {self._repeated!r} twice, by its name and as an object; {_LIST_FORM}")
+        if any(isinstance(family, Mixed) for family in self.members):
+            raise TypeError("columns has a Mixed for a family; list its families and columns in the one dict")
+        rest = [family for family, which in self._given if which is ...]
+        if len(rest) > 1:
+            raise ValueError(f"columns gives the rest (...) to {rest[0]!r} and to {rest[1]!r}; one family can have it")
+        centres = {family.centre for family in self.members if "deviation" in family.moments}
+        if len(centres) > 1:
+            raise ValueError(f"columns has Laplace families of the centres {sorted(centres)}; one scan has one centre")
+
+    def _hold(self, given: Iterable[tuple[Family, Any]]) -> Self:
+        self._given = tuple(given)
+        self._parts: dict[int, list[tuple[Family, ColumnNames]]] = {}
+        return self
+
+    # ---- what the scan needs to know ---------------------------------------------------------------------------------
+
+    @property
+    def members(self) -> tuple[Family, ...]:
+        return tuple(family for family, _ in self._given)
+
+    @property
+    def _repeated(self) -> Family | None:
+        """A family that has several groups of columns, which keys of a dict could not say."""
+        return next((family for family in self.members if self.members.count(family) > 1), None)
+
+    @property
+    def moments(self) -> tuple[str, ...]:  # type: ignore[override]
+        needed = {moment for family in self.members for moment in family.moments}
+        return tuple(moment for moment in MOMENTS if moment in needed)
+
+    @property
+    def centre(self) -> float:  # type: ignore[override]
+        return next((family.centre for family in self.members if "deviation" in family.moments), 0.0)
+
+    @property
+    def coupled(self) -> bool:  # type: ignore[override]
+        return any(family.coupled for family in self.members)
+
+    # ---- which columns -----------------------------------------------------------------------------------------------
+
+    def named(self, names: Any) -> "Mixed":
+        """The same with numbers for names of columns; `names` (n_features,) is None where X brings none."""
+        if not any(isinstance(which, list) for _, which in self._given):
+            return self
+        here = {} if names is None else {name: j for j, name in enumerate(names)}
+        return Mixed.__new__(Mixed)._hold((family, _numbers(family, which, here)) for family, which in self._given)
+
+    def parts(self, n_features: int) -> list[tuple[Family, ColumnNames]]:
+        if n_features not in self._parts:
+            self._parts[n_features] = self._divided(n_features)
+        return self._parts[n_features]
+
+    def _divided(self, n_features: int) -> list[tuple[Family, ColumnNames]]:
+        owner = np.full(n_features, -1)
+        for k, (family, which) in enumerate(self._given):
+            if which is ...:
+                continue
+            columns = _within(family, which, n_features)
+            for j in columns[owner[columns] >= 0][:1]:
+                _raise_twice(j, self.members[owner[j]], family)
+            owner[columns] = k
+            if np.count_nonzero(owner == k) < len(columns):
+                _raise_twice(np.sort(columns)[:-1][np.diff(np.sort(columns)) == 0][0], family, family)
+        rest = next((k for k, (_, which) in enumerate(self._given) if which is ...), None)
+        if rest is not None:
+            owner[owner < 0] = rest
+        nobody = np.flatnonzero(owner < 0)
+        if nobody.size:
+            raise ValueError(
+                f"family={self!r}: no family claims the columns {_listed(nobody)} of {n_features}; "
+                f"list them, or give one family the rest (...); {_LIST_FORM}"
+            )
+        divided = [(family, np.flatnonzero(owner == k)) for k, family in enumerate(self.members)]
+        for family, columns in divided:
+            if isinstance(family, Dirichlet) and columns.size == 1:
+                raise ValueError(
+                    f"columns of {family!r} are column {columns[0]} alone; a composition has two or more (a single "
+                    "share takes family='beta')"
+                )
+        return [(family, _compact(columns)) for family, columns in divided if columns.size]
+
+    # ---- a value like other families ---------------------------------------------------------------------------------
+
+    def to_state(self) -> dict[str, Any]:
+        return {"columns": [[family, _encoded(which)] for family, which in self._given]}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "Mixed":
+        if not all(isinstance(family, Family) for family, _ in state["columns"]):
+            raise ValueError("columns should be those of families")
+        return cls([(family, _decoded(which)) for family, which in state["columns"]])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mixed) or len(self._given) != len(other._given):
+            return False
+        pairs = zip(self._given, other._given, strict=True)
+        return all(f == g and type(a) is type(b) and np.array_equal(_plain(a), _plain(b)) for (f, a), (g, b) in pairs)
+
+    def __hash__(self) -> int:
+        return hash(self.members)
+
+    def __repr__(self) -> str:
+        if self._repeated is not None:
+            return f"Mixed([{', '.join(f'({family!r}, {_shown(which)})' for family, which in self._given)}])"
+        return f"Mixed({{{', '.join(f'{family!r}: {_shown(which)}' for family, which in self._given)}}})"
+
+
+@dataclass(frozen=True)
+class FamilyDomain:
+    """The values that a family takes, or each of the families of a `Mixed` in its own columns."""
+
+    who: str
+    family: Family
+    what: str = "X"
+
+    def check(self, chunk: Chunk, survey: Survey) -> None:
+        """Report the first value that is outside."""
+        for family, columns in self.family.parts(chunk.shape[1]):
+            who = f"{self.who}(family={family.name!r})"
+            Domain(who, family.lowest, family.highest, columns, self.what).check(chunk, survey)
+
+
+# ---- columns in one of four forms: a slice, an array of numbers or bools, a list of names, or ... --------------------
+
+
+def _pairs(columns: Any) -> list[tuple[Any, Any]]:
+    """Families and their columns, as they were given."""
+    pairs = list(columns.items()) if isinstance(columns, Mapping) else columns
+    if not isinstance(pairs, (list, tuple)) or not all(isinstance(p, (list, tuple)) and len(p) == 2 for p in pairs):
+        raise TypeError(
+            f"columns={columns!r} should be a dict from families to their columns, or a list of pairs (family, columns)"
+        )
+    if not pairs:
+        raise ValueError(f"columns={columns!r} names no family; give a dict from families to their columns")
+    return [(family, which) for family, which in pairs]
+
+
+def _member(family: Any) -> Family:
+    try:
+        return as_family(family)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"columns should be a dict from families to their columns, but {error}") from None
+
+
+def _checked(family: Any, which: Any) -> Any:
+    if which is ... or (isinstance(which, slice) and all(map(_is_number, _ends(which)))):
+        return which
+    if isinstance(which, str):
+        return [which]
+    try:
+        columns = np.atleast_1d(np.asarray(which if np.ndim(which) == 0 else list(which)))
+    except (TypeError, ValueError):
+        _raise_no_columns(family, which)
+    if columns.size == 0:
+        return np.zeros(0, np.int64)
+    if columns.ndim != 1 or columns.dtype.kind not in "biuUO":
+        _raise_no_columns(family, which)
+    if columns.dtype.kind in "UO":
+        names = list(which) if np.ndim(which) else [which]  # of numbers among strings the array would make strings
+        if not all(isinstance(name, str) for name in names):
+            _raise_no_columns(family, which)
+        return [str(name) for name in names]
+    return columns if columns.dtype.kind == "b" else columns.astype(np.int64)
+
+
+def _ends(which: slice) -> tuple[Any, Any, Any]:
+    """Start, stop and step."""
+    return which.start, which.stop, which.step
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, (int, np.integer)) and not isinstance(value, bool))
+
+
+def _raise_no_columns(family: Any, which: Any) -> NoReturn:
+    raise TypeError(
+        f"columns of {family!r} are {which!r}; they should be numbers, a slice of numbers, a mask of bools, names, or "
+        "... for the rest"
+    )
+
+
+def _numbers(family: Family, which: Any, here: dict[Any, int]) -> Any:
+    """Numbers in place of names."""
+    if not isinstance(which, list):
+        return which
+    strangers = [name for name in which if name not in here]
+    if strangers and not here:
+        raise ValueError(
+            f"columns of {family!r} are named ({strangers[0]!r}), but X has no names; "
+            "give their numbers, fit LinearNB on a data frame, or name the columns of statistics: family.named(names)"
+        )
+    if strangers:
+        raise ValueError(
+            f"columns of {family!r} name {strangers[0]!r}, which X does not have; its columns are {_listed(list(here))}"
+        )
+    return np.array([here[name] for name in which], np.int64)
+
+
+def _within(family: Family, which: Any, n_features: int) -> np.ndarray:
+    """Numbers of columns, each from 0 to n_features - 1."""
+    if isinstance(which, list):
+        which = _numbers(family, which, {})
+    if isinstance(which, slice):
+        return np.arange(n_features)[which]
+    if which.dtype == bool:
+        if len(which) != n_features:
+            raise ValueError(
+                f"columns of {family!r} are a mask of {len(which)} entries; X has {n_features} columns, so it should "
+                f"have {n_features}"
+            )
+        return np.flatnonzero(which)
+    outside = which[(which < -n_features) | (which >= n_features)]
+    if outside.size:
+        raise ValueError(
+            f"columns of {family!r} have {outside[0]}; X has {n_features} columns, from 0 to {n_features - 1}"
+        )
+    return np.where(which < 0, which + n_features, which)
+
+
+def _raise_twice(column: int, first: Family, second: Family) -> NoReturn:
+    by = f"by {first!r} and by {second!r}" if first is not second else f"twice by {first!r}"
+    raise ValueError(f"column {int(column)} is claimed {by}; each column should belong to one family, once")
+
+
+def _compact(columns: np.ndarray) -> ColumnNames:
+    """Sorted numbers, as a slice where they are neighbours."""
+    if columns[-1] - columns[0] + 1 == len(columns):
+        return slice(int(columns[0]), int(columns[-1]) + 1)
+    return columns
+
+
+def _listed(items: Any) -> str:
+    few = [item.item() if isinstance(item, np.generic) else item for item in items[:SHOWN]]
+    return str(few) if len(items) <= SHOWN else f"{str(few)[:-1]}, ..] ({len(items)} of them)"
+
+
+def _shown(which: Any) -> str:
+    if which is ...:
+        return "..."
+    return repr(which) if isinstance(which, slice) else _listed(which)
+
+
+def _plain(which: Any) -> Any:
+    return np.array(_ends(which), object) if isinstance(which, slice) else np.asarray(which)
+
+
+def _encoded(which: Any) -> Any:
+    if which is ...:
+        return "rest"
+    return {"slice": [None if v is None else int(v) for v in _ends(which)]} if isinstance(which, slice) else which
+
+
+def _decoded(which: Any) -> Any:
+    if isinstance(which, str):
+        return ...
+    if isinstance(which, dict):
+        return slice(*which["slice"])
+    return which if persistence.is_a(list[str], which) else persistence.array("columns", which, ["i8", "b1"], (None,))

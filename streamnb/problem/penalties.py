@@ -1,0 +1,282 @@
+"""Regularisers R(w): what pulls the means of the two sides together, -R'(w) being the pull."""
+
+from collections.abc import Callable, Iterable
+from copy import copy
+from functools import reduce
+from operator import add
+from typing import Any, ClassVar
+
+import numpy as np
+
+from streamnb.core import arguments, persistence
+from streamnb.problem.pull import Pull
+
+
+class Penalty(persistence.Parameters):
+    """One regulariser, or a sum of some; `+` adds (additive regularisation).
+
+    A subclass has a `kind`, which names it in grids, a grid `tau`, and `pull`.
+    """
+
+    kind: ClassVar[str]
+    tau: Any
+
+    def pull(self, tau: float) -> Pull:
+        """What it asks of the weights at one point of its grid."""
+        raise NotImplementedError
+
+    def with_taus(self, taus: Any) -> "Penalty":
+        """The same regulariser with another grid."""
+        changed = copy(self)
+        changed.tau = arguments.tau_grid("tau", taus)
+        return changed
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        return (self,)
+
+    def __add__(self, other: "Penalty") -> "Penalty":
+        if not isinstance(other, Penalty):
+            return NotImplemented
+        return _Sum(self.parts + other.parts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Penalty) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+@persistence.register
+class L1(Penalty):
+    """R = -sum_j tau_j abs(w_j): weights shrink and the weaker ones are exactly zero; closed form.
+
+    Parameters
+    ----------
+    tau : float, grid of floats, or None
+        None: a grid from the data, the taus that leave k features, k geometric from all to 1.
+    scale : {None, "score"}
+        None: tau_j = tau. "score": tau_j = tau sqrt(v_j), v_j the null variance of the score statistic, so that
+        tau is a threshold on the z-score of the feature.
+    n_taus : int
+        Size of the grid from the data.
+    """
+
+    kind: ClassVar[str] = "l1"
+
+    def __init__(self, tau: Any = None, scale: str | None = None, *, n_taus: int = 20):
+        self.tau = None if tau is None else arguments.tau_grid("tau", tau)
+        self.scale = arguments.one_of("scale", scale, [None, "score"])
+        self.n_taus = arguments.positive_integer("n_taus", n_taus)
+
+    def pull(self, tau: float) -> Pull:
+        return Pull(l1=tau, scored=self.scale == "score")
+
+    def __repr__(self) -> str:
+        grid = f", n_taus={self.n_taus}" if self.tau is None else ""
+        return f"L1({_shown(self.tau)}, scale={self.scale!r}{grid})"
+
+
+@persistence.register
+class L2(Penalty):
+    """R = -(tau / 2) sum_j w_j^2: weights shrink, none is zero.
+
+    Parameters
+    ----------
+    tau : float or grid of floats
+    """
+
+    kind: ClassVar[str] = "l2"
+
+    def __init__(self, tau: Any):
+        if tau is None:
+            raise TypeError("tau=None should be a number or a grid of numbers: only L1 takes its grid from the data")
+        self.tau = arguments.tau_grid("tau", tau)
+
+    def pull(self, tau: float) -> Pull:
+        return Pull(l2=tau)
+
+    def __repr__(self) -> str:
+        return f"L2({_shown(self.tau)})"
+
+
+@persistence.register
+class TopK(Penalty):
+    """Keep the k best features of each row of weights, w = 0 for the rest (L0); ties go to the lower index.
+
+    Parameters
+    ----------
+    k : int or grid of ints
+    by : {"weight", "score", "likelihood"}
+        Best by abs(w_0), the unregularised weight; by abs(z), the score statistic; or by the likelihood that is
+        lost without the feature, which maximises the penalised likelihood.
+    """
+
+    kind: ClassVar[str] = "top_k"
+
+    def __init__(self, k: Any, by: str = "weight"):
+        ks = [arguments.positive_integer("k", v) for v in (k if np.ndim(k) else [k])]
+        self.k = arguments.tau_grid("k", ks).astype(int)
+        self.by = arguments.one_of("by", by, ["weight", "score", "likelihood"])
+
+    @property
+    def tau(self) -> np.ndarray:
+        """The grid, under the name that all penalties have for it."""
+        return self.k
+
+    def with_taus(self, taus: Any) -> "TopK":
+        return TopK([int(k) for k in taus], self.by)
+
+    def pull(self, tau: float) -> Pull:
+        return Pull(top_k=int(tau), by=self.by)
+
+    def __repr__(self) -> str:
+        return f"TopK({self.k.tolist() if len(self.k) > 1 else int(self.k[0])}, by={self.by!r})"
+
+
+@persistence.register
+class Decorrelation(Penalty):
+    """R = -sum_j tau_j sum_{u>v} w_uj w_vj: the weights of different classes are pulled apart (Shishkova 2016, 6.2).
+
+    It couples the weights of one feature: the pull of class u is tau times the sum of the weights of the others. It
+    needs three classes or more, a scheme with a row for each class (joint, ovr, reference), and a family whose
+    features are not coupled (not multinomial).
+
+    This R is not concave, and under most families there is no highest value: the solution is the branch of local
+    maxima that starts at tau = 0. Where the branch of a feature ends before tau, the feature keeps the last solution
+    there is; `WeightPath.saturated` counts such features.
+
+    Parameters
+    ----------
+    tau : float or grid of floats
+    scale : {None, "curvature"}
+        None: tau_j = tau. "curvature": tau_j = tau min_u a_uj, a_uj the curvature of the log likelihood in w_uj at
+        the weights without any penalty. Gaussian features then keep to the branch for every tau < 1.
+    """
+
+    kind: ClassVar[str] = "decorrelation"
+
+    def __init__(self, tau: Any, scale: str | None = None):
+        if tau is None:
+            raise TypeError("tau=None should be a number or a grid of numbers: only L1 takes its grid from the data")
+        self.tau = arguments.tau_grid("tau", tau)
+        self.scale = arguments.one_of("scale", scale, [None, "curvature"])
+
+    def pull(self, tau: float) -> Pull:
+        return Pull(decorrelation=tau, curved=self.scale == "curvature")
+
+    def __repr__(self) -> str:
+        return f"Decorrelation({_shown(self.tau)}, scale={self.scale!r})"
+
+
+class Separable(Penalty):
+    """Any concave R = tau sum_j r(w_j) with its maximum at w = 0, given by its derivative.
+
+    Parameters
+    ----------
+    derivative : callable
+        r'(w) of a float, >= 0 left of 0 and <= 0 right of it, never rising; compiled (numba.njit) or plain.
+    tau : float or grid of floats
+
+    Raises
+    ------
+    ValueError
+        The derivative rises, has the wrong sign or is not finite; the message says where.
+    """
+
+    kind: ClassVar[str] = "separable"
+
+    def __init__(self, derivative: Callable[[float], float], tau: Any):
+        if not callable(derivative):
+            raise TypeError(f"derivative={derivative!r} should be a function of one number, r'(w)")
+        self.derivative = derivative
+        self.tau = arguments.tau_grid("tau", tau)
+        self._check()
+
+    def _check(self) -> None:
+        right = np.logspace(-9, 6, 601)
+        w = np.concatenate([-right[::-1], right])
+        try:
+            slope = self.slopes(w)
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise TypeError(f"derivative should give one number, r'(w), for a number w: {error}") from error
+        wrong = ~np.isfinite(slope) | (np.sign(w) * slope > 0)
+        wrong[1:] |= np.diff(slope) > 1e-12 * np.abs(slope[1:])
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise ValueError(
+                f"derivative gives {slope[at]:g} at w={w[at]:g}, {slope[max(at - 1, 0)]:g} before it; r'(w) should "
+                "be finite, never rise, be >= 0 left of 0 and <= 0 right of it"
+            )
+
+    def slopes(self, w: np.ndarray) -> np.ndarray:
+        """r'(w) of each entry."""
+        return np.fromiter((self.derivative(v) for v in w.tolist()), np.float64, len(w))
+
+    def pull(self, tau: float) -> Pull:
+        return Pull(slopes=((tau, self.slopes),) if tau else ())
+
+    def __repr__(self) -> str:
+        name = getattr(self.derivative, "__name__", repr(self.derivative))
+        return f"Separable({name}, {_shown(self.tau)})"
+
+
+KINDS = (L1.kind, L2.kind, TopK.kind, Decorrelation.kind, Separable.kind)  # the order of the grid, slowest first
+
+
+@persistence.register
+class _Sum(Penalty):
+    def __init__(self, parts: Any):
+        kinds = [p.kind for p in parts]
+        twice = [k for k in kinds if kinds.count(k) > 1]
+        if twice:
+            raise ValueError(f"penalty has {twice[0]!r} twice; put its taus into one grid")
+        if {Decorrelation.kind, Separable.kind} <= set(kinds):
+            raise ValueError("penalty adds Decorrelation to Separable; it should add it to L1, L2 and TopK only")
+        self._parts = tuple(sorted(parts, key=lambda part: slowest_first(kinds).index(part.kind)))
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        return self._parts
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self._parts))
+
+    def to_state(self) -> dict[str, Any]:
+        return {"parts": list(self._parts)}
+
+
+def as_penalty(penalty: Any, name: str = "penalty") -> Penalty | None:
+    """A penalty object or None; anything else is an error."""
+    if penalty is None or isinstance(penalty, Penalty):
+        return penalty
+    if isinstance(penalty, type) and issubclass(penalty, Penalty):
+        raise TypeError(f"{name}={penalty.__name__} is a class; give an object, such as snb.{penalty.__name__}(3)")
+    raise TypeError(
+        f"{name}={penalty!r} is unknown; it should be None, an object such as snb.L1(3.0), L2, TopK, Decorrelation or "
+        "Separable, or a sum of such: snb.L1(3.0) + snb.L2(1.0)"
+    )
+
+
+def at_point(penalty: Penalty, point: dict[str, float]) -> Penalty:
+    """The penalty with the one tau of each part that a point of its grid names."""
+    return reduce(add, (part.with_taus([point[part.kind]]) for part in penalty.parts))
+
+
+def loaded_point(point: dict[str, float]) -> dict[str, float]:
+    """A point from a file, of which older ones have the number of features as a float."""
+    return {kind: int(tau) if kind == TopK.kind else tau for kind, tau in point.items()}
+
+
+def pull_at(penalty: Penalty | None, point: dict[str, float]) -> Pull:
+    """The pull of a penalty at a point of its grid."""
+    return reduce(add, (part.pull(point[part.kind]) for part in (penalty.parts if penalty else ())), Pull())
+
+
+def slowest_first(kinds: Iterable[str]) -> list[str]:
+    """Kinds of penalties as a grid has them, slowest first; those of one's own come last."""
+    return sorted(kinds, key=lambda kind: KINDS.index(kind) if kind in KINDS else len(KINDS))
+
+
+def _shown(tau: np.ndarray | None) -> Any:
+    return None if tau is None else tau.tolist() if len(tau) > 1 else float(tau[0])

@@ -1,0 +1,125 @@
+"""Dirichlet and beta: densities with several parameters that are fitted together, from the means of several logs.
+
+``ln p(x | a) = ln Gamma(sum a) - sum ln Gamma(a_j) + sum (a_j - 1) ln x_j``: linear in ln x_j, and the means of those
+are ``psi(a_j) - psi(sum a)``. One equation for each parameter, coupled by their sum (Minka, 2000, "Estimating a
+Dirichlet distribution").
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize.elementwise import find_root
+from scipy.special import digamma, gammaln, polygamma
+
+from streamnb.problem.families import FAMILIES, inverse_digamma
+from streamnb.problem.family import ABOVE_ZERO, Family
+
+NO_MAXIMUM = 1e-13  # sum exp(mean of ln x_j) nearer to 1 than this is that of rows that are all the same
+
+
+class Together(Family):
+    """A family whose parameters are fitted together; means and parameters of a group lie along the last axis."""
+
+    second: ClassVar[Family | None] = None  # of the other function of x that weights multiply
+    moment = "log_sum"
+    lowest = ABOVE_ZERO
+
+    def parameters(self, means: np.ndarray, feature: Callable[[int], int]) -> np.ndarray:
+        """The parameters of given means of ln x, (groups, size) both; `feature` of a group, where each has its own."""
+        lost = np.flatnonzero(np.exp(means).sum(axis=1) > 1.0 - NO_MAXIMUM)
+        if lost.size:
+            raise ValueError(f"family={self.name!r}: {self.without_maximum(feature(int(lost[0])))}")
+        return dirichlet_parameters(means)
+
+    def without_maximum(self, feature: int) -> str:
+        """Why there are no most likely parameters, and what to do."""
+        raise NotImplementedError
+
+    def log_normaliser(self, parameters: np.ndarray) -> np.ndarray:
+        """c, (groups,): what the density is divided by, in logs."""
+        return gammaln(parameters).sum(axis=1) - gammaln(parameters.sum(axis=1))
+
+
+class Dirichlet(Together):
+    """Compositions: all columns of the model, or its columns in a `Mixed`, are positive and sum to one in each row.
+
+    Linear in ln x; parameters of a class are fitted together from its smoothed means of ln x. For rows that do not sum
+    to one take normalize="l1". Without penalty only.
+    """
+
+    name = "dirichlet"
+    moments = ("log_sum",)
+
+    def parts(self, n_features: int) -> list[tuple[Family, Any]]:
+        if n_features == 1:
+            raise ValueError(
+                "family='dirichlet' is for compositions of two columns or more, X has 1; a single share takes "
+                "family='beta'"
+            )
+        return super().parts(n_features)
+
+    def without_maximum(self, feature: int) -> str:
+        return (
+            "a class has no most likely parameters; its columns of a row should sum to 1, and rows of a class should "
+            "differ: pass smoothing > 0, or give it more rows"
+        )
+
+
+class _Complement(Family):
+    """The other half of `Beta`: 1 - x."""
+
+    name = "beta"
+    moment = "log1m_sum"
+    moments = ("log1m_sum",)
+
+
+class Beta(Together):
+    """Values inside (0, 1), each column with two parameters: the Dirichlet of (x, 1 - x).
+
+    Linear in ln x and ln(1 - x): `coef_` holds the weights of ln x, `LinearModel.second` those of ln(1 - x). Smoothed
+    by pseudo-rows at the means of both over all rows. Without penalty only.
+    """
+
+    name = "beta"
+    highest = np.nextafter(1.0, 0.0)
+    moments = ("log_sum", "log1m_sum")
+    second = _Complement()
+
+    def without_maximum(self, feature: int) -> str:
+        return (
+            f"feature {feature} has no most likely parameters in a class, for its values there are all the same: "
+            "pass smoothing > 0, or leave the feature out where it is the same in all rows"
+        )
+
+
+FAMILIES.update({family.name: family for family in (Dirichlet, Beta)})
+
+
+def dirichlet_parameters(means: np.ndarray) -> np.ndarray:
+    """a > 0 with psi(a_j) - psi(sum a) = means[j], (groups, size) both, where sum exp(means) < 1.
+
+    Given their sum A, a_j is the inverse digamma of psi(A) + means[j]: one root of sum_j a_j(A) = A a group. Newton's
+    method for all a_j (its Hessian is a diagonal plus rank one) then adds the last digits.
+    """
+
+    def surplus(log_sum: np.ndarray, group: np.ndarray) -> np.ndarray:
+        mine = means[group.astype(np.intp)]
+        with np.errstate(over="ignore"):
+            sums = inverse_digamma(digamma(np.exp(log_sum))[..., None] + mine).sum(axis=-1)
+        return np.log(sums) - log_sum
+
+    groups, size = means.shape
+    if groups == 0:
+        return np.empty(means.shape)
+    gap = -np.expm1(np.log(np.exp(means).sum(axis=1)))
+    low, high = np.log(1e-3 / (1.0 - means.min(axis=1))), np.log(10.0 * size / gap)
+    log_sum = find_root(surplus, (low, high), args=(np.arange(groups, dtype=np.float64),)).x
+    a = inverse_digamma(digamma(np.exp(log_sum))[:, None] + means)
+    for _ in range(2):
+        slope, shared = polygamma(1, a), polygamma(1, a.sum(axis=1, keepdims=True))
+        force = digamma(a) - digamma(a.sum(axis=1, keepdims=True)) - means
+        common = (force / slope).sum(axis=1, keepdims=True) / (1.0 / shared - (1.0 / slope).sum(axis=1, keepdims=True))
+        step = (force + common) / slope
+        a = np.where(np.abs(step) < 0.5 * a, a - step, a)
+    return a

@@ -1,0 +1,126 @@
+"""The boundary: rows of any kind become chunks, and whatever passes here cannot hurt a kernel."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import row_checks
+from streamnb.core.csr import as_csr
+from streamnb.kernels import row_values
+from streamnb.rows.block import Block
+from streamnb.rows.chunk import Chunk, CSRChunk, DenseChunk, frozen
+from streamnb.rows.matrices import as_matrix
+from streamnb.rows.survey import Survey, look_at
+
+TAKEN = {np.dtype(t) for t in (np.float32, np.float64, np.int8, np.uint8, np.int16, np.uint16)}
+
+
+def as_chunk(X: Any, first_row: int = 0) -> tuple[Chunk, Survey]:
+    """Check and normalise one block of rows in memory.
+
+    Parameters
+    ----------
+    X : array-like or SciPy sparse, (n_rows, n_features)
+    first_row : int
+        The number of its first row, for messages.
+
+    Returns
+    -------
+    chunk, survey
+        The chunk shares memory with X where X is in order already; X itself is never changed.
+    """
+    if sp.issparse(X):
+        X = as_csr(X, "X")
+        stop = X.indptr[-1]  # SciPy allows spare room behind the last value
+        return csr_chunk(X.data[:stop], X.indices[:stop], X.indptr, X.shape[1], first_row)
+    values = np.ascontiguousarray(_kernel_values(as_matrix(X, first_row)))
+    row_checks.check_min_size(1, values.shape[1])
+    return surveyed(DenseChunk(frozen(values), first_row))
+
+
+def csr_chunk(
+    data: np.ndarray | None, indices: np.ndarray, indptr: np.ndarray, n_features: int, first_row: int = 0
+) -> tuple[CSRChunk, Survey]:
+    """Check and normalise rows given as CSR arrays; `data`, None for ones, and `indices` start at indptr[0]."""
+    row_checks.check_min_size(1, n_features)
+    indptr = np.ascontiguousarray(indptr)
+    if indptr.dtype not in (np.int32, np.int64):
+        indptr = indptr.astype(np.int64)
+    if len(indptr) == 0 or indptr[0] < 0 or (np.diff(indptr) < 0).any():
+        raise ValueError(f"X.indptr should rise from row to row; in the rows from {first_row} on it does not")
+    ones = data is None
+    data = np.broadcast_to(np.uint8(1), len(indices)) if data is None else data
+    if not indptr[-1] - indptr[0] == len(data) == len(indices):
+        raise ValueError(
+            f"X.indptr speaks of {indptr[-1] - indptr[0]} values, X.data holds {len(data)} "
+            f"and X.indices {len(indices)}; the three should agree"
+        )
+    indices = _index_values(indices)
+    bad_row, canonical = row_values.check_indices(frozen(indices), frozen(indptr), n_features)
+    if bad_row >= 0:
+        start, stop = indptr[bad_row : bad_row + 2] - indptr[0]
+        wrong = [j for j in indices[start:stop].tolist() if not 0 <= j < n_features]
+        raise ValueError(
+            f"X.indices has column {wrong[0]} in row {first_row + bad_row}; "
+            f"with {n_features} features columns run from 0 to {n_features - 1}"
+        )
+    if ones and canonical:
+        return CSRChunk(data, frozen(indices), frozen(indptr), n_features, first_row, True), Survey(True, 0, 0.0, 1.0)
+    values = np.ascontiguousarray(_kernel_values(np.asarray(data)))
+    if not canonical:
+        values, indices, indptr = _canonical(values, indices, indptr, n_features)
+    return surveyed(CSRChunk(frozen(values), frozen(indices), frozen(indptr), n_features, first_row))
+
+
+def _kernel_values(values: np.ndarray) -> np.ndarray:
+    """Values in a dtype of the kernels: as they are where these take it, else float64."""
+    if values.dtype.kind not in "buif":
+        raise TypeError(f"X has dtype {values.dtype}; it should hold numbers")
+    if values.dtype == bool:
+        return values.astype(np.uint8)
+    if values.dtype in TAKEN:
+        return values
+    if values.dtype.kind in "iu" and values.dtype.itemsize == 8 and values.size:
+        top = max(abs(int(values.min())), int(values.max()))
+        if top > 2**53:
+            raise ValueError(f"X holds the whole number {top}, beyond the 2**53 that float64 keeps exact; scale it")
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
+
+
+def _index_values(indices: np.ndarray) -> np.ndarray:
+    indices = np.ascontiguousarray(indices)
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"X.indices has dtype {indices.dtype}; it should hold integers")
+    if indices.dtype in (np.uint16, np.int32, np.int64):
+        return indices
+    # beyond int64 an unsigned index turns negative, and is refused as out of range
+    return indices.astype(np.int32 if indices.dtype.itemsize <= 2 else np.int64)
+
+
+def _canonical(values: Any, indices: Any, indptr: Any, n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    matrix = sp.csr_array(
+        (values.astype(np.float64), indices.copy(), indptr - indptr[0]), shape=(len(indptr) - 1, n_features)
+    )
+    matrix.sum_duplicates()
+    return matrix.data, matrix.indices, matrix.indptr
+
+
+def surveyed(chunk: Any) -> tuple[Any, Survey]:
+    """A chunk and what one look at its values tells; values that are not finite are refused."""
+    stored = chunk.stored
+    survey = look_at(stored, chunk.shape[1] if isinstance(chunk, DenseChunk) else 1)
+    if not survey.top <= row_checks.LARGEST:
+        position = int(np.flatnonzero(~(np.abs(stored.astype(np.float64)) <= row_checks.LARGEST))[0])
+        row, column = chunk.locate(position)
+        row_checks.raise_not_finite(float(stored[position]), row, column)
+    return chunk, survey
+
+
+def checked(block: Block) -> tuple[Chunk, Survey]:
+    """A block as the kernels want it, and what one look at its values tells."""
+    if isinstance(block.X, tuple):
+        data, indices, indptr, n_features = block.X
+        return csr_chunk(data, indices, indptr, n_features, block.first_row)
+    return as_chunk(block.X, block.first_row)

@@ -1,0 +1,251 @@
+"""A block of rows as the kernels want it.
+
+Values are finite: float32, float64 or integers of one or two bytes. Indices are uint16, int32 or int64 in
+[0, n_features), sorted and without repeats inside a row. Every array is read-only, and contiguous but for ones in place
+of values that were left out, so that few kernels are compiled.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.kernels import class_sums, grid_scores, lanes, scores
+
+COMPRESSED = 1 << 18  # values of dense rows that are compressed at once
+
+
+class Entries(NamedTuple):
+    """Which row enters the sums of which group, with which weight; three arrays of one length."""
+
+    rows: np.ndarray
+    codes: np.ndarray
+    weight: np.ndarray
+
+
+class SparseRows(NamedTuple):
+    """Some rows of CSR arrays."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    rows: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DenseChunk:
+    """Rows stored in full: `values` (n_rows, n_features), C order. `first_row` numbers them in messages."""
+
+    values: np.ndarray
+    first_row: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.values.shape
+
+    @property
+    def stored(self) -> np.ndarray:
+        """The stored values, flat."""
+        return self.values.reshape(-1)
+
+    @property
+    def row_ends(self) -> np.ndarray:
+        """Where each row lies in `stored`, (n_rows + 1,)."""
+        return frozen(np.arange(self.shape[0] + 1, dtype=np.int64) * self.shape[1])
+
+    def locate(self, position: int) -> tuple[int, int]:
+        """Row and column of a stored value."""
+        row, column = divmod(position, self.shape[1])
+        return self.first_row + row, column
+
+    def columns_at(self, positions: np.ndarray) -> np.ndarray:
+        """Columns of stored values."""
+        return positions % self.shape[1]
+
+    def first_absent(self, columns: np.ndarray) -> tuple[int, int] | None:
+        """Row and column of the first value that is not stored, in the columns where the mask is True."""
+        return None
+
+    def mapped(self, function: Callable[[np.ndarray], np.ndarray], columns: np.ndarray | None) -> "DenseChunk":
+        """With a function of the stored values in place of those of some columns, or of all."""
+        if columns is None:
+            return self.with_values(function(self.stored))
+        values = self.values.astype(np.float64)
+        values[:, columns] = function(self.values[:, columns])
+        return replace(self, values=frozen(values))
+
+    def with_values(self, stored: np.ndarray) -> "DenseChunk":
+        return replace(self, values=frozen(stored.reshape(self.shape)))
+
+    def add_moment(self, entries: Entries, moment: int, threshold: float, hi: Any, lo: Any) -> None:
+        """Add the group sums of a moment to the table hi, or to the pairs (hi, lo)."""
+        arrays = self.values, *entries, moment, threshold, hi
+        if lo is None:
+            class_sums.add_dense(*arrays)
+        else:
+            class_sums.add_dense_pairs(*arrays, lo)
+
+    def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
+        scores.score_dense(self.values, weights, out)
+
+    def sparse(self, rows: np.ndarray) -> Iterator[tuple[slice, SparseRows]]:
+        """Those rows without their zeros, some at a time, and which these are."""
+        step = max(COMPRESSED // self.shape[1], 1)
+        data, indices = (np.empty(step * self.shape[1] + 1, dtype) for dtype in (self.values.dtype, np.int32))
+        indptr = np.empty(step + 1, np.int64)
+        for first in range(0, len(rows), step):
+            some = slice(first, min(first + step, len(rows)))
+            n_rows = some.stop - first
+            grid_scores.compress(self.values, rows[some], data, indices, indptr)
+            yield some, SparseRows(data, indices, indptr[: n_rows + 1], np.arange(n_rows))
+
+    def of_rows(self, start: int, stop: int) -> "DenseChunk":
+        """Some rows of the block."""
+        return self if stop - start >= self.shape[0] else DenseChunk(self.values[start:stop], self.first_row + start)
+
+    def picked(self, rows: np.ndarray) -> "DenseChunk":
+        """Rows of these numbers."""
+        return replace(self, values=frozen(self.values[rows]))
+
+    def used_columns(self) -> np.ndarray:
+        """Features with a stored value."""
+        return np.arange(self.shape[1])
+
+    def of_columns(self, columns: np.ndarray) -> "DenseChunk":
+        """The block with some features only, `columns` ascending."""
+        return replace(self, values=frozen(np.ascontiguousarray(self.values[:, columns])))
+
+    def to_matrix(self) -> np.ndarray:
+        return self.values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CSRChunk:
+    """Rows stored sparse; `indptr` may start anywhere, `data` and `indices` start with its first row."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    n_features: int
+    first_row: int
+    ones: bool = False  # `data` is one number over and over, 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.indptr) - 1, self.n_features
+
+    @property
+    def stored(self) -> np.ndarray:
+        """The stored values, flat."""
+        return self.data
+
+    @property
+    def row_ends(self) -> np.ndarray:
+        """Where each row lies in `stored`, (n_rows + 1,)."""
+        return self.indptr
+
+    def locate(self, position: int) -> tuple[int, int]:
+        """Row and column of a stored value."""
+        row = int(np.searchsorted(self.indptr, position + self.indptr[0], side="right")) - 1
+        return self.first_row + row, int(self.indices[position])
+
+    def columns_at(self, positions: np.ndarray) -> np.ndarray:
+        """Columns of stored values."""
+        return self.indices[positions]
+
+    def first_absent(self, columns: np.ndarray) -> tuple[int, int] | None:
+        """Row and column of the first value that is not stored, in the columns where the mask is True."""
+        ends = self.indptr - self.indptr[0]
+        stored = np.concatenate([[0], np.cumsum(columns[self.indices])])[ends]
+        short = np.flatnonzero(np.diff(stored) < np.count_nonzero(columns))
+        if not short.size:
+            return None
+        here = self.indices[ends[short[0]] : ends[short[0] + 1]]
+        return self.first_row + int(short[0]), int(np.setdiff1d(np.flatnonzero(columns), here)[0])
+
+    def mapped(self, function: Callable[[np.ndarray], np.ndarray], columns: np.ndarray | None) -> "CSRChunk":
+        """With a function of the stored values in place of those of some columns, or of all."""
+        if columns is None:
+            return self.with_values(function(self.data))
+        data, mine = self.data.astype(np.float64), np.isin(self.indices, columns)
+        data[mine] = function(self.data[mine])
+        return self.with_values(data)
+
+    def with_values(self, stored: np.ndarray) -> "CSRChunk":
+        return replace(self, data=frozen(stored), ones=False)
+
+    def add_moment(self, entries: Entries, moment: int, threshold: float, hi: Any, lo: Any) -> None:
+        """Add the group sums of a moment to the table hi, or to the pairs (hi, lo)."""
+        arrays = self.data, self.indices, self.indptr, *entries, moment, threshold, hi
+        if lo is None and self.ones and moment == class_sums.NONZERO:
+            class_sums.count_csr(*arrays[1:6], hi)
+        elif lo is None:
+            class_sums.add_csr(*arrays)
+        else:
+            class_sums.add_csr_pairs(*arrays, lo)
+        if moment in (class_sums.LOG, class_sums.INVERSE):
+            self._mark_absent(entries, hi)
+
+    def _mark_absent(self, entries: Entries, hi: np.ndarray) -> None:
+        """Put NaN into hi where some row of the group has no value, hence no logarithm."""
+        if (np.bincount(self.indices, minlength=self.n_features) < self.shape[0]).any():
+            each_once = entries._replace(weight=np.ones(len(entries.rows)))
+            present = np.zeros(hi.shape)
+            self.add_moment(each_once, class_sums.NONZERO, 0.0, present, None)
+            hi[present < np.bincount(entries.codes, minlength=len(hi))[:, None]] = np.nan
+
+    def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
+        arrays = self.data, self.indices, self.indptr
+        weights = np.ascontiguousarray(weights, np.float64)  # the kernel reads LANES of these at a time
+        n_rows, width = out.shape
+        if width < lanes.LANES:
+            scores.score_csr(*arrays, weights, out)
+        else:
+            room = np.empty((1, width))
+            scores.add_table(*arrays, np.arange(n_rows), 0, n_rows, weights, np.arange(width), room, out)
+
+    def sparse(self, rows: np.ndarray) -> Iterator[tuple[slice, SparseRows]]:
+        """Those rows, as `DenseChunk.sparse` gives them; all at once."""
+        yield slice(0, len(rows)), SparseRows(self.data, self.indices, self.indptr, rows)
+
+    def of_rows(self, start: int, stop: int) -> "CSRChunk":
+        """Some rows of the block."""
+        if stop - start >= self.shape[0]:
+            return self
+        indptr = self.indptr[start : stop + 1]
+        stored = slice(indptr[0] - self.indptr[0], indptr[-1] - self.indptr[0])
+        return CSRChunk(self.data[stored], self.indices[stored], indptr, self.n_features, self.first_row + start)
+
+    def picked(self, rows: np.ndarray) -> "CSRChunk":
+        """Rows of these numbers."""
+        some = self.to_matrix()[rows]
+        data, indices, indptr = map(frozen, (some.data, some.indices, some.indptr))
+        return CSRChunk(data, indices, indptr, self.n_features, self.first_row)
+
+    def used_columns(self) -> np.ndarray:
+        """Features with a stored value."""
+        return np.unique(self.indices)
+
+    def of_columns(self, columns: np.ndarray) -> "CSRChunk":
+        """The block with some features only, `columns` ascending."""
+        at = np.minimum(np.searchsorted(columns, self.indices), len(columns) - 1)
+        kept = columns[at] == self.indices
+        indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr - self.indptr[0]]
+        data, at, indptr = map(frozen, (self.data[kept], at[kept], indptr))
+        return CSRChunk(data, at, indptr, len(columns), self.first_row)
+
+    def to_matrix(self) -> sp.csr_array:
+        return sp.csr_array((self.data, self.indices, self.indptr - self.indptr[0]), shape=self.shape)
+
+
+Chunk = DenseChunk | CSRChunk
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view

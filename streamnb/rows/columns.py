@@ -1,0 +1,274 @@
+"""Labels, weights and splits beside the rows, read along with them from any row on."""
+
+import numbers
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+import zarr
+
+from streamnb.core import label_checks, row_checks
+from streamnb.core.messages import DataError
+from streamnb.rows.boundary import csr_chunk
+from streamnb.rows.csr_store import CSRArrays, CSRCursor, CSRStore, member_of, open_csr
+from streamnb.rows.layout import check_layout
+from streamnb.rows.lazy import computed, is_dask
+from streamnb.rows.reading import Cursor, Readers, check_complete
+
+Beside = Callable[[], tuple[Any, Any, Any]]  # waits for labels, weights and splits
+AskBeside = Callable[..., Beside]
+LABELS = "y", "y_true", "y_pred"  # arguments that may be an indicator
+Ask = Callable[[int, int], Callable[[], Any]]  # for the rows from `start` to `stop`, next to those asked for last
+
+
+class RowColumns:
+    """Labels, weights, and groups or fold numbers of a source, read along with its rows."""
+
+    def __init__(self, y: Any, weight: Any, labelled: bool, split: Any = None, split_name: str = "split"):
+        self._y, self._weight, self._split, self._labelled = y, weight, split, labelled
+        self.names = "y", "sample_weight", split_name
+
+    def with_split(self, name: str, values: Any, n_rows: int | None, group: zarr.Group | None) -> "RowColumns":
+        """The same with groups or fold numbers."""
+        split = _opened(name, values, partial(label_checks.check_labels, name=name), n_rows, group)
+        return RowColumns(self._y, self._weight, self._labelled, split, name)
+
+    @property
+    def arrays(self) -> tuple[zarr.Array, ...]:
+        """Zarr arrays among them."""
+        return tuple(
+            array for part in (self._y, self._weight, self._split) if part is not None for array in part.arrays
+        )
+
+    def cut(self, start: int, stop: int) -> "RowColumns":
+        """The same for the rows in [start, stop) alone, with no others in memory."""
+        y, weight, split = (part and part.cut(start, stop) for part in (self._y, self._weight, self._split))
+        return RowColumns(y, weight, self._labelled, split, self.names[2])
+
+    def reader(self, start: int = 0, readers: Readers | None = None) -> AskBeside:
+        """A function `ask` of rows in order, from `start` on; see `_ask`. `readers` read from stores meanwhile."""
+        parts = self._y, self._weight, self._split
+        return partial(self._ask, tuple(None if part is None else part.reader(start, readers) for part in parts))
+
+    def _ask(self, asks: Sequence[Ask | None], start: int, stop: int, y: Any = None, weight: Any = None) -> Beside:
+        """Ask for the rows from `start` to `stop`; the function returned waits for them, and gives what is beside them.
+
+        `y` and `weight` are what came with the rows themselves, in a stream.
+        """
+        return partial(self._taken, [ask and ask(start, stop) for ask in asks], start, y, weight)
+
+    def _taken(self, asked: Sequence[Any], start: int, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+        """Labels, weights and splits of the rows from `start` on."""
+        labels, weights, splits = asked
+        for name, here, there in (("y", labels, y), ("sample_weight", weights, weight)):
+            if here is not None and there is not None:
+                raise ValueError(f"{name} is given beside X, but the stream X brings its own; leave one of them out")
+        if labels is not None:
+            y = label_checks.check_y(labels(), start)
+        if weights is not None:
+            weight = row_checks.check_weights(weights(), start)
+        if self._labelled and y is None:
+            raise ValueError(
+                "requires y to be passed, but the target y is None: pass y, or yield (X, y) from the stream"
+            )
+        split = None if splits is None else label_checks.check_labels(splits(), self.names[2], start)
+        return y, weight, split
+
+    def check_spent(self, n_rows: int) -> None:
+        """Refuse labels, weights or splits left over behind the last row."""
+        for name, column in zip(self.names, (self._y, self._weight, self._split), strict=True):
+            if column is not None:
+                row_checks.check_lengths(n_rows, column.n_rows, name)
+
+
+class InMemory:
+    """A column held here, or of it the rows from `first_row` on."""
+
+    arrays: tuple[zarr.Array, ...] = ()
+
+    def __init__(self, values: Any, first_row: int = 0):
+        self.values, self.first_row, self.n_rows = values, first_row, first_row + values.shape[0]
+
+    def cut(self, start: int, stop: int) -> "InMemory":
+        return InMemory(self.values[start - self.first_row : stop - self.first_row], start)
+
+    def reader(self, start: int, readers: Readers | None = None) -> Ask:
+        return lambda start, stop: lambda: self.values[start - self.first_row : stop - self.first_row]
+
+
+class _InStore:
+    """What is in a store is read there, whole or cut."""
+
+    arrays: tuple[zarr.Array, ...]
+
+    def cut(self, start: int, stop: int) -> Self:
+        return self
+
+
+class Stored(_InStore):
+    """A column in a Zarr array."""
+
+    def __init__(self, array: zarr.Array):
+        self._array, self.n_rows, self.arrays = array, array.shape[0], (array,)
+
+    def reader(self, start: int, readers: Readers | None = None) -> Ask:
+        cursor = Cursor(self._array, start, readers)
+        return lambda _, stop: cursor.ask(stop)
+
+
+class _IndicatorInZarr(_InStore):
+    """An indicator of labels kept as a CSR group."""
+
+    ndim = 2
+
+    def __init__(self, store: CSRStore):
+        store.check_complete()
+        self.shape = store.n_rows, store.n_features
+        self._store, self.n_rows, self.arrays = store, store.n_rows, (store.data, store.indices, store.indptr)
+
+    def reader(self, start: int, readers: Readers | None = None) -> Ask:
+        cursor = CSRCursor(self._store, start, readers=readers)
+        return lambda start, stop: partial(self._rows, cursor.ask(stop), start)
+
+    def _rows(self, arrays: Callable[[], CSRArrays], start: int) -> sp.csr_array:
+        chunk, _ = csr_chunk(*arrays(), self._store.n_features, start)
+        return sp.csr_array(chunk.to_matrix())
+
+
+class _Masked(_InStore):
+    """A column that the AnnData layout keeps as a group: values of which some are missing."""
+
+    def __init__(self, group: zarr.Group, first: str, second: str):
+        parts = [member_of(group, name) for name in (first, second)]
+        where = f"y: group {group.path!r} in {group.store}"
+        if not all(isinstance(part, zarr.Array) and part.ndim == 1 for part in parts):
+            raise DataError(f"{where} lacks the 1-D arrays {first!r} and {second!r}")
+        self.arrays = self._read = first_part, second_part = tuple(parts)  # those read along with the rows
+        if first == "codes" and first_part.dtype.kind not in "iu":
+            raise DataError(f"{where}: array 'codes' has dtype {first_part.dtype}; it should hold integers")
+        if second == "mask" and (second_part.shape != first_part.shape or second_part.dtype.kind != "b"):
+            raise DataError(f"{where}: array 'mask' should hold a bool for each of the {first_part.shape[0]} values")
+        self.n_rows = first_part.shape[0]
+
+    def reader(self, start: int, readers: Readers | None = None) -> Ask:
+        asks = [Stored(array).reader(start, readers) for array in self._read]
+        return lambda start, stop: partial(self._present, [ask(start, stop) for ask in asks], start)
+
+    def _present(self, asked: list[Callable[[], np.ndarray]], start: int) -> np.ndarray:
+        values, missing = self._values(*(wait() for wait in asked))
+        if missing.any():
+            raise ValueError(
+                f"y has a missing label or category at row {start + int(np.argmax(missing))}; drop those rows, "
+                "or give them a label of their own"
+            )
+        return values
+
+    def _values(self, *read: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values of rows, and where they are missing."""
+        raise NotImplementedError
+
+
+class _Categorical(_Masked):
+    """Codes into categories, -1 where missing."""
+
+    def __init__(self, group: zarr.Group):
+        super().__init__(group, "codes", "categories")
+        self._read = self.arrays[:1]
+        self._categories = whole(self.arrays[1])
+
+    def _values(self, *read: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        (codes,) = read
+        missing = (codes < 0) | (codes >= len(self._categories))
+        return self._categories[np.where(missing, 0, codes)] if len(self._categories) else codes, missing
+
+
+class _Nullable(_Masked):
+    """Values beside a mask that is True where they are missing."""
+
+    def __init__(self, group: zarr.Group):
+        super().__init__(group, "values", "mask")
+
+    def _values(self, *read: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values, mask = read
+        return values, mask.astype(bool)
+
+
+def in_zarr(column: Any, name: str) -> Any:
+    """Labels or weights in a Zarr array, or in a group of the AnnData layout: `n_rows`, and a `reader` of rows."""
+    if isinstance(column, zarr.Group):
+        kind = str(column.attrs.get("encoding-type"))
+        if kind == "csr_matrix" and name in LABELS:
+            return _IndicatorInZarr(open_csr(column))
+        if kind != "categorical" and not kind.startswith("nullable-"):
+            raise ValueError(f"{name}: group {column.path!r} of encoding-type {kind!r} is not a column of labels")
+        return _Categorical(column) if kind == "categorical" else _Nullable(column)
+    if column.ndim != 1 and not (column.ndim == 2 and name == "y"):
+        raise ValueError(f"{name} should be a 1d array, got an array of shape {column.shape} instead.")
+    return Stored(check_layout(column))
+
+
+def known_classes(y: Any, group: Any, n_rows: int | None) -> tuple[int | None, int]:
+    """How many classes there are, and of an indicator the most labels that a row can have; None where reading tells."""
+    if isinstance(y, str):
+        y = _member(group, y, "y")
+    if isinstance(y, zarr.Group) and y.attrs.get("encoding-type") == "csr_matrix":
+        indicator = open_csr(y)
+        return indicator.n_features, min(indicator.n_features, indicator.data.shape[0])
+    if y is None or isinstance(y, zarr.Array | zarr.Group) or is_dask(y):
+        return None, 0
+    labels: Any = label_checks.check_y(y)
+    if n_rows is not None:
+        row_checks.check_lengths(n_rows, labels.shape[0])
+    if sp.issparse(labels):
+        return labels.shape[1], int(np.diff(labels.indptr).max(initial=0))
+    return len(np.unique(labels)), 0
+
+
+def whole(array: zarr.Array) -> np.ndarray:
+    """All of an array, in memory."""
+    return Cursor(array).take(array.shape[0])
+
+
+def open_columns(
+    y: Any, weight: Any, n_rows: int | None, labelled: bool, group: zarr.Group | None = None
+) -> RowColumns:
+    """Labels and weights for `n_rows` rows (None: not known yet); a string names an array beside X."""
+    if isinstance(weight, numbers.Real) and n_rows is not None:
+        weight = np.full(n_rows, weight)
+    labels = _opened("y", y, label_checks.check_y, n_rows, group)
+    return RowColumns(labels, _opened("sample_weight", weight, row_checks.check_weights, n_rows, group), labelled)
+
+
+def _opened(name: str, column: Any, check: Any, n_rows: int | None, group: zarr.Group | None) -> Any:
+    if column is None:
+        return None
+    if isinstance(column, str):
+        column = _member(group, column, name)
+    part = in_zarr(column, name) if isinstance(column, zarr.Array | zarr.Group) else InMemory(check(computed(column)))
+    if n_rows is not None:
+        row_checks.check_lengths(n_rows, part.n_rows, name)
+    return part
+
+
+def _member(group: Any, path: str, name: str) -> Any:
+    if group is None:
+        raise ValueError(
+            f"{name}={path!r} names an array beside X, but X is not in a Zarr group; pass the array "
+            "(the name of a column goes with a pandas or Dask data frame)"
+        )
+    member = member_of(group, path)
+    if isinstance(member, zarr.Array) and "streamnb" in group.attrs:
+        check_complete(member)  # write_csr writes every chunk, so one that is missing was lost
+    if member is None:
+        names = ", ".join(sorted(group.array_keys())) or "none"
+        raise ValueError(f"{name}={path!r} is not in group {group.path or '/'!r} of X, which has the arrays: {names}")
+    return member
+
+
+def whole_column(column: Any, name: str, group: Any = None) -> np.ndarray:
+    """All of a column in memory: of an array, a lazy one, or the name of one in the group."""
+    if isinstance(column, str):
+        column = _member(group, column, name)
+    return whole(column) if isinstance(column, zarr.Array) else np.asarray(computed(column))

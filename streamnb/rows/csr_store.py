@@ -1,0 +1,159 @@
+"""CSR in Zarr, in the layout of AnnData: opened and read."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import zarr
+
+from streamnb.core.messages import DataError
+from streamnb.rows.layout import check_layout
+from streamnb.rows.reading import Cursor, Readers, check_complete
+from streamnb.rows.stores import persistently
+
+CSRArrays = tuple[np.ndarray | None, np.ndarray, np.ndarray]  # data, indices, indptr
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+def open_csr(group: zarr.Group) -> "CSRStore":
+    """Check the layout of a group and open its three arrays."""
+    attrs = dict(group.attrs)
+    kind = attrs.get("encoding-type")
+    where = f"group {group.path or '/'!r} in {group.store}"
+    if kind == "csc_matrix":
+        raise ValueError(f"X: {where} is a csc_matrix; convert it to CSR (rows must lie together), e.g. X.tocsr()")
+    if kind != "csr_matrix":
+        raise ValueError(
+            f"X: {where} has encoding-type {kind!r}; it should be 'csr_matrix' (AnnData layout: arrays data, "
+            "indices, indptr; attributes encoding-type, encoding-version, shape)"
+        )
+    version = attrs.get("encoding-version")
+    if version != "0.1.0":
+        raise ValueError(
+            f"X: {where} has encoding-version {version!r}; it should be '0.1.0', the CSR layout of AnnData"
+        )
+    shape: Any = attrs.get("shape")
+    if not (isinstance(shape, (list, tuple)) and len(shape) == 2 and all(isinstance(s, int) and s >= 0 for s in shape)):
+        raise ValueError(f"X: {where} has shape attribute {shape!r}; it should be [n_rows, n_features]")
+    arrays = {}
+    for name in ("data", "indices", "indptr"):
+        member = member_of(group, name)
+        if not isinstance(member, zarr.Array) or member.ndim != 1:
+            raise ValueError(f"X: {where} lacks the 1-D array {name!r} of the AnnData CSR layout")
+        if name != "data" and member.dtype.kind not in "iu":
+            raise ValueError(f"X: array {name!r} of {where} has dtype {member.dtype}; it should hold integers")
+        arrays[name] = member
+    known: Any = attrs.get("streamnb")
+    positive = isinstance(known, dict) and known.get("non_negative") is True and known.get("explicit_zeros") is False
+    return CSRStore(where, int(shape[0]), int(shape[1]), **arrays, positive=positive)
+
+
+def member_of(group: zarr.Group, path: str) -> Any:
+    """An array or group inside a group, None where there is none."""
+    try:
+        member = persistently(lambda: group.get(path), group.store)
+    except Exception as error:  # broken metadata shows in many ways
+        raise DataError(
+            f"the metadata of {path!r} in group {group.path or '/'!r} of {group.store} is broken: {error!r}"
+        ) from error
+    return check_layout(member) if isinstance(member, zarr.Array) else member
+
+
+class CSRStore:
+    """A CSR group that was opened and whose shapes agree; `positive` where every stored value is known to be."""
+
+    def __init__(
+        self,
+        where: str,
+        n_rows: int,
+        n_features: int,
+        data: zarr.Array,
+        indices: zarr.Array,
+        indptr: zarr.Array,
+        positive: bool = False,
+    ):
+        if indptr.shape[0] != n_rows + 1:
+            raise DataError(f"X: {where}: indptr has {indptr.shape[0]} entries; {n_rows} rows need {n_rows + 1}")
+        if data.shape != indices.shape:
+            raise DataError(f"X: {where}: data has {data.shape[0]} entries and indices {indices.shape[0]}")
+        self.where, self.n_rows, self.n_features = where, n_rows, n_features
+        self.data, self.indices, self.indptr, self.positive = data, indices, indptr, positive
+
+    @property
+    def nbytes(self) -> int:
+        """Decoded size."""
+        return self.data.nbytes + self.indices.nbytes + self.indptr.nbytes
+
+    def check_complete(self) -> None:
+        """Refuse the store if chunks are missing."""
+        check_complete(self.data, self.indices, self.indptr)
+
+    def blocks(
+        self, readers: Readers, target_bytes: int, most_rows: int, values: bool, start: int, stop: int
+    ) -> Iterator[tuple[int, int, Callable[[], CSRArrays]]]:
+        """Yield (first row, end row, a function that waits for the arrays) of the rows in [start, stop), in order.
+
+        Blocks end with the last row that lies whole inside the chunks read for it; the row cut by the boundary
+        goes to the next block. Each chunk of each array is read once; `data` is None, and not read, where the caller
+        asks for no `values` and all are positive.
+        """
+        rows = CSRCursor(self, start, values or not self.positive, readers)
+        target = max(target_bytes // (self.data.dtype.itemsize + self.indices.dtype.itemsize), 1)
+        while rows.row < stop:
+            first, last = rows.row, rows.last_before(rows.aligned(target), min(rows.row + most_rows, stop))
+            yield first, last, rows.ask(last)
+        if stop == self.n_rows and rows.position != self.data.shape[0]:
+            n_values = self.data.shape[0]
+            raise DataError(f"X: {self.where}: indptr ends at {rows.position}, but data has {n_values} entries")
+
+    def check_indptr(self, ends: np.ndarray, row: int) -> None:
+        """Refuse entries of indptr, from that of `row` on, that cannot be."""
+        falls = np.flatnonzero(np.diff(ends) < 0)
+        if ends[0] < 0 or (row == 0 and ends[0] > 0) or falls.size or ends[-1] > self.data.shape[0]:
+            at = row + int(falls[0]) if falls.size else row
+            raise DataError(
+                f"X: {self.where}: indptr is wrong near row {at}: it should start at 0, never fall, and end at "
+                f"{self.data.shape[0]}, the number of values"
+            )
+
+
+class CSRCursor:
+    """Reads rows of a store in order, from row `start` on; without `values` it leaves `data` alone."""
+
+    def __init__(self, store: CSRStore, start: int, values: bool = True, readers: Readers | None = None):
+        self._store, self.row = store, start
+        self._indptr = Cursor(store.indptr, start)
+        self.position = int(self._ends(start)[0])  # where the row begins in data and indices
+        self._indices = Cursor(store.indices, self.position, readers)
+        self._data = Cursor(store.data, self.position, readers) if values else None
+
+    def aligned(self, n_values: int) -> int:
+        """The position some `n_values` on where chunks end, if one is near."""
+        return (self._data or self._indices).aligned(self.position + n_values)
+
+    def last_before(self, position: int, most: int) -> int:
+        """The last row that ends by `position`, the present one at least and `most` at the utmost."""
+        ends = self._indptr.peek(most + 1)
+        return self.row + max(bisect_right(ends, position) - 1, 1)  # np.searchsorted would cast all of them
+
+    def _ends(self, stop: int) -> np.ndarray:
+        """The positions where the rows up to `stop` begin, and where the last ends."""
+        ends = self._indptr.peek(stop + 1).astype(np.int64)
+        self._store.check_indptr(ends, self.row)
+        return ends
+
+    def take(self, stop: int) -> CSRArrays:
+        """The data, indices and indptr of the rows up to `stop`, and move there."""
+        return self.ask(stop)()
+
+    def ask(self, stop: int) -> Callable[[], CSRArrays]:
+        """Move to row `stop`; the function returned waits for the rows passed, and gives their arrays."""
+        ends = self._ends(stop)
+        self._indptr.take(stop)
+        self.row, self.position = stop, int(ends[-1])
+        data = (lambda: None) if self._data is None else self._data.ask(self.position)
+        indices = self._indices.ask(self.position)
+        return lambda: (data(), indices(), ends)

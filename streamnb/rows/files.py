@@ -1,0 +1,56 @@
+"""Files that are no Zarr stores: what a path holds, told by the bytes it begins with or by its ending, and the cure."""
+
+import os
+from codecs import getincrementaldecoder
+from typing import Any
+
+HEAD = 1 << 12  # bytes that are looked at
+_FRAME = "and pass the frame or, of a large file, write it to a store in parts with snb.write_csr"
+CURES = {
+    "an HDF5": "write an .h5ad to Zarr with anndata.read_h5ad(path).write_zarr(..) and pass that path; of another file "
+    "pass a dataset, h5py.File(path)['..']",
+    "a Parquet": f"read it with pandas.read_parquet(path) {_FRAME}",
+    "a CSV": f"read it with pandas.read_csv(path) {_FRAME}",
+    "a JSON": f"read it with pandas.read_json(path) {_FRAME}",
+}
+_MAGIC = {b"\x89HDF": "an HDF5", b"PAR1": "a Parquet", b"{": "a JSON", b"[": "a JSON"}
+_ENDINGS = {
+    "an HDF5": (".h5", ".hdf5", ".h5ad", ".loom"),
+    "a Parquet": (".parquet", ".pq"),
+    "a CSV": (".csv", ".tsv"),
+    "a JSON": (".json", ".jsonl", ".ndjson"),
+}
+_PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+
+
+def unlike_zarr(path: Any) -> str | None:
+    """What the file is, and how its rows are read; None where it is not there or nothing that is known."""
+    if not isinstance(path, str) or not (os.path.exists(path) or "://" in path):
+        return None
+    kind = _by_content(path) or _by_ending(path)
+    return None if kind is None else f"is {kind} file, not a Zarr store; {CURES[kind]}"
+
+
+def _by_content(path: str) -> str | None:
+    try:
+        with open(path, "rb") as file:
+            head = file.read(HEAD)
+    except OSError:  # a folder, or a URL
+        return None
+    magic = next((kind for begins, kind in _MAGIC.items() if head.lstrip().startswith(begins)), None)
+    return magic or ("a CSV" if _is_csv(head) else None)
+
+
+def _is_csv(head: bytes) -> bool:
+    """Whether two lines of text have the same number of columns, and more than one."""
+    try:
+        lines = getincrementaldecoder("utf-8-sig")().decode(head).splitlines()[:2]  # the last character may be cut
+    except UnicodeDecodeError:
+        return False
+    return len(lines) == 2 and any(lines[0].count(mark) == lines[1].count(mark) > 0 for mark in ",;\t")
+
+
+def _by_ending(path: str) -> str | None:
+    name = path.lower().rstrip("/")
+    name = next((name.removesuffix(end) for end in _PACKED if name.endswith(end)), name)
+    return next((kind for kind, endings in _ENDINGS.items() if name.endswith(endings)), None)

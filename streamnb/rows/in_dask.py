@@ -1,0 +1,59 @@
+"""Rows in Dask: known here, made and worked on where Dask has its blocks."""
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.core import row_checks
+from streamnb.rows.block import Block
+from streamnb.rows.lazy import computed, dask_array, is_dask
+from streamnb.rows.source import Source
+
+
+class DaskSource(Source):
+    """A Dask array or data frame, 2-D, its features in one chunk; `X` is the array.
+
+    `columns` are labels, weights and splits by name, as they were given.
+    """
+
+    lazy = True
+
+    def __init__(self, X: Any, columns: dict[str, Any]):
+        X = dask_array(X)
+        if X.ndim != 2:
+            raise ValueError(
+                f"Expected 2D array, got {X.ndim}D array instead: X should have shape (n_rows, n_features)"
+            )
+        if X.numblocks[1] > 1:
+            raise ValueError(
+                f"X has its features in {X.numblocks[1]} chunks; put them in one with X.rechunk({{1: -1}})"
+            )
+        self.X, self.columns = X, columns
+        self.n_rows, self.n_features = (None if np.isnan(n) else int(n) for n in X.shape)
+        if self.n_rows is not None:
+            row_checks.check_min_size(*X.shape)
+        if isinstance(X._meta, np.ndarray) and self.n_rows is not None and self.n_features is not None:
+            self.n_values, self.nbytes = int(X.size), int(X.nbytes)
+
+    @property
+    def n_blocks(self) -> int:
+        return self.X.numblocks[0]
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        raise TypeError("rows in Dask are worked on where their blocks are")
+
+    def with_split(self, name: str, values: Any) -> Self:
+        return type(self)(self.X, {**self.columns, name: values})
+
+    def whole_column(self, column: Any, name: str) -> np.ndarray:
+        return np.asarray(computed(column))
+
+    def cut_alike(self, column: Any, whole: np.ndarray) -> Any:
+        return column if is_dask(column) else whole
+
+    def check_resumable(self) -> None:
+        raise ValueError(
+            "checkpoint= goes with rows that can be read again from any row on, and X is a Dask array; give the Zarr "
+            "array or group behind it, or its path, or write it to one with X.to_zarr"
+        )

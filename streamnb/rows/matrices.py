@@ -1,0 +1,123 @@
+"""What users give for rows in memory, as a 2-D array of numbers; a message with a cure for whatever holds none."""
+
+import datetime
+from typing import Any
+
+import numpy as np
+
+DATES = {"M": "dates", "m": "durations"}
+_DATED = np.datetime64, np.timedelta64, datetime.date, datetime.timedelta  # pandas' own are subclasses of these
+_MORE_DATES = "make numbers of dates and durations first, such as (x - x.min()) / np.timedelta64(1, 'D')"
+
+
+def as_matrix(X: Any, first_row: int = 0) -> np.ndarray:
+    """Return rows in memory as a 2-D NumPy array of numbers; of objects only where they are numbers.
+
+    `first_row` is the number of the first of them, for messages.
+    """
+    if getattr(getattr(X, "dtype", None), "names", None):  # whose masks are records too
+        raise TypeError(
+            f"X is an array of records (dtype {X.dtype}); give it plain columns, as "
+            "numpy.lib.recfunctions.structured_to_unstructured(X) makes them"
+        )
+    if np.ma.is_masked(X):
+        raise ValueError("X is a masked array with masked values; fill them (X.filled(0)) or drop those rows")
+    _check_kind(X, first_row)
+    try:
+        values = np.asarray(X)
+    except ValueError as error:
+        raise ValueError(f"X should have rows of one length and shape (n_rows, n_features): {error}") from error
+    if values.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {values.ndim}D array instead: X should have shape (n_rows, n_features). "
+            "Reshape your data either using array.reshape(-1, 1) if it has a single feature "
+            "or array.reshape(1, -1) if it contains a single sample." + _what_else(X, values)
+        )
+    if values.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X should hold real numbers")
+    if values.dtype.kind in DATES:
+        raise TypeError(f"X holds {DATES[values.dtype.kind]} (dtype {values.dtype}); {_MORE_DATES}")
+    if values.dtype.kind in "UST":
+        raise ValueError(
+            f"X has dtype {values.dtype}: dtype='numeric' is not compatible with arrays of bytes/strings. "
+            "Convert your data to numeric values explicitly instead."
+        )
+    if values.dtype.kind == "O":
+        return _numbers_of(values, getattr(X, "columns", None))
+    return values
+
+
+def made_by(X: Any, package: str) -> bool:
+    """True for objects of a class of that package, which need not be installed."""
+    return any(cls.__module__.partition(".")[0] == package for cls in type(X).__mro__)
+
+
+def check_dtypes(frame: Any) -> None:
+    """Refuse a pandas data frame, also the empty one that stands for a lazy one, with columns of dates."""
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        if getattr(dtype, "kind", "") in DATES:
+            raise TypeError(f"X has {DATES[dtype.kind]} in column {name!r} (dtype {dtype}); {_MORE_DATES}")
+
+
+def _check_kind(X: Any, first_row: int) -> None:
+    """Refuse what NumPy makes an array of late, wrongly or not at all."""
+    if made_by(X, "sparse"):
+        cure = next((f"X.{name}()" for name in ("tocsr", "to_scipy_sparse") if hasattr(X, name)), "X.to_coo().tocsr()")
+        raise TypeError(f"X is a {type(X).__name__} array of the package sparse; give a SciPy matrix: {cure}")
+    if made_by(X, "anndata") and hasattr(X, "to_memory"):
+        raise TypeError(
+            f"X is a {type(X).__name__} of AnnData, rows that stay in their file; read them with X.to_memory(), or "
+            "write the AnnData object to Zarr (adata.write_zarr(path)) and pass the path: that is read block by block"
+        )
+    if not (hasattr(X, "iloc") and hasattr(X, "columns")):
+        return
+    check_dtypes(X)
+    for j, dtype in enumerate(X.dtypes):
+        if isinstance(dtype, np.dtype):
+            continue
+        missing = np.flatnonzero(np.asarray(X.iloc[:, j].isna()))  # NumPy would make objects of the whole frame
+        if missing.size:
+            raise ValueError(
+                f"X has a missing value (NA) in column {X.columns[j]!r}, at row {first_row + missing[0]} (dtype "
+                f"{dtype}); fill such values (X.fillna(0)), drop those rows, or leave the column out"
+            )
+
+
+def _what_else(X: Any, values: np.ndarray) -> str:
+    """What X was taken for, where it holds no numbers at all."""
+    if values.ndim == 0 and values.dtype.kind == "O":
+        return f" X is of type {type(X).__name__}"
+    if values.ndim != 1 or not values.size or values.dtype.kind not in "OUS":
+        return ""
+    kind = type(values[0]).__name__.strip("_")
+    return f" X holds objects of type {kind}; make numbers of them first, as sklearn.feature_extraction does"
+
+
+def _numbers_of(values: np.ndarray, names: Any) -> np.ndarray:
+    if any(issubclass(kind, _DATED) for kind in {*map(type, values.flat)}):  # NumPy makes numbers of its own ones
+        at, value = next((j, v) for j, column in enumerate(values.T) for v in column if isinstance(v, _DATED))
+        raise TypeError(f"X holds a {type(value).__name__} in {_column(at, names)}; {_MORE_DATES}")
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        at = next((j for j in range(values.shape[1]) if not _numeric(values[:, j])), 0)
+        if isinstance(error, OverflowError):
+            raise ValueError(
+                f"X has a whole number too large for float64 in {_column(at, names)}; scale it, or take its logarithm"
+            ) from error
+        raise TypeError(
+            f"X is an object array with entries that are not numbers, in {_column(at, names)} ({error}); argument must "
+            "be a string or a real number: give X a numeric dtype, or leave the column out"
+        ) from error
+
+
+def _column(at: int, names: Any) -> str:
+    return f"column {at}" if names is None else f"column {names[at]!r}"
+
+
+def _numeric(column: np.ndarray) -> bool:
+    try:
+        column.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True

@@ -1,0 +1,103 @@
+"""Columns of one length by name, such as labels and scores: rows without X."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+import zarr
+
+from streamnb.core import label_checks, row_checks
+from streamnb.rows import sizes
+from streamnb.rows.block import Block
+from streamnb.rows.columns import InMemory, Stored, in_zarr
+from streamnb.rows.lazy import dask_array, is_dask
+from streamnb.rows.reading import Clock, Readers
+from streamnb.rows.source import Source
+
+
+class NamedColumns(Source):
+    """Columns in memory or in Zarr; in blocks of them X is a dict of arrays."""
+
+    def __init__(self, columns: Mapping[str, Any]):
+        self._parts = {name: _part(name, values) for name, values in columns.items()}
+        stored = {name: part for name, part in self._parts.items() if isinstance(columns[name], zarr.Group)}
+        self.columns = {**columns, **stored}
+        self.reading = Clock()
+        first, *others = self._parts
+        self.n_rows = self._parts[first].n_rows
+        for name in others:
+            row_checks.check_lengths(self.n_rows, self._parts[name].n_rows, name, first)
+        widths = [np.shape(values)[1] for values in columns.values() if len(np.shape(values)) == 2]
+        self._step = min(max(sizes.BLOCK_BYTES // (8 * max([1, *widths])), 1), sizes.BLOCK_ROWS)
+
+    @property
+    def arrays(self) -> tuple[zarr.Array, ...]:
+        return tuple(array for part in self._parts.values() for array in part.arrays)
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        end = self.n_rows or 0 if stop is None else stop
+        with Readers(self.reading) as readers:
+            asks = {name: part.reader(start, readers) for name, part in self._parts.items()}
+            for row in range(start, max(end, start + 1), self._step):  # one at least
+                until = min(row + self._step, end)
+                asked = {name: ask(row, until) for name, ask in asks.items()}
+                yield Block({name: wait() for name, wait in asked.items()}, None, None, None, row, 0)
+
+    def cut(self, start: int, stop: int) -> Self:
+        part = super().cut(start, stop)
+        part.columns = {}
+        part._parts = {name: column.cut(start, stop) for name, column in self._parts.items()}
+        return part
+
+
+class DaskColumns(Source):
+    """Columns of which one at least is a Dask array, whose blocks the others are cut into."""
+
+    lazy = True
+    X = None
+
+    def __init__(self, columns: Mapping[str, Any]):
+        self.columns = {name: _in_memory(name, values) for name, values in columns.items()}
+        self.lead = next(name for name, values in columns.items() if is_dask(values))
+
+
+def opened_columns(given: Mapping[str, Any], labels: tuple[str, ...] = ()) -> Source:
+    """Columns as rows: each a NumPy, Dask or Zarr array, CSR, or anything array-like.
+
+    `labels` names those that hold labels, 1-D, or an indicator of labels, 2-D.
+    """
+    columns = {name: _as_column(name, values, name in labels) for name, values in given.items()}
+    return (DaskColumns if any(map(is_dask, columns.values())) else NamedColumns)(columns)
+
+
+def _as_column(name: str, values: Any, is_label: bool) -> Any:
+    """Dask and Zarr arrays and CSR as they are; anything else as a NumPy array, labels checked."""
+    if is_dask(values):
+        values = dask_array(values)
+    elif isinstance(values, zarr.Group):
+        return values
+    elif sp.issparse(values):
+        values = sp.csr_array(values)
+    elif is_label and np.ndim(values) != 2 and not isinstance(values, zarr.Array):
+        values = label_checks.check_labels(values, name)
+    elif not isinstance(values, np.ndarray | zarr.Array):
+        values = np.asarray(values)
+    if values.ndim not in (1, 2):
+        raise ValueError(f"{name} has shape {values.shape}; it should have one dimension or two")
+    return values
+
+
+def _in_memory(name: str, values: Any) -> Any:
+    """Of a column that is a Zarr group, its values; any other as it is."""
+    if not isinstance(values, zarr.Group):
+        return values
+    part = in_zarr(values, name)
+    return part.reader(0)(0, part.n_rows)()
+
+
+def _part(name: str, values: Any) -> Any:
+    """A column that is cut and read."""
+    if isinstance(values, zarr.Group):
+        return in_zarr(values, name)
+    return Stored(values) if isinstance(values, zarr.Array) else InMemory(values)

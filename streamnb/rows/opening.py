@@ -1,0 +1,174 @@
+"""The one door: whatever stands for X and y becomes a source of rows."""
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+import zarr
+from zarr.abc.store import Store
+
+from streamnb.core import label_checks, messages, row_checks
+from streamnb.core.csr import as_csr
+from streamnb.core.messages import DataError
+from streamnb.rows.columns import open_columns
+from streamnb.rows.csr_store import member_of, open_csr
+from streamnb.rows.files import unlike_zarr
+from streamnb.rows.in_dask import DaskSource
+from streamnb.rows.in_memory import ArraySource
+from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
+from streamnb.rows.layout import check_layout
+from streamnb.rows.lazy import is_dask
+from streamnb.rows.matrices import as_matrix, made_by
+from streamnb.rows.source import Source
+from streamnb.rows.stores import persistently
+from streamnb.rows.streams import StreamSource
+
+# ---- what X is -------------------------------------------------------------------------------------------------------
+
+
+def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
+    """X and y, where y names a column of a data frame X (pandas or Dask) that column, and X without it."""
+    if not isinstance(y, str) or not (hasattr(X, "iloc") and hasattr(X, "columns")):
+        return X, y
+    here = [name == y for name in X.columns]
+    if sum(here) != 1:
+        what = "is the name of several columns" if any(here) else "is none of the columns"
+        raise ValueError(f"y={y!r} {what} of X: {messages.listed(np.asarray(X.columns, object))}")
+    return X.drop(columns=[y]), X[y]
+
+
+def resolve(X: Any) -> tuple[Any, Any]:
+    """Open paths; return what holds the rows, and the group in which the columns named by `y` are."""
+    if made_by(X, "anndata") and hasattr(X, "obs"):
+        _raise_anndata(X)
+    if isinstance(X, (str, os.PathLike, Store)):
+        X = _open_path(X if isinstance(X, Store) else os.fspath(X))
+    if isinstance(X, zarr.Group) and X.attrs.get("encoding-type") == "anndata":
+        root = X
+        X = member_of(root, "X")
+        if X is None:
+            raise ValueError(f"X: the AnnData root in {root.store} has no member X")
+        return X, root
+    return X, X if isinstance(X, zarr.Group) else None
+
+
+def _raise_anndata(X: Any) -> NoReturn:
+    if getattr(X, "isbacked", False):
+        raise TypeError(
+            "X is a backed AnnData object, whose rows stay in their HDF5 file; write it to Zarr once "
+            "(adata.write_zarr(path)) and pass that path, with y='obs/<column>', or read it whole: adata.to_memory().X"
+        )
+    raise TypeError("X is an AnnData object; pass adata.X as X and adata.obs['<column>'] as y, or the path of its Zarr")
+
+
+def _open_path(path: Any) -> Any:
+    try:
+        return persistently(lambda: zarr.open(path, mode="r"), path)
+    except Exception as error:  # missing files, broken metadata, stores that answer no
+        what = unlike_zarr(path) or f"cannot be opened as a Zarr array or group: {error}"
+        raise DataError(f"X={path!s} {what}") from error
+
+
+def is_stream(X: Any) -> bool:
+    """True for a callable or an iterator of chunks."""
+    rows = ("__array__", "__len__", "shape")  # what holds rows itself
+    return callable(X) or (isinstance(X, Iterable) and not any(hasattr(X, name) for name in rows))
+
+
+def _in_dask(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
+    return DaskSource(X, {"y": y, "sample_weight": weight})
+
+
+def _stream(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
+    return StreamSource(X, open_columns(y, weight, None, labelled))
+
+
+def _csr_group(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
+    store = open_csr(X)
+    row_checks.check_min_size(store.n_rows, store.n_features)
+    return ZarrCSRSource(store, open_columns(y, weight, store.n_rows, labelled, group))
+
+
+def _zarr_array(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
+    if X.ndim != 2 or X.dtype.kind not in "buif":
+        raise ValueError(f"X: array {X.path!r} has shape {X.shape} and dtype {X.dtype}; it should be 2-D numbers")
+    row_checks.check_min_size(*check_layout(X).shape)
+    return ZarrSource(X, open_columns(y, weight, X.shape[0], labelled, group))
+
+
+def _in_memory(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
+    rows = as_csr(X, "X") if sp.issparse(X) else as_matrix(X)
+    row_checks.check_min_size(*rows.shape)
+    return ArraySource(rows, open_columns(y, weight, rows.shape[0], labelled))
+
+
+class Kind(NamedTuple):
+    """A kind of X: how it is recognised, and what opens it."""
+
+    name: str
+    recognised: Callable[[Any], bool]
+    opened: Callable[[Any, Any, Any, bool, Any], Source]  # X, y, sample_weight, labelled, group of X
+
+
+KINDS = [  # the first that recognises X
+    Kind("Dask", is_dask, _in_dask),
+    Kind("stream", is_stream, _stream),
+    Kind("Zarr group", lambda X: isinstance(X, zarr.Group), _csr_group),
+    Kind("Zarr array", lambda X: isinstance(X, zarr.Array), _zarr_array),
+    Kind("memory", lambda X: True, _in_memory),
+]
+
+
+def opened(
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    split: tuple[str, Any] | None = None,
+    *,
+    labelled: bool = True,
+    look: Callable[[Any], None] | None = None,
+) -> Source:
+    """Rows of any kind, with what is beside them; everything that reads rows comes through here.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features)
+        Anything that `scan` takes; what was opened before is returned.
+    y, sample_weight : (n_rows,), optional
+        Arrays, or names of arrays beside X.
+    split : (name, values), optional
+        Groups or fold numbers beside the rows.
+    labelled : bool
+        Whether y has to be there.
+    look : callable, optional
+        Is shown, before any value is looked at, what has the names of the columns or their number; None if nothing has.
+
+    Raises
+    ------
+    ValueError, TypeError
+        X is nothing that holds rows, or y or sample_weight have another length.
+    DataError
+        A store cannot be opened, or its layout is wrong.
+    """
+    if isinstance(X, Source):  # it was opened before
+        return X
+    X, y = with_labels(X, y)
+    rows, group = resolve(X)
+    given = _with_names(rows)
+    if look is not None:
+        look(given)
+    kind = next(kind for kind in KINDS if kind.recognised(rows))
+    if labelled and y is None and kind.name != "stream":
+        label_checks.check_labels(y)
+    source = kind.opened(rows, y, sample_weight, labelled, group)
+    source.group, source.given = group, given
+    return source if split is None else source.with_split(*split)
+
+
+def _with_names(X: Any) -> Any:
+    """What has the names of the columns or their number, None where nothing has; of a data frame in Dask no rows."""
+    if is_dask(X):
+        return X._meta if hasattr(X, "columns") else None
+    return X if len(getattr(X, "shape", ())) == 2 else None

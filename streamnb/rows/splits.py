@@ -1,0 +1,186 @@
+"""Which fold a row belongs to: a pure function of its number, or of its group, and the seed; never of the chunking."""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments, label_checks, persistence, row_checks
+from streamnb.kernels.row_values import GOLDEN, rank_few, scatter_bits
+
+MOST_SPLITS = 1 << 20  # of folds and repeats; a slip such as folds=10**9 would not end
+FEW_FOLDS = 32  # whose keys are all compared with each other
+
+
+@dataclass(frozen=True)
+class Folding:
+    """How rows are split: `repeats` times into `n_folds` folds, by row number, by group or by numbers given.
+
+    Attributes
+    ----------
+    n_folds, repeats, seed : int
+    by : {"rows", "groups", "given"}
+    """
+
+    n_folds: int
+    repeats: int = 1
+    seed: int = 0
+    by: str = "rows"
+
+    @classmethod
+    def of_state(cls, saved: dict[str, Any]) -> "Folding":
+        """How rows were split, as it was saved."""
+        folding = cls(**persistence.typed(cls, saved))
+        for name, lowest in (("n_folds", 2), ("repeats", 1)):
+            arguments.positive_integer(name, getattr(folding, name), lowest)
+        arguments.one_of("by", folding.by, ["rows", "groups", "given"])
+        return folding
+
+    @property
+    def n_splits(self) -> int:
+        return self.n_folds * self.repeats
+
+    def splits(self, first_row: int, n_rows: int, column: np.ndarray | None) -> np.ndarray:
+        """Split numbers repeat * n_folds + fold of a block of rows, (repeats, n_rows); `column`: groups or folds."""
+        return np.stack([self.numbers(first_row, n_rows, column, r) + r * self.n_folds for r in range(self.repeats)])
+
+    def numbers(self, first_row: int, n_rows: int, column: np.ndarray | None, repeat: int) -> np.ndarray:
+        """Fold numbers of a block of rows in one repeat, (n_rows,)."""
+        if self.by == "rows":
+            return self._of_rows(first_row, n_rows, repeat)
+        assert column is not None
+        row_checks.check_lengths(n_rows, len(column), "groups" if self.by == "groups" else "folds")
+        return self._of_groups(column, repeat) if self.by == "groups" else self._given(column, first_row)
+
+    def _of_rows(self, first_row: int, n_rows: int, repeat: int) -> np.ndarray:
+        """Each stretch of n_folds rows goes to all folds in an order of its own, so that folds are of one size."""
+        start = first_row // self.n_folds
+        stop = -(-(first_row + n_rows) // self.n_folds)
+        rows = np.arange(start * self.n_folds, stop * self.n_folds, dtype=np.int64)
+        keys = self._mixed(rows.view(np.uint64), repeat).reshape(-1, self.n_folds)
+        ranks = _ranks(keys).reshape(-1)
+        offset = first_row - start * self.n_folds
+        return ranks[offset : offset + n_rows]
+
+    def _of_groups(self, groups: np.ndarray, repeat: int) -> np.ndarray:
+        labels, inverse = np.unique(groups, return_inverse=True)
+        folds = self._mixed(_keys(labels), repeat) % np.uint64(self.n_folds)
+        return folds.astype(np.int64)[inverse]
+
+    def _given(self, numbers: np.ndarray, first_row: int) -> np.ndarray:
+        outside = np.flatnonzero((numbers < 0) | (numbers >= self.n_folds))
+        if outside.size:
+            at = int(outside[0])
+            raise ValueError(f"folds has {numbers[at]} at row {first_row + at}; folds should be numbered from 0")
+        return numbers.astype(np.int64)
+
+    def _mixed(self, keys: np.ndarray, repeat: int) -> np.ndarray:
+        """Keys scattered over 64 bits (splitmix64), another way for each seed and repeat."""
+        with np.errstate(over="ignore"):
+            salt = _splitmix(np.array([self.seed], np.int64).view(np.uint64) * GOLDEN + np.uint64(repeat))
+            return _splitmix(keys + salt)
+
+
+def fold_numbers(n_rows: int, folds: int, *, groups: Any = None, seed: int = 0, repeat: int = 0) -> np.ndarray:
+    """The fold of each row, as `scan(folds=folds)` numbers them.
+
+    Parameters
+    ----------
+    n_rows : int
+    folds : int
+        At least 2.
+    groups : (n_rows,), optional
+        Rows of one group share a fold, which depends on the group's value alone; else on the row's number.
+    seed, repeat : int
+
+    Returns
+    -------
+    (n_rows,) int64
+        The same in every process and on every machine. Without groups the sizes of folds differ by one at most.
+    """
+    n_rows, repeat = arguments.whole_number("n_rows", n_rows), arguments.whole_number("repeat", repeat)
+    folding = as_folding(arguments.positive_integer("folds", folds), groups=groups, repeats=repeat + 1, seed=seed)
+    assert folding is not None
+    column = None if groups is None else label_checks.check_labels(groups, "groups")
+    return folding.numbers(0, n_rows, column, repeat)
+
+
+def as_folding(folds: Any, *, groups: Any = None, repeats: int = 1, seed: int = 0) -> Folding | None:
+    """How `folds`, `groups`, `repeats` and `seed` split the rows; None without folds.
+
+    `folds` is a number, or the fold of each row: an array in memory, checked here for gaps.
+    """
+    repeats = arguments.positive_integer("repeats", repeats)
+    seed = arguments.whole_number("seed", seed)
+    if folds is None:
+        if groups is not None or repeats > 1:
+            what = "groups go" if groups is not None else f"repeats={repeats} goes"
+            raise ValueError(f"{what} with folds: give folds=5 or another number")
+        return None
+    check_no_splits(folds)
+    if np.ndim(folds) == 0:
+        n_folds = arguments.positive_integer("folds", folds, minimum=2)
+        if n_folds * repeats > MOST_SPLITS:
+            raise ValueError(
+                f"folds={n_folds} times repeats={repeats} is more than {MOST_SPLITS} splits, each with statistics of "
+                "its own; take fewer folds or repeats"
+            )
+        return Folding(n_folds, repeats, seed, "rows" if groups is None else "groups")
+    if groups is not None or repeats > 1:
+        what = "groups" if groups is not None else f"repeats={repeats}"
+        raise ValueError(f"folds are given for each row, so {what} has no meaning; leave it out, or give a number")
+    return Folding(_n_given(np.asarray(folds)), 1, seed, "given")
+
+
+def check_no_splits(folds: Any) -> None:
+    """Refuse what scikit-learn takes for `cv`: a splitter, or pairs of rows to train and to test on."""
+    if hasattr(folds, "get_n_splits") or (isinstance(folds, list | tuple) and any(np.iterable(f) for f in folds[:1])):
+        given = type(folds).__name__ if hasattr(folds, "get_n_splits") else f"a {type(folds).__name__} of splits"
+        raise TypeError(
+            f"folds is {given}; it should be a number of folds, or the fold of each row: of a splitter make "
+            "folds[test] = i for its i-th (train, test)"
+        )
+
+
+def check_n_folds(folding: Folding | None, n_rows: int) -> None:
+    """Refuse more folds than rows, before anything is kept for each."""
+    if folding is not None and folding.by != "given" and folding.n_folds > n_rows:
+        raise ValueError(
+            f"folds={folding.n_folds}: some have no row, there are too few of the {n_rows} rows (n_samples={n_rows}); "
+            "take fewer folds"
+        )
+
+
+def _n_given(folds: np.ndarray) -> int:
+    if folds.ndim != 1 or folds.dtype.kind not in "iu":
+        raise TypeError(
+            f"folds has shape {folds.shape} and dtype {folds.dtype}; it should be a number of folds, or one whole "
+            "number a row"
+        )
+    present = np.unique(folds)
+    if len(present) < 2 or present[0] != 0 or present[-1] != len(present) - 1:
+        raise ValueError(f"folds holds the numbers {present[:10].tolist()}; it should hold 0, 1, .. without gaps")
+    return len(present)
+
+
+def _keys(labels: np.ndarray) -> np.ndarray:
+    if label_checks.label_kind(labels) != "strings":
+        return labels.astype(np.int64).view(np.uint64)
+    digests = (blake2b(label.encode(), digest_size=8).digest() for label in labels.tolist())
+    return np.array([int.from_bytes(d, "little") for d in digests], np.uint64)
+
+
+def _ranks(keys: np.ndarray) -> np.ndarray:
+    """The place of each key in its row, were that sorted; of equal ones the first comes first."""
+    if keys.shape[1] > FEW_FOLDS:
+        return keys.argsort(axis=1, kind="stable").argsort(axis=1)
+    ranks = np.empty(keys.shape, np.int64)
+    rank_few(keys, ranks)
+    return ranks
+
+
+def _splitmix(keys: np.ndarray) -> np.ndarray:
+    scattered = np.empty_like(keys)
+    scatter_bits(keys, scattered)
+    return scattered

@@ -1,0 +1,269 @@
+"""CSR in Zarr, in the layout of AnnData: written from a stream of chunks."""
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import zarr
+from zarr.abc.codec import BytesBytesCodec
+from zarr.codecs import BloscCodec, Crc32cCodec, ZstdCodec
+
+from streamnb.core import arguments, label_checks, row_checks
+from streamnb.core.messages import DataError
+from streamnb.rows.boundary import as_chunk
+from streamnb.rows.stores import persistently
+
+CHUNK = 1 << 20  # elements of data and indices in one chunk
+ROW_CHUNK = 1 << 17  # rows of indptr and y in one chunk
+ROW_BLOCK = 1 << 13  # of them that are coded at once: threads keep the memory that blosc takes for one
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+def write_csr(store: Any, chunks: Iterable[Any], *, n_features: int) -> zarr.Group:
+    """Stream chunks of rows into a new Zarr CSR group (AnnData layout, Zarr format 3).
+
+    Parameters
+    ----------
+    store : path, URL or zarr store
+        Where the group is made; it must not hold anything yet.
+    chunks : iterable of X, or of (X, y)
+        X is array-like or SciPy sparse, (n_rows, n_features); y holds n_rows labels, or is an indicator (n_rows,
+        n_labels), dense or sparse. All values must fit the dtype of the first chunk.
+    n_features : int
+
+    Returns
+    -------
+    zarr.Group
+        With arrays `data`, `indices`, `indptr` and, where labels came, `y`: an array, or of an indicator a CSR group
+        of its own; `fit(store, "y")` takes either. Whole numbers and indices are stored in the smallest integers that
+        hold them all, which decode several times faster. Each chunk bears a checksum (CRC-32C), which every reader
+        verifies. The attribute `streamnb` says what is known of the values. The attributes are written last: a
+        half-written group is not taken for CSR. Nothing is made before the first chunk has been checked.
+
+    Raises
+    ------
+    ValueError
+        The store is not empty, or a chunk has another width, values that the dtype of the first cannot hold,
+        or labels where others have none.
+    """
+    n_features = arguments.positive_integer("n_features", n_features)
+    _check_vacant(store)
+    writer = _Writer(store, n_features)
+    for chunk in chunks:
+        if isinstance(chunk, tuple) and len(chunk) != 2:
+            raise ValueError(f"chunks: a chunk is a tuple of {len(chunk)}; it should be X or (X, y)")
+        writer.add(*(chunk if isinstance(chunk, tuple) else (chunk, None)))
+    return writer.finish()
+
+
+def _check_vacant(store: Any) -> None:
+    try:
+        zarr.open(store, mode="r")
+    except FileNotFoundError:
+        return
+    raise ValueError(
+        f"store={store!s} already holds something, perhaps of a write that was not finished; "
+        "remove it or name another place"
+    )
+
+
+_KNOWN = {"canonical": True, "explicit_zeros": False, "non_negative": True, "integer": True}  # of no values yet
+
+
+class _Writer:
+    """Rows and what is known of them, with labels beside; buffered until whole Zarr chunks can be written."""
+
+    def __init__(self, store: Any, n_features: int):
+        self._store, self._n_features = store, n_features
+        self._rows: _CSR | None = None
+        self._labels: _CSR | _Column | None = None
+        self._label_kind = ""
+        self._n_rows = 0
+        self._known = dict(_KNOWN)
+
+    @cached_property
+    def _group(self) -> zarr.Group:
+        return zarr.create_group(self._store, zarr_format=3)
+
+    def add(self, X: Any, y: Any) -> None:
+        chunk, survey = as_chunk(X, self._n_rows)
+        row_checks.check_n_features(chunk.shape[1], self._n_features, "write_csr(n_features=)")
+        labels = self._checked_labels(y, chunk.shape[0])
+        matrix = sp.csr_array(chunk.to_matrix())
+        dtype = X.dtype if hasattr(X, "dtype") and X.dtype.kind in "buif" else matrix.dtype
+        summed = matrix.data.astype(dtype) if np.dtype(dtype).kind == "f" else matrix.data
+        self._rows = self._rows or _CSR(self._group, self._n_features, dtype)
+        self._rows.add(summed, matrix)
+        if labels is not None:
+            self._labels = self._labels or self._room_for(labels)
+            self._labels.add(*([labels.data, labels] if sp.issparse(labels) else [labels]))
+        self._n_rows += matrix.shape[0]
+        self._known["explicit_zeros"] |= bool((matrix.data == 0).any())
+        self._known["non_negative"] &= survey.low >= 0
+        self._known["integer"] &= survey.whole
+
+    def _checked_labels(self, y: Any, n_rows: int) -> Any:
+        if (self._labels is not None) != (y is not None) and self._n_rows:
+            raise ValueError("chunks: some come as (X, y) and some as X alone; give labels with all or with none")
+        if y is None:
+            return None
+        labels = label_checks.check_y(y, self._n_rows)
+        row_checks.check_lengths(n_rows, labels.shape[0])
+        several = sp.issparse(labels)
+        kind = f"an indicator of {labels.shape[1]} labels" if several else label_checks.label_kind(labels)
+        if kind != self._label_kind and self._labels is not None:
+            raise ValueError(f"chunks: y holds {kind} where labels were {self._label_kind} before; give one kind")
+        self._label_kind = kind
+        return labels
+
+    def _room_for(self, labels: Any) -> "_CSR | _Column":
+        if sp.issparse(labels):
+            return _CSR(self._group.create_group("y"), labels.shape[1], labels.dtype)
+        return _Column(self._group, "y", "str" if labels.dtype.kind == "U" else labels.dtype, ROW_CHUNK)
+
+    def finish(self) -> zarr.Group:
+        if not self._n_rows:
+            row_checks.check_min_size(0, self._n_features)
+        assert self._rows is not None
+        if isinstance(self._labels, _CSR):
+            self._labels.finish(_KNOWN)
+        elif self._labels is not None:
+            self._labels.flush()
+        self._rows.finish(self._known)  # last: its attributes make the whole a CSR group
+        return self._group
+
+
+class _CSR:
+    """Three growing arrays of a group, and the attributes that make it CSR in the end."""
+
+    def __init__(self, group: zarr.Group, n_columns: int, dtype: Any):
+        index = next(t for t in (np.uint16, np.int32, np.int64) if n_columns - 1 <= np.iinfo(t).max)
+        self._group, self._n_columns = group, n_columns
+        self._n_rows = self._nnz = 0
+        self._begun = False
+        self._data = _Column(group, "data", dtype, CHUNK, small=True)
+        self._indices = _Column(group, "indices", index, CHUNK)
+        self._indptr = _Column(group, "indptr", np.int64, ROW_CHUNK)
+
+    def add(self, data: np.ndarray, rows: sp.csr_array) -> None:
+        self._data.add(data)
+        self._indices.add(rows.indices)
+        self._indptr.add(rows.indptr[1 if self._begun else 0 :].astype(np.int64) + self._nnz)
+        self._begun = True
+        self._n_rows += rows.shape[0]
+        self._nnz += rows.nnz
+
+    def finish(self, known: dict[str, bool]) -> None:
+        for column in (self._data, self._indices, self._indptr):
+            column.flush()
+        self._group.attrs.update(
+            {
+                "encoding-type": "csr_matrix",
+                "encoding-version": "0.1.0",
+                "shape": [self._n_rows, self._n_columns],
+                "streamnb": {"version": 1, **known},
+            }
+        )
+
+
+class _Column:
+    """One growing 1-D array; only whole chunks are written before the end.
+
+    A `small` one is stored in the smallest dtype that holds what has come, and stored anew when that grows.
+    """
+
+    def __init__(self, group: zarr.Group, name: str, dtype: Any, chunk: int, small: bool = False):
+        self._group, self._name, self._chunk, self._small = group, name, chunk, small
+        self._dtype = dtype if dtype == "str" else np.dtype(dtype)
+        self._array: zarr.Array | None = None
+        self._waiting: list[np.ndarray] = []
+        self._n_waiting = 0
+
+    def _new(self, name: str, dtype: Any) -> zarr.Array:
+        block = ROW_BLOCK if self._chunk == ROW_CHUNK else 0  # 0: as blosc sees fit
+        blosc = BloscCodec(cname="lz4", shuffle="shuffle", blocksize=block)
+        fast: BytesBytesCodec = ZstdCodec() if dtype == "str" else blosc
+        return self._group.create_array(
+            name,
+            shape=(0,),
+            chunks=(self._chunk,),
+            dtype=dtype,
+            compressors=[fast, Crc32cCodec()],
+            config={"write_empty_chunks": True},
+        )
+
+    def add(self, values: np.ndarray) -> None:
+        if self._dtype != "str" and values.dtype != self._dtype:
+            cast = values.astype(self._dtype)
+            if not np.array_equal(cast, values):
+                raise ValueError(
+                    f"chunks: {self._name} was begun as {self._dtype}, the dtype of the first chunk, which cannot "
+                    f"hold all values of a later one ({values.dtype}); give every chunk one dtype"
+                )
+            values = cast
+        self._waiting.append(np.array(values))  # a copy: the rows are the user's, who may fill them again
+        self._n_waiting += len(values)
+        if self._n_waiting >= self._chunk:
+            self._write(self._n_waiting // self._chunk * self._chunk)
+
+    def flush(self) -> None:
+        if self._n_waiting or self._array is None:
+            self._write(self._n_waiting)
+
+    def _write(self, n: int) -> None:
+        values = np.concatenate(self._waiting)
+        self._append(self._fitting(values[:n]), values[:n])
+        self._waiting = [values[n:]]
+        self._n_waiting -= n
+
+    def _fitting(self, values: np.ndarray) -> zarr.Array:
+        """The array, of a dtype that holds these values too."""
+        so_far = np.dtype(np.uint8) if self._array is None else self._array.dtype
+        dtype = _smallest_dtype(values, so_far, self._dtype) if self._small else self._dtype
+        if self._array is None:
+            self._array = self._new(self._name, dtype)
+        elif self._small and dtype != so_far:
+            self._array = self._widened(self._array, dtype)
+        return self._array
+
+    def _widened(self, array: zarr.Array, dtype: np.dtype) -> zarr.Array:
+        """What is there, stored anew; by way of a copy, for arrays cannot be renamed."""
+        copy = self._new(f"{self._name}-wider", dtype)
+        self._copy(array, copy)
+        del self._group[self._name]
+        wider = self._new(self._name, dtype)
+        self._copy(copy, wider)
+        del self._group[f"{self._name}-wider"]
+        return wider
+
+    def _copy(self, old: zarr.Array, new: zarr.Array) -> None:
+        for start in range(0, old.shape[0], self._chunk):
+            self._append(new, np.asarray(old[start : start + self._chunk]))
+
+    @staticmethod
+    def _append(array: zarr.Array, values: np.ndarray) -> None:
+        length = array.shape[0]
+
+        def write() -> None:
+            array.resize((length + len(values),))
+            array[length:] = values
+
+        try:
+            persistently(write, array.store)
+        except Exception as error:  # stores raise whatever they like
+            raise DataError(f"array {array.path!r} in {array.store} cannot be written: {error!r}") from error
+
+
+def _smallest_dtype(values: np.ndarray, so_far: np.dtype, largest: np.dtype) -> np.dtype:
+    """The smallest dtype that holds `values` and all of `so_far`; `largest` unless integers of fewer bytes do."""
+    if so_far == largest or largest.kind == "b" or (values != np.floor(values)).any():
+        return largest
+    if not values.size:
+        return so_far if so_far.itemsize < largest.itemsize else largest
+    needed = np.promote_types(np.min_scalar_type(int(values.min())), np.min_scalar_type(int(values.max())))
+    dtype = np.promote_types(so_far, needed)
+    return dtype if dtype.kind in "iu" and dtype.itemsize < largest.itemsize else largest

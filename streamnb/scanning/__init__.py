@@ -1,0 +1,1 @@
+"""Rows of any kind become class statistics."""

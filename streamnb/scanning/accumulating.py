@@ -1,0 +1,158 @@
+"""A task of one's own: anything that merges, learned from rows of any kind in one pass."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from streamnb.core import label_checks, row_checks
+from streamnb.passes.contract import PassTask, Wants
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.passes.run import run
+from streamnb.rows.block import Block
+from streamnb.rows.boundary import checked
+from streamnb.rows.opening import opened
+
+
+def accumulate(
+    X: Any,
+    y: Any = None,
+    task: PassTask | None = None,
+    *,
+    sample_weight: Any = None,
+    progress: bool | None = None,
+    n_threads: int | None = None,
+    client: Any = None,
+    checkpoint: Any = None,
+) -> Any:
+    """Read the rows once, and return what a task makes of them.
+
+    The rows may be whatever `scan` takes. They are read in blocks, checked, and given to the task by several threads
+    or by the workers of a cluster, each with a partial result of its own; the totals of these are added up.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features)
+        As in `scan`.
+    y : (n_rows,) or (n_rows, n_labels), optional
+        As in `scan`; None where the task does without, and for streams, which bring their own.
+    task : PassTask
+        A subclass with `partial()`, a new partial result, and `add(partial, block)`, which adds a block to it. A
+        partial result has `nbytes` and `finish()`, which returns its total; a total has ``+``, `nbytes` and
+        `arrays()`, a dict from which ``type(total)(**arrays)`` makes it again. A block has `X` (n_rows, n_features),
+        a NumPy array or a SciPy CSR array of finite numbers that cannot be written to, `y`, labels or a CSR
+        indicator or None, `weight` (n_rows,) or None for 1 each, and `first_row`, the number of its first row.
+    sample_weight : (n_rows,), optional
+    progress, n_threads, client
+        As in `scan`.
+    checkpoint : path, optional
+        As in `scan`. The fields of the task tell it from others: their `repr` should say what they are.
+
+    Returns
+    -------
+    total
+        What ``task.ended(total, report)`` makes of the total of all rows; by default that total. It is the same
+        however the rows are cut into blocks, as far as adding up is free of order.
+
+    Raises
+    ------
+    TypeError
+        The task is none, or its totals do not add up; it cannot be sent to workers.
+    ValueError, DataError
+        As in `scan`.
+
+    Examples
+    --------
+    The largest value of each feature:
+
+    >>> import numpy as np, streamnb as snb
+    >>> class Largest:
+    ...     def __init__(self, value=-np.inf):
+    ...         self.value, self.nbytes = value, 8 * np.size(value)
+    ...     def __add__(self, other):
+    ...         return Largest(np.maximum(self.value, other.value))
+    ...     def arrays(self):
+    ...         return {"value": self.value}
+    ...     def finish(self):
+    ...         return self
+    >>> class FindLargest(snb.PassTask):
+    ...     def partial(self):
+    ...         return Largest()
+    ...     def add(self, partial, block):
+    ...         partial.value = np.maximum(partial.value, block.X.max(axis=0))
+    >>> snb.accumulate([[1.0, 5.0], [2.0, 3.0]], task=FindLargest()).value
+    array([2., 5.])
+    """
+    if not isinstance(task, PassTask):
+        raise TypeError(
+            f"task is of type {type(task).__name__}; it should be an object of a subclass of snb.PassTask with the "
+            "methods partial() and add(partial, block)"
+        )
+    rows = opened(X, y, sample_weight, labelled=False)
+    return run(_OfUser(task, task.title), rows, RunOptions(progress, n_threads, client=client, checkpoint=checkpoint))[
+        0
+    ]
+
+
+@dataclass(frozen=True)
+class _OfUser(PassTask):
+    """A task by somebody who does not know the package: blocks are checked before it, totals after it."""
+
+    task: PassTask
+    title: str
+
+    @property
+    def name(self) -> str:
+        return self.task.name
+
+    def partial(self) -> Any:
+        return _OfUserPartial(self.task.partial(), self.name)
+
+    def add(self, partial: Any, block: Block) -> None:
+        X = checked(block)[0].to_matrix()
+        y = None if block.y is None else label_checks.check_y(block.y, block.first_row)
+        self.task.add(partial.own, replace(block, X=X, y=y))
+
+    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
+        return self.task.wants(n_rows, n_features)
+
+    def ended(self, total: Any, report: Report) -> Any:
+        row_checks.check_min_size(report.rows, 1)
+        return self.task.ended(total, report)
+
+    def about(self) -> dict[str, str]:
+        return self.task.about()
+
+    def packed(self, total: Any) -> Any:
+        return self.task.packed(total)
+
+    def unpacked(self, total: Any) -> Any:
+        return self.task.unpacked(total)
+
+    def total(self, arrays: Any) -> Any:
+        return self.task.total(arrays)
+
+
+class _OfUserPartial:
+    """A partial result whose total is looked at before anything is done with it."""
+
+    def __init__(self, own: Any, name: str):
+        missing = [part for part in ("finish", "nbytes") if not hasattr(own, part)]
+        if missing:
+            raise TypeError(
+                f"task: {name}.partial() returned {type(own).__name__}, which lacks {' and '.join(missing)}"
+            )
+        self.own = own
+
+    @property
+    def nbytes(self) -> int:
+        return self.own.nbytes
+
+    def finish(self) -> Any:
+        total = self.own.finish()
+        missing = [part for part in ("__add__", "nbytes", "arrays") if not hasattr(total, part)]
+        if missing:
+            raise TypeError(
+                f"task: finish() of its partial result returned {type(total).__name__}, which lacks "
+                f"{' and '.join(missing)}; a total adds up (+) and tells its nbytes and its arrays()"
+            )
+        return total

@@ -1,0 +1,235 @@
+"""Rows of any kind, labelled, become class statistics in one pass."""
+
+import numbers
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.core import label_checks, memory, row_checks
+from streamnb.passes.contract import PassTask, Wants, shown
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.passes.run import run
+from streamnb.rows.block import Block
+from streamnb.rows.boundary import as_chunk, checked
+from streamnb.rows.domain import Domain, TakesValues
+from streamnb.rows.opening import opened
+from streamnb.rows.preparing import RowOptions, transformed
+from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding, as_folding, check_n_folds, check_no_splits
+from streamnb.stats.accumulating import Accumulator
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.moment_sums import check_fits
+from streamnb.stats.moments import MOMENTS, check_moments
+from streamnb.stats.sparse_tables import LARGE, compact
+
+
+@dataclass(frozen=True)
+class ClassScan(PassTask):
+    """Class statistics: what to accumulate, and what to ask of the values."""
+
+    moments: tuple[str, ...]
+    options: RowOptions
+    classes: np.ndarray | None = None
+    domain: TakesValues = field(default_factory=Domain)
+    folding: Folding | None = None
+    memory_limit: int | None = None  # of the tables, in bytes; None for half of what is free where they are made
+    title = "scan"
+    called = "ScanPlan"  # in checkpoints
+
+    def with_moments(self, more: Iterable[str]) -> Self:
+        """The same scan with further moments."""
+        return replace(self, moments=tuple(m for m in MOMENTS if m in {*self.moments, *more}))
+
+    def partial(self) -> Any:
+        return Accumulator(self.moments, self.options, self.classes, self.folding, self.memory_limit)
+
+    def add(self, partial: Any, block: Block) -> None:
+        """Check one block of rows and add it."""
+        chunk, survey = transformed(*checked(block), self.options.transform, self.options.normalize)
+        self.domain.check(chunk, survey)
+        partial.add(chunk, survey, label_checks.check_y(block.y), block.weight, block.split)
+
+    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
+        """Values, unless it is enough to know which are stored; tables that are known to be too large are refused."""
+        if n_rows is not None:
+            check_n_folds(self.folding, n_rows)
+        if n_features is None:
+            return Wants()
+        if self.classes is not None:
+            n_groups = len(self.classes) * (1 if self.folding is None else self.folding.n_splits)
+            check_fits(self.moments, self.options, n_groups, n_features, self.memory_limit)
+        places = {*self.moments} <= {"nonzero", "above"} and not self.options.binarize and not self.options.normalize
+        return Wants(values=not (places and _takes_positive(self.domain, n_features)))
+
+    def ended(self, total: Any, report: Report) -> Any:
+        """Refuse too few rows, for the folds too: a stream tells how many they are at the end only."""
+        if report.rows:
+            check_n_folds(self.folding, report.rows)
+        row_checks.check_min_size(total.n_rows, total.n_features or 1)
+        row_checks.check_total_weight(total.total_weight)
+        if self.folding is not None:
+            _check_folds(total)
+        return total
+
+    def about(self) -> dict[str, str]:
+        about = {"the model": self.called}
+        for name, value in vars(self).items():
+            if name == "options":
+                about |= {option: repr(chosen) for option, chosen in asdict(value).items()}
+            elif name != "memory_limit":  # which does not change what the sums are
+                about[name] = shown(value.tolist() if isinstance(value, np.ndarray) else value)
+        return about
+
+    def packed(self, total: Any) -> Any:
+        return total.with_tables(compact)  # of few rows most cells are empty
+
+    def total(self, arrays: Any) -> Any:
+        return ClassStats.from_state(arrays)
+
+    def unpacked(self, total: Any) -> Any:
+        """In dense tables, as long as these are not too large."""
+        dense = total.dense_bytes <= min(LARGE, memory.allowed(None))
+        return total.with_tables(lambda table: table.dense()) if dense else total
+
+
+def _takes_positive(domain: TakesValues, n_features: int) -> bool:
+    ends = np.array([[np.finfo(np.float64).smallest_subnormal], [row_checks.LARGEST]])
+    try:
+        domain.check(*as_chunk(np.repeat(ends, n_features, axis=1)))
+    except ValueError:
+        return False
+    return True
+
+
+def scan(
+    X: Any,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    classes: Any = None,
+    moments: Iterable[str] | None = None,
+    binarize: float = 0.0,
+    centre: float = 0.0,
+    transform: str | None = None,
+    normalize: str | None = None,
+    folds: Any = None,
+    groups: Any = None,
+    repeats: int = 1,
+    seed: int = 0,
+    progress: bool | None = None,
+    n_threads: int | None = None,
+    memory_limit: Any = None,
+    client: Any = None,
+    checkpoint: Any = None,
+) -> ClassStats:
+    """Read the data once and keep its per-class sufficient statistics.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features)
+        NumPy, SciPy sparse, Dask array, Zarr array or CSR group, a path to one, or a stream of chunks.
+    y : (n_rows,) or (n_rows, n_labels)
+        Labels: ints, strings or bools; an array, or the name of one in the group of X, or of a column of a pandas or
+        Dask data frame X, which is no feature then. Streams bring their own.
+        A 2-D y, dense or CSR, is an indicator of labels (multi-label): a row adds to each of its labels.
+    sample_weight : (n_rows,), optional
+        Counts as frequency.
+    classes : array-like, optional
+        All labels that may occur; without it the set is open. For a 2-D y the names of its columns.
+    moments : names, optional
+        Of "sum", "sum_sq", "nonzero", "above", all four by default; and "log_sum", "inv_sum", "log1m_sum",
+        "deviation", the sums of ln x, 1/x, ln(1 - x) and abs(x - centre).
+    binarize, centre : float
+        `above` counts x > binarize, `deviation` is the distance from the centre.
+    transform : {None, "binary", "log1p", "sqrt"}
+        Applied to each value; "binary" puts 1 for whatever is not 0.
+    normalize : {None, "l1", "l2"}
+        Then each row is divided by its length.
+    folds : int or (n_rows,) ints, optional
+        Keep the statistics of each fold too; the number of folds, or the fold of each row, numbered from 0. Which
+        fold a row is in depends on its number and the seed alone, see `fold_numbers`.
+    groups : (n_rows,), optional
+        Labels; rows of one group are in one fold.
+    repeats : int
+        How many times the rows are split into folds.
+    seed : int
+    progress : bool, optional
+        Show a progress bar.
+    n_threads : int, optional
+        Threads that sum; as many as there are cores by default, fewer where their private tables would be large or
+        where reading takes the time. Dask arrays are summed by Dask's threads.
+    memory_limit : int or str, optional
+        Bytes that the tables may take, such as "4GB"; half of the free memory by default.
+    client : dask.distributed.Client or cluster, optional
+        A cluster whose workers read and sum, each thread of theirs a segment of the rows at a time; the active one by
+        default. Rows that workers cannot open, in memory and from streams, are summed here.
+    checkpoint : path, optional
+        A file that keeps what is summed, every ten seconds or so. Where the process ends early, whatever the cause, the
+        same call goes on from there, to the same result to the last bit; once the scan is complete, it returns at
+        once. The file stays until you remove it; one of other data or parameters is refused. For rows that can be
+        read again from any row on: not for streams and Dask arrays.
+
+    Notes
+    -----
+    Each moment takes 8 bytes for each class and feature, 16 where values are not whole numbers: name the moments
+    you need where the tables are large. Tables that would take more than `memory_limit`, or that are large and mostly
+    empty, keep only the classes and features that meet in some row, 16 or 24 bytes each; the sums are the same bits.
+
+    Returns
+    -------
+    ClassStats
+        The same to the last bit however the rows are cut into blocks and whatever the number of threads.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An argument is wrong: the message names it, what was given and what would be right.
+    DataError
+        Data cannot be read: the message names the array and the chunk.
+    MemoryError
+        The tables would take more than `memory_limit`: the message says how much.
+    """
+    run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
+    row_options, listed = RowOptions(transform, normalize, binarize, centre), label_checks.check_classes(classes)
+    task = ClassScan(check_moments(moments), row_options, listed, memory_limit=run_options.memory_limit)
+    task, rows = with_folds(task, opened(X, y, sample_weight), folds, groups, repeats, seed)
+    return run_scan(task, rows, run_options)[0]
+
+
+def with_folds(
+    task: ClassScan, rows: Source, folds: Any, groups: Any, repeats: int, seed: int
+) -> tuple[ClassScan, Source]:
+    """The scan that keeps folds, and the rows with what must be read beside them for it."""
+    check_no_splits(folds)
+    column = folds
+    if folds is not None and not isinstance(folds, numbers.Number):
+        folds = rows.whole_column(folds, "folds")  # gaps show in the whole only
+        column = rows.cut_alike(column, folds)
+    folding = as_folding(folds, groups=groups, repeats=repeats, seed=seed)
+    if folding is not None and folding.by == "groups":
+        rows = rows.with_split("groups", groups)
+    if folding is not None and folding.by == "given":
+        rows = rows.with_split("folds", column)
+    return replace(task, folding=folding), rows
+
+
+def run_scan(task: ClassScan, rows: Source, options: RunOptions) -> tuple[Any, Report]:
+    """Scan and also report; see `scan`."""
+    stats, report = run(task, rows, options)
+    if rows.n_features is not None:
+        row_checks.check_n_features(stats.n_features, rows.n_features, "its shape")
+    return stats, report
+
+
+def _check_folds(stats: ClassStats) -> None:
+    for split, part in enumerate(stats.folds):
+        if part.n_rows == 0:
+            folding: Any = stats.folding
+            what = f"the {stats.n_rows} rows (n_samples={stats.n_rows})" if folding.by == "rows" else "the groups"
+            raise ValueError(
+                f"folds={folding.n_folds}: fold {split % folding.n_folds} has no row, there are too few of {what}; "
+                "take fewer folds or another seed"
+            )

@@ -1,0 +1,127 @@
+"""What a scan will need, told before any row is read."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from streamnb.core import label_checks, memory, notebook
+from streamnb.core.memory import check_memory_limit
+from streamnb.rows.columns import known_classes
+from streamnb.rows.opening import opened, with_labels
+from streamnb.rows.preparing import RowOptions
+from streamnb.scanning.class_scan import ClassScan, with_folds
+from streamnb.stats import moment_sums
+from streamnb.stats.moments import check_moments
+
+UNKNOWN = "not known before the scan"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a scan will need; None stands for what only reading tells.
+
+    Attributes
+    ----------
+    n_rows, n_features, n_classes : int or None
+    n_values : int or None
+        Stored values: those that are not 0 of sparse rows, all of dense ones.
+    n_bytes, n_blocks : int or None
+        Decoded bytes of the rows, and about how many blocks they are read in.
+    moments : names
+    dense_bytes : int or None
+        The tables of class sums, with those of the folds, where values are whole numbers; for others it is twice that.
+    sparse_bytes : int or None
+        The most that they take where only cells are kept that some row touches; None also where they cannot be.
+    memory_limit : int
+    tables : str or None
+        "dense" or "sparse", what is likely to be chosen, or "too large".
+    """
+
+    n_rows: int | None
+    n_features: int | None
+    n_classes: int | None
+    n_values: int | None
+    n_bytes: int | None
+    n_blocks: int | None
+    moments: tuple[str, ...]
+    dense_bytes: int | None
+    sparse_bytes: int | None
+    memory_limit: int
+    tables: str | None
+
+    def _lines(self) -> list[tuple[str, str]]:
+        numbers = {name: getattr(self, name) for name in ("n_rows", "n_features", "n_classes", "n_values", "n_blocks")}
+        sizes = {name: getattr(self, name) for name in ("n_bytes", "dense_bytes", "sparse_bytes", "memory_limit")}
+        said = {name: UNKNOWN if n is None else f"{n:,}" for name, n in numbers.items()}
+        said |= {name: UNKNOWN if n is None else memory.size(n) for name, n in sizes.items()}
+        said |= {"moments": ", ".join(self.moments), "tables": self.tables or UNKNOWN}
+        return [(name, said[name]) for name in self.__dataclass_fields__]
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name:<13} {value}" for name, value in self._lines())
+
+    def _repr_html_(self) -> str:
+        return notebook.table("What a scan will need", self._lines())
+
+
+def plan(
+    X: Any,
+    y: Any = None,
+    *,
+    classes: Any = None,
+    moments: Iterable[str] | None = None,
+    binarize: float = 0.0,
+    centre: float = 0.0,
+    folds: Any = None,
+    groups: Any = None,
+    repeats: int = 1,
+    memory_limit: Any = None,
+) -> Plan:
+    """Say what `scan` will need, before any row is read.
+
+    Parameters
+    ----------
+    X, y, classes, moments, binarize, centre, folds, groups, repeats, memory_limit
+        As for `scan`. How many classes there are is known where `classes` says so, the labels are in memory, or y is
+        an indicator of labels in a store.
+
+    Returns
+    -------
+    Plan
+        A value with a number for each line that it prints.
+
+    Examples
+    --------
+    >>> snb.plan("rows.zarr", classes=range(63_000), moments=["sum"]).tables
+    'sparse'
+    """
+    X, y = with_labels(X, y)
+    options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
+    listed, limit = label_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
+    rows = opened(X, labelled=False)
+    folding = with_folds(ClassScan(names, options, listed), rows, folds, groups, repeats, 0)[0].folding
+    n_rows, n_features, n_values = rows.n_rows, rows.n_features, rows.n_values
+    n_classes, n_labels = known_classes(y, rows.group, n_rows)
+    n_classes = n_classes if listed is None else len(listed)
+    of_all = int(n_labels > 0)  # beside labels that a row may bear any number of, the sums of all rows
+    dense = sparse = None
+    if n_classes is not None and n_features is not None:
+        n_groups = (n_classes + of_all) * (1 if folding is None else folding.n_splits)
+        dense = 8 * len(names) * n_groups * n_features
+    if n_values is not None and moment_sums.may_be_sparse(names, options):
+        touched = n_values * (n_labels + 1) * (1 if folding is None else folding.repeats)
+        most = touched if not dense else min(touched, dense // (8 * len(names)))
+        sparse = moment_sums.CELL * len(names) * most
+    return Plan(
+        n_rows=n_rows,
+        n_features=n_features,
+        n_classes=n_classes,
+        n_values=n_values,
+        n_bytes=rows.nbytes or None,
+        n_blocks=rows.n_blocks,
+        moments=names,
+        dense_bytes=dense,
+        sparse_bytes=sparse,
+        memory_limit=limit,
+        tables=None if dense is None else moment_sums.kind(dense, sparse, limit),
+    )

@@ -1,0 +1,1 @@
+"""The choice of taus, of families, of features."""

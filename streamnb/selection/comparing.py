@@ -1,0 +1,269 @@
+"""Families and penalties beside each other, on the same folds."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments, label_checks, notebook
+from streamnb.passes.options import RunOptions
+from streamnb.problem.families import as_family
+from streamnb.problem.family import Family
+from streamnb.problem.mixed import FamilyDomain
+from streamnb.problem.penalties import L1, Decorrelation, Penalty, TopK, as_penalty
+from streamnb.problem.priors import Smoothing
+from streamnb.problem.schemes import SCHEMES, as_scheme
+from streamnb.problem.together import Together
+from streamnb.rows.chunk import Chunk
+from streamnb.rows.opening import opened
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.survey import Survey
+from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
+from streamnb.selection.comparison import Comparison, Pair
+from streamnb.selection.cross_validation import cross_validated
+from streamnb.selection.grid_scores import check_choice
+from streamnb.solving.decorrelation import check_decorrelation
+from streamnb.stats.class_stats import ClassStats
+
+STANDARD = ("plain", "TopK", "L1", "TopK + Decorrelation", "L1 + Decorrelation")  # the columns of the thesis
+N_POINTS = 20  # of the grids of TopK and L1
+RHOS = (0.05, 0.1, 0.2, 0.4)  # of Decorrelation, in units of the curvature
+
+
+def compare(
+    X: Any,
+    y: Any = None,
+    *,
+    families: Any = ("poisson", "bernoulli", "gaussian"),
+    penalties: Any = None,
+    scheme: str = "ovr",
+    reference: Any = None,
+    folds: Any = 5,
+    repeats: int = 1,
+    seed: int = 0,
+    scoring: Any = "roc_auc",
+    rule: str = "parsimonious",
+    sample_weight: Any = None,
+    groups: Any = None,
+    classes: Any = None,
+    smoothing: Any = 1.0,
+    priors: Any = None,
+    estimate: str = "posterior_mean",
+    binarize: float = 0.0,
+    transform: str | None = None,
+    normalize: str | None = None,
+    idf: bool = False,
+    show: bool | None = None,
+    progress: bool | None = None,
+    n_threads: int | None = None,
+    memory_limit: Any = None,
+    client: Any = None,
+    checkpoint: Any = None,
+) -> "Comparison":
+    """Print and return the score and the features kept of every family under every penalty, for each class and overall.
+
+    The tables of section 7.3, Shishkova 2016. Two scans in all, whatever the numbers of families, penalties and grid
+    points: one for the statistics of every fold, one in which each row is scored by all models that did not see it.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features)
+        As for `scan`; a stream has to be a callable that returns a fresh iterator, for the rows are read twice.
+    y : (n_rows,) or (n_rows, n_labels)
+        Labels, or an indicator of labels; as for `scan`.
+    families : names, Family or Mixed objects
+        A table each.
+    penalties : names, or dict {name: penalty or None}
+        A column each. By name: "plain"; "TopK", with 20 numbers of features from all to one, geometric; "L1", with
+        20 taus from the data, likewise; "TopK + Decorrelation" and "L1 + Decorrelation", with four strengths
+        of ``Decorrelation(scale="curvature")`` for each point. None: these five. Of one's own: any penalties with
+        any grids; None is no penalty. Decorrelation is left out, and the table says so, where it is not defined: for
+        two classes, scheme="ovo" and multinomial.
+    scheme, reference, smoothing, priors, estimate, binarize, transform, normalize, idf
+        As for `LinearNB`, the same for all families.
+    folds, repeats, seed, groups, scoring
+        As for `LinearNBCV`.
+    rule : {"parsimonious", "best", "one_se"}
+        Which point of the grid a cell shows: that with the fewest features whose mean score is within 1 % of the best
+        (procedure 7.1), the best, or the fewest within one standard error of it. Each class has a point of its own,
+        chosen by its scores and its features; the last row has the one for the mean over classes and all features.
+    sample_weight : (n_rows,), optional
+        Counts as frequency.
+    classes : array-like, optional
+        All labels that may occur.
+    show : bool, optional
+        Print the tables; they are returned in any case. By default they are printed but in a notebook, where the value
+        that is returned shows as tables.
+    progress : bool, optional
+        Show progress bars.
+    n_threads : int, optional
+        Threads that read and score; as many as there are cores by default.
+    memory_limit : int or str, optional
+        Bytes that the tables of class sums may take, such as "4GB", as in `scan`.
+    client : dask.distributed.Client or cluster, optional
+        A cluster that reads and scores, as in `scan`; the active one by default.
+    checkpoint : path, optional
+        As in `scan`: the first scan goes on from where it was broken off; the second starts again.
+
+    Returns
+    -------
+    Comparison
+        Prints as a table for each family; `Comparison.to_frame` makes a data frame.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An argument or a value is wrong: the message names it, and the family where one does not take the data.
+    DataError
+        Data cannot be read.
+
+    Warns
+    -----
+    StreamnbWarning
+        A fold lacks a class: the means are those of the others. Or, before the second scan: judging so many models
+        of so many classes will take minutes.
+
+    Notes
+    -----
+    Scores are those of `LinearNBCV` for each family and penalty alone, as long as the scores of all rows by all models
+    fit into some 250 MB; beyond that ROC AUC and average precision are read off histograms (see `Evaluation`), the
+    finer, the fewer models are judged at once. Most of the time goes into the weights under Decorrelation.
+    """
+    rows = opened(X, y, sample_weight)
+    members = _families(families, getattr(rows.given, "columns", None))
+    columns = _penalties(penalties)
+    scorer = check_choice(scheme, folds, repeats, seed, scoring, rule)
+    options = {"scheme": scheme, "reference": reference, "smoothing": smoothing, "priors": priors}
+    options |= {"idf": idf, "estimate": estimate}
+    every = tuple(members.values())
+    _check_options(every, scheme, smoothing, estimate, idf)
+    run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
+    rows.check_read_again("compare")
+    row_options = RowOptions(transform, normalize, binarize, _centre(every))
+    listed = label_checks.check_classes(classes)
+    task = ClassScan((), row_options, listed, _Domains(every), memory_limit=run_options.memory_limit)
+    task = task.with_moments(_moments(every, idf))
+    task, rows = with_folds(task, rows, folds, groups, repeats, seed)
+    stats, report = run_scan(task, rows, run_options)
+    _check_classes(stats)
+    columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns
+    pairs, left_out = _defined(members, columns, stats, scheme, reference)
+    scores, more = cross_validated(
+        stats, list(pairs.values()), options, scorer, rows, replace(run_options, checkpoint=None)
+    )
+    scores[0].warn_missing()
+    judged = dict(zip(pairs, scores, strict=True))
+    comparison = Comparison.of(list(members), list(columns), judged, left_out, scorer.name, rule, report + more)
+    if show or (show is None and not notebook.in_notebook()):
+        print(comparison)
+    return comparison
+
+
+# ---- what is compared ------------------------------------------------------------------------------------------------
+
+
+def _families(families: Any, names: Any) -> dict[str, Family]:
+    """Families by name; objects go by how they are written. `names` are those of the columns of X, or None."""
+    given = [families] if isinstance(families, str | Family) or not isinstance(families, Iterable) else list(families)
+    if not given:
+        raise ValueError("families is empty; give at least one, such as 'poisson'")
+    members: dict[str, Family] = {}
+    for one in given:
+        name = one if isinstance(one, str) else repr(one)
+        if name in members:
+            raise ValueError(f"families has {name} twice; give each family once")
+        members[name] = as_family(one).named(names)
+    return members
+
+
+def _penalties(penalties: Any) -> dict[str, Penalty | None] | tuple[str, ...]:
+    """Penalties by name as given, or the names of standard ones, whose grids need the number of features."""
+    if isinstance(penalties, Penalty) or not isinstance(penalties, Iterable | None):
+        raise TypeError(f"penalties={penalties!r} should be names, or a dict that gives each penalty one")
+    if penalties is not None and not penalties:
+        raise ValueError(
+            f"penalties={penalties!r} is empty; give at least one, or leave it out for {', '.join(STANDARD)}"
+        )
+    if isinstance(penalties, Mapping):
+        return {str(name): as_penalty(penalty, f"penalties[{name!r}]") for name, penalty in penalties.items()}
+    names = STANDARD if penalties is None else (penalties,) if isinstance(penalties, str) else tuple(penalties)
+    for name in names:
+        arguments.one_of("penalties", name, STANDARD)
+    return tuple(dict.fromkeys(names))
+
+
+def _standard(names: Iterable[str], n_features: int) -> dict[str, Penalty | None]:
+    """The penalties of those names."""
+    decorrelation = Decorrelation(RHOS, scale="curvature")
+    kept = np.geomspace(1, n_features, N_POINTS).round().astype(int)
+    top_k, l1 = TopK(np.unique(kept).tolist()), L1(n_taus=N_POINTS)
+    every = dict(zip(STANDARD, (None, top_k, l1, top_k + decorrelation, l1 + decorrelation), strict=True))
+    return {name: every[name] for name in names}
+
+
+def _defined(
+    members: dict[str, Family], columns: Mapping[str, Penalty | None], stats: ClassStats, scheme: str, reference: Any
+) -> tuple[dict[Pair, tuple[Family, Penalty | None]], dict[Pair, str]]:
+    """Pairs of a family and a penalty, and why others are left out."""
+    as_rows = as_scheme(scheme, stats.classes, reference, stats.multilabel)
+    pairs: dict[Pair, tuple[Family, Penalty | None]] = {}
+    left_out: dict[Pair, str] = {}
+    for family_name, family in members.items():
+        for name, penalty in columns.items():
+            try:
+                check_decorrelation(penalty, family, as_rows, len(stats.classes))
+                pairs[family_name, name] = family, penalty
+            except ValueError as error:
+                left_out[family_name, name] = str(error)
+    if not pairs:
+        raise ValueError(f"penalties has none that is defined here: {next(iter(left_out.values()))}")
+    return pairs, left_out
+
+
+def _check_options(families: Iterable[Family], scheme: str, smoothing: Any, estimate: str, idf: bool) -> None:
+    arguments.one_of("scheme", scheme, SCHEMES)
+    arguments.one_of("idf", idf, [False, True])
+    for family in families:
+        for member in family.members:
+            Smoothing.of(member, smoothing, estimate)
+            if isinstance(member, Together):
+                raise ValueError(
+                    f"family={member.name!r} has no penalties to compare: its parameters are fitted together; leave it "
+                    "out of families"
+                )
+
+
+def _check_classes(stats: ClassStats) -> None:
+    seen = stats.classes[stats.weight > 0].tolist()
+    if len(seen) < 2 and not stats.multilabel:
+        raise ValueError(f"y holds one class only ({seen}); compare needs at least 2 classes")
+
+
+# ---- one scan for all families ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Domains:
+    """The values that every family takes."""
+
+    families: tuple[Family, ...]
+
+    def check(self, chunk: Chunk, survey: Survey) -> None:
+        """Report the first value that is outside."""
+        for family in self.families:
+            FamilyDomain("compare", family).check(chunk, survey)
+
+
+def _moments(families: Iterable[Family], idf: bool) -> set[str]:
+    """What any of the families needs."""
+    return {moment for family in families for moment in family.moments} | ({"nonzero"} if idf else set())
+
+
+def _centre(families: Iterable[Family]) -> float:
+    """The one centre that distances are taken from."""
+    centres = {family.centre for family in families if "deviation" in family.moments}
+    if len(centres) > 1:
+        given = ", ".join(f"{centre:g}" for centre in sorted(centres))
+        raise ValueError(f"families take distances from {given}, and one scan takes them from one; compare them apart")
+    return centres.pop() if centres else 0.0

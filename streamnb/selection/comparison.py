@@ -1,0 +1,171 @@
+"""The table and the figures of a comparison."""
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import label_checks, persistence
+from streamnb.passes.report import Report
+from streamnb.problem.penalties import loaded_point
+from streamnb.selection.grid_scores import GridScores
+
+OVERALL = "overall"
+Pair = tuple[str, str]  # the names of a family and a penalty
+
+
+# ---- the tables ------------------------------------------------------------------------------------------------------
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Tables of F families by P penalties, K classes and, last, overall.
+
+    Attributes
+    ----------
+    families : list of F names
+    penalties : list of P names
+    classes : (K,) labels
+    scores : (F, P, K + 1)
+        Mean score over the splits at the point chosen; NaN where the penalty is left out or the score is not defined.
+    n_features : (F, P, K + 1) int
+        Features that the model of all rows keeps there: of the class (of all classes together where no row of weights
+        is that of a class alone), and last of all classes together; -1 where there is no score.
+    points : (F, P, K + 1) object
+        The grid point, such as ``{"l1": 0.3}``; None where there is no score.
+    left_out : dict {(family, penalty): why}
+    scoring, rule : str
+    report : Report
+        Of both scans together.
+    """
+
+    families: list[str]
+    penalties: list[str]
+    classes: np.ndarray
+    scores: np.ndarray
+    n_features: np.ndarray
+    points: np.ndarray
+    left_out: dict[Pair, str]
+    scoring: str
+    rule: str
+    report: Report
+
+    @classmethod
+    def of(
+        cls,
+        families: list[str],
+        penalties: list[str],
+        judged: dict[Pair, GridScores],
+        left_out: dict[Pair, str],
+        scoring: str,
+        rule: str,
+        report: Report,
+    ) -> "Comparison":
+        """The tables of what was judged."""
+        classes = next(iter(judged.values())).classes
+        shape = len(families), len(penalties), len(classes) + 1
+        scores, n_features, points = np.full(shape, np.nan), np.full(shape, -1), np.full(shape, None, object)
+        for (family, penalty), grid_scores in judged.items():
+            at = families.index(family), penalties.index(penalty)
+            for row, (point, score, kept) in enumerate(_cells(grid_scores, rule)):
+                if not np.isnan(score):
+                    scores[*at, row], n_features[*at, row], points[*at, row] = score, kept, grid_scores.grid[point]
+        return cls(families, penalties, classes, scores, n_features, points, left_out, scoring, rule, report)
+
+    def save(self, path: Any) -> None:
+        """Write the tables to one file; read it with `snb.load`."""
+        persistence.save(path, self)
+
+    def to_state(self) -> dict[str, Any]:
+        return {**vars(self), "points": self.points.reshape(-1).tolist()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "Comparison":
+        shape = len(state["families"]), len(state["penalties"]), len(label_checks.check_labels(state["classes"])) + 1
+        persistence.array("scores", state["scores"], ["f8"], shape)
+        persistence.array("n_features", state["n_features"], ["i8"], shape)
+        points = np.empty(len(state["points"]), object)
+        points[:] = [None if point is None else loaded_point(point) for point in state["points"]]
+        if not persistence.is_a(list[dict[str, float] | None], state["points"]):
+            raise ValueError("points should be points of a grid, or None")
+        return cls(**persistence.typed(cls, {**state, "points": points.reshape(shape)}))
+
+    def to_frame(self) -> Any:
+        """A pandas data frame with columns family, penalty, class, score, n_features and point, a row a cell."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        labels = [*self.classes.tolist(), OVERALL]
+        cells = [
+            (family, penalty, label, self.scores[f, p, row], self.n_features[f, p, row], self.points[f, p, row])
+            for f, family in enumerate(self.families)
+            for p, penalty in enumerate(self.penalties)
+            for row, label in enumerate(labels)
+            if (family, penalty) not in self.left_out
+        ]
+        return pd.DataFrame(cells, columns=["family", "penalty", "class", "score", "n_features", "point"])
+
+    def __str__(self) -> str:
+        return "\n\n".join("\n".join(self._lines(f)) for f in range(len(self.families)))
+
+    def __repr__(self) -> str:
+        n_classes = len(self.classes)
+        return f"<Comparison: {n_classes} classes, families {self.families}, penalties {self.penalties}>"
+
+    def _repr_html_(self) -> str:
+        return "\n".join(map(self._html, range(len(self.families))))
+
+    def _lines(self, f: int) -> list[str]:
+        """The table of a family as aligned lines."""
+        table = self._table(f)
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in table]
+        return [self._caption(f), "", *lines, *self._notes(f)]
+
+    def _html(self, f: int) -> str:
+        head, *rows = ([escape(cell) for cell in row] for row in self._table(f))
+        lines = [f"<tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>"]
+        lines += [f"<tr><th>{row[0]}</th>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>" for row in rows]
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes(f))
+        return f"<table><caption>{escape(self._caption(f))}</caption>{''.join(lines)}</table>{notes}"
+
+    def _caption(self, f: int) -> str:
+        return f"{self.families[f]}: {self.scoring} (features kept), rule {self.rule!r}"
+
+    def _table(self, f: int) -> list[list[str]]:
+        """Cells of a family's table, the head first; rows and columns without any score are not in it."""
+        columns = [p for p, penalty in enumerate(self.penalties) if (self.families[f], penalty) not in self.left_out]
+        labels = [*map(str, self.classes.tolist()), OVERALL]
+        rows = [row for row in range(len(labels)) if not np.isnan(self.scores[:, :, row]).all()]
+        width = len(str(self.n_features[f].max()))
+        cells = [[self._cell((f, p, row), width) for p in columns] for row in rows]
+        head = ["", *(self.penalties[p] for p in columns)]
+        return [head, *([labels[row], *line] for row, line in zip(rows, cells, strict=True))]
+
+    def _cell(self, at: tuple[int, int, int], width: int) -> str:
+        if np.isnan(self.scores[at]):
+            return "-"
+        return f"{self.scores[at]:.4f} {f'({self.n_features[at]})':>{width + 2}}"
+
+    def _notes(self, f: int) -> list[str]:
+        """What is left out of a family's table, and why."""
+        reasons: dict[str, list[str]] = {}
+        for (family, penalty), why in self.left_out.items():
+            if family == self.families[f]:
+                reasons.setdefault(why, []).append(penalty)
+        return [f"Left out: {', '.join(names)}; {why}" for why, names in reasons.items()]
+
+
+def _cells(scores: GridScores, rule: str) -> list[tuple[int, float, int]]:
+    """Point, score and features kept of each class, and overall last."""
+    by_class = [
+        (point, float(scores.class_mean[point, k]), int(scores.n_features_per_class[point, k]))
+        if point >= 0
+        else (point, np.nan, -1)
+        for k, point in enumerate(scores.class_best(rule).tolist())
+    ]
+    best = scores.best(rule)
+    return [*by_class, (best, float(scores.mean[best]), int(scores.n_features[best]))]

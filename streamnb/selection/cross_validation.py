@@ -1,0 +1,242 @@
+"""The scoring scan: every row judged by the models that did not see it, at every point of the grid."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import label_checks, memory, messages
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
+from streamnb.evaluation.judging import Sheet
+from streamnb.evaluation.scorers import SCORERS, Scorer
+from streamnb.models.deciding import in_range
+from streamnb.models.grid_weights import DOUBLE
+from streamnb.passes.contract import PassTask, Wants
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.passes.run import run
+from streamnb.problem.penalties import Penalty
+from streamnb.rows.block import Block
+from streamnb.rows.boundary import checked
+from streamnb.rows.chunk import Chunk
+from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding
+from streamnb.selection import grid_models
+from streamnb.selection.grid_models import GridModels
+from streamnb.selection.grid_scores import GridScores
+from streamnb.solving.weight_paths import WeightPath, weight_path
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.grouping import LabelCodes
+from streamnb.stats.matching import positions
+
+WEIGHTS_BYTES = 1 << 30  # of weights kept ready; beyond, they are computed for the columns of each block
+COSTLY_MARGINS = 1 << 25  # where weights are computed for them: the more at once, the more seldom
+CACHED_MARGINS = 1 << 18  # elsewhere: what stays in the cache until it is judged
+KEPT_SCORES = 1 << 25  # numbers that all evaluations together may keep to be exact, and again in histograms
+SHEETS_BYTES = 1 << 30  # of the sheets of all threads, where there are several
+LONGEST_BLOCK = 32 << 20  # bytes of rows
+TIMES_WEIGHTS = 4
+WEIGHT_BYTES = 12  # of one that is not zero
+PER_MARGIN, PER_WEIGHT = 5e-9, 1e-9  # seconds, about
+LONG = 300.0  # seconds that nobody should wait without a word
+
+
+@dataclass(frozen=True, eq=False)
+class ScoringTask(PassTask):
+    """Every row goes to the models of its own splits.
+
+    `candidates` holds, for each path to be judged, the models of each split.
+    """
+
+    candidates: tuple[tuple[GridModels, ...], ...]
+    classes: np.ndarray
+    folding: Folding
+    needs: frozenset[str]
+    n_rows: int
+    title = "scoring"
+    most_bytes = SHEETS_BYTES
+
+    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
+        """Rows to judge at once of several times what weights come to the cache for each block."""
+        n_bytes = TIMES_WEIGHTS * sum(models.nbytes for grids in self.candidates for models in grids)
+        return Wants(block_bytes=min(n_bytes, LONGEST_BLOCK))
+
+    def partial(self) -> Sheet:
+        n_models = sum(len(grids) * grids[0].shape[0] for grids in self.candidates)
+        multilabel = self.candidates[0][0].shell.scheme.multilabel
+        exact_rows, n_bins, n_bytes = _sheet_sizes(n_models, len(self.classes), self.needs, multilabel)
+        options: dict[str, Any] = {"exact_rows": exact_rows, "n_bins": n_bins, "classes": self.classes}
+
+        def new() -> Evaluation:
+            return Evaluation(len(self.classes), self.needs, multilabel=multilabel, **options)
+
+        of_grid = EachEvaluation if multilabel or "pairs" in self.needs else GridEvaluation
+        sheet = [[of_grid(new, models.shape[0]) for models in grids] for grids in self.candidates]
+        rows = np.zeros((self.folding.n_splits, len(self.classes)), np.int64)
+        return Sheet(sheet, n_bytes, rows)
+
+    def add(self, partial: Sheet, block: Block) -> None:
+        """Judge one block of rows."""
+        chunk, survey = checked(block)
+        codes = self._codes(label_checks.check_y(block.y), chunk.first_row)
+        splits = self.folding.splits(chunk.first_row, chunk.shape[0], block.split)
+        self._count(partial, codes, splits)
+        for grids, evaluations in zip(self.candidates, partial.evaluations, strict=True):
+            prepared = grids[0].shell.prepared(chunk, survey)
+            known = survey if prepared is chunk else None
+            screened = any(models.decider for models in grids) and in_range(prepared, known)
+            for of_rows in splits:
+                for split in np.flatnonzero(np.bincount(of_rows)):
+                    rows = np.flatnonzero(of_rows == split)
+                    self._judge(grids[split], evaluations[split], prepared, screened, rows, codes, block.weight)
+
+    def _count(self, sheet: Sheet, codes: Any, splits: np.ndarray) -> None:
+        if codes.ndim == 2:
+            rows, classes = np.repeat(np.arange(codes.shape[0]), np.diff(codes.indptr)), codes.indices
+        else:
+            rows, classes = np.arange(len(codes)), codes
+        n_splits, n_classes = sheet.rows.shape
+        groups = (splits[:, rows] * n_classes + classes).reshape(-1)
+        sheet.rows += np.bincount(groups, minlength=n_splits * n_classes).reshape(n_splits, n_classes)
+
+    def _codes(self, y: Any, first_row: int) -> Any:
+        if y.ndim == 2:
+            if y.shape[1] != len(self.classes):
+                raise ValueError(f"y has {y.shape[1]} columns; in the first scan it had {len(self.classes)}")
+            return y
+        codes = LabelCodes(self.classes).codes_of(y)
+        if codes is None:
+            row = int(np.argmin(positions(self.classes, y)))
+            raise ValueError(
+                f"y has the label {y[row].item()!r} at row {first_row + row}, which the first scan had not"
+            )
+        return codes
+
+    def _judge(
+        self,
+        models: GridModels,
+        evaluation: GridEvaluation | EachEvaluation,
+        chunk: Chunk,
+        screened: bool,
+        rows: np.ndarray,
+        codes: Any,
+        weight: np.ndarray | None,
+    ) -> None:
+        weight = None if weight is None else weight[rows]
+        if isinstance(evaluation, GridEvaluation) and models.decider is not None:
+            evaluation.add_decided(models.decider.decide(chunk, rows, screened), codes[rows], weight)
+            return
+        weight = np.ones(len(rows)) if weight is None else weight
+        n_points, n_rows = models.shape
+        step = max(self._at_once(models) // (DOUBLE.room(n_points) * max(n_rows, len(self.classes))), 1)
+        for first in range(0, len(rows), step):
+            some = slice(first, first + step)
+            margins = models.margins(chunk, rows[some])
+            evaluation.add(models.shell.scheme, margins, codes[rows[some]], weight[some])
+
+    def _at_once(self, models: GridModels) -> int:
+        if models.by_columns:
+            return COSTLY_MARGINS
+        return grid_models.MARGINS if "ranking" in self.needs else CACHED_MARGINS
+
+
+def _sheet_sizes(n_models: int, n_classes: int, needs: frozenset[str], multilabel: bool) -> tuple[int, int, int]:
+    """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of a sheet."""
+    room = KEPT_SCORES // (n_models * n_classes)
+    exact_rows, n_bins = min(max(room, 100), 10_000), min(max(room // 2, 64), 2048)
+    per_class = 24 + max(8 * exact_rows, 16 * n_bins) * ("ranking" in needs)
+    per_class += 8 * n_classes * ("confusion" in needs and not multilabel)
+    return exact_rows, n_bins, n_models * n_classes * per_class
+
+
+def _check_costs(paths: Sequence[WeightPath], stats: ClassStats, scorer: Scorer, most_bytes: int) -> None:
+    """Refuse what would not fit into memory, and say beforehand what will take long."""
+    assert stats.folding is not None
+    n_rows, n_classes, n_splits = stats.n_rows * stats.folding.repeats, len(stats.classes), stats.folding.n_splits
+    n_points = sum(map(len, paths))
+    models = f"{n_splits} x {n_points:,} models of {n_classes:,} classes"
+    n_bytes = _sheet_sizes(n_splits * n_points, n_classes, scorer.needs, stats.multilabel)[2]
+    if n_bytes > (limit := memory.allowed(None)):
+        cure = "take fewer taus or folds, or a scoring that needs less, such as 'accuracy'"
+        memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)
+    seconds = 0.0
+    for path in paths:
+        margins = n_rows * DOUBLE.room(len(path)) * max(path.n_rows, n_classes)
+        most = WEIGHT_BYTES * len(path) * path.n_rows * stats.n_features
+        by_columns = most > most_bytes and WEIGHT_BYTES * path.n_features_per_class.sum() > most_bytes
+        times = n_splits + (max(margins / COSTLY_MARGINS, n_splits) if by_columns else 0)
+        seconds += PER_MARGIN * margins + PER_WEIGHT * times * len(path) * path.n_rows * stats.n_features
+    if seconds > LONG:
+        messages.warn(
+            f"judging {stats.n_rows:,} rows by {models} will take about {seconds / 60:,.0f} minutes of one core; "
+            "progress=True shows how far it is, and fewer taus (penalty=snb.L1(n_taus=5, scale='score')), fewer "
+            "repeats or features, or some of the rows take less"
+        )
+
+
+def cross_validated(
+    stats: ClassStats,
+    candidates: Sequence[tuple[Any, Penalty | None]],
+    options: dict[str, Any],
+    scorer: Scorer,
+    rows: Source,
+    run_options: RunOptions,
+) -> tuple[list["GridScores"], Report]:
+    """Scores of each (family, penalty) of `candidates` at every point of its grid, from one scan of the rows.
+
+    `stats` hold the folds; `options` are those of `solve`.
+    """
+    folding = stats.folding
+    assert folding is not None
+    n_threads = run_options.n_threads
+    paths = [weight_path(stats, family, penalty, n_threads=n_threads, **options) for family, penalty in candidates]
+    most_bytes = WEIGHTS_BYTES // (len(paths) * folding.n_splits)
+    _check_costs(paths, stats, scorer, most_bytes)
+
+    decide = bool(scorer.needs) and scorer.needs <= {"hits", "confusion"}
+
+    def models_of(split: int) -> list[GridModels]:
+        repeat, number = divmod(split, folding.n_folds)
+        rest = stats.without_fold(number, repeat)
+        if rest.total_weight == 0.0:
+            raise ValueError(
+                f"sample_weight is 0 in all rows outside fold {number}, which leaves its models nothing to learn from; "
+                "give weight to rows of two folds at least"
+            )
+        asked = ((family, path.penalty) for path, (family, _) in zip(paths, candidates, strict=True))
+        return [GridModels(weight_path(rest, *each, n_threads=1, **options), most_bytes, decide) for each in asked]
+
+    with ThreadPoolExecutor(run_options.threads, "streamnb-solve") as pool:
+        of_splits = pool.map(models_of, range(folding.n_splits))
+        for path in paths:
+            pool.submit(getattr, path, "n_features")  # kept for the scores; while other threads still make models
+        grids = tuple(zip(*of_splits, strict=True))
+    needs = scorer.needs if grids[0][0].shell.scheme.has_probabilities else scorer.needs - {"probabilities"}
+    task = ScoringTask(grids, stats.classes, folding, needs, stats.n_rows)
+    _check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
+    sheet, report = run(task, rows, run_options)
+    if report.rows != stats.n_rows:
+        raise ValueError(
+            f"X gave {report.rows} rows in the second scan and {stats.n_rows} in the first; a callable should return "
+            "a fresh iterator of the same rows each time"
+        )
+    if (sheet.rows != [part.rows for part in stats.folds]).any():
+        raise ValueError(
+            "X gave its rows in another order in the second scan, so that their folds are not those of the first; "
+            "a callable should return the same rows in the same order each time"
+        )
+    judged = zip(sheet.evaluations, paths, strict=True)
+    return [GridScores.of(splits, path, scorer) for splits, path in judged], report
+
+
+def _check_scorer(scorer: Scorer, empty: Evaluation) -> None:
+    """Refuse a score that has no meaning for such rows, before they are read again."""
+    if SCORERS.get(scorer.name) is not scorer:
+        return  # a function of the user's, which may expect rows
+    try:
+        scorer.value(empty)
+    except ValueError as error:
+        raise ValueError(f"scoring={scorer.name!r} is not for these rows: {error}") from error

@@ -1,0 +1,180 @@
+"""Features ranked by what they tell of the class, read off statistics."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import notebook, persistence
+from streamnb.selection.criteria import CRITERIA, Criterion, OfPresence, as_criterion
+from streamnb.stats.class_stats import ClassStats, check_stats
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class FeatureRanking(persistence.Parameters):
+    """Scores of features and the order they give.
+
+    Those by "mutual_info", "gain_ratio", "symmetrical_uncertainty", "kullback_leibler" and "one_r" are of presence
+    alone: a feature of values {1, 2} in one class and {3, 4, 5} in the other tells nothing by them.
+
+    Attributes
+    ----------
+    by : str
+        The criterion.
+    scores : (n_features,) float64
+        The higher, the more the feature tells of the class; never NaN.
+    ranking : (n_features,) int
+        Features, the best first; features of equal score in the order of the columns. ``ranking[:k]`` are the k best.
+    pvalues : (n_features,) float64 or None
+        Where the criterion is a test with a known distribution: "chi2" and "f_classif".
+    """
+
+    by: str
+    scores: np.ndarray
+    ranking: np.ndarray
+    pvalues: np.ndarray | None = None
+
+    def save(self, path: Any) -> None:
+        """Write to one file; read it with `snb.load`."""
+        persistence.save(path, self)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "FeatureRanking":
+        n_features = len(persistence.array("scores", state["scores"], ["f8"], (None,)))
+        ranking = persistence.array("ranking", state["ranking"], ["i8"], (n_features,))
+        if not np.array_equal(np.sort(ranking), np.arange(n_features)):
+            raise ValueError(f"ranking should hold each of the {n_features} features once")
+        if state["pvalues"] is not None:
+            persistence.array("pvalues", state["pvalues"], ["f8"], (n_features,))
+        return cls(**persistence.typed(cls, state))
+
+    def __repr__(self) -> str:
+        best = ", ".join(map(str, self.ranking[:5].tolist())) + (", .." if len(self.ranking) > 5 else "")
+        return f"<FeatureRanking {self._title}: {len(self.ranking):,} features, best {best}>"
+
+    def _repr_html_(self) -> str:
+        best = self.ranking[:10].tolist()
+        told = [f"{self.scores[j]:.6g}" for j in best]
+        if self.pvalues is not None:
+            told = [f"{score} (p = {self.pvalues[j]:.2g})" for j, score in zip(best, told, strict=True)]
+        caption = f"The best {len(best)} of {len(self.ranking):,} features {self._title}"
+        if self._of_presence:
+            caption += ": whether a feature is there, not how large its value is"
+        return notebook.table(caption, zip(map(str, best), told, strict=True))
+
+    @property
+    def _title(self) -> str:
+        return f"by {self.by!r}" + (" of presence alone" if self._of_presence else "")
+
+    @property
+    def _of_presence(self) -> bool:
+        return issubclass(CRITERIA.get(self.by, Criterion), OfPresence)
+
+
+def rank_features(
+    stats: ClassStats,
+    by: str = "chi2",
+    *,
+    presence: str = "above",
+    family: Any = "poisson",
+    scheme: str = "joint",
+    reference: Any = None,
+    smoothing: float = 1.0,
+) -> FeatureRanking:
+    """Score every feature by how much it tells of the class, and rank them; reads no data.
+
+    Parameters
+    ----------
+    stats : ClassStats
+        From `scan`; only read. Classes without any weight are left out.
+    by : str
+        The criterion, see Notes.
+    presence : {"above", "nonzero"}
+        What counts as present for the criteria of presence: x > binarize, or x != 0.
+    family, scheme, reference, smoothing
+        As in `solve`, for "score"; "poisson_log_ratio" takes `smoothing` alone.
+
+    Returns
+    -------
+    FeatureRanking
+        With `scores`, `ranking` (best first) and `pvalues`.
+
+    Raises
+    ------
+    TypeError
+        `stats` are no ClassStats.
+    ValueError
+        An argument is unknown; the statistics hold fewer than two classes, lack the moment that the criterion needs,
+        or hold negative values where the criterion takes none; "f_classif" where the rows are no more than the
+        classes; "poisson_log_ratio" where a ratio is infinite for want of smoothing.
+
+    Notes
+    -----
+    N_y is the weight of class y, N their sum, S_yj the class sums of feature j, S_j their sum; weights count as
+    frequencies. All but two criteria are formulas for any number of classes; the two say what they do instead.
+
+    From the sums:
+
+    - ``"chi2"``: sum_y (S_yj - E_yj)^2 / E_yj with E_yj = N_y S_j / N, as `sklearn.feature_selection.chi2`. A feature
+      never seen scores 0 with p-value 1 (there: NaN).
+    - ``"f_classif"``: ANOVA F = (sum_y N_y (m_yj - m_j)^2 / (K - 1)) / (sum_y sum_i (x_ij - m_yj)^2 / (N - K)), as
+      `sklearn.feature_selection.f_classif`, but without cancellation. A constant feature scores 0 with p-value 1
+      (there: NaN or rounding), one that is constant within each class but not over all inf.
+    - ``"poisson_log_ratio"``: the largest abs(ln(lambda_y / lambda_rest)) over the classes, each against the rest;
+      lambda the Poisson means, smoothed by `smoothing` rows at the mean of all rows (Vorontsov and Uspenskiy).
+    - ``"score"``: the largest abs(z) over the rows of weights of `scheme`, z = t* / sqrt(v) being the score statistic
+      of "both sides have one mean" under `family` with `smoothing`. It is the tau of ``L1(scale="score")`` at which
+      the last weight of the feature becomes zero (multinomial: to first order). Bernoulli, two classes, smoothing 0:
+      z^2 is Pearson's chi-squared of the 2 x 2 table.
+
+    From presence alone, X_j in {0, 1}, in natural logarithms; values that are present are not told apart, so that a
+    feature of values {1, 2} in one class and {3, 4, 5} in the other has mutual information 0 (`scan` it with
+    `binarize=2`, or take a criterion of the sums):
+
+    - ``"mutual_info"``: I = sum_xy p(x, y) ln(p(x, y) / (p(x) p(y))), which is also the information gain.
+    - ``"gain_ratio"``: I / H(X_j) (Quinlan 1993).
+    - ``"symmetrical_uncertainty"``: 2 (H(X_j) + H(Y) - H(X_j, Y)) / (H(X_j) + H(Y)).
+    - ``"kullback_leibler"``: the weights of Lee, Gutierrez and Dou (ICDM 2011),
+      w_j = sum_x p(x) KL(p(y | x) || p(y)) / (Z H(X_j)), Z such that they are 1 on average. The sum is I, so they rank
+      as the gain ratio does.
+    - ``"one_r"``: accuracy of the best rule on the one feature, sum_x max_y p(x, y) (Holte 1993). A feature that tells
+      nothing scores the share of the largest class.
+
+    But for "one_r", a feature whose presence is the same in all rows scores 0.
+
+    Examples
+    --------
+    >>> stats = snb.scan(X, y)
+    >>> best = snb.rank_features(stats, by="mutual_info").ranking[:100]
+    """
+    check_stats(stats)
+    criterion = as_criterion(
+        by, presence=presence, family=family, scheme=scheme, reference=reference, smoothing=smoothing
+    )
+    if stats.multilabel:
+        raise ValueError("stats are of an indicator of labels; features are ranked for one label a row")
+    for moment in criterion.moments:
+        stats.table(moment)
+    stats = _with_weight(stats)
+    if criterion.lowest >= 0.0 and stats.negatives:
+        raise ValueError(
+            f"Negative values in data passed to by={by!r}: the scanned rows held {stats.negatives}; values should be "
+            "at least 0 (shift or clip them, or take by='f_classif')"
+        )
+    scores = criterion.scores(stats)
+    return FeatureRanking(by, scores, np.argsort(-scores, kind="stable"), criterion.pvalues(stats, scores))
+
+
+def _with_weight(stats: ClassStats) -> ClassStats:
+    """The statistics of the classes that have any weight, two at least."""
+    seen = np.flatnonzero(stats.weight > 0)
+    if len(seen) < 2:
+        raise ValueError(
+            f"stats hold one class only with any weight ({stats.classes[seen].tolist()}); "
+            "ranking features needs at least 2 classes"
+        )
+    if len(seen) == len(stats.classes):
+        return stats
+    tables = {name: table.take(seen) for name, table in stats.tables.items()}
+    return replace(stats, classes=stats.classes[seen], rows=stats.rows[seen], tables=tables)

@@ -1,0 +1,96 @@
+"""All models of a path, which score rows together."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core.memory import aligned
+from streamnb.models.deciding import Decider
+from streamnb.models.grid_weights import DOUBLE, GridWeights
+from streamnb.problem.family import column_blocks
+from streamnb.rows.chunk import Chunk
+from streamnb.solving.weight_paths import WeightPath
+
+MARGINS = 1 << 22  # scored at once where each may widen histograms
+WITH_ZEROS = 3  # times as much may they take where they are laid out
+
+
+# ---- scores of all models of a path ----------------------------------------------------------------------------------
+
+
+class GridModels:
+    """All models of a path, which score rows together.
+
+    Parameters
+    ----------
+    path : WeightPath
+        G models of R rows of weights.
+    most_bytes : int
+        Weights are kept ready if they take no more.
+    decide : bool
+        Whether only decisions will be asked for.
+    """
+
+    def __init__(self, path: WeightPath, most_bytes: int, decide: bool):
+        self.shell = path.shell()
+        n_points, n_rows, n_features = len(path), path.n_rows, self.shell.n_features
+        self.shape = n_points, n_rows
+        intercepts = np.tile(path.intercepts, (n_points, 1))
+        found: list[sp.csr_array] = []
+        n_bytes = 0
+        for columns in column_blocks(n_features, max(MARGINS // (n_points * n_rows), 1)):
+            weights, shifts = path.grid_weights(columns)
+            intercepts += shifts
+            raw = self._raw(weights, columns)
+            if self.shell.absent[columns].any():
+                intercepts += (self.shell.absent[columns] @ raw).reshape(self.shape)
+            n_bytes += raw.data.nbytes + raw.indices.nbytes
+            found = [*found, raw] if n_bytes <= most_bytes else []
+        self._intercepts = np.zeros((n_rows, DOUBLE.room(n_points)))
+        self._intercepts[:, :n_points] = intercepts.T
+        of_classes = self.shell.scheme.judged_by(len(self.shell.classes_)) if decide and found else None
+        most_bytes *= WITH_ZEROS
+        self.decider = None if of_classes is None else Decider.of(most_bytes, found, intercepts.T, of_classes)
+        self._weights = None
+        if found and self.decider is None:
+            self._weights = GridWeights.within(most_bytes, found, n_rows)
+        self._path = path if self.by_columns else None  # with its statistics
+
+    @property
+    def nbytes(self) -> int:
+        """Of the weights that are kept ready."""
+        ready = self._weights if self.decider is None else self.decider.weights
+        return 0 if ready is None else ready.nbytes
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether weights are computed for the columns of each block."""
+        return self._weights is None and self.decider is None
+
+    def _raw(self, weights: sp.csr_array, columns: Any) -> sp.csr_array:
+        """Weights for rows before idf, (n_columns, G * R)."""
+        if self.shell.scale is None:
+            return weights
+        scale = np.repeat(self.shell.scale[columns], np.diff(weights.indptr))
+        return sp.csr_array((weights.data * scale, weights.indices, weights.indptr), shape=weights.shape)
+
+    def margins(self, chunk: Chunk, rows: np.ndarray) -> np.ndarray:
+        """Margins of some rows of a prepared block, (len(rows), R, room): the first G of `room` are those of points."""
+        flat = aligned(len(rows), self._intercepts.size)
+        flat[:] = self._intercepts.reshape(-1)
+        if self._weights is not None:
+            self._weights.add_scores(chunk, rows, flat)
+        else:
+            self._add_by_columns(chunk, rows, flat)
+        return flat.reshape(len(rows), *self._intercepts.shape)
+
+    def _add_by_columns(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
+        chunk, every = chunk.picked(rows), np.arange(len(rows))
+        columns = chunk.used_columns()
+        step = max(MARGINS // out.shape[1], 1)
+        for first in range(0, len(columns), step):
+            some = columns[first : first + step]
+            weights, _ = self._path.grid_weights(some)  # type: ignore[union-attr]
+            ready = GridWeights.of([self._raw(weights, some)], self.shape[1])
+            ready.add_scores(chunk.of_columns(some), every, out)

@@ -1,0 +1,216 @@
+"""The choice of a grid point by the scores of all points, and what the points cost in features."""
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from streamnb.core import arguments, label_checks, messages, persistence
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.grid_evaluation import GridEvaluation
+from streamnb.evaluation.scorers import Scorer, as_scorer
+from streamnb.problem.penalties import loaded_point
+from streamnb.rows.splits import as_folding, check_no_splits
+from streamnb.solving.weight_paths import WeightPath
+
+RULES = ("best", "parsimonious", "one_se")
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class GridScores(persistence.Parameters):
+    """Scores of G grid points in S splits, and what they cost in features.
+
+    Attributes
+    ----------
+    grid : G points
+    scores : (G, S), the greater the better
+    class_scores : (G, S, K) or None
+    n_features : (G,)
+    n_features_per_class : (G, K), of all classes together where no row of weights is that of a class alone
+    classes : (K,)
+    errors : (G, S), bounds on the errors of scores that are read off histograms, or None where all are exact
+    """
+
+    grid: Sequence[dict[str, float]]
+    scores: np.ndarray
+    class_scores: np.ndarray | None
+    n_features: np.ndarray
+    n_features_per_class: np.ndarray
+    classes: np.ndarray
+    errors: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, judged: Sequence[Any], path: WeightPath, scorer: Scorer) -> "GridScores":
+        """Scores of one candidate: what its models of each split made of their rows; `path` is that of all rows."""
+        classes = judged[0].of_point(0).classes
+        of_splits = [_scored(scorer, evaluation, len(path)) for evaluation in judged]
+        scores, per_class, errors = (_stacked(parts) for parts in zip(*of_splits, strict=True))
+        if np.isnan(scores).all():
+            raise ValueError(
+                f"scoring={scorer.name!r} has no value in any of the {scores.shape[1]} splits, as each lacks rows of a "
+                "class; take fewer folds, or folds= that mix the classes"
+            )
+        n_features = path.n_features_per_class
+        if not path.shell().scheme.of_classes:
+            n_features = np.repeat(path.n_features[:, None], len(classes), axis=1)
+        errors = errors if errors is not None and (errors > 0.0).any() else None
+        return cls(path.grid, scores, per_class, path.n_features, n_features, classes, errors)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "GridScores":
+        array, n_points, n_classes = (
+            persistence.array,
+            len(state["grid"]),
+            len(label_checks.check_labels(state["classes"])),
+        )
+        n_splits = array("scores", state["scores"], ["f8"], (n_points, None)).shape[1]
+        if state["class_scores"] is not None:
+            array("class_scores", state["class_scores"], ["f8"], (n_points, n_splits, n_classes))
+        if state.get("errors") is not None:  # there are none in older files
+            array("errors", state["errors"], ["f8"], (n_points, n_splits))
+        array("n_features", state["n_features"], ["i8"], (n_points,))
+        array("n_features_per_class", state["n_features_per_class"], ["i8"], (n_points, None))
+        grid = [loaded_point(point) for point in state["grid"]]
+        return cls(**persistence.typed(cls, {**state, "grid": grid}))
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean over the splits where the score is defined, (G,)."""
+        return _mean(self.scores)
+
+    @property
+    def std(self) -> np.ndarray:
+        """Standard deviation over these splits, divisor their number, (G,)."""
+        return np.sqrt(_mean((self.scores - self.mean[:, None]) ** 2))
+
+    @property
+    def class_mean(self) -> np.ndarray:
+        """Mean of each class over the splits where its score is defined, (G, K)."""
+        assert self.class_scores is not None
+        return _mean(self.class_scores.transpose(0, 2, 1))
+
+    def best(self, rule: str) -> int:
+        """The point chosen: of those good enough by the rule, that with the fewest features, then the best of these."""
+        return _chosen(self.scores, self.n_features, rule)
+
+    def least(self, rule: str) -> float:
+        """The mean score that is good enough by the rule."""
+        return _least(self.scores, rule)
+
+    def class_best(self, rule: str) -> np.ndarray:
+        """The point that the rule chooses by the scores and features of each class alone, (K,); -1 without score."""
+        if self.class_scores is None:
+            return np.full(len(self.classes), -1)
+        by_class = zip(self.class_scores.transpose(2, 0, 1), self.n_features_per_class.T, strict=True)
+        return np.array([-1 if np.isnan(s).all() else _chosen(s, n_features, rule) for s, n_features in by_class])
+
+    def class_features(self) -> np.ndarray:
+        """For each class the fewest features whose mean score is within 1 % of its best, (K,); -1 without a score."""
+        points = self.class_best("parsimonious")
+        fewest = self.n_features_per_class[points, np.arange(len(points))]
+        return np.where(points < 0, -1, fewest)
+
+    def table(self) -> dict[str, np.ndarray]:
+        """What `cv_results_` holds: 1-D arrays, a row a grid point."""
+        columns: dict[str, Any] = {"params": np.array([*self.grid, None], dtype=object)[:-1]}
+        for kind in self.grid[0]:
+            columns[f"param_{kind}"] = np.array([point[kind] for point in self.grid])
+        columns["mean_test_score"], columns["std_test_score"] = self.mean, self.std
+        if self.errors is not None:
+            columns["mean_test_score_error"] = _mean(self.errors)
+        columns["rank_test_score"] = rankdata(-np.where(np.isnan(self.mean), -np.inf, self.mean), "min").astype(int)
+        for split in range(self.scores.shape[1]):
+            columns[f"split{split}_test_score"] = self.scores[:, split]
+        if self.class_scores is not None:
+            for k, label in enumerate(self.classes.tolist()):
+                columns[f"class_test_score_{label}"] = self.class_mean[:, k]
+        columns["n_features"] = self.n_features
+        return columns
+
+    def warn_missing(self) -> None:
+        """Say once which classes had no score in some splits."""
+        per_class = self.class_scores if self.class_scores is not None else self.scores[:, :, None]
+        missing = np.isnan(per_class).any(axis=0)
+        if missing.any():
+            names = messages.listed(self.classes[missing.any(axis=0)]) if self.class_scores is not None else "the score"
+            n_lacking = np.count_nonzero(missing.any(axis=1))
+            messages.warn(
+                f"{n_lacking} of {len(missing)} splits lack rows of a class: no score there for {names}; the means are "
+                "those of the others"
+            )
+
+
+def check_choice(scheme: str, folds: Any, repeats: int, seed: int, scoring: Any, rule: str) -> Scorer:
+    """The scorer, if what says how to judge and choose makes sense whatever the data."""
+    if folds is None:
+        raise ValueError("folds=None should be a number of folds of at least 2, or the fold of each row")
+    check_no_splits(folds)
+    as_folding(folds if np.ndim(folds) == 0 and not isinstance(folds, str) else 2, repeats=1)
+    arguments.positive_integer("repeats", repeats)
+    arguments.whole_number("seed", seed)
+    arguments.one_of("rule", rule, RULES)
+    scorer = as_scorer(scoring)
+    if scheme == "ovo" and isinstance(scoring, str) and "probabilities" in scorer.needs:
+        raise ValueError(
+            f"scoring={scoring!r} needs probabilities, which scheme='ovo' has not; take scoring='roc_auc' or "
+            "'accuracy', or another scheme"
+        )
+    return scorer
+
+
+def _chosen(scores: np.ndarray, n_features: np.ndarray, rule: str) -> int:
+    """The point that the rule chooses by scores (G, S) and what they cost in features (G,)."""
+    mean = _mean(scores)
+    enough = np.flatnonzero(mean >= _least(scores, rule))
+    return int(enough[np.lexsort([-mean[enough], n_features[enough]])[0]])
+
+
+def _least(scores: np.ndarray, rule: str) -> float:
+    """The mean score that is good enough by the rule; one score at least is defined."""
+    mean = _mean(scores)
+    top = int(np.nanargmax(mean))
+    slack = {"best": 0.0, "parsimonious": 0.01 * abs(mean[top]), "one_se": _standard_error(scores[top])}[rule]
+    return float(mean[top] - slack)
+
+
+def _standard_error(scores: np.ndarray) -> float:
+    scores = scores[~np.isnan(scores)]
+    return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
+
+
+def _scored(scorer: Scorer, judged: Any, n_points: int) -> tuple[Any, Any, Any]:
+    """Values of the models of one split (G,), those of each class (G, K) and bounds on errors (G,), None without."""
+    if scorer.of_grid is not None and isinstance(judged, GridEvaluation):
+        return *scorer.of_grid(judged), None
+    points = [judged.of_point(i) for i in range(n_points)]
+    per_class, errors = (f and [f(e) for e in points] for f in (scorer.per_class, scorer.error))
+    return [_value(scorer, e) for e in points], per_class, errors
+
+
+def _stacked(splits: Sequence[Any]) -> Any:
+    """The same of all splits, the second axis."""
+    return None if splits[0] is None else np.stack(splits, axis=1)
+
+
+def _value(scorer: Scorer, evaluation: Evaluation) -> float:
+    value = scorer.value(evaluation)
+    if not isinstance(value, numbers.Real):
+        raise TypeError(f"scoring={scorer.name!r} returned {value!r}; it should be one number, NaN where there is none")
+    if np.isinf(value):
+        raise ValueError(f"scoring={scorer.name!r} returned {value}; it should be finite, or NaN where there is none")
+    return float(value)
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """Mean over the last axis of what is not NaN; NaN where nothing is.
+
+    It is summed in ascending order: the same scores of other splits are no better, to the last bit.
+    """
+    defined = ~np.isnan(values)
+    total = np.sort(np.ascontiguousarray(np.where(defined, values, 0.0)), axis=-1).sum(axis=-1)
+    count = defined.sum(axis=-1)
+    return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)

@@ -1,0 +1,1 @@
+"""Statistics and a problem become weights, without rows."""

@@ -1,0 +1,284 @@
+"""Decorrelation of classes: the weights of a feature are coupled, and followed from tau = 0 (Shishkova 2016, 6.2).
+
+With S the sum of a feature's weights, class u is pulled by t_u = tau_1 sign(w_u) + tau_2 w_u + tau (S - w_u). In its
+weights the penalised likelihood has the Hessian -(diag(a + tau_2 - tau) + tau 11^T), a_u = -1/W_u'(t_u). It is not
+concave everywhere and mostly unbounded; what is wanted is the branch of maxima that starts at tau = 0.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from streamnb.problem.families import Gaussian
+from streamnb.problem.family import Family
+from streamnb.problem.penalties import Decorrelation, Penalty
+from streamnb.problem.pull import Pull
+from streamnb.problem.schemes import OneVsOne, Scheme
+from streamnb.solving.equations import Equations, ScalarEquations
+
+EXACT = 1e-10  # Newton's last step, in units of the feature's largest weight: what is left is its square
+NOISE = 1e-6  # steps below this that no longer shrink are rounding
+SINGULAR = 1e-8  # pivots of a Hessian below this, relative to tau, count as zero
+NEAR = 0.01  # a move of the weights by less than this, relative to the largest, cannot lead to another branch
+SHORTEST = 1e-9  # the step in tau at which a branch that cannot go on has ended, relative to tau
+MOST_ITERATIONS = 10  # of Newton's method in one step
+MOST_STEPS = 300
+
+
+def check_decorrelation(penalty: Penalty | None, family: Family, scheme: Scheme, n_classes: int) -> None:
+    """Refuse a `Decorrelation` that means nothing for this family or scheme."""
+    part = next((p for p in (penalty.parts if penalty else ()) if p.kind == Decorrelation.kind), None)
+    if part is None:
+        return
+    if family.coupled:
+        raise ValueError(
+            f"penalty={part!r} is not defined for family={family.name!r}, whose features are coupled already; take "
+            "another family, 'poisson' for counts"
+        )
+    if n_classes < 3:
+        raise ValueError(f"penalty={part!r} needs at least 3 classes to set apart; there are {n_classes}")
+    if isinstance(scheme, OneVsOne):
+        raise ValueError(
+            f"penalty={part!r} is not defined for scheme='ovo', whose rows are pairs of classes; "
+            "it should be 'joint', 'ovr' or 'reference'"
+        )
+
+
+Solution = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def decorrelated(equations: Equations, pull: Pull) -> Solution:
+    """Weights (R, n), what the features add to the intercepts (R,), and the features whose branch ended (n,)."""
+    return decorrelated_each([(equations, pull)])[0]
+
+
+def decorrelated_each(points: Iterable[tuple[Equations, Pull]]) -> list[Solution]:
+    """`decorrelated` for several points of a grid and features of one family, followed all at once."""
+    solutions, coupled, followed = [], [], []
+    for equations, pull in points:
+        weights, shifts = equations.solved(pull)
+        solution = weights, shifts, np.zeros(weights.shape[1], bool)
+        solutions.append(solution)
+        if pull.decorrelation == 0.0:
+            continue
+        tau = _strengths(equations, pull)
+        columns = np.flatnonzero((tau > 0) & weights.any(axis=0))
+        if columns.size:
+            coupled.append((solution, columns))
+            start = np.ascontiguousarray(weights[:, columns].T)
+            followed.append((_Classes.of(equations, pull, columns), tau[columns], start))
+    if followed:
+        classes, taus, starts = zip(*followed, strict=True)
+        with np.errstate(all="ignore"):  # what leaves the domain of a mean is noticed and undone
+            ends = _Classes.joined(classes).solved(np.concatenate(taus), np.concatenate(starts))
+        stops = np.cumsum([len(columns) for _, columns in coupled])[:-1]
+        for (solution, columns), *end in zip(coupled, *(np.split(part, stops) for part in ends), strict=True):
+            for part, found in zip(solution, end, strict=True):
+                part[..., columns] = found.T
+    return [(weights, shifts.sum(axis=1), saturated) for weights, shifts, saturated in solutions]
+
+
+def _strengths(equations: Equations, pull: Pull) -> np.ndarray:
+    """tau_j of each feature, (n,)."""
+    if not pull.curved:
+        return np.full(equations.t_star.shape[1], pull.decorrelation)
+    at = equations.by_feature(slice(None))
+    with np.errstate(all="ignore"):
+        a = 1.0 / at.steepness(np.zeros_like(at.t_star))
+    usable = equations.alive.T & np.isfinite(a) & (a > 0.0)
+    lowest = np.where(usable, a, np.inf).min(axis=1)
+    return np.where(np.isfinite(lowest), pull.decorrelation * lowest, 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Hessian:
+    """diag(d) + tau 11^T for each feature, with d = inf in classes that do not take part; solved in O(K).
+
+    At most one entry of d may be <= 0 where the matrix is positive definite: it is kept apart, so that nothing is
+    divided by it.
+    """
+
+    first: np.ndarray  # the class of the smallest d, (n, 1)
+    smallest: np.ndarray  # that d, (n, 1)
+    inverse: np.ndarray  # 1 / d of the others, 0 at `first`, (n, R)
+    spread: np.ndarray  # 1 + tau sum of these, (n, 1)
+    pivot: np.ndarray  # the determinant over the product of the other d, (n, 1)
+    tau: np.ndarray  # (n, 1)
+    least: np.ndarray  # the smaller one of pivot and the second smallest d, (n,): positive where definite
+
+    @classmethod
+    def of(cls, d: np.ndarray, tau: np.ndarray) -> "_Hessian":
+        tau = tau[:, None]
+        first = d.argmin(axis=1)[:, None]
+        smallest = np.take_along_axis(d, first, axis=1)
+        smallest = np.where(np.isposinf(smallest), 1.0, smallest)  # no class takes part
+        others = d.copy()
+        np.put_along_axis(others, first, np.inf, axis=1)
+        inverse = 1.0 / others
+        spread = 1.0 + tau * inverse.sum(axis=1, keepdims=True)
+        pivot = smallest * spread + tau
+        return cls(first, smallest, inverse, spread, pivot, tau, np.minimum(others.min(axis=1), pivot[:, 0]))
+
+    @property
+    def definite(self) -> np.ndarray:
+        """Where the matrix is positive definite, and not next to singular, (n,)."""
+        return self.least > SINGULAR * self.tau[:, 0]
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """x of (diag(d) + tau 11^T) x = right, both (n, R); right is 0 in classes that do not take part."""
+        known = (right * self.inverse).sum(axis=1, keepdims=True)
+        total = (np.take_along_axis(right, self.first, axis=1) + self.smallest * known) / self.pivot
+        x = (right - self.tau * total) * self.inverse
+        np.put_along_axis(x, self.first, total * self.spread - known, axis=1)
+        return x
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Classes:
+    """The coupled equations of some features; arrays (n, R).
+
+    `side` says how a class takes part: the sign of its weight, and 0 where it is held at zero. Where there is no
+    threshold the weight may have either sign, and the side is 1.
+    """
+
+    at: ScalarEquations
+    threshold: np.ndarray  # tau_1
+    inside: np.ndarray  # False in empty classes and where TopK leaves the feature out
+    ridge: np.ndarray  # tau_2, (n, 1)
+
+    @classmethod
+    def of(cls, equations: Equations, pull: Pull, columns: np.ndarray) -> "_Classes":
+        inside = equations.alive if equations.kept is None else equations.alive & equations.kept
+        inside = np.broadcast_to(inside, equations.t_star.shape)
+        threshold = np.ascontiguousarray(pull.thresholds(equations.sd)[:, columns].T)
+        ridge = np.full((len(columns), 1), pull.l2)
+        return cls(equations.by_feature(columns), threshold, np.ascontiguousarray(inside[:, columns].T), ridge)
+
+    @classmethod
+    def joined(cls, parts: Sequence["_Classes"]) -> "_Classes":
+        """The features of several, one after the other."""
+        arrays = (np.concatenate([getattr(p, name) for p in parts]) for name in ("threshold", "inside", "ridge"))
+        return cls(ScalarEquations.joined([p.at for p in parts]), *arrays)
+
+    def only(self, some: np.ndarray) -> "_Classes":
+        """Some of the features."""
+        if len(some) == len(self.threshold):
+            return self
+        return _Classes(self.at.only(some), self.threshold[some], self.inside[some], self.ridge[some])
+
+    def solved(self, target: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights at `target` (n,), what they add to the intercepts, and where the branch ended; w is at tau = 0."""
+        side = np.where(self.threshold > 0.0, np.sign(w), 1.0) * self.inside
+        tau, ended = target.copy(), np.ones(len(w), bool)
+        if isinstance(self.at.family, Gaussian):
+            some = np.flatnonzero(~self.threshold.any(axis=1))
+            w[some], ended[some] = self.only(some).closed_form(target[some], w[some], side[some])
+        some = np.flatnonzero(ended)
+        w[some], side[some], tau[some], ended[some] = self.only(some).followed(target[some], w[some], side[some])
+        positive, negative = self.at.moved(self.pulls(tau, w, side))
+        shift = self.at.family.cumulant_change(positive, negative) / self.at.phi
+        return w, np.where(w != 0.0, shift, 0.0), ended
+
+    def closed_form(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of Gaussian features at tau, and where they are not on the branch (the given w stand there)."""
+        nothing = np.zeros_like(w)
+        a = self.curvature(nothing, side)
+        hessian = _Hessian.of(a + self.ridge - tau[:, None], tau)
+        found = hessian.solve(np.where(side != 0.0, a * self.at.weight(nothing), 0.0))
+        return np.where(hessian.definite[:, None], found, w), ~hessian.definite
+
+    def pulls(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> np.ndarray:
+        """The pull t of each class."""
+        return self.threshold * side + self.ridge * w + tau[:, None] * (w.sum(axis=1, keepdims=True) - w)
+
+    def curvature(self, t: np.ndarray, side: np.ndarray) -> np.ndarray:
+        """a = -1/W'(t); inf in classes that do not take part, NaN where a mean has left its domain."""
+        low, high = self.at.family.mean_range
+        a = 1.0 / self.at.steepness(t)
+        for mean in self.at.moved(t):
+            a = np.where((mean >= low) & (mean <= high), a, np.nan)
+        return np.where(side != 0.0, np.where(a > 0.0, a, np.nan), np.inf)
+
+    def newton(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The step from w by Newton's method, and the curvature there."""
+        t = self.pulls(tau, w, side)
+        a = self.curvature(t, side)
+        force = np.where(side != 0.0, a * (self.at.weight(t) - w), 0.0)
+        return _Hessian.of(a + self.ridge - tau[:, None], tau).solve(force), a
+
+    def switched(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> np.ndarray:
+        """Sides: a class that crossed zero is held there, one that is pulled past its threshold is let go."""
+        left = self.at.t_star - tau[:, None] * w.sum(axis=1, keepdims=True)
+        free = (side == 0.0) & self.inside & (np.abs(left) > self.threshold)
+        held = (side * w <= 0.0) & (self.threshold > 0.0)
+        return np.where(free, np.sign(left), np.where(held, 0.0, side))
+
+    def corrected(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Weights, sides and curvature of the solution next to w, and where one was found."""
+        w, side, a = w.copy(), side.copy(), np.full(w.shape, np.nan)
+        found, last = np.zeros(len(w), bool), np.full(len(w), np.inf)
+        todo = np.arange(len(w))
+        for _ in range(MOST_ITERATIONS):
+            here = self.only(todo)
+            step, a[todo] = here.newton(tau[todo], w[todo], side[todo])
+            moved = w[todo] + step
+            sides = here.switched(tau[todo], moved, side[todo])
+            size, scale = np.abs(step).max(axis=1), np.abs(moved).max(axis=1)
+            done = (size <= EXACT * scale) | ((size <= NOISE * scale) & (size >= 0.5 * last[todo]))
+            done &= (sides == side[todo]).all(axis=1)
+            w[todo], side[todo], last[todo] = np.where(sides != 0.0, moved, 0.0), sides, size
+            found[todo] = done
+            todo = todo[~done & np.isfinite(size)]
+            if not todo.size:
+                break
+        return w, side, a, found
+
+    def followed(self, target: np.ndarray, w: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Weights and sides at the end of the branch or at `target`, the tau reached, and where the branch ended.
+
+        Each feature has its own step; what it does depends on no other feature, and on its target only at the end.
+        """
+        w, side, tau, n = w.copy(), side.copy(), np.zeros(len(w)), len(w)
+        a = self.curvature(self.pulls(tau, w, side), side)
+        step = np.nan_to_num(a.min(axis=1) + self.ridge[:, 0], nan=1.0, posinf=1.0)
+        shortest = SHORTEST * step
+        least = _Hessian.of(a + self.ridge, tau).least
+        ended, todo = np.zeros(n, bool), np.arange(n)
+        for _ in range(MOST_STEPS):
+            here = self.only(todo)
+            start, goal = tau[todo], np.minimum(tau[todo] + step[todo], target[todo])
+            trial = here.advanced(start, goal, w[todo], side[todo], a[todo])
+            good = trial[-1]
+            at, (new_w, new_side, new_a, new_least) = todo[good], (part[good] for part in trial[:-1])
+            # next to the end of a branch the square of the smallest pivot falls to zero in a straight line
+            fall = (least[at] / new_least) ** 2 - 1.0
+            ahead = np.where(fall > 0.0, (goal - start)[good] / fall, np.inf)
+            w[at], side[at], a[at], tau[at], least[at] = new_w, new_side, new_a, goal[good], new_least
+            shortest[at] = np.maximum(shortest[at], SHORTEST * tau[at])
+            ended[todo] = ~good & (step[todo] <= shortest[todo])
+            step[at] = np.maximum(np.minimum(2.0 * step[at], 0.9 * ahead), shortest[at])
+            step[todo[~good]] *= 0.5
+            todo = todo[~ended[todo] & (tau[todo] < target[todo])]
+            if not todo.size:
+                break
+        ended[todo] = True
+        return w, side, tau, ended
+
+    def advanced(
+        self, start: np.ndarray, goal: np.ndarray, w: np.ndarray, side: np.ndarray, a: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        """Weights, sides, curvature and smallest pivot at goal, and where they are on the branch followed from start.
+
+        They are on it where the objective is concave between the two solutions and somewhat beyond, which leaves room
+        for no other solution; or where the two are next to each other.
+        """
+        active = side != 0.0
+        away = np.where(active, w - w.sum(axis=1, keepdims=True), 0.0)
+        tangent = _Hessian.of(a + self.ridge - start[:, None], start).solve(away)
+        new_w, new_side, new_a, found = self.corrected(goal, w + (goal - start)[:, None] * tangent, side)
+        lower, upper = np.minimum(a, new_a), np.where(np.isfinite(a) & np.isfinite(new_a), np.maximum(a, new_a), 0.0)
+        lower = lower - 0.25 * np.maximum(upper - lower, 0.0)
+        between, there = (_Hessian.of(b + self.ridge - goal[:, None], goal) for b in (lower, new_a))
+        near = np.abs(new_w - w).max(axis=1) <= NEAR * np.abs(w).max(axis=1)
+        return new_w, new_side, new_a, there.least, found & (between.definite | (there.definite & near))

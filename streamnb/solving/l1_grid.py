@@ -1,0 +1,174 @@
+"""A grid of L1 taus, all at once: only the weights that are not zero are looked at, and only these are computed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.kernels import paths
+from streamnb.problem.penalties import L1, Penalty
+from streamnb.problem.pull import Pull
+from streamnb.problem.sides import Sides
+from streamnb.solving.equations import Equations
+from streamnb.solving.multinomial import coupled_totals
+from streamnb.solving.parts import FeatureBlock, Part
+from streamnb.solving.posed import Problem
+
+PIECE = 1 << 15  # weights made at once, that what they are made of stays in the cache
+Totals = dict[Part, np.ndarray]  # the sums of all pulls, (G, R), of coupled parts
+
+
+@dataclass(frozen=True, eq=False)
+class L1Grid:
+    """G points of L1 alone, tau ascending, for one problem."""
+
+    taus: np.ndarray
+    scored: bool
+
+    @classmethod
+    def of(cls, penalty: Penalty | None) -> "L1Grid | None":
+        """The grid of a penalty with taus, where L1 is all there is to it."""
+        return (
+            cls(penalty.tau, penalty.scale == "score") if isinstance(penalty, L1) and penalty.tau is not None else None
+        )
+
+    def totals(self, problem: Problem, n_threads: int) -> Totals:
+        """What couples the features of a class."""
+        return coupled_totals(problem, [Pull(tau, self.scored) for tau in self.taus.tolist()], None, n_threads)
+
+    def counts(self, problem: Problem, totals: Totals) -> tuple[np.ndarray, np.ndarray]:
+        """How many weights of each row are not zero, (G, R), and how many features have any, (G,)."""
+        rows, union = np.zeros((problem.n_rows, len(self.taus)), np.int64), np.zeros(len(self.taus), np.int64)
+        for block in problem.blocks:
+            tested, of_block = self._tested(block.equations()), self._of_block(totals, block)
+            paths.count_live(*tested, of_block, self._ends(tested, of_block), rows, union)
+        return np.ascontiguousarray(rows.T), union
+
+    def _tested(self, at_rest: Equations) -> tuple[Any, ...]:
+        """What tells whether a weight is zero, as the kernels take it."""
+        return *_plain(at_rest.t_star, at_rest.pooled, at_rest.sd), self.scored, self.taus
+
+    def _ends(self, tested: tuple[Any, ...], totals: np.ndarray) -> np.ndarray:
+        """For each feature and row how many taus, from the least on, leave a weight (coupled: may), (n_columns, R)."""
+        ends = np.empty(tested[0].shape[::-1], np.int32)
+        bounds = np.maximum.accumulate(np.abs(totals)[:, ::-1], axis=1)[:, ::-1].copy()
+        paths.live_ends(*tested, bounds, 1.0 - 1e-9 if totals.any() else 1.0, ends)
+        return ends
+
+    def weights(self, block: FeatureBlock, totals: Totals, shifted: bool = True) -> tuple[sp.csr_array, np.ndarray]:
+        """Weights of a block, (n_columns, G * R), and what they add to the intercepts, (G, R), zeros unless `shifted`.
+
+        They are made in pieces that stay in the cache.
+        """
+        of_block, sides = self._of_block(totals, block), block.part.sides(block.local)
+        at_rest = Equations.of(sides, block.part.family, block.part.phi(block.local), None)
+        family, phi = at_rest.family, np.ascontiguousarray(np.atleast_2d(at_rest.phi))
+        tested, known = self._tested(at_rest), _both_sides(at_rest, sides)
+        shifted = shifted and not family.coupled  # whose cumulant is 0
+        lengths = self._ends(tested, of_block)
+        room = np.append(0, lengths.sum(axis=1, dtype=np.int64).cumsum())
+        indptr, csr = np.zeros(len(room), np.int64), (np.empty(room[-1], np.int32), np.empty(room[-1]))
+        places, added = np.zeros(len(self.taus), np.int64), np.zeros(of_block.shape)
+        n_lost = 0
+        with np.errstate(all="ignore"):  # what is not finite is noticed below
+            of_pooled = family.link(at_rest.m_negative[0]) if sides.pooled else None
+            for piece in _pieces(room):
+                # of the weights of a row the coupled ones that are not zero may be any, and t* may change its sign
+                some, positive, negative = self._means(piece, family.coupled, tested, of_block, lengths, known)
+                shifts = family.cumulant_change(positive, negative) if shifted else np.empty(0)
+                of_positive = family.link(positive)
+                of_negative = family.link(negative) if of_pooled is None else of_pooled
+                links = of_positive, of_negative, sides.pooled, at_rest.close
+                where = *piece, lengths, family.coupled, some[0]
+                n_lost += paths.put_in_order(*where, tested[0], some[1], links, phi, indptr, places, csr, shifts)
+                if shifted:
+                    paths.add_shifts(*where, phi, shifts, added)
+        if n_lost:
+            self._find_lost(indptr, *csr, at_rest, sides, of_block, added)
+        n = indptr[-1]
+        found = sp.csr_array((csr[1][:n], csr[0][:n], indptr), shape=(len(lengths), added.size))
+        found.has_canonical_format = True
+        return found, added.T
+
+    def _means(
+        self,
+        piece: tuple[int, int],
+        coupled: bool,
+        tested: tuple[Any, ...],
+        totals: np.ndarray,
+        lengths: np.ndarray,
+        known: tuple[Any, ...],
+    ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
+        """Means of both sides for each weight of some features; coupled: and its tau and the sign of t*."""
+        first, stop = piece
+        most = lengths[first:stop].sum(dtype=np.int64)
+        positive, negative = np.empty((2, most + coupled))
+        some = np.empty(len(positive) if coupled else 0, np.int32), np.empty(len(positive) if coupled else 0, np.int8)
+        if not coupled:
+            t_star, _, sd, scored, taus = tested
+            paths.pulled_means(first, stop, t_star, sd, scored, taus, lengths, *known, positive, negative)
+            return some, positive, negative
+        plus, minus, fixed = known
+        sides = plus, minus, fixed, some[0], some[1], positive, negative
+        paths.moved_means(first, stop, *tested, totals, lengths, sides)
+        n = lengths[first:stop].sum(dtype=np.int64)
+        return some, positive[:n], negative[:n]
+
+    def _find_lost(
+        self,
+        indptr: np.ndarray,
+        indices: np.ndarray,
+        weights: np.ndarray,
+        at_rest: Equations,
+        sides: Sides,
+        totals: np.ndarray,
+        added: np.ndarray,
+    ) -> None:
+        """Put weights one by one where rounding leaves nothing or too much, and what they add to the intercepts."""
+        lost = np.flatnonzero(np.isnan(weights[: indptr[-1]]))
+        columns = np.searchsorted(indptr, lost, side="right") - 1
+        points, rows = np.divmod(indices[lost], len(totals))
+
+        def pick(values: np.ndarray) -> Any:
+            return np.broadcast_to(values, at_rest.t_star.shape)[rows, columns]
+
+        means = pick(sides.positive), pick(sides.n_positive), pick(sides.negative), pick(sides.n_negative)
+        total = totals[rows, points] if at_rest.family.coupled else None
+        apart = None if sides.apart is None else (pick(sides.apart[0]), pick(sides.apart[1]), pick(sides.apart[2]))
+        sides = Sides(*means, pick(sides.alive), sides.pooled, apart)
+        moved = Equations.of(sides, at_rest.family, pick(at_rest.phi), total)
+        thresholds = self.taus[points] * (moved.sd if self.scored else 1.0)
+        _, weights[lost], shifts = moved.scalar().solved(Pull(), thresholds)
+        np.add.at(added, (rows, points), shifts)
+
+    def _of_block(self, totals: Totals, block: FeatureBlock) -> np.ndarray:
+        """Totals as the kernels take them, (R, G)."""
+        n_points = len(self.taus)
+        return (
+            np.ascontiguousarray(totals[block.part].T) if block.part in totals else np.zeros((block.n_rows, n_points))
+        )
+
+
+def _both_sides(at_rest: Equations, sides: Sides) -> tuple[Any, ...]:
+    """Both sides as the kernels take them: sums and counts where totals move these, else means and shares."""
+    if at_rest.family.coupled:
+        plus, minus = (sides.positive, sides.n_positive), (sides.negative, sides.n_negative)
+    else:
+        plus, minus = (at_rest.m_positive, at_rest.r_positive), (at_rest.m_negative, at_rest.r_negative)
+    if sides.pooled:  # which is not pulled
+        minus = at_rest.m_negative, minus[1]
+    return tuple(_plain(*plus)), tuple(_plain(*minus)), sides.pooled
+
+
+def _pieces(room: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Cut features, before the first j of which `room[j]` weights may stand, where a piece has about as many."""
+    cuts = np.flatnonzero(np.diff(room[:-1] // PIECE)) + 1
+    edges = [0, *cuts.tolist(), len(room) - 1]
+    return pairwise(edges)
+
+
+def _plain(*arrays: np.ndarray) -> Iterator[np.ndarray]:
+    return map(np.ascontiguousarray, arrays)

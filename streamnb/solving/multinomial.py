@@ -1,0 +1,126 @@
+"""Coupled families: the sum T of all pulls of a row of weights, which makes the probabilities of a class sum to one."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from streamnb.core.threads import in_order
+from streamnb.kernels.paths import last_live
+from streamnb.kernels.roots import flat_range, flat_root, total_pulls
+from streamnb.problem.pull import Pull
+from streamnb.problem.sides import Sides
+from streamnb.solving.equations import Equations
+from streamnb.solving.parts import Part
+from streamnb.solving.posed import Kept, Problem
+
+
+def coupled_totals(
+    problem: Problem, pulls: Sequence[Pull], kept: Kept | None, n_threads: int
+) -> dict[Part, np.ndarray]:
+    """T of each pull and row of weights, (G, R), for each coupled part; 0 without any pull.
+
+    The probabilities of a class must sum to one. Pulls that do not depend on the weights go by ascending tau and are
+    scored or not alike.
+    """
+    coupled = (part for part in problem.parts if part.family.coupled)
+    return {part: _part_totals(part, problem.n_rows, pulls, kept, n_threads) for part in coupled}
+
+
+def _part_totals(part: Part, n_rows: int, pulls: Sequence[Pull], kept: Kept | None, n_threads: int) -> np.ndarray:
+    totals = np.zeros((len(pulls), n_rows))
+    some = [i for i, pull in enumerate(pulls) if not pull.none]
+    if some:
+        given = [pulls[i] for i in some]
+        taus = None if any(pull.smooth for pull in given) else np.array([pull.l1 for pull in given])
+        groups = part.groups(range(n_rows)) if taus is not None else [slice(r, r + 1) for r in range(n_rows)]
+        found = in_order(lambda rows: _totals_of(part, rows, given, taus, kept), groups, n_threads)
+        totals[some] = np.concatenate(list(found)).T
+    return totals
+
+
+def _totals_of(
+    part: Part, rows: slice, pulls: Sequence[Pull], taus: np.ndarray | None, kept: Kept | None
+) -> np.ndarray:
+    """T of some rows of weights, one where pulls depend on these, and each pull; else `taus` are those of L1."""
+    sides, at_rest = part.of_rows(rows)
+    at_rest = at_rest if kept is None else kept.mark(at_rest, part.columns, rows)
+    totals = np.zeros((rows.stop - rows.start, len(pulls)))
+    for i in np.flatnonzero(sides.alive).tolist():
+        arrays = _of_features(at_rest, i, pulls[0].scored)
+        if taus is None:
+            totals[i] = [_smooth_total(sides, at_rest, pull, flat_range(*arrays, pull.l1)) for pull in pulls]
+        else:
+            total_pulls(*arrays, taus, totals[i])
+    return totals
+
+
+def _of_features(at_rest: Equations, i: int, scored: bool) -> list[np.ndarray]:
+    """What T of the i-th row follows from: t*, the pooled frequency, and the unit of tau, of the features kept."""
+    units = at_rest.sd if scored else np.ones(at_rest.sd.shape)
+    given = slice(None) if at_rest.kept is None else at_rest.kept[i]
+    pooled = at_rest.pooled[min(i, len(at_rest.pooled) - 1)]
+    return [np.ascontiguousarray(values[given]) for values in (at_rest.t_star[i], pooled, units[i])]
+
+
+def leaving(
+    problem: Problem, taus: np.ndarray, scored: bool, rows: Sequence[int], n_threads: int
+) -> tuple[np.ndarray, list[int]]:
+    """How many features have a weight at any of the L1 taus from each on, (G,), and the rows that have the last weight.
+
+    `taus` ascend; only some rows of weights are looked at.
+    """
+
+    def of_group(group: slice) -> list[tuple[list[np.ndarray], np.ndarray]]:
+        sides, at_rest = part.of_rows(group)
+        found = []
+        for i in range(group.stop - group.start):
+            arrays, totals = _of_features(at_rest, i, scored), np.zeros(len(taus))
+            if part.family.coupled and sides.alive[i, 0]:
+                totals = totals[: total_pulls(*arrays, taus, totals)]
+            found.append((arrays, totals))
+        return found
+
+    ends, lasts = np.zeros(len(rows), np.intp), []
+    for part in problem.parts:
+        lasts.append(np.zeros(part.n_features, np.intp))
+        found = chain.from_iterable(in_order(of_group, part.groups(rows), n_threads))
+        for i, (arrays, totals) in enumerate(found):
+            ends[i] = max(ends[i], last_live(*arrays, taus[: len(totals)], totals, lasts[-1]))
+    n_gone = np.bincount(np.concatenate(lasts), minlength=len(taus) + 1).cumsum()
+    return n_gone[-1] - n_gone[:-1], [r for r, end in zip(rows, ends, strict=True) if end == ends.max()]
+
+
+def _smooth_total(row: Sides, at_rest: Equations, pull: Pull, flat: tuple[float, float]) -> float:
+    """The root; in the `flat` range, where L1 leaves no weight, one inside: at its ends rounding would leave some."""
+    if flat[0] <= flat[1]:
+        return flat_root(*flat)
+
+    def excess(total: float) -> float:
+        moved = Equations.of(row, at_rest.family, at_rest.phi, np.array([[total]]))
+        moved = replace(moved, kept=at_rest.kept)
+        return total - float(moved.pulls(pull).sum())
+
+    return _outer_root(excess, row)
+
+
+def _outer_root(excess: Any, row: Sides) -> float:
+    """The root of `excess` inside its domain; it vanishes at the ends too, so the bracket grows from 0."""
+    at_zero = excess(0.0)
+    if at_zero == 0.0:
+        return 0.0
+    n_positive, n_negative = float(row.n_positive[0, 0]), float(row.n_negative[0, 0])
+    near = 0.0
+    for k in range(1, 60):
+        if at_zero < 0:
+            far = n_positive * (1.0 - 2.0**-k)
+        else:
+            far = -n_positive * 2.0 ** (k - 1) if row.pooled else -n_negative * (1.0 - 2.0**-k)
+        value = excess(far)
+        if value == 0.0 or (value > 0) == (at_zero < 0):
+            return brentq(excess, near, far, xtol=5e-324, rtol=4 * np.finfo(float).eps, maxiter=200)
+        near = far
+    return near

@@ -1,0 +1,192 @@
+"""(6.2) for weights one by one: where each stops under a pull, by its closed form or as a root."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize.elementwise import find_root
+
+from streamnb.problem.family import Family
+from streamnb.problem.pull import Pull
+from streamnb.stats.rests import HEAVY
+
+NODES = 0.5 + np.array([-1.0, 0.0, 1.0]) * np.sqrt(0.15)  # of Gauss's rule with three points from 0 to 1
+UNFINISHED = -2  # status of SciPy's root finders after the last step allowed
+SHARES = np.array([5.0, 8.0, 5.0]) / 18.0
+
+
+def _halved(
+    rise: Callable[..., np.ndarray], a: np.ndarray, b: np.ndarray, w: np.ndarray, todo: np.ndarray
+) -> np.ndarray:
+    """`w` with the roots in place of some: those of `rise(w, numbers)` between a and b, of one sign.
+
+    The number of floats between is halved, not their distance: 64 steps are enough for any.
+    """
+    side = np.sign(a + b)[todo]
+    low, high = (np.sort(np.abs([a[todo], b[todo]]), axis=0)).view(np.int64)
+    while todo.size and (high - low > 1).any():
+        middle = low + (high - low) // 2
+        beyond = side * rise(side * middle.view(np.float64), todo) >= 0.0
+        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+    w[todo] = side * high.view(np.float64)
+    return w
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScalarEquations:
+    """(6.2) for some weights, a list of those that are not zero or all those of some features; arrays of one shape."""
+
+    family: Family
+    phi: np.ndarray
+    m_positive: np.ndarray
+    r_positive: np.ndarray
+    m_negative: np.ndarray
+    r_negative: np.ndarray
+    t_star: np.ndarray
+    pooled: np.ndarray
+    close: np.ndarray
+
+    def moved(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Both means under the pull t."""
+        return self.m_positive - t * self.r_positive, self.m_negative + t * self.r_negative
+
+    def weight(self, t: np.ndarray) -> np.ndarray:
+        """W(t)."""
+        positive, negative = self.moved(t)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            w = (self.family.link(positive) - self.family.link(negative)) / self.phi
+        if not self.close.any():
+            return w
+        short, steep = self._steep(negative, (self.t_star - t) * (self.r_positive + self.r_negative))
+        return np.where(self.close & short, steep.sum(axis=0) / self.phi, w)
+
+    def _steep(self, mean: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where g is all but straight from each mean on for the gap, and three parts of what it rises by there.
+
+        Gauss's rule for the integral of g'. A gap that is short beside the mean keeps its digits there, where the
+        difference of two links would lose them.
+        """
+        slopes = [self.family.mean_slope(mean + at * gap) for at in NODES]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            steep = np.stack([share * gap / slope for share, slope in zip(SHARES, slopes, strict=True)])
+            return np.abs(slopes[-1] - slopes[0]) < np.abs(slopes[0]) / HEAVY, steep
+
+    def solved(self, pull: Pull, threshold: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The pull where each stops, its weight, and what it adds to the intercept."""
+        start = np.sign(self.t_star) * threshold
+        if pull.smooth:
+            w = self._roots(start, pull) if not pull.slopes else self._bracketed_roots(start, pull)
+            t = start + pull.of_weights(w)
+        else:
+            w, t = self.weight(start), start
+        self._check_finite(w)
+        # Next to t* rounding may leave nothing, or the wrong sign; to first order W is proportional to t* - t.
+        side = np.sign(self.t_star)
+        lost = np.flatnonzero(~(side * w > 0))
+        if lost.size:
+            flatness = self.family.mean_slope(self.pooled[lost]) * self.phi[lost]
+            slope = (self.r_positive + self.r_negative)[lost] / flatness
+            w[lost] = side[lost] * np.maximum(np.abs(self.t_star - t)[lost] * slope, np.finfo(float).tiny)
+        positive, negative = self.moved(t)
+        return t, w, self.family.cumulant_change(positive, negative) / self.phi
+
+    def _check_finite(self, w: np.ndarray) -> None:
+        if not np.isfinite(w).all():
+            raise ValueError(
+                f"family={self.family.name!r}: a feature never or always occurs in a class, its weight is infinite; "
+                "pass smoothing > 0 (estimate='mle' has none; 'map' may need a prior with larger parameters), or a "
+                "penalty with tau > 0"
+            )
+
+    def likelihood_lost(self) -> np.ndarray:
+        """sum over the sides of N (m g(m) - c(m) - m g(m_0) + c(m_0)) / phi, m_0 the pooled mean."""
+        lost = np.zeros(len(self.t_star))
+        link, pooled = self.family.link, self.pooled
+        sides = (self.m_positive, self.r_positive, self.r_negative), (self.m_negative, self.r_negative, self.r_positive)
+        for sign, (mean, share, other) in zip((1.0, -1.0), sides, strict=True):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                gain = mean * (link(mean) - link(pooled)) + self.family.cumulant_change(mean, pooled)
+            # at the edge of the domain m g(m) - c(m) is 0; a pooled side (share 0) loses nothing
+            gain = np.where(np.isfinite(gain), gain, self.family.cumulant(pooled) - mean * link(pooled))
+            heavy = self.close | (HEAVY * share < other)  # its mean is next to the pooled one
+            if heavy.any():
+                gap = sign * self.t_star * share
+                short, steep = self._steep(pooled, gap)
+                lever = mean if self.family.coupled else (1.0 - NODES)[:, None] * gap  # there c is 0
+                gain = np.where(heavy & short, (lever * steep).sum(axis=0), gain)
+            lost += np.divide(gain, share, out=np.zeros_like(gain), where=share > 0)
+        return lost / self.phi
+
+    def _bracketed_roots(self, start: np.ndarray, pull: Pull) -> np.ndarray:
+        """Roots of f(w) = w - W(t(w)) for a pull without a second derivative, by Chandrupatla's method.
+
+        It halves distances: a root far nearer to 0 than the end of the bracket is left to `_halved`.
+        """
+        first = self.weight(start)
+        side = np.sign(self.t_star)
+
+        def rise(w: np.ndarray, start: np.ndarray, i: np.ndarray) -> np.ndarray:
+            here = self.only(i.astype(np.intp))
+            t = start + pull.of_weights(w)  # beyond t* the weight would have changed sign; the means end there
+            t = np.where(np.abs(t) < np.abs(here.t_star), t, here.t_star)
+            return w - np.where(t == here.t_star, 0.0, here.weight(t))
+
+        near, every = side * 1e-300, np.arange(len(side), dtype=np.float64)
+        far = np.where(np.isfinite(first), first, side * 1e3)
+        open_ended = ~np.isfinite(first)
+        while (short := open_ended & (side * rise(far, start, every) < 0.0) & (np.abs(far) < 1e300)).any():
+            far = np.where(short, 1e3 * far, far)
+        found = find_root(
+            rise,
+            (near, far),
+            args=(start, every),
+            tolerances={"xatol": 0.0, "xrtol": 2.0**-52, "fatol": 0.0, "frtol": 0.0},
+            maxiter=200,
+        )
+        nothing = side * rise(near, start, every) >= 0.0  # next to t* rounding may leave nothing of W
+        w, left = np.where(nothing, near, found.x), np.flatnonzero(~nothing & (found.status == UNFINISHED))
+        return _halved(lambda w, i: rise(w, start[i], every[i]), near, far, w, left)
+
+    def _roots(self, start: np.ndarray, pull: Pull) -> np.ndarray:
+        """Roots of f(w) = w - W(start + tau w), which rises, by Newton's method inside a shrinking bracket.
+
+        Solved for w, not t: a weight near zero keeps all its digits.
+        """
+        tau = pull.l2
+        first, far = self.weight(start), (self.t_star - start) / tau
+        far = np.where(np.abs(first) < np.abs(far), first, far)
+        low, high, w = np.minimum(0.0, far), np.maximum(0.0, far), 0.5 * far
+        todo = np.arange(len(w))
+        for _ in range(200):
+            here, at = self.only(todo), w[todo]
+            t = start[todo] + tau * at
+            f = at - here.weight(t)
+            low[todo] = np.where(f < 0, at, low[todo])
+            high[todo] = np.where(f > 0, at, high[todo])
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+                step = at - f / (1.0 + tau * here.steepness(t))
+            inside = (step > low[todo]) & (step < high[todo])
+            step = np.where(inside, step, 0.5 * (low[todo] + high[todo]))
+            w[todo] = np.where(f == 0, at, step)
+            todo = todo[(f != 0) & (np.abs(step - at) > 2.0**-52 * np.abs(step))]
+            if not todo.size:
+                break
+        return _halved(lambda w, i: w - self.only(i).weight(start[i] + tau * w), low, high, w, todo)
+
+    def steepness(self, t: np.ndarray) -> np.ndarray:
+        """-W'(t)."""
+        positive, negative = self.moved(t)
+        slope = self.family.mean_slope
+        return (self.r_positive / slope(positive) + self.r_negative / slope(negative)) / self.phi
+
+    @classmethod
+    def joined(cls, parts: Sequence["ScalarEquations"]) -> "ScalarEquations":
+        """The equations of several lists of one family, one after the other."""
+        arrays = (np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__[1:])
+        return cls(parts[0].family, *arrays)
+
+    def only(self, some: np.ndarray) -> "ScalarEquations":
+        if len(some) == len(self.t_star):
+            return self
+        arrays = (getattr(self, name)[some] for name in self.__slots__[1:])
+        return ScalarEquations(self.family, *arrays)

@@ -1,0 +1,346 @@
+"""What (6.2) needs to know of the data, for any block of features: sums of both sides, counts, dispersion."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import row_checks
+from streamnb.problem.family import Family, column_blocks
+from streamnb.problem.priors import Pseudo, Smoothing
+from streamnb.problem.pull import Pull
+from streamnb.problem.schemes import Scheme
+from streamnb.problem.sides import CellSums, ClassSums, Sides
+from streamnb.problem.together import Together
+from streamnb.solving.equations import Equations, Fitted
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.moments import DOMAINS
+from streamnb.stats.rests import rests, sums_outside, weight_outside
+from streamnb.stats.sparse_tables import SparseTable
+
+BLOCK = 1 << 16  # weights solved for at once
+CLASSES_BLOCK = 1 << 19  # sums of classes read off a sparse table at once
+Columns = slice | np.ndarray
+
+
+class Part:
+    """The features of one family: sums, counts and dispersion; features are numbered from 0 here.
+
+    `columns` are their numbers among all features; `at_hand` is True where their weights are too many to be held.
+    """
+
+    def __init__(
+        self,
+        stats: ClassStats,
+        family: Family,
+        columns: Columns,
+        scheme: Scheme,
+        smoothing: Smoothing,
+        idf: bool,
+        at_hand: bool = False,
+    ):
+        whole, moments = stats, (*family.moments, *(("nonzero",) if idf else ()))
+        stats = stats.select(columns, tuple(dict.fromkeys((family.moment, *moments))))
+        self.stats, self.family, self.columns = stats, family, columns
+        self._scheme, self._smoothing = scheme, smoothing
+        self.n_features = stats.n_features
+        weight = stats.weight
+        self._seen = weight > 0
+        self._n_all = stats.total_weight
+        outside = weight_outside(stats)
+        self._has_rest = outside > 0.0 if stats.multilabel else np.count_nonzero(self._seen) - self._seen > 0
+        self.n_rows = scheme.n_rows(len(stats.classes))
+        step = max(BLOCK // self.n_rows, 1)
+        self.blocks = [FeatureBlock(self, columns) for columns in column_blocks(self.n_features, step)]
+        self._scored = stats.table(family.moment)
+        self._neighbours = 0, np.empty((0, self.n_features))
+        if idf and family.moment != "sum":
+            seen = _SEEN[family.moment]
+            raise ValueError(f"idf=True means nothing for family={family.name!r}, which sees {seen} only; leave it out")
+        self.scale = _idf(stats) if idf else None
+        self._check_scanned(partly=stats is not whole)
+        self._total, lengths = self._totals_of_cells() if at_hand else self._totals()
+        self._counts = lengths if family.coupled else weight
+        if stats.every is None:
+            self._count = float(self._counts.sum())
+        else:
+            self._count = float(self._total.sum()) if family.coupled else self._n_all
+        self._rests = rests(self._count, lengths, self._lengths_outside) if family.coupled else outside
+        self._check_highest()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self._phi = self._dispersion()
+        self._check_dispersion()
+        self._check_link()
+        self._check_mode()
+
+    def _totals(self) -> tuple[np.ndarray, np.ndarray]:
+        """The sums over all rows of each feature, (n_features,), and over all features of each class, (K,)."""
+        total, lengths = np.empty(self.n_features), np.zeros(len(self.stats.classes))
+        for block in self.blocks:
+            sums = self._sums(block.local)
+            total[block.local] = sums.sum(axis=0) if self.stats.every is None else self._overall(block.local)
+            lengths += sums.sum(axis=1)
+        return total, lengths
+
+    def _totals_of_cells(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same without the cells that are empty."""
+        every, factor = self.stats.every, 1.0 if self.scale is None else self.scale
+        total = self._scored.totals() * factor if every is None else self._overall(slice(None))
+        lengths = self._sparse.to_scipy() @ np.broadcast_to(factor, self.n_features)
+        return total, lengths
+
+    def _lengths_outside(self, classes: np.ndarray) -> list[float]:
+        """The sums over all features of the rows outside some classes."""
+        if self.stats.every is None:
+            return [np.delete(self._counts, k).sum() for k in classes]
+        every = np.arange(self.n_features)
+        return [self._outside(slice(None), every, np.full(self.n_features, k)).sum() for k in classes]
+
+    def cells(self, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The cells of a sparse table in some columns: their classes, the places of their columns, their sums."""
+        table = self._sparse
+        at, local, _ = table.cells_of(columns)
+        values = table.values_of(at)
+        return table.classes_of(at), local, values if self.scale is None else values * self.scale[columns][local]
+
+    @property
+    def _sparse(self) -> SparseTable:
+        assert isinstance(self._scored, SparseTable)
+        return self._scored
+
+    def globally(self, local: Columns) -> Columns:
+        """Numbers among all features."""
+        if not isinstance(self.columns, slice):
+            return self.columns[local]
+        if isinstance(local, slice) and local.step in (None, 1):
+            first, stop, _ = local.indices(self.n_features)
+            return slice(self.columns.start + first, self.columns.start + max(first, stop))
+        return np.arange(self.columns.start, self.columns.stop)[local]
+
+    def _overall(self, columns: Columns) -> np.ndarray:
+        assert self.stats.every is not None
+        sums = self.stats.every.table(self.family.moment).value(columns)[0]
+        return sums if self.scale is None else sums * self.scale[columns]
+
+    def _dispersion(self) -> np.ndarray:
+        """phi, (n_features,); of an indicator that of each label against the rest, (n_labels, n_features)."""
+        stats, family = self.stats, self.family
+        if not stats.multilabel or type(family).dispersion is Family.dispersion:
+            return self._smoothing.dispersion(stats, self.scale)
+        labels = range(len(stats.classes))
+        return np.stack([self._smoothing.dispersion(stats.against_rest(label), self.scale) for label in labels])
+
+    def _check_scanned(self, partly: bool) -> None:
+        """Refuse negative values, a moment that is taken about another centre, or that has no value."""
+        stats, family = self.stats, self.family
+        if family.nonnegative and stats.negatives:
+            row_checks.raise_negatives(stats.negatives, f"family={family.name!r}")
+        if "deviation" in family.moments and stats.options.centre != family.centre:
+            raise ValueError(
+                f"family={family!r} needs deviations from its centre, but the statistics were scanned with "
+                f"centre={stats.options.centre:g}; use scan(..., centre={family.centre:g})"
+            )
+        if partly and family.nonnegative and family.moment == "sum":
+            for at, label in self._first(lambda sums: sums < 0.0, "sum"):
+                raise ValueError(
+                    f"Negative values in data passed to family={family.name!r}: feature {at} has a sum below 0{label}; "
+                    "values should be at least 0 (shift or clip them, or take family='gaussian')"
+                )
+        for moment in set(family.moments) & set(DOMAINS):
+            for at, label in self._first(np.isnan, moment):
+                where = "below 1" if moment == "log1m_sum" else "above 0"
+                raise ValueError(
+                    f"family={family!r} takes values {where}, but feature {at} has others{label}, so its {moment} is "
+                    f"NaN; {family.cure}"
+                )
+
+    def _first(self, wrong: Callable[[np.ndarray], np.ndarray], moment: str) -> Iterator[tuple[int, str]]:
+        """The first feature with a class sum that is wrong, if any, and which class that is, in words."""
+        stats = self.stats
+        at = (stats.every or stats).table(moment).first(wrong)
+        if at is not None:
+            label = "" if stats.multilabel else f" in class {stats.classes[at[0]].item()!r}"
+            yield self._number(at[1]), label
+
+    def _number(self, local: int) -> int:
+        return int(self.columns.start + local if isinstance(self.columns, slice) else self.columns[local])
+
+    def _check_highest(self) -> None:
+        """Refuse means above the domain; a scan that knows its family names the very value."""
+        stats, highest = self.stats, self.family.highest
+        if self.family.moment != "sum" or np.isinf(highest):
+            return
+        names = [f"class {label!r}" for label in stats.classes.tolist()]
+        weight = stats.weight
+        if stats.multilabel:
+            names += [f"the rows without label {label!r}" for label in stats.classes.tolist()]
+            weight = np.append(weight, weight_outside(stats))
+        for block in self.blocks:
+            sums = self._sums(block.local)
+            sums = np.vstack([sums, self._data(block.local).rest(sums, slice(None))]) if stats.multilabel else sums
+            means = sums / np.where(weight > 0, weight, 1.0)[:, None]
+            for k, j in np.argwhere(means > highest * (1.0 + 1e-12))[:1]:
+                scaled = "" if self.scale is None else " times its idf"
+                at = self._number(int(np.arange(self.n_features)[block.local][j]))
+                raise ValueError(
+                    f"family={self.family!r} takes values of at most {highest:g}, but feature {at} has a mean of "
+                    f"{means[k, j]:g}{scaled} in {names[k]}"
+                )
+
+    def _check_link(self) -> None:
+        """Refuse a link that falls, a slip in a family of one's own: weights would have the wrong signs."""
+        if type(self.family).link is Family.link or not self._count:
+            return  # parameters that are fitted together have none; rows of zeros say nothing of shares
+        means = np.unique(self._total[:: max(self.n_features // 1000, 1)] / self._count)  # some of many are enough
+        lowest, highest = self.family.mean_range
+        means = means[(means > lowest) & (means < highest)]
+        falls = np.flatnonzero(np.diff(self.family.link(means)) < 0.0)
+        if falls.size:
+            a, b = means[falls[0] : falls[0] + 2]
+            raise ValueError(
+                f"family={self.family!r} has a link that falls between the means {a:g} and {b:g}; link(m) should rise "
+                "with m, and variance(m) be 1 / its derivative"
+            )
+
+    def _check_dispersion(self) -> None:
+        """Refuse a dispersion without a value: squares of tiny values are 0."""
+        for at in np.flatnonzero(~np.isfinite(np.atleast_2d(self._phi)).all(axis=0))[:1]:
+            raise ValueError(
+                f"family={self.family!r}: the values of feature {self._number(at)} are so small or so large that the "
+                "dispersion leaves float64; multiply them by a constant"
+            )
+
+    def _check_mode(self) -> None:
+        """Refuse classes without a mode here, before any model is asked for."""
+        if self._smoothing.estimate != "map":
+            return
+        for block in self.blocks:
+            pseudo, sums = self._pseudo(block.local), self._sums(block.local)
+            self._smoothing.check_mode(pseudo, sums[self._seen], self._counts[self._seen])
+            if self.stats.multilabel:  # the rest of a label may be less than any label
+                rest = self._data(block.local).rest(sums, slice(None))[self._has_rest]
+                self._smoothing.check_mode(pseudo, rest, self._rests[self._has_rest])
+
+    def _pseudo(self, columns: Columns) -> Pseudo:
+        return self._smoothing.pseudo(self._total[columns] / self._n_all, columns, self.n_features)
+
+    def _sums(self, columns: Columns, classes: Any = slice(None)) -> np.ndarray:
+        whole = isinstance(self._scored, SparseTable) and isinstance(columns, slice) and columns == slice(None)
+        if whole and isinstance(classes, slice) and classes.stop is not None:
+            sums = self._sums_of_classes(classes.start or 0, classes.stop)
+        else:
+            sums = self._scored.value(columns, classes)
+        return sums if self.scale is None else sums * self.scale[columns]
+
+    def _outside(self, columns: Columns, places: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        """The sums of all rows outside a class, one at each of some places among the columns."""
+        at, every = np.arange(self.n_features)[columns][places], self.stats.every
+        if every is None:
+            sums = self._scored.others(at, classes)
+        else:
+            sums = sums_outside(every.table(self.family.moment), self._scored, at, classes)
+        return sums if self.scale is None else sums * self.scale[at]
+
+    def _data(self, columns: Columns, *cells: np.ndarray) -> Any:
+        """What sides are formed from, for some features; for a list of cells with their sums."""
+        known = partial(self._sums, columns), partial(self._outside, columns), self._total[columns]
+        kind = CellSums if cells else ClassSums
+        return kind(*known, self._counts, self._count, self._rests, self._seen, self._has_rest, *cells)
+
+    def _sums_of_classes(self, start: int, stop: int) -> np.ndarray:
+        """Those of a sparse table, made with their neighbours': for any number of them all cells are looked at."""
+        first, sums = self._neighbours
+        if not first <= start <= stop <= first + len(sums):
+            first, step = start, max(CLASSES_BLOCK // self.n_features, stop - start)
+            sums = self._scored.value(slice(None), slice(first, first + step))
+            self._neighbours = first, sums  # at once: threads may ask for several classes
+        if stop >= self._scored.shape[0]:  # the others have been asked for
+            self._neighbours = 0, np.empty((0, self.n_features))
+        return sums[start - first : stop - first]
+
+    def phi(self, columns: Columns = slice(None), rows: slice = slice(None)) -> np.ndarray:
+        """The dispersions of some features, (n_columns,) or one row for each row of weights."""
+        return self._phi[columns] if self._phi.ndim == 1 else self._phi[rows, columns]
+
+    def known_by_kind(self, pull: Pull) -> bool:
+        """True where weights follow from the sums and the `kinds` of classes alone, feature by feature."""
+        alone = self._scheme.of_classes and self._phi.ndim == 1 and not isinstance(self.family, Together)
+        return alone and self._smoothing.estimate != "map" and (pull.none or not self.family.coupled)
+
+    @cached_property
+    def kinds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Classes that differ in their sums alone are of one kind: the first of each, and all kinds, (K,)."""
+        known = np.stack([self._counts, self._rests, self._seen, self._has_rest])
+        _, first, kind = np.unique(known, axis=1, return_index=True, return_inverse=True)
+        return first, kind.reshape(-1)
+
+    def equations_at_hand(self, columns: np.ndarray, classes: np.ndarray, sums: np.ndarray) -> Equations:
+        """(6.2) for a list of cells with their sums, one row."""
+        sides = self._scheme.sides(self._data(columns, sums), self._pseudo(columns), classes)
+        return Equations.of(sides, self.family, self.phi(columns), None)
+
+    def sides(self, columns: Columns = slice(None), rows: slice = slice(None)) -> Sides:
+        """Both sides of some rows of weights, for some features."""
+        return self._scheme.sides(self._data(columns), self._pseudo(columns), rows)
+
+    @cached_property
+    def fitted(self) -> Fitted:
+        """For families whose parameters are fitted together: the fit of all features."""
+        assert isinstance(self.family, Together)
+        sides, second = [self.sides()], self.family.second
+        if second is not None:
+            smoothing = replace(self._smoothing, family=second)
+            sides.append(Part(self.stats, second, slice(0, self.n_features), self._scheme, smoothing, False).sides())
+        return Fitted.of(sides, self.family, self._number)
+
+    def groups(self, rows: Iterable[int]) -> list[slice]:
+        """Rows of weights by their numbers, neighbours together as long as they are few sums to work on at once."""
+        step, found = max(BLOCK // self.n_features, 1), list[slice]()
+        for r in rows:
+            first = found.pop().start if found and found[-1].stop == r and r - found[-1].start < step else r
+            found.append(slice(first, r + 1))
+        return found
+
+    def of_rows(self, rows: slice) -> tuple[Sides, Equations]:
+        """Some rows of weights: both sides, and (6.2) for all features of the part."""
+        sides = self.sides(rows=rows)
+        return sides, Equations.of(sides, self.family, self.phi(rows=rows), None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureBlock:
+    """Some features of one part, by their numbers in the part, and some rows of weights."""
+
+    part: Part
+    local: Columns
+    rows: slice = field(default_factory=lambda: slice(None))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of weights."""
+        return len(range(*self.rows.indices(self.part.n_rows)))
+
+    @property
+    def columns(self) -> Columns:
+        """Their numbers among all features."""
+        return self.part.globally(self.local)
+
+    def equations(self, total: np.ndarray | None = None) -> Any:
+        """(6.2) for these features and rows; `total` (R, 1), the sum of all pulls, is what a coupled family needs.
+
+        Of parameters that are fitted together the fit, in its place.
+        """
+        if isinstance(self.part.family, Together):
+            return self.part.fitted.take(self.local, self.rows)
+        sides, phi = self.part.sides(self.local, self.rows), self.part.phi(self.local, self.rows)
+        return Equations.of(sides, self.part.family, phi, None if total is None else total[self.rows])
+
+
+_SEEN = {"above": "presence", "deviation": "the distance from its centre", "log_sum": "ln x", "log1m_sum": "ln(1 - x)"}
+
+
+def _idf(stats: ClassStats) -> np.ndarray:
+    df = (stats.every or stats).table("nonzero").totals()
+    return np.log((1.0 + stats.total_weight) / (1.0 + df)) + 1.0

@@ -1,0 +1,155 @@
+"""A problem as it is posed: statistics, families, scheme and smoothing, in blocks of features."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import memory, messages
+from streamnb.problem.family import Family
+from streamnb.problem.priors import Smoothing, class_probabilities
+from streamnb.problem.pull import Pull
+from streamnb.problem.schemes import Scheme
+from streamnb.problem.together import Together
+from streamnb.solving.equations import Equations
+from streamnb.solving.parts import Columns, FeatureBlock, Part
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.rests import HEAVY, weight_outside
+from streamnb.stats.sparse_tables import SparseTable
+
+
+class Problem:
+    """All that (6.2) needs to know of the data: parts of one family each, class priors, and the scheme."""
+
+    def __init__(
+        self,
+        stats: ClassStats,
+        family: Family,
+        scheme: Scheme,
+        smoothing: Any = 1.0,
+        priors: Any = None,
+        idf: bool = False,
+        estimate: str = "posterior_mean",
+        memory_limit: int | None = None,
+    ):
+        self.stats, self.family, self.scheme = stats, family, scheme
+        self.n_features = stats.n_features
+        self.n_rows = scheme.n_rows(len(stats.classes))
+        self.at_hand = self._too_large(memory_limit)
+        self.seen = stats.weight > 0
+        self.parts = []
+        for member, columns in family.parts(self.n_features):
+            prior = Smoothing.of(member, smoothing, estimate, self.n_features).of_columns(columns)
+            self.parts.append(Part(stats, member, columns, scheme, prior, idf, self.at_hand))
+        self.blocks = [block for part in self.parts for block in part.blocks]
+        given = class_probabilities(priors, stats, estimate)
+        if not stats.multilabel and not given[self.seen].any():
+            raise ValueError(
+                f"priors={priors!r} leave no probability to the classes that have rows, "
+                f"{messages.listed(stats.classes[self.seen])}; one of them at least should have some"
+            )
+        with np.errstate(divide="ignore"):
+            log_priors = np.where(self.seen, np.log(given), -np.inf)
+        self.intercepts = scheme.intercepts(log_priors)
+        if stats.multilabel and priors is None:  # 1 - p has no digits left where nearly all rows bear a label
+            outside = weight_outside(stats)
+            with np.errstate(divide="ignore"):
+                odds = np.log(stats.weight) - np.log(outside)
+            self.intercepts = np.where(stats.weight > HEAVY * outside, odds, self.intercepts)
+
+    def _too_large(self, memory_limit: int | None) -> bool:
+        """True where the tables are sparse and the weights, which are not, would take more than they may."""
+        sparse = all(isinstance(self.stats.tables.get(name), SparseTable) for name in self.family.moments)
+        return sparse and 8 * self.n_rows * self.n_features > memory.allowed(memory_limit)
+
+    @property
+    def scale(self) -> np.ndarray | None:
+        """What columns are multiplied by (idf), (n_features,) or None."""
+        if any(part.scale is None for part in self.parts):
+            return None
+        return self._gathered(lambda part: part.scale)
+
+    @property
+    def moments(self) -> dict[str, np.ndarray | None]:
+        """The functions of x that weights multiply, with their columns, None for all."""
+        names = {part.family.moment for part in self.parts}
+        if len(names) == 1:
+            return {names.pop(): None}
+        every = np.arange(self.n_features)
+        columns = {name: [every[p.columns] for p in self.parts if p.family.moment == name] for name in sorted(names)}
+        return {name: np.sort(np.concatenate(lists)) for name, lists in columns.items()}
+
+    @property
+    def second(self) -> np.ndarray | None:
+        """Weights of ln(1 - x), (n_features, R), where a family has them."""
+        fits = {part: part.fitted.second for part in self.parts if isinstance(part.family, Together)}
+        if all(second is None for second in fits.values()):
+            return None
+        weights = np.zeros((self.n_features, self.n_rows))
+        for part, second in fits.items():
+            weights[part.columns] = 0.0 if second is None else second.T
+        return weights
+
+    def _gathered(self, values: Callable[[Part], Any]) -> np.ndarray:
+        out = np.empty(self.n_features)
+        for part in self.parts:
+            out[part.columns] = values(part)
+        return out
+
+    def pieces(self, columns: Columns) -> Iterator[tuple[FeatureBlock, Columns]]:
+        """Some features cut into blocks, each with where its features stand among them."""
+        if len(self.parts) == 1:
+            yield FeatureBlock(self.parts[0], columns), slice(None)
+            return
+        owner, place = self._homes[:, columns]
+        for k, part in enumerate(self.parts):
+            mine = np.flatnonzero(owner == k)
+            if mine.size:
+                yield FeatureBlock(part, place[mine]), mine
+
+    @cached_property
+    def _homes(self) -> np.ndarray:
+        """The part of each feature and its number there, (2, n_features)."""
+        homes = np.empty((2, self.n_features), np.intp)
+        for k, part in enumerate(self.parts):
+            homes[0, part.columns], homes[1, part.columns] = k, np.arange(part.n_features)
+        return homes
+
+    def kept(self, pull: Pull) -> "Kept | None":
+        """Which features TopK keeps."""
+        if pull.top_k is None:
+            return None
+        cut, last = np.empty((self.n_rows, 1)), np.empty((self.n_rows, 1), np.intp)
+        for r in range(self.n_rows):
+            row = slice(r, r + 1)
+            merit = self._gathered(lambda part, row=row: part.of_rows(row)[1].merit(pull.by)[0])  # type: ignore[misc]
+            cut[r] = np.partition(merit, -pull.top_k)[-pull.top_k]
+            ties = pull.top_k - np.count_nonzero(merit > cut[r])
+            last[r] = np.flatnonzero(merit == cut[r])[ties - 1]
+        return Kept(pull.by, cut, last, self.n_features)
+
+    def breakpoints(self, scored: bool, row: int | None = None) -> np.ndarray:
+        """For each feature the L1 tau at which its last weight (or that of one row) becomes zero, (n_features,)."""
+        out = np.empty(self.n_features)
+        for block in self.blocks:
+            breaks = block.equations().breakpoints(scored)
+            out[block.columns] = breaks.max(axis=0) if row is None else breaks[row]
+        return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """The k best features of each row of weights: the merit of the worst kept, and the last of its ties, (R, 1)."""
+
+    by: str
+    cut: np.ndarray
+    last: np.ndarray
+    n_features: int
+
+    def mark(self, equations: Equations, columns: Columns, rows: slice = slice(None)) -> Equations:
+        """Leave out the features that are not kept; `equations` are those without any pull, `columns` their numbers."""
+        merit, cut = equations.merit(self.by), self.cut[rows]
+        first_ties = np.arange(self.n_features)[columns] <= self.last[rows]
+        return replace(equations, kept=(merit > cut) | ((merit == cut) & first_ties))

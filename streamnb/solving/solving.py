@@ -1,0 +1,73 @@
+"""From statistics to the models of a grid of penalties, without data."""
+
+from typing import Any
+
+from streamnb.core import messages
+from streamnb.core.memory import check_memory_limit
+from streamnb.problem.penalties import Penalty
+from streamnb.solving.weight_paths import WeightPath, weight_path
+from streamnb.stats.class_stats import ClassStats
+
+
+def solve(
+    stats: ClassStats,
+    family: Any = "poisson",
+    penalty: Penalty | None = None,
+    *,
+    scheme: str = "joint",
+    reference: Any = None,
+    smoothing: Any = 1.0,
+    priors: Any = None,
+    idf: bool = False,
+    estimate: str = "posterior_mean",
+    memory_limit: Any = None,
+    n_threads: int | None = None,
+) -> "WeightPath":
+    """Regularised weights for every point of the penalty's grid; reads no data.
+
+    Parameters
+    ----------
+    stats : ClassStats
+        From `scan`; only read.
+    family : {"gaussian", "poisson", "bernoulli", "multinomial"}, Family or Mixed
+    penalty : None, L1, L2, TopK, Decorrelation, Separable or a sum of them
+        L1 without taus takes its grid from the statistics.
+    scheme : {"joint", "ovr", "ovo", "reference"}
+        All classes against their pooled model, each against the rest, every pair, or each against one named class.
+        Two classes make one problem whatever the scheme; labels of an indicator each stand against the rest.
+    reference : label, optional
+        That named class.
+    smoothing : float, BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
+        The prior of the features in each class (in the rest, too). A number s: Bernoulli Beta(s, s); multinomial
+        alpha = s; Gaussian none; else s pseudo-rows at the mean of all rows.
+    priors : None, "uniform", (K,) or DirichletPrior
+        Class probabilities; None: shares of the weight. Under a Dirichlet prior they are estimated as the features
+        are.
+    idf : bool
+        Multiply feature j by ln((1 + N) / (1 + df_j)) + 1, df_j the weight of the rows where it is not 0.
+    estimate : {"posterior_mean", "map", "mle"}
+        The mean of the posterior, its mode, or maximum likelihood, which has no prior whatever `smoothing`. The mode
+        is for families with a conjugate prior: Bernoulli, Binomial, multinomial, Poisson, where a number s means the
+        same prior (pseudo-rows at m are Gamma(s m, s), or Beta(s m, s (k - m)) for Binomial; 0 none), and Gaussian.
+    memory_limit : int or str, optional
+        Bytes that the weights of a model from sparse tables may take, such as "4GB"; half of the free memory by
+        default. More are computed where predictions need them.
+    n_threads : int, optional
+        Threads that compute weights; as many as there are cores by default. The weights are the same to the last bit.
+
+    Returns
+    -------
+    WeightPath
+        Lazy: a model is computed when it is asked for.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An argument is wrong, or the statistics lack a moment that the family needs.
+    """
+    options = {"scheme": scheme, "reference": reference, "smoothing": smoothing, "priors": priors, "idf": idf}
+    options["memory_limit"] = check_memory_limit(memory_limit)
+    path = weight_path(stats, family, penalty, estimate=estimate, n_threads=n_threads, **options)
+    if (stats.weight == 0).any():
+        messages.warn_absent(stats.classes[stats.weight == 0])
+    return path

@@ -1,0 +1,149 @@
+"""Which L1 tau leaves how many features: breakpoints of (6.2), Shishkova 2016, looked up or found by solving."""
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments, messages
+from streamnb.problem.families import as_family
+from streamnb.problem.family import Family
+from streamnb.problem.penalties import L1, Penalty
+from streamnb.problem.schemes import as_scheme
+from streamnb.problem.together import Together
+from streamnb.solving.l1_grid import L1Grid
+from streamnb.solving.multinomial import leaving
+from streamnb.solving.posed import Problem
+from streamnb.stats.class_stats import ClassStats, check_stats
+
+
+def check_unpenalised(penalty: Penalty | None, family: Family) -> None:
+    """Refuse a penalty of parameters that are fitted together."""
+    for member in family.members:
+        if isinstance(member, Together) and penalty is not None:
+            raise ValueError(
+                f"penalty={penalty!r} is not defined for family={member.name!r}, whose parameters are fitted together; "
+                "it should be None (LinearNBCV, which chooses a penalty, is not for this family)"
+            )
+
+
+def tau_for(
+    stats: ClassStats,
+    family: Any = "poisson",
+    *,
+    n_features: int,
+    class_: Any = None,
+    scale: str | None = None,
+    scheme: str = "joint",
+    reference: Any = None,
+    smoothing: Any = 1.0,
+    idf: bool = False,
+    estimate: str = "posterior_mean",
+) -> float:
+    """The smallest L1 tau that leaves at most `n_features` features; reads no data.
+
+    Parameters
+    ----------
+    stats, family, scheme, reference, smoothing, idf, estimate
+        As for `solve`.
+    n_features : int
+        How many features may have any weight that is not zero; 0 for none.
+    class_ : label, optional
+        Count the row of this class alone (joint and ovr).
+    scale : {None, "score"}
+        That of the L1 penalty.
+
+    Returns
+    -------
+    float
+        A look-up among the breakpoints abs(t*) of (6.2), Shishkova 2016. Multinomial features are coupled: there it
+        is found by bisection over solutions, to the last digits.
+
+    Warns
+    -----
+    StreamnbWarning
+        Features that leave together prevent exactly that number.
+    """
+    check_stats(stats)
+    if not isinstance(n_features, numbers.Integral) or n_features < 0:
+        raise ValueError(f"n_features={n_features!r} should be a whole number of at least 0")
+    arguments.one_of("scale", scale, [None, "score"])
+    checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
+    problem = Problem(stats, as_family(family), checked, smoothing, None, idf, estimate)
+    check_unpenalised(L1(0.0, scale), problem.family)
+    row = None if class_ is None else _row_of_class(problem, class_)
+    breaks = np.append(np.sort(problem.breakpoints(scale == "score", row))[::-1], 0.0)
+    if problem.family.coupled:
+        tau, left = _bisected(problem, scale == "score", row, n_features, 2.0 * breaks[0])
+    else:
+        tau = float(breaks[min(n_features, len(breaks) - 1)])
+        left = int(np.count_nonzero(breaks > tau))
+    if left < min(n_features, np.count_nonzero(breaks > 0)):
+        messages.warn(f"n_features={n_features}: features leave together, tau={tau:g} keeps {left}")
+    return tau
+
+
+def _row_of_class(problem: Problem, label: Any) -> int:
+    at = np.flatnonzero([label == c for c in problem.stats.classes])
+    if not problem.scheme.of_classes or at.size == 0:
+        raise ValueError(
+            f"class_={label!r} has no row of weights of its own; it should be one of "
+            f"{messages.listed(problem.stats.classes)}, more than two, under scheme='joint' or 'ovr'"
+        )
+    return int(at[0])
+
+
+def _bisected(problem: Problem, scored: bool, row: int | None, wanted: int, high: float) -> tuple[float, int]:
+    def left(tau: float) -> int:
+        grid = L1Grid(np.array([tau]), scored)
+        rows, union = grid.counts(problem, grid.totals(problem, n_threads=1))
+        return int(union[0] if row is None else rows[0, row])
+
+    low = 0.0
+    if left(low) <= wanted:
+        return low, left(low)
+    while high - low > 1e-15 * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if left(middle) <= wanted else (middle, high)
+        if middle in (0.0, low + high - middle):
+            break
+    return high, left(high)
+
+
+def taus_from_data(problem: Problem, part: L1, n_threads: int) -> np.ndarray:
+    """The L1 taus that leave k features, k geometric from all to 1.
+
+    A coupled family's features come back along the path, so there k is right about, not exactly.
+    """
+    scored = part.scale == "score"
+    breaks = np.sort(problem.breakpoints(scored))[::-1]
+    n_alive = max(int(np.count_nonzero(breaks > 0)), 1)
+    every = np.arange(min(part.n_taus, n_alive))
+    wanted = np.geomspace(1, n_alive, len(every)).round().astype(int)
+    wanted = np.maximum.accumulate(wanted - every) + every  # rounding would give small numbers twice
+    taus = np.where(wanted < n_alive, breaks[wanted % len(breaks)], 0.0)
+    if problem.family.coupled and taus.any():
+        taus = _corrected(problem, scored, wanted, taus, n_threads)
+    return np.unique(taus)
+
+
+def _corrected(problem: Problem, scored: bool, wanted: np.ndarray, taus: np.ndarray, n_threads: int) -> np.ndarray:
+    """Taus that leave about the wanted numbers of features, read off the line through what some taus leave."""
+    every = range(problem.n_rows)
+    low, high = taus[taus > 0].min(), taus.max()
+    tried = np.geomspace(0.9 * low, high, len(taus) + 1)
+    counts, rows = leaving(problem, tried, scored, every, n_threads)
+    if counts[0] < wanted[taus > 0].max():
+        lower = np.geomspace(0.05 * low, tried[0], 18)[:-1]
+        left, last = leaving(problem, lower, scored, every, n_threads)
+        tried, counts, rows = np.append(lower, tried), np.append(left, counts), rows if counts[0] else last
+    for _ in range(2):  # the features go faster and faster before the last one
+        n = int(np.count_nonzero(counts))
+        if n == 0:
+            return taus
+        between = np.geomspace(tried[n - 1], tried[min(n, len(tried) - 1)], 18)[1:-1]
+        left, rows = leaving(problem, between, scored, rows, n_threads)
+        tried, counts = np.insert(tried, n, between), np.insert(counts, n, left)
+    rising = np.maximum.accumulate(counts[counts > 0][::-1])
+    corrected = np.exp(np.interp(np.log(wanted), np.log(rising), np.log(tried[counts > 0][::-1])))
+    return np.where(taus > 0, corrected, 0.0)

@@ -1,0 +1,348 @@
+"""All models of a grid, each computed when it is asked for."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, partial, reduce
+from itertools import product
+from math import prod
+from operator import add, index
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import arguments, persistence
+from streamnb.core.memory import check_memory_limit
+from streamnb.core.threads import check_n_threads, in_order
+from streamnb.models.linear import LinearModel
+from streamnb.models.pairwise import PairwiseModel
+from streamnb.problem.families import as_family
+from streamnb.problem.family import column_blocks
+from streamnb.problem.penalties import Penalty, as_penalty, pull_at, slowest_first
+from streamnb.problem.pull import Pull
+from streamnb.problem.schemes import OneVsOne, as_scheme
+from streamnb.problem.together import Together
+from streamnb.solving.cell_models import cell_model
+from streamnb.solving.decorrelation import Solution, check_decorrelation, decorrelated, decorrelated_each
+from streamnb.solving.equations import Equations
+from streamnb.solving.l1_grid import L1Grid, Totals
+from streamnb.solving.multinomial import coupled_totals
+from streamnb.solving.parts import BLOCK, Columns, FeatureBlock
+from streamnb.solving.posed import Kept, Problem
+from streamnb.solving.taus import check_unpenalised, taus_from_data
+from streamnb.stats.class_stats import ClassStats, check_stats
+
+PAIRS_BYTES = 1 << 30  # weights of all pairs of classes that would take more are computed when they are needed
+MOST_POINTS = 1 << 20  # of a grid; a slip such as a thousand taus of each penalty would not end
+GRID_BLOCK = 1 << 21  # weights of all points, zeros among them, that are made as one block
+TOGETHER = 1 << 17  # weights of several points solved for at once
+ALONE = 1 << 21  # weights without penalty: so few steps that several threads take longer than one
+
+
+def weight_path(
+    stats: ClassStats,
+    family: Any,
+    penalty: Penalty | None,
+    scheme: str = "joint",
+    reference: Any = None,
+    n_threads: int | None = None,
+    **options: Any,
+) -> "WeightPath":
+    """`solve`, silent about classes without weight."""
+    check_stats(stats)
+    if len(stats.classes) < 2 and not stats.multilabel:
+        raise ValueError(
+            f"stats hold {len(stats.classes)} class; a classifier needs at least 2 classes (this is one class only)"
+        )
+    if stats.total_weight == 0.0:
+        raise ValueError("stats hold no row with any weight (0 samples), from which no model follows; scan rows first")
+    checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
+    problem = Problem(stats, as_family(family), checked, **options)
+    path = WeightPath(problem, as_penalty(penalty), check_n_threads(n_threads))
+    path.asked = {"scheme": scheme, "reference": reference, **options}
+    return path
+
+
+# ---- the path --------------------------------------------------------------------------------------------------------
+
+
+@persistence.register
+class WeightPath:
+    """The models of all points of a penalty's grid; each is computed when asked for, none is kept.
+
+    Attributes
+    ----------
+    grid : list of dict
+        A point: the tau of each penalty, e.g. ``{"l1": 0.3, "top_k": 20}``; a product of ascending grids, slowest
+        first: l1, l2, top_k (whole numbers), decorrelation, separable.
+    n_features : (G,) int
+        Features with any weight that is not zero.
+    n_features_per_class : (G, R) int
+        The same for each row of coef_.
+    saturated : (G,) int
+        Features whose branch of solutions ends before the tau of `Decorrelation`: they keep the last solution.
+    """
+
+    asked: dict[str, Any]  # what `solve` was told beside the statistics, the family and the penalty
+
+    def __init__(self, problem: Problem, penalty: Penalty | None, n_threads: int):
+        self._problem, self._n_threads = problem, n_threads
+        check_unpenalised(penalty, problem.family)
+        check_decorrelation(penalty, problem.family, problem.scheme, len(problem.stats.classes))
+        taus = {part.kind: self._taus(part) for part in (penalty.parts if penalty else ())}
+        self.penalty = reduce(add, (part.with_taus(taus[part.kind]) for part in penalty.parts)) if penalty else None
+        kinds = slowest_first(taus)
+        n_points = prod(len(taus[kind]) for kind in kinds)
+        if n_points > MOST_POINTS:
+            raise ValueError(f"penalty has a grid of {n_points:,} points, more than {MOST_POINTS:,}; take fewer taus")
+        points = product(*(taus[kind].tolist() for kind in kinds))
+        self.grid: list[dict[str, float]] = [dict(zip(kinds, point, strict=True)) for point in points]
+        for k in taus.get("top_k", ()):
+            if k > problem.n_features:
+                raise ValueError(f"TopK(k={int(k)}) keeps more features than the {problem.n_features} there are")
+        self._kept: dict[int, Kept | None] = {}
+        self._totals: dict[int, Totals] = {}
+        self._l1 = L1Grid.of(self.penalty)
+        self._found_totals: Totals | None = None
+
+    def _taus(self, part: Any) -> np.ndarray:
+        return part.tau if part.tau is not None else taus_from_data(self._problem, part, self._n_threads)
+
+    def save(self, path: Any) -> None:
+        """Write statistics, family and penalty to one file, of which `snb.load` makes the same models."""
+        persistence.save(path, self)
+
+    def to_state(self) -> dict[str, Any]:
+        problem = self._problem
+        return {"stats": problem.stats, "family": problem.family, "penalty": self.penalty, "asked": self.asked}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "WeightPath":
+        asked = state["asked"]
+        arguments.one_of("idf", asked.get("idf", False), [False, True])
+        check_memory_limit(asked.get("memory_limit"))
+        return weight_path(state["stats"], state["family"], state["penalty"], **asked)
+
+    def __len__(self) -> int:
+        return len(self.grid)
+
+    def __repr__(self) -> str:
+        problem = self._problem
+        sizes = f"{problem.n_rows:,} x {problem.n_features:,} weights, {problem.scheme.name}"
+        return f"<WeightPath: {len(self):,} models of {problem.family!r} under {self.penalty!r}; {sizes}>"
+
+    def __getitem__(self, i: int) -> LinearModel:
+        i = self._number(i)
+        problem = self._problem
+        many = problem.at_hand or 8 * problem.n_features * problem.n_rows > PAIRS_BYTES
+        if problem.scheme.name == OneVsOne.name and many:
+            _check_held(problem)
+            return PairwiseModel.of(self.shell(), self.intercepts, partial(self._some_weights, i))
+        if problem.at_hand:
+            return cell_model(problem, self._pull(i), self.shell())
+        weights = np.empty((problem.n_features, problem.n_rows))
+        intercept = problem.intercepts.copy()
+
+        def fill(block: FeatureBlock) -> np.ndarray:
+            solution, shift, _ = decorrelated(self._equations(i, block), self._pull(i))
+            weights[block.columns] = solution.T
+            return shift
+
+        self._prepare([i])
+        few = self._pull(i).none and weights.size <= ALONE
+        for shift in in_order(fill, problem.blocks, 1 if few else self._n_threads):
+            intercept += shift
+        return self._model(weights, intercept)
+
+    def shell(self) -> LinearModel:
+        """The model of any point without its weights: what is done to rows, and what scores mean."""
+        return self._model(np.zeros((self._problem.n_features, 0)), np.zeros(0))
+
+    def _model(self, weights: np.ndarray, intercept: np.ndarray) -> LinearModel:
+        problem = self._problem
+        applied = problem.stats.options, problem.moments, problem.scale
+        second = problem.second if len(intercept) else None
+        return LinearModel(problem.stats.classes, weights, intercept, problem.scheme, *applied, second=second)
+
+    def breakpoints(self, scale: str | None = None, row: int | None = None) -> np.ndarray:
+        """The L1 tau at which each feature loses its last weight, abs(t*) or with scale="score" abs(z), (n_features,).
+
+        `row` asks for the weight in that row of coef_ alone. For multinomial those at the start of the path: its
+        features are coupled and may come back.
+        """
+        return self._problem.breakpoints(arguments.one_of("scale", scale, [None, "score"]) == "score", row)
+
+    def weights(self, i: int, columns: Columns = slice(None), row: int | None = None) -> np.ndarray:
+        """Weights (R, columns) of point i, computed for these features alone; (columns,) of one row of coef_."""
+        i = self._number(i)
+        alone = row is not None and self._pull(i).decorrelation == 0.0
+        rows = slice(row, row + 1) if row is not None and alone else slice(0, self.n_rows)
+        weights = self._some_weights(i, columns, rows)[0].T
+        return weights if row is None else weights[0 if alone else row]
+
+    def _some_weights(self, i: int, columns: Columns, rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of some rows for some features, (n_columns, n_rows), and what these add to intercepts, (n_rows,)."""
+        n_rows = rows.stop - rows.start
+        weights = np.empty((len(np.arange(self._problem.n_features)[columns]), n_rows))
+        shifts = np.zeros(n_rows)
+        for block, at in self._problem.pieces(columns):
+            w, shift, _ = decorrelated(self._equations(i, replace(block, rows=rows)), self._pull(i))
+            weights[at] = w.T
+            shifts += shift
+        return weights, shifts
+
+    @property
+    def n_rows(self) -> int:
+        """R, the rows of coef_."""
+        return self._problem.n_rows
+
+    @property
+    def intercepts(self) -> np.ndarray:
+        """What the class priors add to each row, (R,)."""
+        return self._problem.intercepts
+
+    def by_columns(self) -> Iterator[tuple[Columns, sp.csr_array]]:
+        """The weights of all points, a block of features after the other, none kept: however many, memory is small.
+
+        Threads make the next blocks meanwhile.
+
+        Yields
+        ------
+        columns : slice or (n_columns,) ints
+            The features of the block.
+        weights : CSR array (n_columns, G * R)
+            Row r of coef_ at point g is column ``g * R + r``; weights that are zero are not stored.
+        """
+        step = max(min(GRID_BLOCK // len(self), BLOCK) // self.n_rows, 1)
+        parts = self._problem.parts
+        blocks = [FeatureBlock(part, columns) for part in parts for columns in column_blocks(part.n_features, step)]
+        self._prepare(range(len(self)))
+        found = in_order(lambda block: self._block_weights(block, False)[0], blocks, self._n_threads)
+        for block, weights in zip(blocks, found, strict=True):
+            yield block.columns, weights
+
+    def grid_weights(self, columns: Columns) -> tuple[sp.csr_array, np.ndarray]:
+        """Weights of all points for some features, (n_columns, G * R), and what these add to intercepts, (G, R)."""
+        shifts, found = np.zeros((len(self), self.n_rows)), []
+        places: list[Any] = []
+        for block, at in self._problem.pieces(columns):
+            weights, added = self._block_weights(block)
+            shifts += added
+            found.append(weights)
+            places.append(at)
+        if len(found) == 1:
+            return found[0], shifts
+        return sp.vstack(found, format="csr")[np.argsort(np.hstack([*places]))], shifts
+
+    def _block_weights(self, block: FeatureBlock, shifted: bool = True) -> tuple[sp.csr_array, np.ndarray]:
+        if self._l1 is not None:
+            return self._l1.weights(block, self._l1_totals, shifted)
+        at_rest = block.equations()
+        solutions = list(self._solutions(block, at_rest, range(len(self))))
+        weights = np.stack([w for _, (w, _, _) in solutions])
+        return sp.csr_array(weights.reshape(-1, weights.shape[-1]).T), np.stack(
+            [shift for _, (_, shift, _) in solutions]
+        )
+
+    @property
+    def _l1_totals(self) -> Totals:
+        if self._found_totals is None:  # not a cached_property: Python 3.11 has one lock for those of all paths
+            assert self._l1 is not None
+            self._found_totals = self._l1.totals(self._problem, self._n_threads)
+        return self._found_totals
+
+    def _solutions(
+        self, block: FeatureBlock, at_rest: Equations, points: Sequence[int]
+    ) -> Iterator[tuple[int, Solution]]:
+        """Some points and their solutions for a block, several at once while these are small."""
+        step = max(TOGETHER // max(at_rest.n_weights, 1), 1)
+        for first in range(0, len(points), step):
+            some = points[first : first + step]
+            pulled = ((self._equations(i, block, at_rest), self._pull(i)) for i in some)
+            yield from zip(some, decorrelated_each(pulled), strict=True)
+
+    @cached_property
+    def n_features_per_class(self) -> np.ndarray:
+        return self._counts[0]
+
+    @cached_property
+    def n_features(self) -> np.ndarray:
+        return self._counts[1]
+
+    @cached_property
+    def saturated(self) -> np.ndarray:
+        return self._counts[2]
+
+    @cached_property
+    def _counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        problem = self._problem
+        if self._l1 is not None:
+            return *self._l1.counts(problem, self._l1_totals), np.zeros(len(self), np.int64)
+        rows, union, ended = (np.zeros((len(self), *more), np.int64) for more in ((problem.n_rows,), (), ()))
+        for block in problem.blocks:
+            for i, active, n_saturated in self._active(block):
+                rows[i] += np.count_nonzero(active, axis=1)
+                union[i] += np.count_nonzero(active.any(axis=0))
+                ended[i] += n_saturated
+        return rows, union, ended
+
+    def _active(self, block: FeatureBlock) -> Iterator[tuple[int, np.ndarray, int]]:
+        """Each point, which weights of a block are not zero there (R, n), and how many branches have ended."""
+        at_rest, points = block.equations(), range(len(self))
+        coupled = [i for i in points if self._pull(i).decorrelation > 0.0]
+        for i in sorted(set(points) - set(coupled)):  # these tell without being solved
+            yield i, self._equations(i, block, at_rest).active(self._pull(i)), 0
+        for i, (weights, _, saturated) in self._solutions(block, at_rest, coupled):
+            yield i, weights != 0.0, int(np.count_nonzero(saturated))
+
+    def _number(self, i: int) -> int:
+        try:
+            i = index(i)
+        except TypeError:
+            raise TypeError(f"path[{i!r}]: points of a path are taken one at a time, by a number") from None
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"the path has {len(self)} points; {i} is not one of them")
+        return i % len(self)
+
+    def _pull(self, i: int) -> Pull:
+        return pull_at(self.penalty, self.grid[i])
+
+    def _equations(self, i: int, block: FeatureBlock, at_rest: Equations | None = None) -> Equations:
+        """(6.2) at point i; `at_rest` is the same without any pull, where it is at hand."""
+        pull = self._pull(i)
+        at_rest = at_rest or block.equations()
+        kept = self._kept_at(i)
+        marked = at_rest if kept is None else kept.mark(at_rest, block.columns, block.rows)
+        if not block.part.family.coupled or pull.none:
+            return marked
+        return replace(block.equations(self._totals_at(i)[block.part][:, None]), kept=marked.kept)
+
+    def _kept_at(self, i: int) -> Kept | None:
+        if i not in self._kept:
+            self._kept[i] = self._problem.kept(self._pull(i))
+        return self._kept[i]
+
+    def _totals_at(self, i: int) -> Totals:
+        """The sums of all pulls, (R,), of coupled parts."""
+        if self._l1 is not None:
+            return {part: totals[i] for part, totals in self._l1_totals.items()}
+        if i not in self._totals:
+            totals = coupled_totals(self._problem, [self._pull(i)], self._kept_at(i), self._n_threads)
+            self._totals[i] = {part: of_part[0] for part, of_part in totals.items()}
+        return self._totals[i]
+
+    def _prepare(self, points: Iterable[int]) -> None:
+        """Compute what all blocks of features need to know of some points, so that threads share it."""
+        for i in points:
+            self._kept_at(i), self._totals_at(i)
+
+
+def _check_held(problem: Problem) -> None:
+    """Refuse parameters that are fitted together where not all weights fit into memory."""
+    for member in problem.family.members:
+        if isinstance(member, Together):
+            raise MemoryError(
+                f"family={member.name!r} under scheme='ovo' holds the weights of all {problem.n_rows:,} pairs of "
+                f"classes, which would take {problem.n_rows * problem.n_features * 8 / 2**30:,.0f} GiB; "
+                "scheme='joint' or 'ovr' has one row of weights a class"
+            )

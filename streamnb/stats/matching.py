@@ -1,0 +1,36 @@
+"""Classes of two statistics, matched by label."""
+
+import numpy as np
+
+from streamnb.core import label_checks
+
+
+def merged_classes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The sorted union of two sets of labels of one kind."""
+    if len(a) and len(b) and label_checks.label_kind(a) != label_checks.label_kind(b):
+        raise ValueError(
+            f"labels are of two kinds, {label_checks.label_kind(a)} such as {a[0].item()!r} and "
+            f"{label_checks.label_kind(b)} "
+            f"such as {b[0].item()!r}; give all labels one kind (those of classes= and of earlier calls, too)"
+        )
+    if not len(a) or not len(b):
+        return a if len(a) else b
+    if a.dtype.kind != b.dtype.kind and max(_largest(a), _largest(b)) > 2**53:
+        raise ValueError(
+            f"y holds labels of dtype {b.dtype} and {a.dtype}, too large to be compared; give all one dtype"
+        )
+    return np.union1d(a, b)
+
+
+def _largest(labels: np.ndarray) -> float:
+    return float(np.abs(labels.astype(np.float64)).max()) if labels.dtype.kind in "iuf" else 0.0
+
+
+def positions(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Where each of the sorted `classes` stands in the sorted `labels`, -1 where it does not."""
+    if labels is classes:
+        return np.arange(len(classes))
+    if len(labels) == 0:
+        return np.full(len(classes), -1)
+    at = np.minimum(np.searchsorted(labels, classes), len(labels) - 1)
+    return np.where(labels[at] == classes, at, -1)

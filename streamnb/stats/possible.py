@@ -1,0 +1,134 @@
+"""What no rows can have: the marks of rows taken away that were never added, or twice, as far as sums show them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from streamnb.stats.sparse_tables import SparseTable
+
+EITHER_SIGN = {"sum", "log_sum", "log1m_sum"}  # sums that may be below 0
+ROUNDING = 1e-12  # of what is compared; sums of terms are exact, terms and comparisons are rounded
+VANISHING = 1e-150  # smaller values may have squares without digits
+AT_ONCE = 1 << 16  # cells
+DROPPED = 2.0**-40  # of what there was before: pairs drop what is below 2^-106 of it
+
+
+def check_left(left: Any, before: Any) -> None:
+    """Refuse statistics that no rows can have.
+
+    Parameters
+    ----------
+    left : ClassStats
+        What is left.
+    before : ClassStats
+        What there was before.
+    """
+    _check_counts(left)
+    if left.every is not None:
+        _check_counts(left.every)
+    if left.negatives < 0:
+        raise ValueError("rows are taken away that were never added: they have more values below 0 than there were")
+    for part, whole in ((left, before), (left.every, before.every), *zip(left.folds, before.folds, strict=True)):
+        if part is not None:
+            for cells in _cells(part, whole):
+                _check_cells(cells, part.options.centre, part.negatives == 0)
+
+
+def _check_counts(left: Any) -> None:
+    if (left.rows < 0).any():
+        label = left.classes[np.argmin(left.rows)].item()
+        raise ValueError(
+            f"more rows of class {label!r} are taken away than there are; take away only rows that were added"
+        )
+    unequal = (left.weight < 0) | ((left.rows == 0) & (left.weight != 0))
+    if unequal.any():
+        label = left.classes[np.argmax(unequal)].item()
+        raise ValueError(
+            f"rows of class {label!r} are taken away with another weight; take rows away with the weight they have now"
+        )
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The sums of some cells by moment, their weights, and what dropped digits may have made of each."""
+
+    labels: np.ndarray  # the class of each cell, as the arrays below
+    columns: np.ndarray
+    weight: np.ndarray
+    sums: dict[str, np.ndarray]
+    slack: dict[str, Any]
+
+    def refuse(self, wrong: np.ndarray, what: str) -> None:
+        """Name the first cell that is wrong."""
+        if wrong.any():
+            at = np.unravel_index(np.argmax(wrong), wrong.shape)
+            label, column = (np.broadcast_to(part, wrong.shape)[at].item() for part in (self.labels, self.columns))
+            raise ValueError(
+                f"rows are taken away that were never added: {what} (class {label!r}, feature {column}); "
+                "take away only rows that are there, each once"
+            )
+
+
+def _cells(left: Any, before: Any) -> Iterator[_Cells]:
+    """All cells: of dense tables some columns at a time, of sparse ones those that are in some of them."""
+    tables = {name: left.tables[name] for name in left.moments}
+    if len(before.classes) != len(left.classes):  # never, where rows of these classes were there
+        return
+    if any(isinstance(table, SparseTable) for table in tables.values()):
+        keys = reduce(np.union1d, [t.keys for t in tables.values() if isinstance(t, SparseTable)])
+        touched = SparseTable((len(left.classes), left.n_features), keys, np.ones(len(keys)))
+        classes, columns = touched.classes_of(), touched.columns_of()
+        for first in range(0, len(keys), AT_ONCE):
+            some = slice(first, first + AT_ONCE)
+            at = classes[some], columns[some]
+            yield _taken(left, before, *at, lambda table, at=at: np.add(*table.pairs(at[1], at[0])))
+    else:
+        step, every = left.columns_at_once, np.arange(len(left.classes))[:, None]
+        for first in range(0, left.n_features, step):
+            columns = np.arange(first, min(first + step, left.n_features))
+            yield _taken(left, before, every, columns, lambda table, some=slice(first, first + step): table.value(some))
+
+
+def _taken(left: Any, before: Any, classes: np.ndarray, columns: np.ndarray, values: Callable) -> _Cells:
+    def of(stats: Any) -> dict[str, np.ndarray]:
+        return {name: values(stats.tables[name]) for name in stats.moments}
+
+    dropped = of(before) | {"weight": before.weight[classes]}
+    slack: dict[str, Any] = {
+        name: 0.0 if left.tables[name].lo is None else DROPPED * np.abs(values) for name, values in dropped.items()
+    }
+    return _Cells(left.classes[classes], columns, left.weight[classes], of(left), slack)
+
+
+def _check_cells(cells: _Cells, centre: float, not_negative: bool) -> None:
+    sums, slack, weight = cells.sums, cells.slack, cells.weight
+    heaviest = weight + slack["weight"]
+    for name, values in sums.items():
+        if name not in EITHER_SIGN or (name == "sum" and not_negative):
+            cells.refuse(values < 0, f"a {name} of what is left is below 0")
+        cells.refuse((weight == 0) & (np.abs(values) > slack[name]), f"a {name} is left without any weight")
+        if name in ("nonzero", "above"):
+            cells.refuse(values > heaviest + slack[name], f"the {name} of what is left is above the weight")
+    if "nonzero" in sums:
+        without = sums["nonzero"] + slack["nonzero"] == 0
+        for name in {"sum", "sum_sq"} & sums.keys():
+            cells.refuse(without & (np.abs(sums[name]) > slack[name]), f"a {name} is left where no value is")
+    if {"sum", "sum_sq"} <= sums.keys():  # the inequality of Cauchy and Schwarz
+        count = sums["nonzero"] + slack["nonzero"] if "nonzero" in sums else heaviest
+        most = np.sqrt(np.maximum(sums["sum_sq"] + slack["sum_sq"], 0.0)) * np.sqrt(count)
+        size = np.abs(sums["sum"]) - slack["sum"]
+        wrong = size > most * (1.0 + ROUNDING) + heaviest * VANISHING
+        cells.refuse(wrong, "the sum_sq of what is left is too small for its sum")
+    if {"sum", "inv_sum"} <= sums.keys():
+        least = np.sqrt(np.abs(sums["sum"]) + slack["sum"]) * np.sqrt(np.abs(sums["inv_sum"]) + slack["inv_sum"])
+        cells.refuse(
+            least * (1.0 + ROUNDING) < weight - slack["weight"], "the inv_sum of what is left is too small for its sum"
+        )
+    if {"sum", "deviation"} <= sums.keys():
+        distance = np.abs(sums["sum"] - weight * centre) - slack["sum"] - slack["deviation"]
+        size = np.abs(sums["sum"]) + heaviest * abs(centre)
+        wrong = distance > sums["deviation"] + ROUNDING * size + slack["weight"] * abs(centre)
+        cells.refuse(wrong, "the deviation of what is left is too small for its sum")

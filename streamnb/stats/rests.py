@@ -1,0 +1,42 @@
+"""What is left of all rows without those of a class, with all its digits however much the class outweighs it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from streamnb.kernels import exact
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.sparse_tables import AnyTable
+
+HEAVY = 128.0  # a side that is so many times the other takes away its digits where it is subtracted from both
+
+
+def sums_outside(every: AnyTable, table: AnyTable, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The sums of the one class of `every` without those of a list of cells: a difference of pairs."""
+    hi, lo = np.empty((2, len(columns)))
+    own_hi, own_lo = table.pairs(columns, classes)
+    exact.add_rows(*every.pairs(columns, np.zeros_like(classes)), own_hi, own_lo, -1.0, hi, lo)
+    return hi
+
+
+def weight_outside(stats: ClassStats) -> np.ndarray:
+    """The weight of all rows outside each class, (K,)."""
+    table, every = stats.tables["weight"], stats.every
+
+    def of_heavy(classes: np.ndarray) -> np.ndarray:
+        column = np.zeros_like(classes)
+        if every is None:
+            return table.others(column, classes)
+        return sums_outside(every.tables["weight"], table, column, classes)
+
+    return rests(stats.total_weight, stats.weight, of_heavy)
+
+
+def rests(count: float, counts: np.ndarray, of_heavy: Callable[[np.ndarray], Any]) -> np.ndarray:
+    """Counts of all rows less those of each class, (K,); of classes that are nearly all as `of_heavy` says."""
+    left = count - counts
+    heavy = np.flatnonzero(counts > HEAVY * left)
+    if heavy.size:
+        left[heavy] = of_heavy(heavy)
+    return left

@@ -1,0 +1,26 @@
+"""Errors and warnings in the package's own words."""
+
+import numpy as np
+import pytest
+
+from streamnb.core import messages
+
+
+def test_kinds_that_users_can_catch():
+    assert issubclass(messages.DataError, ValueError) and issubclass(messages.StreamnbWarning, UserWarning)
+
+
+def test_lists_stay_short():
+    labels = np.arange(1254)
+    assert messages.listed(labels[:0]) == "[]"
+    assert messages.listed(labels[:20]) == str([*range(20)])
+    assert messages.listed(labels[:21]) == f"{[*range(20)]} and 1 more"
+    assert messages.listed(labels) == f"{[*range(20)]} and 1,234 more"
+    assert messages.listed(np.array(["a", "b"])) == "['a', 'b']"  # without NumPy's types
+
+
+def test_warnings_are_ours_and_errors_where_asked_for():
+    with pytest.warns(messages.StreamnbWarning, match=r"^classes without any weight: \['elm'\]; .* never predicted$"):
+        messages.warn_absent(np.array(["elm"]))
+    with pytest.raises(messages.StreamnbWarning, match=r"^so it is$"):  # as the settings of these tests ask for
+        messages.warn("so it is")

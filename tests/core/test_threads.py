@@ -1,0 +1,50 @@
+"""Work that threads share: results in order, few of them ahead of need."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamnb.core import threads
+
+
+def left():
+    return [thread for thread in threading.enumerate() if thread.name.startswith("streamnb-solve")]
+
+
+def test_how_many_are_asked_for():
+    assert threads.check_n_threads(None) == threads.n_cores() >= 1
+    assert threads.check_n_threads(np.int64(3)) == 3
+    for wrong, error in ((0, ValueError), (2.0, TypeError), (True, TypeError)):
+        with pytest.raises(error, match=r"^n_threads="):
+            threads.check_n_threads(wrong)
+
+
+@given(st.lists(st.floats(0, 1e-3), max_size=9), st.integers(1, 5))
+def test_results_come_in_the_order_of_the_items(waits, n_threads):
+    results = threads.in_order(lambda i: time.sleep(waits[i]) or i, range(len(waits)), n_threads)
+    assert list(results) == [*range(len(waits))] and left() == []
+
+
+@pytest.mark.parametrize(("items", "n_threads"), [("abc", 1), ("a", 4)])
+def test_one_thread_or_item_needs_no_other(items, n_threads):
+    assert set(threads.in_order(lambda _: threading.get_ident(), items, n_threads)) == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_only_as_many_ahead_as_there_are_threads(n_threads):
+    begun = []
+    results = threads.in_order(lambda i: begun.append(i) or i, range(20), n_threads)
+    assert begun == []
+    for i in range(5):
+        assert next(results) == i and len(begun) <= i + 1 + n_threads
+    results.close()
+    assert left() == [] and len(begun) < 20
+
+
+def test_threads_work_at_the_same_time():
+    meeting = threading.Barrier(3, timeout=60)
+    assert len([*threads.in_order(lambda _: meeting.wait(), range(6), 3)]) == 6

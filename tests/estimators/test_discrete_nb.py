@@ -1,0 +1,341 @@
+"""The drop-ins on rows in every form and in any parts, answers in kind, and what they refuse."""
+
+import copy
+import pickle
+
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import zarr
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+import streamnb as snb
+from streamnb.estimators import categories
+from streamnb.estimators.categorical_nb import CategoricalNB
+from streamnb.estimators.discrete_nb import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
+from streamnb.estimators.gaussian_nb import GaussianNB
+from tests.support.strategies import (
+    FORMS,
+    LABELS,
+    SIZES,
+    Rows,
+    build,
+    chunkings,
+    example,
+    is_weighted,
+    labelled,
+    messy_csr,
+    stream,
+)
+
+MODELS = [
+    MultinomialNB(),
+    ComplementNB(norm=True),
+    BernoulliNB(binarize=1.0),
+    BernoulliNB(binarize=-1.0, fit_prior=False),
+    GaussianNB(var_smoothing=1e-3),
+    CategoricalNB(unseen="smooth"),
+    CategoricalNB(unseen="ignore", min_categories=5),
+    PoissonNB(alpha=0.5),
+]
+every_model = pytest.mark.parametrize("model", MODELS, ids=str)
+LEARNED = ["classes_", "class_count_", "class_prior_", "class_log_prior_", "feature_count_", "feature_all_", "var_"]
+LEARNED += ["feature_log_prob_", "theta_", "epsilon_", "rate_", "n_categories_", "category_count_"]
+
+
+def outcome(model):
+    """All that a model learned, to the last bit."""
+    found = {name: getattr(model, name) for name in LEARNED if hasattr(model, name)}
+    lists = {name: [v.tolist() for v in value] if type(value) is list else value for name, value in found.items()}
+    return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in lists.items()}
+
+
+# --------------------------------------------------------------------------------------- one model, many ways
+
+
+@every_model
+@given(data=st.data(), rows=labelled(min_rows=2, kind="str"), real=st.booleans())
+def test_any_split_gives_the_same_to_the_last_bit(model, data, rows, real):
+    scale = np.pi if real else 1.0  # weights that no float holds exactly
+    x = rows.x * scale if real and not isinstance(model, CategoricalNB) else rows.x
+    rows = Rows(x, rows.y, rows.w * scale)
+    whole = clone(model).fit(rows.x, rows.y, rows.w)
+    parts = [part for part in rows.split(data.draw(chunkings(len(rows)))) if len(part)]
+    bit_by_bit = clone(model)
+    for part in data.draw(st.permutations(parts)):
+        made = data.draw(st.sampled_from([np.asarray, sp.csr_array]))(part.x)
+        assert bit_by_bit.partial_fit(made, part.y, sample_weight=part.w) is bit_by_bit
+    assert outcome(bit_by_bit) == outcome(whole)
+    streamed = clone(model).fit(stream(rows, "x", "y", "w", sizes=[len(part) for part in parts]))
+    assert outcome(streamed) == outcome(whole)
+
+
+NAMES = ["csr messy", "numpy i2", "frame", "dask", "dask csr array", "dask csr unknown, y unknown too", "zarr v3"]
+NAMES += ["zarr csr v3", "zarr csr messy", "zarr csr, y by name", "path to anndata", "generator, chunks of X, y, w"]
+NAMES += ["callable, chunks of X, y", "mixed chunks"]
+
+
+@every_model
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_in_every_form(model, name, tmp_path):
+    assert name in FORMS
+    rows = example("str")
+    passed = build(name, rows, tmp_path)
+    fitted = clone(model).fit(**passed)
+    expected = clone(model).fit(rows.x, rows.y, rows.w if is_weighted(name) else None)
+    assert outcome(fitted) == outcome(expected)
+    assert fitted.report_.rows == len(rows)
+
+
+@every_model
+def test_answers_in_kind(model, tmp_path):
+    rows = example("str")
+    fitted = clone(model).fit(rows.x, rows.y)
+    group = build("zarr csr v3", rows, tmp_path)["X"]
+    for method in ("predict", "predict_proba", "predict_log_proba", "predict_joint_log_proba"):
+        expected = getattr(fitted, method)(rows.x)
+        assert type(expected) is np.ndarray
+        rounded = isinstance(model, GaussianNB) and method != "predict"  # sparse rows add in another order
+        same_bits = np.allclose if rounded else np.array_equal
+        for X in (messy_csr(rows.x), group, lambda: stream(rows, "x")):
+            answer = getattr(fitted, method)(X)
+            assert type(answer) is np.ndarray and same_bits(answer, expected)
+        lazy = getattr(fitted, method)(da.from_array(rows.x, chunks=(SIZES, -1)))
+        assert isinstance(lazy, da.Array) and lazy.chunks[0] == SIZES and lazy.dtype == expected.dtype
+        assert np.array_equal(lazy.compute(), expected)
+        if method != "predict":
+            out = zarr.create_array(zarr.storage.MemoryStore(), shape=expected.shape, dtype="f8", chunks=(7, 2))
+            assert getattr(fitted, method)(group, out=out) is out
+            assert same_bits(out[:], expected)
+    assert fitted.score(group, "y") == fitted.score(rows.x, rows.y)
+
+
+@every_model
+@given(rows=labelled(min_rows=3, n_features=4, kind="int"))
+def test_sparse_rows_score_as_dense_ones(model, rows):
+    fitted = clone(model).fit(rows.x, rows.y)
+    for X in (sp.csr_array(rows.x), messy_csr(rows.x)):
+        np.testing.assert_allclose(
+            fitted.predict_joint_log_proba(X), fitted.predict_joint_log_proba(rows.x), rtol=1e-12, atol=1e-12
+        )
+
+
+@every_model
+def test_forget_is_the_fit_of_the_rest(model):
+    rows = example("int")
+    gone, kept = rows.split((15, 26))
+    fitted = clone(model).fit(rows.x, rows.y, rows.w).forget(messy_csr(gone.x), gone.y, sample_weight=gone.w)
+    assert outcome(fitted) == outcome(clone(model).fit(kept.x, kept.y, kept.w))
+
+
+@pytest.mark.parametrize("model", MODELS[:3] + MODELS[4:], ids=str)
+def test_refit_needs_no_data(model):
+    rows = example("int")
+    prior = "priors" if isinstance(model, GaussianNB) else "class_prior"
+    others = {"var_smoothing": 0.1} if isinstance(model, GaussianNB) else {"alpha": 3.0}
+    fitted = clone(model).fit(rows.x, rows.y)
+    before = outcome(fitted)
+    with pytest.raises(ValueError, match="Number of priors"):
+        fitted.refit(**{prior: [0.5, 0.5]})
+    assert outcome(fitted) == before and fitted.get_params() == model.get_params()
+    for options in (others, {prior: [0.2, 0.3, 0.5]}):
+        assert fitted.refit(**options) is fitted
+    assert outcome(fitted) == outcome(clone(model).set_params(**others, **{prior: [0.2, 0.3, 0.5]}).fit(rows.x, rows.y))
+
+
+def test_refit_refuses_what_needs_the_rows_again():
+    rows = example("int")
+    with pytest.raises(ValueError, match=r"binarize=.* is applied in the scan"):
+        BernoulliNB().fit(rows.x, rows.y).refit(binarize=0.5)
+
+
+@every_model
+def test_parameters_set_later_wait_for_refit(model):
+    rows = example("int")
+    fitted = clone(model).fit(rows.x, rows.y)
+    expected = fitted.predict_proba(rows.x)
+    fitted.set_params(**({"var_smoothing": 0.5} if isinstance(model, GaussianNB) else {"alpha": 9.0}))
+    assert np.array_equal(fitted.predict_proba(rows.x), expected)
+
+
+@every_model
+def test_saved_and_copied_models_come_back(model, tmp_path):
+    rows = example("str")
+    fitted = clone(model).fit(rows.x, rows.y, rows.w)
+    fitted.save(tmp_path / "model.snb")
+    for copied in (snb.load(tmp_path / "model.snb"), pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+        assert outcome(copied) == outcome(fitted) and str(copied) == str(fitted)
+        assert np.array_equal(copied.predict_proba(rows.x), fitted.predict_proba(rows.x))
+        assert outcome(copied.partial_fit(rows.x, rows.y)) == outcome(clone(model).fit(*doubled(rows)))
+
+
+def doubled(rows):
+    return np.vstack([rows.x, rows.x]), np.append(rows.y, rows.y), np.append(rows.w, np.ones(len(rows)))
+
+
+@every_model
+def test_learned_attributes_cannot_be_set_and_need_a_fit(model):
+    rows = example("int")
+    assert not any(hasattr(model, name) for name in LEARNED)
+    fitted = clone(model).fit(rows.x, rows.y)
+    with pytest.raises(AttributeError, match="refit"):
+        fitted.class_count_ = np.ones(3)
+
+
+def test_categories_may_turn_up_late_and_by_the_thousand():
+    rng = np.random.default_rng(0)
+    x = np.column_stack([np.arange(6000) // 7, rng.integers(0, 3, 6000), np.zeros(6000, int)]).astype(float)
+    y = rng.integers(0, 3, 6000)
+    whole = CategoricalNB().fit(x, y)
+    assert whole.n_categories_.tolist() == [858, 3, 1]
+    expected = [
+        [np.bincount(column[y == k].astype(int), minlength=c) for k in range(3)] for column, c in zip(x.T, (858, 3, 1))
+    ]
+    assert all(np.array_equal(a, b) for a, b in zip(whole.category_count_, expected, strict=True))
+    for n_threads in (1, 4):
+        chunks = ((x[i : i + 50], y[i : i + 50]) for i in range(0, 6000, 50))
+        assert outcome(CategoricalNB().fit(chunks, n_threads=n_threads)) == outcome(whole)
+
+
+def test_statistics_of_categories_merge_and_subtract():
+    rows = example("int")
+    a, b = (CategoricalNB().fit(part.x, part.y).stats_ for part in rows.split((11, 30)))
+    both = CategoricalNB().fit(rows.x, rows.y).stats_
+    assert np.array_equal((a + b).counts(), both.counts()) and np.array_equal((b + a).counts(), both.counts())
+    assert np.array_equal((both - a).laid_out(b.sizes).counts(), b.counts())
+    assert (a + b).n_rows == 41 and both.nbytes > 0
+    narrow = CategoricalNB().fit(rows.x[:, :4], rows.y).stats_
+    with pytest.raises(ValueError, match="9 features"):
+        narrow + both
+
+
+# ---------------------------------------------------------------------------------------------------- refused
+
+
+@every_model
+def test_labels_that_were_not_listed(model):
+    rows = example("str")
+    first, second = rows.split((20, 21))
+    fitted = clone(model).partial_fit(first.x, first.y, classes=LABELS["str"])
+    before = outcome(fitted)
+    stranger = second.y.astype("U10")
+    stranger[4] = "elm"
+    with pytest.raises(ValueError, match=r"'elm' at row 4.*classes"):
+        fitted.partial_fit(second.x, stranger)
+    with pytest.raises(ValueError, match="not the same as on last call"):
+        fitted.partial_fit(second.x, second.y, classes=["ash", "b"])
+    assert outcome(fitted) == before
+    fitted.partial_fit(second.x, second.y, classes=LABELS["str"])
+    assert outcome(fitted) == outcome(clone(model).fit(rows.x, rows.y))
+
+
+@every_model
+def test_an_open_set_of_labels_grows_until_it_is_closed(model):
+    rows = example("int")
+    known = rows.y != 7
+    fitted = clone(model).fit(rows.x[known], rows.y[known])
+    fitted.partial_fit(rows.x[~known], rows.y[~known])
+    assert fitted.classes_.tolist() == [-1, 0, 7]
+    fitted.partial_fit(rows.x, rows.y, classes=[-1, 0, 7, 9])
+    assert fitted.classes_.tolist() == [-1, 0, 7, 9]
+    with pytest.raises(ValueError, match="classes"):
+        fitted.partial_fit(rows.x, np.full(len(rows), 11))
+
+
+@pytest.mark.parametrize("model", [m for m in MODELS if not isinstance(m, (GaussianNB, BernoulliNB))], ids=str)
+@pytest.mark.parametrize("name", ["numpy f8", "csr_array", "dask", "generator, chunks of X, y, w"])
+def test_negative_values(model, name, tmp_path):
+    rows = example("int")
+    rows.x[17, 5] = -1
+    with pytest.raises(
+        ValueError, match=rf"Negative values in data passed to {type(model).__name__}.*row 17, column 5"
+    ):
+        clone(model).fit(**build(name, rows, tmp_path))
+
+
+def test_values_beyond_presence():
+    rows = example("int")
+    with pytest.raises(ValueError, match=r"binarize=None"):
+        BernoulliNB(binarize=None).fit(rows.x, rows.y)
+
+
+def test_negative_and_enormous_categories_to_predict():
+    rows = example("int")
+    fitted = CategoricalNB(unseen="ignore").fit(rows.x, rows.y)
+    for value in (-1.0, 1e12):
+        new = rows.x.copy()
+        new[3, 2] = value
+        with pytest.raises(ValueError, match=r"row 3, column 2|at row 3"):
+            fitted.predict(new)
+
+
+WRONG = {
+    "alpha below 0": (MultinomialNB, {"alpha": -0.1}, "alpha"),
+    "alpha infinite": (PoissonNB, {"alpha": np.inf}, "alpha"),
+    "alpha a word": (ComplementNB, {"alpha": "much"}, "alpha"),
+    "an alpha below 0": (BernoulliNB, {"alpha": [1.0] * 8 + [-1.0]}, "alpha"),
+    "alphas of another number": (MultinomialNB, {"alpha": [1.0] * 4}, "n_features.*4 elements instead of 9"),
+    "alphas of categories": (CategoricalNB, {"alpha": [1.0] * 9}, "alpha"),
+    "force_alpha": (MultinomialNB, {"force_alpha": "yes"}, "force_alpha"),
+    "fit_prior": (BernoulliNB, {"fit_prior": 1}, "fit_prior"),
+    "norm": (ComplementNB, {"norm": None}, "norm"),
+    "prior of another length": (MultinomialNB, {"class_prior": [0.5, 0.5]}, "Number of priors must match"),
+    "prior below 0": (BernoulliNB, {"class_prior": [1.5, -0.5, 0.0]}, "class_prior"),
+    "prior of nothing": (PoissonNB, {"class_prior": [0.0, 0.0, 0.0]}, "class_prior"),
+    "priors of another length": (GaussianNB, {"priors": [0.5, 0.5]}, "Number of priors must match"),
+    "priors that sum to 2": (GaussianNB, {"priors": [1.0, 0.5, 0.5]}, "sum of the priors should be 1"),
+    "priors below 0": (GaussianNB, {"priors": [1.5, -0.5, 0.0]}, "must be non-negative"),
+    "priors by a wrong name": (GaussianNB, {"priors": "flat"}, "priors"),
+    "var_smoothing": (GaussianNB, {"var_smoothing": -1.0}, "var_smoothing"),
+    "binarize": (BernoulliNB, {"binarize": "no"}, "binarize"),
+    "unseen": (CategoricalNB, {"unseen": "guess"}, "unseen.*'error', 'ignore', 'smooth'"),
+    "min_categories of reals": (CategoricalNB, {"min_categories": [2.5] * 9}, "integral type"),
+    "min_categories of none": (CategoricalNB, {"min_categories": 0}, "min_categories"),
+    "min_categories of another number": (CategoricalNB, {"min_categories": [2, 3]}, r"shape \(9,\)"),
+}
+
+
+@pytest.mark.parametrize(("model", "options", "message"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_parameters_that_are_wrong(model, options, message, method):
+    rows = example("int")
+    with pytest.raises((TypeError, ValueError), match=message):
+        getattr(model(**options), method)(rows.x, rows.y, classes=[-1, 0, 7])
+
+
+@every_model
+def test_a_failed_partial_fit_leaves_the_model_as_it_was(model):
+    rows = example("int")
+    fitted = clone(model).fit(rows.x, rows.y)
+    before = outcome(fitted)
+    for chunks in ([(rows.x, rows.y), (rows.x[:, :4], rows.y)], [(rows.x, rows.y), (rows.x * np.nan, rows.y)]):
+        with pytest.raises(ValueError):
+            fitted.partial_fit(iter(chunks))
+    with pytest.raises(ValueError, match="features"):
+        fitted.partial_fit(rows.x[:, :4], rows.y)
+    with pytest.raises(ValueError, match="features"):
+        fitted.predict(rows.x[:, :4])
+    assert outcome(fitted) == before
+
+
+def test_the_last_category_stands_for_the_unseen_ones():
+    cells = categories.Cells(np.array([1, 5]), np.array([0, 1]), np.array([0, 2]), 2)
+    one_hot, _ = cells.one_hot(np.array([3, 3]), 0)
+    assert one_hot.indices.tolist() == [1, 5]
+
+
+def test_counts_of_category_zero_are_rounded_once_however_rows_are_cut():
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        n_rows = int(rng.integers(3, 9))
+        X, y = rng.integers(0, 3, (n_rows, 2)), np.arange(n_rows) % 2
+        weight = rng.integers(1, 9, n_rows) * (np.pi / 4)  # sums lie half-way between floats again and again
+        cut = int(rng.integers(1, n_rows))
+        whole = snb.CategoricalNB(min_categories=5).fit(X, y, sample_weight=weight)
+        parts = snb.CategoricalNB(min_categories=5).partial_fit(X[:cut], y[:cut], [0, 1], sample_weight=weight[:cut])
+        parts.partial_fit(X[cut:], y[cut:], sample_weight=weight[cut:])
+        for a, b in zip(whole.category_count_, parts.category_count_):
+            assert (a == b).all()

@@ -1,0 +1,406 @@
+"""The estimator: scikit-learn's contract, and one model whatever the order and the parts the rows came in."""
+
+import copy
+import pickle
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import naive_bayes
+from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler, normalize
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import streamnb as snb
+from tests.support.saved import read_without_pickle
+from tests.support.strategies import LABELS, Rows, build, chunkings, example, labelled, messy_csr, stream
+
+MODELS = [
+    snb.LinearNB(),
+    snb.LinearNB(family="poisson"),
+    snb.LinearNB("bernoulli"),
+    snb.LinearNB("gaussian"),
+    snb.LinearNB("gaussian", snb.L1(0.5)),
+    snb.LinearNB("poisson", snb.L1(0.2, scale="score") + snb.L2(0.1), scheme="ovr"),
+    snb.LinearNB(snb.Multinomial(), snb.L2(0.3), idf=True),
+    snb.LinearNB("multinomial", snb.L1(0.1), transform="log1p", normalize="l2"),
+    snb.LinearNB("bernoulli", snb.L1(0.3), binarize=0.5, scheme="ovr", priors="uniform"),
+]
+IDS = [str(number) for number in range(len(MODELS))]
+every_model = pytest.mark.parametrize("model", MODELS, ids=IDS)
+
+
+@parametrize_with_checks(MODELS)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def outcome(model):
+    return model.classes_.tolist(), model.coef_.tolist(), np.asarray(model.intercept_).tolist()
+
+
+# ---------------------------------------------------------------------------------- one model, many ways
+
+
+@every_model
+@given(data=st.data(), rows=labelled(min_rows=4, kind="str"))
+def test_fit_partial_fit_and_merged_statistics_agree(model, data, rows):
+    rows.y[:2] = ["ash", "willow"]
+    whole = clone(model).fit(rows.x, rows.y, sample_weight=rows.w)
+    parts = [part for part in rows.split(data.draw(chunkings(len(rows)))) if len(part)]
+    bit_by_bit = clone(model)
+    for part in data.draw(st.permutations(parts)):
+        x = data.draw(st.sampled_from([np.asarray, sp.csr_array, messy_csr]))(part.x)
+        assert bit_by_bit.partial_fit(x, part.y, sample_weight=part.w) is bit_by_bit
+    assert outcome(bit_by_bit) == outcome(whole)
+    assert bit_by_bit.stats_.n_rows == len(rows)
+    assert np.array_equal(bit_by_bit.stats_.weight, whole.stats_.weight)
+    streamed = clone(model).fit(stream(rows, "x", "y", "w", sizes=[len(part) for part in parts]), None)
+    assert outcome(streamed) == outcome(whole)
+
+
+@pytest.mark.parametrize("model", MODELS[:6], ids=IDS[:6])
+def test_the_model_is_the_solution_of_its_statistics(model):
+    rows = example()
+    parts = [snb.scan(p.x, p.y, sample_weight=p.w) for p in rows.split((20, 21))]
+    fitted = clone(model).fit(rows.x, rows.y, sample_weight=rows.w)
+    solved = snb.solve(parts[0] + parts[1], model.family, model.penalty, scheme=model.scheme)[0]
+    assert outcome(solved) == outcome(fitted)
+    assert np.array_equal(solved.predict(rows.x), fitted.predict(rows.x))
+    assert np.array_equal(solved.predict_proba(rows.x), fitted.predict_proba(rows.x))
+
+
+@every_model
+@given(data=st.data())
+def test_forget_is_the_fit_of_the_rest(model, data):
+    rows = example("int")
+    cut = data.draw(st.integers(1, 30))
+    gone, kept = rows.split((cut, len(rows) - cut))
+    fitted = clone(model).fit(rows.x, rows.y, sample_weight=rows.w)
+    assert fitted.forget(sp.csr_array(gone.x), gone.y, sample_weight=gone.w) is fitted
+    assert outcome(fitted) == outcome(clone(model).fit(kept.x, kept.y, sample_weight=kept.w))
+
+
+def test_forgetting_a_class_drops_it_unless_it_was_listed():
+    rows = example()
+    theirs = rows.y == "b"
+    fitted = snb.LinearNB().fit(rows.x, rows.y)
+    assert fitted.forget(rows.x[theirs], rows.y[theirs]).classes_.tolist() == ["ash", "willow"]
+    listed = snb.LinearNB().fit(rows.x, rows.y, classes=LABELS["str"])
+    with pytest.warns(snb.StreamnbWarning, match="b"):
+        listed.forget(rows.x[theirs], rows.y[theirs])
+        assert listed.classes_.tolist() == LABELS["str"]
+        assert listed.intercept_[1] == -np.inf and not listed.coef_[1].any()
+    assert "b" not in listed.predict(rows.x)
+
+
+def test_a_listed_class_without_rows_is_never_predicted():
+    rows = example("int")
+    with pytest.warns(snb.StreamnbWarning) as caught:
+        model = snb.LinearNB().fit(rows.x, rows.y, classes=[-1, 0, 4, 7])
+    assert len(caught) == 1 and "4" in str(caught[0].message)
+    assert model.coef_.shape == (4, 9) and model.intercept_[2] == -np.inf
+    assert (model.predict_proba(rows.x)[:, 2] == 0).all()
+    assert not np.isnan(model.decision_function(rows.x)).any()
+
+
+def test_refit_needs_no_data_and_takes_other_options():
+    rows = example()
+    model = snb.LinearNB().fit(rows.x, rows.y)
+    for options in (
+        {"penalty": snb.L1(0.5)},
+        {"family": "poisson", "penalty": None, "smoothing": 0.1},
+        {"family": snb.Multinomial(), "scheme": "ovr", "priors": "uniform"},
+        {"penalty": snb.L2(2.0) + snb.L1(0.1, scale="score"), "scheme": "joint"},
+    ):
+        assert model.refit(**options) is model
+        expected = clone(model).set_params(**options).fit(rows.x, rows.y)
+        assert outcome(model) == outcome(expected)
+
+
+def test_refit_refuses_what_needs_the_rows_again():
+    rows = example()
+    model = snb.LinearNB().fit(rows.x, rows.y)
+    for option in ({"transform": "log1p"}, {"normalize": "l2"}, {"binarize": 1.0}):
+        with pytest.raises(ValueError, match=next(iter(option))):
+            model.refit(**option)
+    with pytest.raises(ValueError, match="sum_sq"):
+        model.refit(family="gaussian")
+    with pytest.raises((TypeError, ValueError), match="smothing"):
+        model.refit(smothing=2.0)
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_partial_fit_with_one_class_waits_for_a_second(kind):
+    rows = example(kind)
+    first = rows.y == rows.y[0]
+    model = snb.LinearNB().partial_fit(rows.x[first], rows.y[first])
+    with pytest.raises(ValueError, match=r"(?i)one class|second class|two classes|2 classes"):
+        model.predict(rows.x)
+    model.partial_fit(rows.x[~first], rows.y[~first])
+    assert outcome(model) == outcome(snb.LinearNB().fit(rows.x, rows.y))
+
+
+def test_fit_starts_afresh():
+    rows = example()
+    model = snb.LinearNB().fit(rows.x[:, :4], rows.y).fit(rows.x, rows.y)
+    assert outcome(model) == outcome(snb.LinearNB().fit(rows.x, rows.y))
+
+
+def test_a_failed_partial_fit_leaves_the_model_as_it_was():
+    rows = example()
+    model = snb.LinearNB().fit(rows.x, rows.y)
+    before = outcome(model), model.stats_.n_rows
+    for chunks in ([(rows.x, rows.y), (rows.x[:, :4], rows.y)], [(rows.x, rows.y), (rows.x * np.nan, rows.y)]):
+        with pytest.raises(ValueError):
+            model.partial_fit(iter(chunks))
+    assert (outcome(model), model.stats_.n_rows) == before
+
+
+# --------------------------------------------------------------------------- the same as models that are known
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (snb.LinearNB(), naive_bayes.MultinomialNB()),
+        (snb.LinearNB(smoothing=0.1), naive_bayes.MultinomialNB(alpha=0.1)),
+        (snb.LinearNB("bernoulli"), naive_bayes.BernoulliNB()),
+        (snb.LinearNB("bernoulli", binarize=1.0), naive_bayes.BernoulliNB(binarize=1.0)),
+        (snb.LinearNB("bernoulli", priors="uniform"), naive_bayes.BernoulliNB(fit_prior=False)),
+        (snb.LinearNB(priors=[0.5, 0.2, 0.3]), naive_bayes.MultinomialNB(class_prior=[0.5, 0.2, 0.3])),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_probabilities_of_scikit_learn(ours, theirs, make):
+    rows = example("int")
+    x = make(rows.x)
+    fit = {"X": x, "y": rows.y, "sample_weight": rows.w}
+    probabilities = clone(theirs).fit(**fit).predict_proba(x)
+    np.testing.assert_allclose(clone(ours).fit(**fit).predict_proba(x), probabilities, rtol=1e-10)
+
+
+def test_idf_scales_columns_after_the_other_steps():
+    rows = example()
+    x = normalize(np.log1p(rows.x), norm="l2")
+    idf = np.log((1 + len(x)) / (1 + (x != 0).sum(axis=0))) + 1
+    expected = snb.LinearNB().fit(x * idf, rows.y).decision_function(x * idf)
+    model = snb.LinearNB(idf=True, transform="log1p", normalize="l2").fit(sp.csr_array(rows.x), rows.y)
+    np.testing.assert_allclose(model.decision_function(rows.x), expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(model.decision_function(messy_csr(rows.x)), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_idf_counts_documents_by_weight_and_matches_scikit_learn():
+    rows = example()
+    repeats = np.arange(len(rows)) % 3 + 1
+    repeated = np.repeat(rows.x, repeats, axis=0), np.repeat(rows.y, repeats)
+    model = snb.LinearNB(idf=True).fit(rows.x, rows.y, sample_weight=repeats)
+    assert outcome(model) == outcome(snb.LinearNB(idf=True).fit(*repeated))
+    scaled = TfidfTransformer(norm=None).fit(repeated[0])
+    expected = snb.LinearNB().fit(scaled.transform(repeated[0]), repeated[1])
+    np.testing.assert_allclose(
+        model.predict_proba(rows.x), expected.predict_proba(scaled.transform(rows.x)), rtol=1e-10
+    )
+
+
+@every_model
+def test_predictions_follow_from_weights_and_intercepts(model):
+    options = model.get_params()
+    if options["idf"] or options["transform"]:
+        pytest.skip("the weights are for transformed rows")
+    for kind in LABELS:
+        rows = example(kind)
+        fitted = clone(model).fit(rows.x, rows.y)
+        x = (rows.x > model.binarize).astype(float) if model.family == "bernoulli" else rows.x
+        scores = x @ fitted.coef_.T + fitted.intercept_
+        decision = fitted.decision_function(rows.x)
+        np.testing.assert_allclose(decision, scores[:, 0] if kind == "bool" else scores, rtol=1e-9, atol=1e-9)
+        chosen = (decision > 0).astype(int) if kind == "bool" else decision.argmax(axis=1)
+        assert fitted.predict(rows.x).tolist() == fitted.classes_[chosen].tolist()
+        probabilities = fitted.predict_proba(rows.x)
+        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+        np.testing.assert_allclose(np.log(probabilities), fitted.predict_log_proba(rows.x), rtol=1e-8, atol=1e-12)
+        assert fitted.score(rows.x, rows.y) == (fitted.predict(rows.x) == rows.y).mean()
+
+
+def test_score_takes_weights():
+    rows = example()
+    model = snb.LinearNB().fit(rows.x, rows.y)
+    right = model.predict(rows.x) == rows.y
+    assert model.score(rows.x, rows.y, sample_weight=rows.w) == pytest.approx(np.average(right, weights=rows.w))
+
+
+# ------------------------------------------------------------------------------------- saving and copying
+
+
+def snapshot(model):
+    """Every public attribute as bytes, so that any change shows; what a model keeps for itself is its own."""
+    fitted = ("classes_", "coef_", "intercept_", "n_features_in_", "stats_", "report_")
+    names = {*vars(model), *fitted}
+    values = {name: vars(model).get(name, getattr(model, name, None)) for name in names if not name.startswith("_")}
+    return {name: pickle.dumps(value) for name, value in values.items()}
+
+
+@every_model
+def test_prediction_changes_no_attribute(model):
+    rows = example()
+    fitted = clone(model).fit(rows.x, rows.y)
+    before = snapshot(fitted)
+    for x in (rows.x, messy_csr(rows.x), da.from_array(rows.x, chunks=(9, -1))):
+        for method in (fitted.predict, fitted.predict_proba, fitted.predict_log_proba, fitted.decision_function):
+            np.asarray(method(x))
+    fitted.score(rows.x, rows.y)
+    assert snapshot(fitted) == before
+
+
+@every_model
+@pytest.mark.parametrize("kind", LABELS)
+def test_saved_models_come_back(model, kind, tmp_path):
+    rows = example(kind)
+    fitted = clone(model).fit(pd.DataFrame(rows.x).add_prefix("f"), rows.y)
+    fitted.save(tmp_path / "model.snb")
+    loaded = snb.load(str(tmp_path / "model.snb"))
+    assert outcome(loaded) == outcome(fitted) and str(loaded) == str(fitted)
+    assert loaded.classes_.dtype == fitted.classes_.dtype
+    frame = pd.DataFrame(rows.x).add_prefix("f")
+    assert np.array_equal(loaded.predict_proba(frame), fitted.predict_proba(frame))
+    assert loaded.feature_names_in_.tolist() == fitted.feature_names_in_.tolist()
+    assert outcome(loaded.partial_fit(frame, rows.y)) == outcome(fitted.partial_fit(frame, rows.y))
+
+
+def test_saved_models_are_json_and_arrays_without_pickle(tmp_path):
+    rows = example()
+    snb.LinearNB(idf=True).fit(rows.x, rows.y).save(tmp_path / "model.snb")
+    read_without_pickle(tmp_path / "model.snb")
+
+
+def test_saving_takes_the_place_of_the_old_file(tmp_path):
+    rows = example()
+    model = snb.LinearNB().fit(rows.x, rows.y)
+    for _ in range(2):
+        model.save(tmp_path / "model.snb")
+    assert [path.name for path in tmp_path.iterdir()] == ["model.snb"]
+    with pytest.raises(ValueError, match="LinearNB"):
+        snb.ClassStats.load(tmp_path / "model.snb")
+
+
+@every_model
+def test_clone_pickle_and_deepcopy(model):
+    rows = example()
+    fitted = clone(model).fit(rows.x, rows.y)
+    for copied in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+        assert outcome(copied) == outcome(fitted)
+        assert np.array_equal(copied.predict(rows.x), fitted.predict(rows.x))
+    bare = clone(fitted)
+    assert not hasattr(bare, "coef_") and str(bare) == str(fitted)
+    assert outcome(bare.fit(rows.x, rows.y)) == outcome(fitted)
+
+
+def test_sparsify_changes_the_storage_only():
+    rows = example()
+    model = snb.LinearNB("poisson", snb.L1(2.0)).fit(rows.x, rows.y)
+    dense, expected = model.coef_.copy(), model.predict_proba(rows.x)
+    assert model.sparsify() is model
+    assert sp.issparse(model.coef_) and (model.coef_.toarray() == dense).all()
+    for x in (rows.x, messy_csr(rows.x)):
+        np.testing.assert_allclose(model.predict_proba(x), expected, rtol=1e-12)
+
+
+# ----------------------------------------------------------------------------------------- in company
+
+
+def test_pipelines_and_searches():
+    words = ["a b a", "b c", "c c d", "a a", "d c b", "d d"] * 4
+    y = ["x", "x", "z", "x", "z", "z"] * 4
+    text = make_pipeline(CountVectorizer(token_pattern=r"\w"), snb.LinearNB(idf=True, normalize="l2"))
+    assert text.fit(words, y).score(words, y) > 0.8
+    rows = example("int")
+    numbers = make_pipeline(StandardScaler(), FunctionTransformer(), snb.LinearNB("gaussian"))
+    grid = {"linearnb__penalty": [None, snb.L1(0.5), snb.L2(1.0)], "linearnb__scheme": ["joint", "ovr"]}
+    search = GridSearchCV(numbers, grid, cv=3, error_score="raise").fit(rows.x, rows.y)
+    assert search.best_params_.keys() == grid.keys()
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.process
+def test_cross_validation_in_processes():
+    rows = example("int")
+    scores = [cross_val_score(snb.LinearNB(), rows.x, rows.y, cv=3, n_jobs=n, error_score="raise") for n in (1, 2)]
+    assert np.array_equal(*scores)
+
+
+def test_tags_say_what_a_family_takes():
+    assert all(get_tags(model).input_tags.sparse for model in MODELS)
+    positive = [get_tags(snb.LinearNB(f)).input_tags.positive_only for f in ("multinomial", "poisson", "gaussian")]
+    assert positive == [True, True, False]
+
+
+def test_options_are_kept_as_given():
+    penalty = snb.L1(0.5)
+    model = snb.LinearNB("poisson", penalty, smoothing=0.5)
+    assert model.get_params()["penalty"] is penalty
+    assert model.set_params(family="gaussian").family == "gaussian"
+    rows = example()
+    model.fit(rows.x, rows.y)
+    assert model.penalty is penalty and model.get_params()["family"] == "gaussian"
+    with pytest.raises(TypeError):
+        snb.LinearNB("poisson", None, "joint")
+
+
+def test_models_do_not_disturb_each_other_in_threads():
+    rows = example(n_rows=300)
+    parts = rows.split([60] * 5)
+    alone = [outcome(snb.LinearNB("poisson").fit(part.x, part.y)) for part in parts]
+    shared = snb.LinearNB().fit(rows.x, rows.y)
+    expected = shared.predict_proba(rows.x)
+    with ThreadPoolExecutor(5) as pool:
+        fits = pool.map(lambda part: outcome(snb.LinearNB("poisson").fit(part.x, part.y, n_threads=2)), parts * 4)
+        predictions = pool.map(lambda _: shared.predict_proba(messy_csr(rows.x)), range(10))
+        assert list(fits) == alone * 4
+        assert all(np.array_equal(got, expected) for got in predictions)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_threads_do_not_change_the_model(n_threads):
+    rows = example(n_rows=500, n_features=20)
+    rows = Rows(rows.x * np.pi, rows.y, rows.w)
+    chunks = stream(rows, "x", "y", "w", sizes=[25] * 20)
+    assert outcome(snb.LinearNB("gaussian").fit(chunks, None, n_threads=n_threads)) == outcome(
+        snb.LinearNB("gaussian").fit(rows.x, rows.y, sample_weight=rows.w)
+    )
+
+
+# ------------------------------------------------------------------------------------- report and progress
+
+
+def entry(report, name):
+    return report[name] if isinstance(report, Mapping) else getattr(report, name)
+
+
+@pytest.mark.parametrize("name", ["numpy f8", "csr_array", "zarr csr v3", "dask", "generator, chunks of X, y"])
+def test_report_says_what_was_read(name, tmp_path):
+    model = snb.LinearNB().fit(**build(name, example(), tmp_path))
+    assert entry(model.report_, "rows") == 41
+    assert entry(model.report_, "blocks") >= 1
+    assert entry(model.report_, "bytes") >= example().x.astype(bool).sum()
+    for name in ("seconds_reading", "seconds_computing", "seconds_waiting"):
+        assert 0 <= entry(model.report_, name) < np.inf
+
+
+def test_progress_is_shown_on_request_only(capfd, tmp_path):
+    passed = build("zarr csr v3", example(), tmp_path)
+    snb.LinearNB().fit(**passed)
+    assert capfd.readouterr() == ("", "")
+    snb.LinearNB().fit(**passed, progress=True)
+    assert capfd.readouterr().err.strip()

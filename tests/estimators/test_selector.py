@@ -1,0 +1,283 @@
+"""The selector: scikit-learn's contract, any X, and the features that the ranking puts first."""
+
+import pickle
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_selection import SelectKBest, chi2, f_classif
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import streamnb as snb
+from streamnb.estimators.selector import FeatureSelector
+from streamnb.selection.criteria import CRITERIA
+from streamnb.selection.features import rank_features
+from tests.support.processes import python
+from tests.support.strategies import (
+    FORMS,
+    build,
+    chunkings,
+    csr_group,
+    dense_array,
+    example,
+    is_weighted,
+    labelled,
+    stream,
+)
+
+SELECTORS = [FeatureSelector(by, k=1) for by in CRITERIA] + [
+    FeatureSelector(),
+    FeatureSelector("f_classif", "all"),
+    FeatureSelector("mutual_info", 2, presence="nonzero"),
+    FeatureSelector("score", 2, family="gaussian", scheme="ovr"),
+    FeatureSelector("score", 2, family=snb.Bernoulli(), binarize=0.5),
+]
+
+
+@pytest.mark.filterwarnings("ignore:k=10:streamnb.StreamnbWarning")  # the checks' data have fewer features
+@parametrize_with_checks(SELECTORS)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def plain(x):
+    return x.toarray() if sp.issparse(x) else np.asarray(x)
+
+
+# ------------------------------------------------------------------------------------------ what is chosen
+
+
+@pytest.mark.parametrize("by", CRITERIA)
+def test_the_ranking_is_that_of_the_statistics(by):
+    rows = example()
+    fitted = FeatureSelector(by, 4).fit(rows.x, rows.y, sample_weight=rows.w)
+    ranked = rank_features(snb.scan(rows.x, rows.y, sample_weight=rows.w), by)
+    assert np.array_equal(fitted.scores_, ranked.scores) and np.array_equal(fitted.ranking_, ranked.ranking)
+    assert (fitted.pvalues_ is None) == (ranked.pvalues is None)
+    kept = sorted(ranked.ranking[:4])
+    assert fitted.get_support(indices=True).tolist() == kept
+    assert np.array_equal(fitted.transform(rows.x), rows.x[:, kept])
+
+
+@pytest.mark.parametrize("by, function", [("chi2", chi2), ("f_classif", f_classif)])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.csc_matrix])
+def test_select_k_best_of_scikit_learn(by, function, make):
+    X, y = load_digits(return_X_y=True)
+    X = X[:, X.any(axis=0)]
+    ours, theirs = FeatureSelector(by, 20).fit(make(X), y), SelectKBest(function, k=20).fit(X, y)
+    assert np.array_equal(ours.get_support(), theirs.get_support())
+    ours, theirs = (model.transform(make(X)) for model in (ours, theirs))
+    assert type(ours) is type(theirs) and np.array_equal(plain(ours), plain(theirs))
+
+
+@given(data=st.data(), rows=labelled(min_rows=4, kind="str", n_features=4))
+def test_partial_fit_is_the_fit_of_all_rows(data, rows):
+    rows.y[:2] = ["ash", "willow"]
+    whole = FeatureSelector("mutual_info", 2).fit(rows.x, rows.y, sample_weight=rows.w)
+    bit_by_bit = FeatureSelector("mutual_info", 2)
+    for part in rows.split(data.draw(chunkings(len(rows)))):
+        if len(part):
+            assert bit_by_bit.partial_fit(part.x, part.y, sample_weight=part.w) is bit_by_bit
+    assert np.array_equal(bit_by_bit.scores_, whole.scores_)
+    assert bit_by_bit.stats_.n_rows == len(rows)
+
+
+def test_partial_fit_with_one_class_waits_for_a_second():
+    rows = example()
+    first = rows.y == "b"
+    selector = FeatureSelector(k=3).partial_fit(rows.x[first], rows.y[first])
+    with pytest.raises(ValueError, match="one class"):
+        selector.transform(rows.x)
+    selector.partial_fit(rows.x[~first], rows.y[~first])
+    assert np.array_equal(selector.scores_, FeatureSelector(k=3).fit(rows.x, rows.y).scores_)
+
+
+def test_k_may_change_after_fitting():
+    rows = example()
+    selector = FeatureSelector("f_classif", k=2).fit(rows.x, rows.y)
+    for k in (1, 5, 9):
+        assert selector.set_params(k=k).transform(rows.x).shape == (41, k)
+    assert selector.set_params(k="all").get_support().all()
+
+
+def test_more_than_there_are_features_keeps_all():
+    rows = example()
+    selector = FeatureSelector(k=10)
+    with pytest.warns(snb.StreamnbWarning, match="k=10.*9 features"):
+        selector.fit(rows.x, rows.y)
+    assert np.array_equal(selector.transform(rows.x), rows.x)
+
+
+# -------------------------------------------------------------------------------------------------- any X
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_any_form_of_the_data(name, tmp_path):
+    rows = example("int")
+    expected = FeatureSelector("score", 3).fit(rows.x, rows.y, sample_weight=rows.w if is_weighted(name) else None)
+    fitted = FeatureSelector("score", 3).fit(**build(name, rows, tmp_path / "fit"))
+    assert np.array_equal(fitted.scores_, expected.scores_) and fitted.report_.rows == 41
+    reduced = fitted.transform(build(name, rows, tmp_path / "transform")["X"])
+    assert np.array_equal(plain(reduced.compute() if "dask" in name else reduced), expected.transform(rows.x))
+
+
+@pytest.mark.parametrize("name", [name for name in FORMS if name.startswith("dask")])
+def test_dask_stays_lazy(name, tmp_path):
+    rows = example("int")
+    fitted = FeatureSelector(k=3).fit(rows.x, rows.y)
+    X = build(name, rows, tmp_path)["X"]
+    reduced = fitted.transform(X)
+    assert isinstance(reduced, da.Array) and reduced.dtype == X.dtype and type(reduced._meta) is type(X._meta)
+    assert str(reduced.chunks) == str((X.chunks[0], (3,)))
+    assert type(reduced.compute(scheduler="sync")) is type(X.compute(scheduler="sync"))
+
+
+def test_zarr_is_read_block_by_block(tmp_path):
+    rows = example("int")
+    fitted = FeatureSelector(k=3).fit(rows.x, rows.y)
+    assert sp.issparse(fitted.transform(csr_group(rows, tmp_path)))
+    assert isinstance(fitted.transform(dense_array(rows, tmp_path)), np.ndarray)
+    assert np.array_equal(fitted.transform(stream(rows, "x", "y")), fitted.transform(rows.x))
+
+
+def test_names_of_columns():
+    rows = example()
+    frame = pd.DataFrame(rows.x).add_prefix("f")
+    fitted = FeatureSelector("chi2", 3).fit(frame, rows.y)
+    names = [f"f{j}" for j in sorted(fitted.ranking_[:3])]
+    assert fitted.get_feature_names_out().tolist() == names
+    reduced = fitted.set_output(transform="pandas").transform(frame)
+    assert reduced.columns.tolist() == names and np.array_equal(reduced, frame[names])
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.transform(frame[frame.columns[::-1]])
+    assert not hasattr(fitted.fit(rows.x, rows.y), "feature_names_in_")
+
+
+def test_the_way_back_puts_zeros_in():
+    rows = example()
+    fitted = FeatureSelector(k=4).fit(rows.x, rows.y)
+    back = fitted.inverse_transform(fitted.transform(rows.x))
+    assert np.array_equal(back, np.where(fitted.get_support(), rows.x, 0.0))
+
+
+# -------------------------------------------------------------------------------------------- in company
+
+
+@pytest.mark.slow
+def test_pipelines_and_searches():
+    X, y = load_digits(return_X_y=True)
+    model = make_pipeline(FeatureSelector(), snb.LinearNB())
+    grid = {"featureselector__by": ["chi2", "mutual_info"], "featureselector__k": [5, 30, "all"]}
+    search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(X, y)
+    assert search.best_score_ > 0.8 and search.best_params_["featureselector__k"] != 5
+
+
+def test_clone_and_pickle():
+    rows = example()
+    fitted = FeatureSelector("gain_ratio", 3).fit(rows.x, rows.y)
+    copied = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(copied.transform(rows.x), fitted.transform(rows.x))
+    assert not hasattr(clone(fitted), "scores_") and str(clone(fitted)) == str(fitted)
+
+
+def test_transforming_changes_no_attribute():
+    rows = example()
+    fitted = FeatureSelector(k=3).fit(rows.x, rows.y)
+    before = pickle.dumps(vars(fitted))
+    fitted.transform(rows.x), fitted.transform(da.from_array(rows.x, chunks=(9, -1)))
+    assert pickle.dumps(vars(fitted)) == before
+
+
+def test_tags_say_what_a_criterion_takes():
+    positive = [by for by in CRITERIA if get_tags(FeatureSelector(by)).input_tags.positive_only]
+    assert positive == ["chi2", "poisson_log_ratio", "score"]
+    assert not get_tags(FeatureSelector("score", family="gaussian")).input_tags.positive_only
+    assert all(get_tags(selector).input_tags.sparse for selector in SELECTORS)
+
+
+# --------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    "option, error",
+    [
+        ({"by": "chi"}, ValueError),
+        ({"k": 0}, ValueError),
+        ({"k": -1}, ValueError),
+        ({"k": "every"}, ValueError),
+        ({"k": 2.0}, TypeError),
+        ({"k": None}, TypeError),
+        ({"presence": "sum"}, ValueError),
+        ({"family": "no"}, ValueError),
+        ({"scheme": "no"}, ValueError),
+        ({"smoothing": np.nan}, ValueError),
+        ({"binarize": np.inf}, ValueError),
+    ],
+    ids=str,
+)
+def test_wrong_options_are_named(option, error):
+    rows = example()
+    with pytest.raises(error, match=f"{next(iter(option))}="):
+        FeatureSelector(**option).fit(rows.x, rows.y)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array, lambda x: da.from_array(x, chunks=(9, -1))])
+def test_negative_values_are_named_with_row_and_column(make):
+    rows = example()
+    rows.x[23, 5] = -2.0
+    with pytest.raises(ValueError, match=r"Negative values.*FeatureSelector\(by='chi2'\): row 23, column 5 is -2"):
+        FeatureSelector(k=3).fit(make(rows.x), rows.y)
+    assert FeatureSelector("f_classif", k=3).fit(make(rows.x), rows.y).scores_.shape == (9,)
+
+
+def test_one_class_and_other_widths():
+    rows = example()
+    with pytest.raises(ValueError, match="one class"):
+        FeatureSelector(k=3).fit(rows.x, np.full(len(rows), "b"))
+    fitted = FeatureSelector(k=3).fit(rows.x, rows.y)
+    for X in (rows.x[:, :4], da.from_array(rows.x[:, :4], chunks=(9, -1)), iter([rows.x[:, :4]])):
+        with pytest.raises(ValueError, match="X has 4 features, but FeatureSelector is expecting 9"):
+            fitted.transform(X)
+    with pytest.raises(ValueError, match="expecting 9 features"):
+        fitted.partial_fit(rows.x[:, :4], rows.y)
+
+
+def test_a_failed_fit_leaves_the_selector_as_it_was():
+    rows = example()
+    fitted = FeatureSelector(k=3).fit(rows.x, rows.y)
+    before = pickle.dumps(vars(fitted))
+    for x, y in ((-rows.x, rows.y), (rows.x[:, :4], np.full(len(rows), "b"))):
+        with pytest.raises(ValueError):
+            fitted.fit(x, y)
+    assert pickle.dumps(vars(fitted)) == before
+
+
+def test_before_fit():
+    selector = FeatureSelector()
+    assert not hasattr(selector, "scores_") and not hasattr(selector, "ranking_")
+    for X in (example().x, da.from_array(example().x, chunks=(9, -1))):
+        with pytest.raises(NotFittedError):
+            selector.transform(X)
+
+
+# ---------------------------------------------------------------------------------------------- example
+
+
+@pytest.mark.process
+def test_the_example_runs():
+    script = Path(__file__).parents[2] / "examples" / "select_features.py"
+    ran = python(script)
+    assert ran.returncode == 0, ran.stderr
+    assert all(ran.stdout.count(by) >= 2 for by in CRITERIA)
+    assert "all pixels" in ran.stdout and ran.stdout.count("#") == 9 * 16

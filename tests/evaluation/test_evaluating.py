@@ -1,0 +1,283 @@
+"""Laws of evaluate: the same values whatever holds the labels, and clear errors."""
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+from sklearn import metrics as sk
+
+import streamnb as snb
+from streamnb.evaluation.judging import judged
+from streamnb.models import linear as models
+from streamnb.models.linear import LinearModel
+
+N = 300
+CLASSES = np.array(["blue", "green", "red"])
+
+
+def zarr_of(values, chunk):
+    chunks = (chunk, *values.shape[1:])
+    dtype = str if values.dtype.kind == "U" else values.dtype
+    array = zarr.create_array(zarr.storage.MemoryStore(), shape=values.shape, chunks=chunks, dtype=dtype)
+    array[...] = values
+    return array
+
+
+def unknown_chunks(values):
+    array = da.from_array(values, chunks=(64, *values.shape[1:]))
+    return array[da.from_array(np.ones(len(values), bool), chunks=64)]
+
+
+KINDS = {
+    "numpy": lambda values: values,
+    "list": lambda values: values.tolist(),
+    "pandas": lambda values: pd.Series(values) if values.ndim == 1 else pd.DataFrame(values),
+    "zarr": lambda values: zarr_of(values, 37),
+    "dask": lambda values: da.from_array(values, chunks=(53, 2)[: values.ndim]),
+    "dask of unknown sizes": unknown_chunks,
+}
+
+
+def problem():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, N)
+    scores = rng.normal(size=(N, 3)).round(1)
+    scores[np.arange(N), codes] += 1.0
+    proba = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    weight = rng.integers(1, 4, N).astype(float)
+    columns = dict(y_pred=CLASSES[scores.argmax(axis=1)], scores=scores, proba=proba, sample_weight=weight)
+    return CLASSES[codes], columns
+
+
+def told(evaluation):
+    """Every value of an evaluation of `problem`."""
+    ranks = [evaluation.roc_auc(None), evaluation.average_precision(None), evaluation.roc_auc("macro", "ovo")]
+    losses = [evaluation.log_loss(), evaluation.brier(), evaluation.n_rows, evaluation.weight]
+    return np.hstack([evaluation.confusion_matrix().ravel(), *ranks, *losses])
+
+
+@pytest.fixture(scope="module")
+def expected():
+    y_true, columns = problem()
+    return told(snb.evaluate(y_true, **columns))
+
+
+def test_values_are_those_of_scikit_learn():
+    y_true, columns = problem()
+    e, w = snb.evaluate(y_true, **columns), columns["sample_weight"]
+    assert e.classes.tolist() == CLASSES.tolist()
+    assert e.accuracy() == pytest.approx(sk.accuracy_score(y_true, columns["y_pred"], sample_weight=w))
+    assert e.log_loss() == pytest.approx(sk.log_loss(y_true, columns["proba"], sample_weight=w))
+    area = sk.roc_auc_score(y_true == "red", columns["scores"][:, 2], sample_weight=w)
+    assert e.roc_auc(None)[2] == pytest.approx(area)
+    np.testing.assert_array_equal(
+        e.roc_curve("red"), sk.roc_curve(y_true == "red", columns["scores"][:, 2], sample_weight=w)
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("classes", [None, CLASSES])
+def test_values_do_not_depend_on_what_holds_the_columns(kind, classes, expected):
+    y_true, columns = problem()
+    columns = {name: KINDS[kind](values) for name, values in columns.items()}
+    np.testing.assert_array_equal(told(snb.evaluate(KINDS[kind](y_true), classes=classes, **columns)), expected)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "dask", "zarr"])
+@pytest.mark.parametrize("order", [[2, 0, 1], [1, 2, 0], [2, 1, 0]], ids=str)
+def test_classes_are_listed_in_any_order_with_their_columns(order, kind, expected):
+    y_true, columns = problem()
+    columns |= {name: columns[name][:, order] for name in ("scores", "proba")}
+    columns = {name: KINDS[kind](values) for name, values in columns.items()}
+    e = snb.evaluate(KINDS[kind](y_true), classes=CLASSES[order].tolist(), **columns)
+    assert e.classes.tolist() == CLASSES.tolist()
+    np.testing.assert_array_equal(told(e), expected)
+
+
+def test_one_column_is_of_the_second_of_two_classes_as_they_are_listed():
+    y_true, p = np.array(["yes", "no", "yes", "no", "yes"]), np.array([0.9, 0.2, 0.4, 0.5, 0.7])
+    forms = [
+        snb.evaluate(y_true, proba=p, classes=["no", "yes"]),
+        snb.evaluate(y_true, proba=1.0 - p, classes=["yes", "no"]),
+        snb.evaluate(y_true, scores=-np.log(p), proba=np.column_stack([p, 1.0 - p]), classes=["yes", "no"]),
+    ]
+    for e in forms:
+        assert e.classes.tolist() == ["no", "yes"]
+        assert e.roc_auc() == pytest.approx(sk.roc_auc_score(y_true == "yes", p))
+        assert e.log_loss() == pytest.approx(sk.log_loss(y_true, p))
+    two_columns = np.column_stack([np.log(p), -np.log(p)])
+    assert snb.evaluate(y_true, scores=two_columns, classes=["yes", "no"]).roc_auc() == pytest.approx(5 / 6)
+
+
+def test_a_value_that_is_no_score_is_named_by_its_own_column():
+    with pytest.raises(ValueError, match="scores contains NaN: row 1, column 0"):
+        snb.evaluate([1, 2, 3], scores=[[0, 0, 1], [np.nan, 0, 1], [0, 0, 1]], classes=[3, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "of_truth, of_columns", [("dask", "zarr"), ("zarr", "dask"), ("list", "dask"), ("dask", "pandas")]
+)
+def test_kinds_mix(of_truth, of_columns, expected):
+    y_true, columns = problem()
+    columns = {name: KINDS[of_columns](values) for name, values in columns.items()}
+    np.testing.assert_array_equal(told(snb.evaluate(KINDS[of_truth](y_true), **columns)), expected)
+
+
+@pytest.mark.parametrize("of_columns", ["numpy", "dask"])
+def test_labels_may_be_an_anndata_categorical(of_columns, expected):
+    y_true, columns = problem()
+    group = zarr.create_group(zarr.storage.MemoryStore(), attributes={"encoding-type": "categorical"})
+    group.create_array("codes", data=np.searchsorted(CLASSES, y_true).astype(np.int8), chunks=(41,))
+    group.create_array("categories", data=CLASSES.astype(np.dtypes.StringDType()))
+    columns = {name: KINDS[of_columns](values) for name, values in columns.items()}
+    np.testing.assert_array_equal(told(snb.evaluate(group, **columns)), expected)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "zarr"])
+def test_wide_rows_are_read_in_several_blocks(kind):
+    """120 rows of 20,000 labels do not go into one."""
+    y_true, y_pred = np.random.default_rng(0).integers(0, 2, (2, 120, 20_000), dtype=np.uint8)
+    e = snb.evaluate(KINDS[kind](y_true), KINDS[kind](y_pred))
+    assert e.n_rows == 120
+    assert e.hamming_loss() == pytest.approx(sk.hamming_loss(y_true, y_pred))
+
+
+@pytest.mark.parametrize("kind", ["numpy", "dask", "zarr"])
+def test_rankings_come_from_probabilities_unless_scores_are_given(kind):
+    y_true, columns = problem()
+    e = snb.evaluate(KINDS[kind](y_true), proba=KINDS[kind](columns["proba"]))
+    area = sk.roc_auc_score(y_true, columns["proba"], multi_class="ovr")
+    assert e.roc_auc() == pytest.approx(area, abs=1e-12)
+
+
+@pytest.mark.parametrize("form", ["one column", "two columns"])
+def test_two_classes_take_scores_of_the_second(form):
+    rng = np.random.default_rng(0)
+    y, p = rng.random(50) < 0.5, rng.random(50)
+    proba = p if form == "one column" else np.column_stack([1 - p, p])
+    e = snb.evaluate(y, y, proba=proba)
+    assert e.classes.tolist() == [False, True]
+    assert e.roc_auc() == pytest.approx(sk.roc_auc_score(y, p))
+    assert e.log_loss() == pytest.approx(sk.log_loss(y, p))
+    assert e.brier() == pytest.approx(sk.brier_score_loss(y, p))
+    assert snb.evaluate(y, scores=np.log(p / (1 - p))).roc_auc() == pytest.approx(sk.roc_auc_score(y, p))
+
+
+def test_what_a_model_says_can_be_judged():
+    """Lazy predictions of a lazy table."""
+    rng = np.random.default_rng(0)
+    x, y = rng.poisson(1.0, (200, 6)), rng.integers(0, 3, 200)
+    X = da.from_array(x, chunks=(60, 6))
+    model = snb.LinearNB("poisson").fit(x, y)
+    e = snb.evaluate(y, model.predict(X), proba=model.predict_proba(X), classes=model.classes_)
+    assert e.accuracy() == pytest.approx(model.score(x, y))
+
+
+@pytest.mark.parametrize("n_labels", [1, 5])
+def test_a_model_of_many_classes_is_judged_a_few_rows_at_a_time(n_labels, monkeypatch):
+    rng, most = np.random.default_rng(0), []
+    x, y = rng.poisson(1.0, (200, 6)), rng.integers(0, 5, 200)
+    y, weight = (y if n_labels == 1 else np.eye(5, dtype=int)[y]), rng.integers(0, 3, 200).astype(float)
+    model = snb.LinearNB("poisson").fit(x, y)
+    expected = judged(model._ready(x)[0], x, y, weight, {"confusion", "ranking"})
+    margins = LinearModel.margins
+    monkeypatch.setattr(models, "MARGINS", 7 * 5)
+    monkeypatch.setattr(LinearModel, "margins", lambda *args: most.append(len(found := margins(*args))) or found)
+    found = judged(model._ready(x)[0], x, y, weight, {"confusion", "ranking"})
+    assert found.accuracy() == expected.accuracy() == model.score(x, y, weight)
+    assert np.array_equal(found.roc_auc(None), expected.roc_auc(None))
+    assert max(most) == 7
+
+
+# ---- several labels a row --------------------------------------------------------------------------------------------
+
+SET_KINDS = {
+    "dense": lambda values: values,
+    "bools": lambda values: values.astype(bool),
+    "csr": sp.csr_matrix,
+    "coo": sp.coo_array,
+    "frame": pd.DataFrame,
+    "zarr": lambda values: zarr_of(values, 9),
+    "dask": lambda values: da.from_array(values, chunks=(11, 2)),
+    "dask of csr": lambda values: da.from_array(values, chunks=(11, 4)).map_blocks(sp.csr_array),
+}
+
+
+@pytest.mark.parametrize("truth", SET_KINDS)
+@pytest.mark.parametrize("found", ["dense", "csr", "dask"])
+def test_indicators_of_any_kind_are_judged_like_dense_ones(truth, found):
+    rng = np.random.default_rng(0)
+    y_true, y_pred = (rng.random((2, 40, 4)) < 0.4).astype(int)
+    scores = rng.normal(size=(40, 4))
+    e = snb.evaluate(SET_KINDS[truth](y_true), SET_KINDS[found](y_pred), scores=scores, classes=list("abcd"))
+    assert e.multilabel and e.classes.tolist() == list("abcd")
+    assert e.hamming_loss() == pytest.approx(sk.hamming_loss(y_true, y_pred))
+    assert e.f_score("macro") == pytest.approx(sk.f1_score(y_true, y_pred, average="macro"))
+    assert e.ranking_loss() == pytest.approx(sk.label_ranking_loss(y_true, scores))
+    assert e.roc_auc() == pytest.approx(sk.roc_auc_score(y_true, scores))
+
+
+# ---- errors ----------------------------------------------------------------------------------------------------------
+
+GOOD = dict(y_true=["a", "b", "a"], y_pred=["a", "b", "b"])
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        (dict(y_pred=None), "give y_pred, scores or proba"),
+        (dict(y_true=None), "give y_true"),
+        (dict(y_pred=["a", "b"]), "y_pred should have one entry for each row of y_true"),
+        (dict(scores=np.zeros(2)), "scores should have one entry"),
+        (dict(sample_weight=np.ones(4)), "sample_weight should have one entry"),
+        (dict(sample_weight=[1, 1, -1]), "not negative"),
+        (dict(classes=["a"]), "y_true has the label 'b' at row 1"),
+        (dict(y_pred=["a", "b", "c"], classes=["a", "b"]), "y_pred has the label 'c' at row 2"),
+        (dict(y_pred=[1, 2, 1]), "strings"),
+        (dict(y_pred=[1, 2, 1], classes=["a", "b"]), "y_pred holds numbers"),
+        (dict(y_true=["a", None, "b"]), "y_true has a missing label at row 1"),
+        (dict(y_true=[], y_pred=[]), "y_true is empty"),
+        (dict(scores=[0.0, np.nan, 1.0]), "scores contains NaN: row 1"),
+        (dict(scores=np.zeros((3, 3))), "give classes="),
+        (dict(scores=np.zeros((3, 3, 1))), "one dimension or two"),
+        (dict(scores=["x", "y", "z"]), "scores has dtype"),
+        (dict(proba=[0.0, 1.0, 1.5]), "probabilities should be from 0 to 1"),
+        (dict(proba=[0.0, np.nan, 1.0]), "proba contains NaN"),
+        (dict(y_true=[[0, 2], [1, 0], [0, 1]]), "indicator of labels should hold 0 and 1"),
+        (dict(y_true=np.eye(3)), r"y_pred has shape \(3,\); multi-label"),
+        (dict(y_true=np.eye(3), y_pred=np.eye(3), classes=["a"]), "multi-label rows should be an indicator"),
+    ],
+)
+@pytest.mark.parametrize("lazy", [False, True])
+def test_what_does_not_fit_is_refused(given, message, lazy):
+    given = GOOD | given
+    if lazy:
+        arrays = {name: np.asarray(values) for name, values in given.items() if values is not None}
+        given |= {name: da.from_array(a, chunks=a.shape) for name, a in arrays.items() if name != "classes"}
+    with pytest.raises((ValueError, TypeError), match=message):
+        snb.evaluate(**given)
+
+
+def test_masked_scores_are_refused():
+    with pytest.raises(ValueError, match="scores has masked entries"):
+        snb.evaluate([0, 1], scores=np.ma.array([0.0, 1.0], mask=[False, True]))
+
+
+def test_blocks_without_rows_change_nothing():
+    y = da.from_array(np.repeat(["a", "b", "c"], 4), chunks=4)
+    kept = y[y != "b"]
+    assert snb.evaluate(kept, kept, scores=(kept == "c").astype(float)).roc_auc() == 1.0
+
+
+def test_a_single_label_has_an_accuracy_and_no_ranking():
+    e = snb.evaluate(["a", "a"], ["a", "a"], scores=[1.0, 2.0])
+    assert e.accuracy() == 1.0
+    assert np.isnan(e.roc_auc())
+
+
+def test_unknown_blocks_need_the_same_blocks_beside_them():
+    y = unknown_chunks(np.arange(N) % 3)
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+        snb.evaluate(y, np.arange(N) % 3)

@@ -1,0 +1,186 @@
+"""Values of an Evaluation are those of scikit-learn, of one class a row or of several labels."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from sklearn import metrics as sk
+
+import streamnb as snb
+from tests.support.judged import judged_rows, judged_sets, random_rows, set_evaluation
+
+close = dict(rtol=1e-12, atol=1e-12)
+AVERAGES = [None, "micro", "macro", "weighted"]
+
+
+def defined(own):
+    return own.any() and not own.all()
+
+
+# ---- agreement with scikit-learn -------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:sklearn")
+@given(judged_rows())
+def test_decisions_are_those_of_scikit_learn(rows):
+    e = rows.evaluation()
+    true, found, w = rows.codes, rows.predicted, rows.weight
+    classes = np.arange(rows.n_classes)
+    assert e.accuracy() == pytest.approx(sk.accuracy_score(true, found, sample_weight=w), abs=1e-12)
+    assert e.balanced_accuracy() == pytest.approx(sk.balanced_accuracy_score(true, found, sample_weight=w), abs=1e-12)
+    np.testing.assert_array_equal(
+        e.confusion_matrix(), sk.confusion_matrix(true, found, labels=classes, sample_weight=w)
+    )
+    for average in AVERAGES:
+        labels = classes if average is None else None
+        for beta in (0.0, 0.5, 1.0):
+            expected = sk.precision_recall_fscore_support(
+                true, found, beta=beta, average=average, labels=labels, sample_weight=w, zero_division=0
+            )
+            ours = e.precision(average), e.recall(average), e.f_score(average, beta)
+            for value, wanted in zip(ours, expected[:3]):
+                np.testing.assert_allclose(value, wanted, **close)
+
+
+@given(judged_rows(n_classes=2))
+def test_binary_decisions_are_those_of_scikit_learn(rows):
+    e = rows.evaluation()
+    expected = sk.precision_recall_fscore_support(
+        rows.codes, rows.predicted, labels=[1], average="macro", sample_weight=rows.weight, zero_division=0
+    )
+    np.testing.assert_allclose([e.precision(), e.recall(), e.f_score()], expected[:3], **close)
+
+
+@given(judged_rows())
+def test_rankings_of_each_class_are_those_of_scikit_learn(rows):
+    """NaN where a class has no rows, or all; for two classes, class 0 by minus the score."""
+    if rows.n_classes == 2:
+        rows.ranking[:, 0] = -rows.ranking[:, 1]
+    e = rows.evaluation()
+    areas, precisions = e.roc_auc(average=None), e.average_precision(average=None)
+    for k in range(rows.n_classes):
+        own, scores = rows.sides(k)
+        if not defined(own):
+            assert math.isnan(areas[k]) and math.isnan(precisions[k])
+            continue
+        assert areas[k] == pytest.approx(sk.roc_auc_score(own, scores, sample_weight=rows.weight), abs=1e-12)
+        precision = sk.average_precision_score(own, scores, sample_weight=rows.weight)
+        assert precisions[k] == pytest.approx(precision, abs=1e-12)
+        for drop in (True, False):
+            expected = sk.roc_curve(own, scores, sample_weight=rows.weight, drop_intermediate=drop)
+            for ours, theirs in zip(e.roc_curve(k, drop_intermediate=drop), expected):
+                np.testing.assert_allclose(ours, theirs, **close)
+    assert e.roc_auc_error == 0.0 or math.isnan(e.roc_auc())
+    assert e.average_precision_error == 0.0 or math.isnan(e.roc_auc())
+
+
+@given(judged_rows())
+def test_macro_rankings_are_means_over_the_classes_that_have_one(rows):
+    e = rows.evaluation()
+    for values, macro in ((e.roc_auc(average=None), e.roc_auc()), (e.average_precision(None), e.average_precision())):
+        found = values[1:] if rows.n_classes == 2 else values
+        expected = np.mean(found[~np.isnan(found)]) if not np.isnan(found).all() else math.nan
+        np.testing.assert_allclose(macro, expected, **close)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_averaged_rankings_are_those_of_scikit_learn(n_classes, seed):
+    rows = random_rows(n_classes, 120, seed, integer_weights=False)
+    e = rows.evaluation()
+    for average in ("macro", "weighted"):
+        scores = rows.ranking[:, 1] if n_classes == 2 else rows.proba
+        e = snb.Evaluation(n_classes, {"ranking"})
+        e.add(rows.codes, rows.weight, ranking=scores)
+        options = dict(average=average, sample_weight=rows.weight)
+        area = sk.roc_auc_score(rows.codes, scores, multi_class="ovr", **options)
+        assert e.roc_auc(average) == pytest.approx(area, abs=1e-12)
+        precision = sk.average_precision_score(rows.codes, scores, **options)
+        assert e.average_precision(average) == pytest.approx(precision, abs=1e-12)
+
+
+@pytest.mark.parametrize("average", ["macro", "weighted"])
+def test_one_against_one_is_that_of_scikit_learn(average):
+    """Which takes no weights and no class without rows: class 3 has none."""
+    rows = random_rows(3, 90, 0)
+    e = snb.Evaluation(4, {"ranking", "pairs"})
+    e.add(rows.codes, ranking=np.column_stack([rows.proba, np.zeros(90)]))
+    area = sk.roc_auc_score(rows.codes, rows.proba, multi_class="ovo", average=average)
+    assert e.roc_auc(average, "ovo") == pytest.approx(area, abs=1e-12)
+
+
+@given(judged_rows())
+def test_losses_are_those_of_scikit_learn(rows):
+    e = rows.evaluation()
+    options = dict(labels=np.arange(rows.n_classes), sample_weight=rows.weight)
+    assert e.log_loss() == pytest.approx(sk.log_loss(rows.codes, rows.proba, **options), rel=1e-12)
+    assert e.brier() == pytest.approx(sk.brier_score_loss(rows.codes, rows.proba, **options), rel=1e-12)
+
+
+def test_log_loss_of_certain_and_impossible_classes_is_clipped_as_in_scikit_learn():
+    proba = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    e = snb.Evaluation(3, {"probabilities"})
+    with np.errstate(divide="ignore"):
+        e.add([0, 1], log_proba=np.log(proba))
+    assert e.log_loss() == pytest.approx(sk.log_loss([0, 1], proba, labels=[0, 1, 2]), rel=1e-12)
+    assert e.brier() == 1.0
+
+
+# ---- several labels a row --------------------------------------------------------------------------------------------
+
+
+@given(judged_sets())
+def test_sets_of_labels_are_judged_as_by_scikit_learn(problem):
+    true, found, _ranking, w = problem
+    e = set_evaluation(*problem)
+    assert e.hamming_loss() == pytest.approx(sk.hamming_loss(true, found, sample_weight=w), abs=1e-12)
+    assert e.accuracy() == e.subset_accuracy() == pytest.approx(sk.accuracy_score(true, found, sample_weight=w))
+    for average in [*AVERAGES, "samples"]:
+        expected = sk.precision_recall_fscore_support(true, found, average=average, sample_weight=w, zero_division=0)
+        for value, wanted in zip((e.precision(average), e.recall(average), e.f_score(average)), expected[:3]):
+            np.testing.assert_allclose(value, wanted, **close)
+
+
+@given(judged_sets())
+def test_jaccard_counts_two_empty_sets_as_equal(problem):
+    true, found, _, w = problem
+    expected = sk.jaccard_score(true, found, average="samples", sample_weight=w, zero_division=1)
+    assert set_evaluation(*problem).jaccard() == pytest.approx(expected, abs=1e-12)
+
+
+@given(judged_sets())
+def test_rankings_of_labels_are_those_of_scikit_learn(problem):
+    true, _, ranking, w = problem
+    e = set_evaluation(*problem)
+    assert e.ranking_loss() == pytest.approx(sk.label_ranking_loss(true, ranking, sample_weight=w), abs=1e-12)
+    for label, (area, precision) in enumerate(zip(e.roc_auc(None), e.average_precision(None))):
+        own, scores = true[:, label] == 1, ranking[:, label]
+        if defined(own):
+            assert area == pytest.approx(sk.roc_auc_score(own, scores, sample_weight=w), abs=1e-12)
+            assert precision == pytest.approx(sk.average_precision_score(own, scores, sample_weight=w), abs=1e-12)
+        else:
+            assert math.isnan(area) and math.isnan(precision)
+
+
+@given(judged_sets())
+def test_losses_of_labels_are_means_of_two_class_losses(problem):
+    true, _, ranking, w = problem
+    e, proba = set_evaluation(*problem), 1.0 / (1.0 + np.exp(-ranking))
+    options = dict(sample_weight=w, labels=[0, 1])
+    two = [np.column_stack([1.0 - p, p]) for p in proba.T]
+    assert e.log_loss() == pytest.approx(np.mean([sk.log_loss(t, p, **options) for t, p in zip(true.T, two)]))
+    assert e.brier() == pytest.approx(np.mean([sk.brier_score_loss(t, p, **options) for t, p in zip(true.T, two)]))
+
+
+@pytest.mark.parametrize("exact_rows", [1000, 0])
+def test_sparse_sets_are_judged_like_dense_ones(exact_rows):
+    rng = np.random.default_rng(0)
+    true, found = rng.random((2, 30, 5)) < 0.3
+    ranking, weight = rng.normal(size=(30, 5)), np.ones(30)
+    dense = set_evaluation(true, found, ranking, weight, exact_rows=exact_rows)
+    with_zeros = sp.csr_matrix((found.ravel(), np.tile(np.arange(5), 30), np.arange(0, 151, 5)), shape=(30, 5))
+    sparse = set_evaluation(sp.csr_array(true), with_zeros, ranking, weight, exact_rows=exact_rows)
+    assert repr(sparse) == repr(dense)
+    np.testing.assert_array_equal(sparse.roc_auc(None), dense.roc_auc(None))

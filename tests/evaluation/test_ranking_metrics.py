@@ -1,0 +1,113 @@
+"""Metrics of rankings as functions of judged rows, against all pairs of rows looked at one by one."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics as sk
+
+from streamnb.evaluation import ranking_metrics as rm
+from streamnb.evaluation.tallied import Tallied
+
+SCORED = st.lists(
+    st.tuples(st.booleans(), st.sampled_from([-1.0, 0.0, 0.5, 2.0]), st.sampled_from([0.25, 1.0, 2.0])), min_size=1
+)
+
+
+def ranked(codes, scores, weight=None, n_classes=2, needs=("ranking", "pairs"), **options):
+    judged = Tallied(n_classes, needs, **options)
+    judged.add(codes, weight, ranking=scores)
+    return judged
+
+
+def area(own, scores, weight):
+    """Share of the pairs (own row, other row) in the right order, ties counted half."""
+    own, scores, weight = map(np.asarray, (own, scores, weight))
+    right = (scores[own, None] > scores[~own]) + 0.5 * (scores[own, None] == scores[~own])
+    pairs = weight[own, None] * weight[~own]
+    return (right * pairs).sum() / pairs.sum() if pairs.size else math.nan
+
+
+@given(SCORED)
+def test_areas_are_shares_of_pairs(rows):
+    own, scores, weight = map(np.array, zip(*rows))
+    judged = ranked(own.astype(int), scores, weight)
+    wanted = area(own, scores, weight)
+    assert rm.roc_auc(judged) == pytest.approx(wanted, nan_ok=True)
+    np.testing.assert_allclose(rm.roc_auc(judged, None), [wanted, wanted])  # of class 0 by minus the score
+    assert rm.roc_auc(judged, multi_class="ovo") == pytest.approx(wanted, nan_ok=True)
+    if own.any() and not own.all():
+        precision = sk.average_precision_score(own, scores, sample_weight=weight)
+        assert rm.average_precision(judged) == pytest.approx(precision)
+        assert rm.roc_auc_error(judged) == rm.average_precision_error(judged) == 0.0
+    else:
+        assert math.isnan(rm.average_precision(judged)) and math.isnan(rm.roc_auc_error(judged))
+
+
+@given(SCORED)
+def test_values_read_off_histograms_are_within_their_bounds(rows):
+    own, scores, weight = map(np.array, zip(*rows))
+    exact, coarse = (ranked(own.astype(int), scores, weight, exact_rows=n, n_bins=2) for n in (1000, 0))
+    for value, bound in ((rm.roc_auc, rm.roc_auc_error), (rm.average_precision, rm.average_precision_error)):
+        off, most = abs(value(exact) - value(coarse)), bound(coarse)
+        assert off <= most + 1e-12 or (math.isnan(off) and math.isnan(most))
+
+
+def test_coarse_bins_have_an_error_and_scores_one_by_one_have_none():
+    codes, scores = np.arange(200) % 2, np.linspace(-1.0, 1.0, 200)
+    assert rm.roc_auc_error(ranked(codes, scores, exact_rows=0, n_bins=4)) > 0.05
+    assert rm.roc_auc_error(ranked(codes, scores)) == 0.0
+
+
+def test_averages_over_classes_and_over_pairs():
+    rng = np.random.default_rng(0)
+    codes, weight = rng.integers(0, 3, 40), rng.choice([0.5, 1.0, 2.0], 40)
+    scores = rng.integers(-2, 3, (40, 4)) + 1.0 * (codes[:, None] == np.arange(4))
+    judged = ranked(codes, scores, weight, 4)  # class 3 has no rows
+    each = [area(codes == k, scores[:, k], weight) for k in range(3)]
+    shares = [weight[codes == k].sum() for k in range(3)]
+    np.testing.assert_allclose(rm.roc_auc(judged, None), [*each, np.nan])
+    assert rm.roc_auc(judged) == pytest.approx(np.mean(each))
+    assert rm.roc_auc(judged, "weighted") == pytest.approx(np.average(each, weights=shares))
+    pairs = []
+    for a, b in combinations(range(3), 2):
+        both = (codes == a) | (codes == b)
+        two = [area((codes == k)[both], scores[both, k], weight[both]) for k in (a, b)]
+        pairs.append((np.mean(two), weight[both].sum()))
+    values, of_pairs = zip(*pairs)
+    assert rm.roc_auc(judged, multi_class="ovo") == pytest.approx(np.mean(values))
+    assert rm.roc_auc(judged, "weighted", "ovo") == pytest.approx(np.average(values, weights=of_pairs))
+
+
+@pytest.mark.parametrize("drop", [True, False])
+def test_curves_are_those_of_scikit_learn(drop):
+    codes, scores = np.array([0, 1, 1, 0, 1, 0]), np.array([-1.0, 2.0, 0.5, 0.5, 0.5, -3.0])
+    judged = ranked(codes, scores, classes=["no", "yes"])
+    expected = sk.roc_curve(codes, scores, drop_intermediate=drop)
+    for label in (None, "yes"):
+        for own, wanted in zip(rm.roc_curve(judged, label, drop_intermediate=drop), expected):
+            np.testing.assert_allclose(own, wanted)
+    false, true, _ = rm.roc_curve(judged, "no", drop_intermediate=drop)
+    assert sk.auc(false, true) == pytest.approx(rm.roc_auc(judged))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda e: rm.roc_curve(e, "c"), r"label='c' is not a class; it should be one of \['x', 'y', 'z'\]"),
+        (lambda e: rm.roc_curve(e), "label=None is not a class"),
+        (lambda e: rm.roc_auc(e, "micro"), "average='micro' is unknown"),
+        (lambda e: rm.average_precision(e, "samples"), "average='samples' is unknown"),
+        (lambda e: rm.roc_auc(e, multi_class="raise"), "multi_class='raise' is unknown"),
+        (lambda e: rm.roc_auc(e, None, "ovo"), "average=None is for multi_class='ovr'"),
+        (lambda e: rm.roc_auc(e, multi_class="ovo"), "needs 'pairs', but needs held 'ranking'"),
+        (lambda e: rm.roc_auc(Tallied(2, "hits")), "needs 'ranking'"),
+        (lambda e: rm.roc_auc(Tallied(3, "ranking", multilabel=True), multi_class="ovo"), "multi_class='ovo' is for"),
+    ],
+)
+def test_what_has_no_value_is_said(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        wrong(ranked([0, 1, 2], np.eye(3), n_classes=3, needs="ranking", classes=["x", "y", "z"]))

@@ -1,0 +1,90 @@
+"""Scores by name, and of one's own."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from sklearn import metrics as sk
+
+import streamnb as snb
+from streamnb.evaluation.grid_evaluation import GridEvaluation
+from streamnb.evaluation.scorers import SCORERS, Scorer, as_scorer
+from tests.support.judged import random_rows, set_evaluation
+
+SETS = {"neg_hamming_loss", "neg_ranking_loss", "jaccard", "subset_accuracy"} | {n for n in SCORERS if "samples" in n}
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_a_scorer_needs_no_more_than_it_says_and_greater_is_better(name):
+    """A model that knows the answer scores better than one that guesses, with the needs of the scorer alone."""
+    scorer, rng = as_scorer(name), np.random.default_rng(0)
+    multilabel, n_classes = name in SETS, 2 if name in ("precision", "recall", "f1") else 3
+    codes = rng.integers(0, 2, (60, 3)) if multilabel else rng.integers(0, n_classes, 60)
+    on = codes if multilabel else codes[:, None] == np.arange(n_classes)
+    found = []
+    for strength in (4.0, 0.5):
+        ranking = strength * on + rng.normal(scale=0.5, size=on.shape)
+        logs = ranking - np.log(np.exp(ranking).sum(axis=1, keepdims=True))
+        e = snb.Evaluation(n_classes, scorer.needs, multilabel=multilabel)
+        predicted = ranking > 0.7 if multilabel else ranking.argmax(axis=1)
+        e.add(codes, predicted=predicted, ranking=ranking, log_proba=logs)
+        found.append(scorer.value(e))
+        if scorer.per_class is not None:
+            assert scorer.per_class(e).shape == (n_classes,)
+    assert found[0] > found[1]
+
+
+def test_scorers_of_classes_judge_sets_too():
+    rng = np.random.default_rng(0)
+    true, found = rng.random((2, 40, 3)) < 0.5
+    for name in ("accuracy", "f1_macro", "roc_auc", "average_precision", "neg_brier_score"):
+        scorer = as_scorer(name)
+        e = set_evaluation(true, found, rng.normal(size=(40, 3)), np.ones(40), needs=scorer.needs)
+        assert math.isfinite(scorer.value(e))
+
+
+def test_names_are_scikit_learns():
+    known = set(sk.get_scorer_names())
+    assert set(SCORERS) - SETS - known == set()
+
+
+def test_scorers_survive_pickling():
+    e = random_rows(3, 30, 0).evaluation()
+    for scorer in (SCORERS["roc_auc"], SCORERS["neg_log_loss"]):
+        assert pickle.loads(pickle.dumps(scorer)).value(e) == scorer.value(e)
+
+
+def test_functions_and_scorers_of_ones_own():
+    def informedness(evaluation):
+        return evaluation.recall("macro") - 0.5
+
+    scorer = as_scorer(informedness)
+    e = snb.Evaluation(3, scorer.needs)
+    rows = random_rows(3, 30, 0)
+    e.add(rows.codes, **rows.said())
+    assert scorer.name == "informedness"
+    assert scorer.value(e) == e.recall("macro") - 0.5
+    own = Scorer("own", frozenset({"hits"}), informedness)
+    assert as_scorer(own) is own
+
+
+@pytest.mark.parametrize("scoring, message", [("auc", "'roc_auc'"), (3, "function of an snb.Evaluation")])
+def test_unknown_scores_are_refused(scoring, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        as_scorer(scoring)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", [name for name, scorer in SCORERS.items() if scorer.of_grid is not None])
+def test_models_of_a_grid_score_at_once_what_each_scores_by_itself(name, weighted):
+    """Also where a class has no rows, and where no row has any weight."""
+    scorer, rng = SCORERS[name], np.random.default_rng(0)
+    for n_rows, weights in ((50, rng.random(50)), (3, np.zeros(3))):
+        judged = GridEvaluation(lambda: snb.Evaluation(4, scorer.needs), 6)
+        labels, decided = rng.integers(0, 3, n_rows), rng.integers(0, 4, (n_rows, 8)).astype(np.int32)
+        judged.add_decided(decided, labels, weights if weighted else None)
+        values, of_classes = scorer.of_grid(judged)
+        points = [judged.of_point(i) for i in range(6)]
+        np.testing.assert_array_equal(values, [scorer.value(e) for e in points])
+        np.testing.assert_array_equal(of_classes, [scorer.per_class(e) for e in points])

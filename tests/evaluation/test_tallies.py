@@ -1,0 +1,116 @@
+"""What is counted of judged rows: as a loop over them counts it, and the same however they are cut."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamnb.evaluation.tallies import Decisions, Losses, Rows, SetDecisions, ratio
+
+K = 3
+ROWS = st.tuples(st.integers(-1, K - 1), st.integers(0, K - 1), st.sampled_from([0.0, 0.25, 1.0, 2.0]))
+CUT = st.lists(ROWS, max_size=12)
+
+
+def rows_of(drawn):
+    labels, predicted, weight = zip(*drawn) if drawn else ((), (), ())
+    return Rows(np.array(labels, int), np.array(weight, float), np.array(predicted, int))
+
+
+def sets_of(labels, predicted, weight):
+    return Rows(*(sp.csr_array(np.array(labels, np.uint8)), np.array(weight), sp.csr_array(np.array(predicted, "u1"))))
+
+
+def tallied(kind, rows, *options):
+    tally = kind(*options)
+    tally.add(rows)
+    return tally
+
+
+@given(CUT)
+def test_decisions_are_counted_row_by_row(drawn):
+    hit, true, predicted, table, right, weight = np.zeros(K), np.zeros(K), np.zeros(K), np.zeros((K, K)), 0.0, 0.0
+    for label, found, w in drawn:
+        predicted[found] += w
+        weight += w
+        if label >= 0:
+            true[label] += w
+            table[label, found] += w
+            hit[label] += w * (label == found)
+            right += w * (label == found)
+    tally = tallied(Decisions, rows_of(drawn), K, True)
+    for own, wanted in zip((tally.hit, tally.true, tally.predicted, tally.table), (hit, true, predicted, table)):
+        np.testing.assert_array_equal(own, wanted)
+    assert tally.means.weight == weight
+    np.testing.assert_array_equal(tally.means.mean("right"), right / weight if weight else np.nan)
+
+
+@given(CUT, CUT)
+def test_tallies_of_parts_add_up_to_that_of_all(one, two):
+    parts = [tallied(Decisions, rows_of(drawn), K, True) for drawn in (one, two)]
+    whole = tallied(Decisions, rows_of(one + two), K, True)
+    for own, wanted in zip((parts[0] + parts[1]).to_state()[:4], whole.to_state()):
+        np.testing.assert_array_equal(own, wanted)
+    np.testing.assert_array_equal((parts[0] + parts[1]).means.to_state(), whole.means.to_state())
+    np.testing.assert_array_equal(parts[0].true, tallied(Decisions, rows_of(one), K, True).true)  # none is changed
+
+
+def test_a_table_is_merged_where_both_have_one():
+    with_table, without = (tallied(Decisions, rows_of([(0, 1, 1.0)]), K, table) for table in (True, False))
+    assert (with_table + without).table is None and (with_table + with_table).table[0, 1] == 2.0
+
+
+def test_sets_are_compared_row_by_row():
+    labels, predicted = [[1, 1, 0], [0, 0, 0], [0, 1, 1]], [[1, 0, 1], [0, 0, 0], [0, 0, 0]]
+    tally = tallied(SetDecisions, sets_of(labels, predicted, [1.0, 2.0, 1.0]), K, False)
+    wanted = {
+        "right": 2 / 4,  # of weight 4, the two empty sets alone
+        "hamming": (2 / 3 + 2 / 3) / 4,
+        "jaccard": (1 / 3 + 2.0 + 0.0) / 4,  # two empty sets agree
+        "precision": (1 / 2) / 4,
+        "recall": (1 / 2) / 4,
+        "f_score": (2 / 4) / 4,
+    }
+    assert {name: tally.means.mean(name) for name in SetDecisions.names} == pytest.approx(wanted)
+    np.testing.assert_array_equal([tally.hit, tally.true, tally.predicted], [[1, 0, 0], [1, 2, 1], [1, 0, 1]])
+
+
+def test_losses_are_those_of_the_formulas_and_leave_strangers_out():
+    proba = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5], [0.2, 0.2, 0.6]])
+    with np.errstate(divide="ignore"):
+        logs = np.log(proba)
+    rows = Rows(np.array([0, 0, -1]), np.array([1.0, 3.0, 9.0]), log_proba=logs)
+    means = tallied(Losses, rows).means
+    eps = np.finfo(float).eps
+    assert means.mean("log_loss") == pytest.approx((-np.log(0.7) - 3 * np.log(eps)) / 4)
+    assert means.mean("brier") == pytest.approx((0.09 + 0.04 + 0.01 + 3 * 1.5) / 4)
+    two = tallied(Losses, Rows(np.array([1]), np.ones(1), log_proba=np.log([[0.4, 0.6]]))).means
+    assert two.mean("brier") == pytest.approx(0.16)  # half the sum over the two
+    labels = Rows(sp.csr_array(np.array([[1, 0]], "u1")), np.ones(1), log_proba=np.log([[0.9, 0.2]]))
+    assert tallied(Losses, labels).means.mean("log_loss") == pytest.approx(-np.log([0.9, 0.8]).mean())
+    assert tallied(Losses, labels).means.mean("brier") == pytest.approx((0.01 + 0.04) / 2)
+    both = tallied(Losses, rows) + tallied(Losses, rows)
+    assert both.means.weight == 8.0 and both.means.mean("brier") == means.mean("brier")
+
+
+def test_known_rows_have_a_class_and_a_weight():
+    rows = Rows(np.array([0, -1, 2, 1]), np.array([1.0, 1.0, 0.0, 2.0]), predicted=np.array([2, 2, 2, 1]))
+    known = rows.known()
+    assert known.labels.tolist() == [0, 1] and known.predicted.tolist() == [2, 1] and known.weight.tolist() == [1, 2]
+    assert known.ranking is None and known.known() is known
+
+
+def test_what_was_counted_is_restored_and_nothing_of_another_shape():
+    tally = tallied(Decisions, rows_of([(0, 0, 1.0), (1, 2, 0.5)]), K, True)
+    again = Decisions(K, True)
+    again.restore(tally.to_state())
+    np.testing.assert_array_equal(again.table, tally.table)
+    assert again.means.mean("right") == 1.0 / 1.5
+    with pytest.raises(ValueError, match=r"counts is float64 \(3,\).*shape \(2,\)"):
+        Decisions(2, True).restore(tally.to_state())
+
+
+def test_ratios_without_denominator():
+    np.testing.assert_array_equal(ratio(np.array([1.0, 2.0]), np.array([4.0, 0.0])), [0.25, 0.0])
+    assert ratio(np.zeros(1), np.zeros(1), 1.0) == 1.0

@@ -1,0 +1,364 @@
+"""Stores and model files that are damaged, wrong or too new: an error that names the file's part, and a cure."""
+
+import io
+import json
+import pickle
+import zipfile
+
+import anndata
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import zarr
+
+import streamnb as snb
+from tests.support.refusals import WRONG, cases, refused
+from tests.support.strategies import anndata_root, csr_group, dense_array, example, write_arrays
+
+ROWS = example("int")
+USES = {
+    "scan": lambda X: snb.scan(X, ROWS.y),
+    "fit": lambda X: snb.LinearNB().fit(X, ROWS.y),
+    "predict": lambda X: snb.LinearNB().fit(ROWS.x, ROWS.y).predict(X),
+}
+every_use = pytest.mark.parametrize("use", USES.values(), ids=USES)
+
+
+# ---------------------------------------------------------------------------------- groups that are not CSR
+
+
+def attribute(name, value):
+    def change(group):
+        group.attrs[name] = value
+
+    return change
+
+
+def array(name, change):
+    def put(group):
+        old = group[name]
+        values = change(old[:])
+        del group[name]
+        group.create_array(name, data=values, chunks=(7,) * values.ndim, config={"write_empty_chunks": True})
+
+    return put
+
+
+def without(name):
+    def remove(group):
+        del group[name]
+
+    return remove
+
+
+def without_attribute(name):
+    def remove(group):
+        del group.attrs[name]
+
+    return remove
+
+
+def with_entry(i, value):
+    def change(values):
+        values = values.astype(np.int64)
+        values[i] = value
+        return values
+
+    return change
+
+
+GROUPS = {
+    "csc": (attribute("encoding-type", "csc_matrix"), "csc", "csr"),
+    "a data frame": (attribute("encoding-type", "dataframe"), "dataframe", "csr_matrix"),
+    "no type": (without_attribute("encoding-type"), "encoding-type", "csr_matrix"),
+    "a later layout": (attribute("encoding-version", "9.0.0"), "encoding-version", r"9\.0\.0"),
+    "no shape": (without_attribute("shape"), "shape"),
+    "shape of three": (attribute("shape", [41, 9, 1]), "shape", "41"),
+    "shape of words": (attribute("shape", ["41", "9"]), "shape", "41"),
+    "negative shape": (attribute("shape", [-41, 9]), "shape", "-41"),
+    "more rows than indptr": (attribute("shape", [42, 9]), "indptr", "42"),
+    "fewer rows than indptr": (attribute("shape", [40, 9]), "indptr", "40"),
+    "no data": (without("data"), "data"),
+    "no indptr": (without("indptr"), "indptr"),
+    "data of another length": (array("data", lambda v: v[:-1]), "data", "indices"),
+    "data of text": (array("data", lambda v: v.astype(str)), "dtype", "number"),
+    "2-D data": (array("data", lambda v: v[:, None]), "data", "1-?d"),
+    "real indices": (array("indices", lambda v: v + 0.5), "indices", "integer"),
+    "index too large": (array("indices", with_entry(50, 9)), "indices", "9"),
+    "index far too large": (array("indices", with_entry(50, 2**40)), "indices"),
+    "negative index": (array("indices", with_entry(50, -1)), "indices", "-1"),
+    "indptr falls": (array("indptr", with_entry(20, 3)), "indptr"),
+    "indptr starts late": (array("indptr", with_entry(0, 1)), "indptr", "0"),
+    "indptr ends early": (array("indptr", lambda v: np.minimum(v, v[-1] - 2)), "indptr"),
+    "indptr ends late": (array("indptr", with_entry(-1, 10_000)), "indptr"),
+    "negative indptr": (array("indptr", with_entry(1, -5)), "indptr"),
+}
+
+
+@every_use
+@pytest.mark.filterwarnings("ignore::zarr.errors.UnstableSpecificationWarning")
+@cases(GROUPS)
+def test_groups_that_hold_no_csr_matrix(use, case, tmp_path):
+    change, *words = case
+    group = csr_group(ROWS, tmp_path)
+    change(group)
+    with refused(WRONG, "X", *words):
+        use(group)
+
+
+def test_broken_contents_are_data_errors(tmp_path):
+    for name in ("indptr falls", "indptr ends late", "more rows than indptr", "data of another length"):
+        group = csr_group(ROWS, tmp_path / name)
+        GROUPS[name][0](group)
+        with pytest.raises(snb.DataError):
+            snb.scan(group, "y")
+
+
+def test_data_errors_are_value_errors():
+    assert issubclass(snb.DataError, ValueError)
+
+
+def broken_csr(**changed):
+    x = sp.csr_array(ROWS.x)
+    for name, (i, value) in changed.items():
+        getattr(x, name)[i] = value
+    return x
+
+
+@every_use
+@cases(
+    {
+        "index too large": ({"indices": (50, 9)}, "indices|index"),
+        "negative index": ({"indices": (50, -1)}, "indices|index"),
+        "indptr falls": ({"indptr": (20, 3)}, "indptr"),
+        "indptr ends late": ({"indptr": (-1, 10_000)}, "indptr"),
+        "indptr starts late": ({"indptr": (0, 2)}, "indptr"),
+    }
+)
+def test_broken_matrices_in_memory(use, case):
+    changed, *words = case
+    with refused(ValueError, *words):
+        use(broken_csr(**changed))
+
+
+def test_anndata_without_csr_rows(tmp_path):
+    anndata_root(ROWS, tmp_path)
+    root = group = zarr.open_group(tmp_path / "root.zarr", mode="r+", use_consolidated=False)
+    del group["X"]
+    with refused(ValueError, "X"):
+        snb.scan(root, "obs/kind")
+    anndata.io.write_elem(group, "X", sp.csc_array(ROWS.x))
+    with refused(ValueError, "X", "csc", "csr"):
+        snb.scan(root, "obs/kind")
+
+
+def test_an_empty_group(tmp_path):
+    with refused(ValueError, "X", "csr_matrix"):
+        snb.scan(zarr.create_group(tmp_path / "empty.zarr"), ROWS.y)
+
+
+# -------------------------------------------------------------------------------------------- damaged chunks
+
+
+def chunk_files(folder, name):
+    """Files of the chunks of an array, in both Zarr formats."""
+    found = [path for path in folder.rglob("*") if path.is_file() and name in path.relative_to(folder).parts]
+    return sorted(path for path in found if not path.name.startswith((".z", "zarr.json")))
+
+
+DAMAGE = {
+    "garbage": lambda path: path.write_bytes(b"this is no chunk"),
+    "empty": lambda path: path.write_bytes(b""),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "short": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+}
+LAYOUTS = {"v2": {"zarr_format": 2}, "v3": {}, "sharded": {"shards": (21,)}}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("name", ["data", "indices", "indptr"])
+@cases(DAMAGE)
+def test_damaged_chunks_of_csr(layout, name, case, tmp_path):
+    group = csr_group(ROWS, tmp_path, **layout)
+    case(chunk_files(tmp_path, name)[1])
+    with refused(snb.DataError, name, "chunk"):
+        snb.scan(group, ROWS.y)
+
+
+@every_use
+@cases(DAMAGE)
+def test_damaged_chunks_of_a_dense_array(use, case, tmp_path):
+    store = dense_array(ROWS, tmp_path)
+    case(chunk_files(tmp_path, "c")[1])
+    with refused(snb.DataError, "chunk", "dense|array"):
+        use(store)
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_damaged_chunks_without_a_codec(compressed, tmp_path):
+    group = zarr.create_group(tmp_path / "csr.zarr")
+    write_arrays(group, ROWS)
+    values = group["data"][:]
+    del group["data"]
+    group.create_array("data", data=values, chunks=(7,), compressors="auto" if compressed else None)
+    DAMAGE["short"](chunk_files(tmp_path, "data")[2])
+    with refused(snb.DataError, "data", "chunk"):
+        snb.scan(group, ROWS.y)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("name", ["data", "indices", "indptr"])
+@pytest.mark.parametrize("which", [0, 1, -1])
+def test_missing_chunks_of_csr(layout, name, which, tmp_path):
+    group = csr_group(ROWS, tmp_path, **layout)
+    chunk_files(tmp_path, name)[which].unlink()
+    for use in USES.values():
+        with refused(snb.DataError, name, "chunk"):
+            use(group)
+
+
+def test_chunks_that_were_left_out_on_writing_have_a_cure(tmp_path):
+    x = sp.csr_array(np.vstack([np.zeros((30, 9)), np.eye(9), np.zeros((2, 9))]))
+    attributes = {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(x.shape)}
+    group = zarr.create_group(tmp_path / "x.zarr", attributes=attributes)
+    for name in ("data", "indices", "indptr"):  # zarr leaves out chunks of zeros unless told otherwise
+        values = getattr(x, name)
+        group.create_array(name, shape=values.shape, chunks=(5,), dtype=values.dtype, fill_value=0)[:] = values
+    with refused(snb.DataError, "indptr", "chunk", "write_empty_chunks|write_csr"):
+        snb.scan(group, ROWS.y)
+
+
+def test_a_truncated_copy_of_labels(tmp_path):
+    group = csr_group(ROWS, tmp_path)
+    DAMAGE["garbage"](chunk_files(tmp_path, "y")[1])
+    with refused(snb.DataError, r"\by\b", "chunk"):
+        snb.scan(group, "y")
+
+
+def test_metadata_that_cannot_be_read(tmp_path):
+    csr_group(ROWS, tmp_path)
+    (tmp_path / "csr.zarr" / "data" / "zarr.json").write_text("{")
+    with refused((snb.DataError), "data|csr.zarr"):
+        snb.scan(tmp_path / "csr.zarr", "y")
+
+
+# ---------------------------------------------------------------------------------------------- model files
+
+
+@pytest.fixture
+def saved(tmp_path):
+    model = snb.LinearNB().fit(ROWS.x, ROWS.y)
+    model.save(tmp_path / "model.snb")
+    model.stats_.save(tmp_path / "stats.snb")
+    return {tmp_path / "model.snb": snb.load, tmp_path / "stats.snb": snb.ClassStats.load}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9, 0.999])
+def test_truncated_files(saved, share):
+    for path, load in saved.items():
+        whole = path.read_bytes()
+        path.write_bytes(whole[: int(share * len(whole))])
+        with refused(snb.DataError, path.name):
+            load(path)
+
+
+def test_damaged_files(saved):
+    for path, load in saved.items():
+        whole = path.read_bytes()
+        for at in range(0, len(whole), len(whole) // 40):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+            same_or_refused(load, path, whole)
+
+
+def same_or_refused(load, path, whole):
+    """A changed byte is noticed, unless nothing depends on it."""
+    try:
+        loaded = load(path)
+    except snb.DataError:
+        return
+    loaded.save(path)
+    again = io.BytesIO(path.read_bytes()), io.BytesIO(whole)
+    first, second = ({n: z.read(n) for n in z.namelist()} for z in map(zipfile.ZipFile, again))
+    assert first == second
+
+
+def newer(node):
+    """The same JSON with every version number raised; how many there were."""
+    if isinstance(node, dict):
+        parts = {key: newer(value) for key, value in node.items()}
+        raised = {key for key, value in node.items() if "version" in key and isinstance(value, int)}
+        return {k: node[k] + 1000 if k in raised else v for k, (v, _) in parts.items()}, len(raised) + sum(
+            n for _, n in parts.values()
+        )
+    if isinstance(node, list):
+        parts = [newer(value) for value in node]
+        return [value for value, _ in parts], sum(n for _, n in parts)
+    return node, 0
+
+
+def rewrite(path, change):
+    """Change the members of a container: `change(name, bytes)` gives new bytes, or None to leave the member out."""
+    with zipfile.ZipFile(path) as container:
+        members = {name: change(name, container.read(name)) for name in container.namelist()}
+    with zipfile.ZipFile(path, "w") as container:
+        for name, content in members.items():
+            if content is not None:
+                container.writestr(name, content)
+
+
+def test_files_of_a_newer_version(saved):
+    for path, load in saved.items():
+        found = 0
+
+        def raise_version(name, content):
+            nonlocal found
+            if not name.endswith("json"):
+                return content
+            changed, n = newer(json.loads(content))
+            found += n
+            return json.dumps(changed).encode()
+
+        rewrite(path, raise_version)
+        assert found
+        with refused(snb.DataError, path.name, "version", "newer", "upgrade|update|install"):
+            load(path)
+
+
+def test_files_that_lack_a_part(saved):
+    for path, load in saved.items():
+        with zipfile.ZipFile(path) as container:
+            arrays = [name for name in container.namelist() if name.endswith(".npy")]
+        rewrite(path, lambda name, content, gone=arrays[0]: None if name == gone else content)
+        with refused(snb.DataError, path.name):
+            load(path)
+
+
+def test_pickles_are_not_loaded(saved):
+    class Bomb:
+        def __reduce__(self):
+            return pytest.fail, ("a pickle was executed",)
+
+    for path, load in saved.items():
+        path.write_bytes(pickle.dumps(Bomb()))
+        with refused(snb.DataError, path.name):
+            load(path)
+
+
+def test_objects_hidden_in_arrays_are_not_loaded(saved):
+    for path, load in saved.items():
+        hidden = io.BytesIO()
+        np.save(hidden, np.array([{"a": 1}], object), allow_pickle=True)
+        rewrite(path, lambda name, content, hidden=hidden: hidden.getvalue() if name.endswith(".npy") else content)
+        with refused(snb.DataError, path.name):
+            load(path)
+
+
+def test_files_that_are_not_there(tmp_path):
+    for load in (snb.load, snb.ClassStats.load):
+        with pytest.raises(FileNotFoundError, match="nowhere"):
+            load(tmp_path / "nowhere.snb")
+
+
+def test_a_model_cannot_be_saved_into_nothing(tmp_path):
+    with pytest.raises(OSError, match="nowhere"):
+        snb.LinearNB().fit(ROWS.x, ROWS.y).save(tmp_path / "nowhere" / "model.snb")

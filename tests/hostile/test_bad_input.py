@@ -1,0 +1,484 @@
+"""Bad rows, labels, weights and options: an error that names the argument, what was given and a cure."""
+
+import re
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+from zarr.storage import MemoryStore
+
+import streamnb as snb
+from tests.support.refusals import WRONG, cases, refused
+from tests.support.strategies import (
+    SIZES,
+    anndata_root,
+    as_dask,
+    build,
+    csr_group,
+    dask_columns,
+    example,
+    stream,
+    write_labels,
+)
+
+ROWS = example("int")
+BAD_ROW = 23  # in the third chunk of every chunked form
+RUNS = {
+    "scan": lambda X, y=None, **options: snb.scan(X, y, **options),
+    "fit": lambda X, y=None, **options: snb.LinearNB("gaussian").fit(X, y, **options),
+    "partial_fit": lambda X, y=None, **options: snb.LinearNB("gaussian").partial_fit(X, y, **options),
+}
+every_run = pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+
+
+# ------------------------------------------------------------------------------------------------- labels
+
+
+def with_missing(value, dtype=object):
+    y = ROWS.y.astype(dtype)
+    y[BAD_ROW] = value
+    return y
+
+
+def masked():
+    return np.ma.array(ROWS.y, mask=np.arange(len(ROWS)) == BAD_ROW)
+
+
+def category_missing():
+    return pd.Series(pd.Categorical(ROWS.y, categories=[-1, 0, 99]))
+
+
+MISSING = {
+    "None": lambda: with_missing(None),
+    "None in list": lambda: with_missing(None).tolist(),
+    "NaN": lambda: with_missing(np.nan, float),
+    "NaN object": lambda: with_missing(np.nan),
+    "NaN among strings": lambda: ["a", "b", np.nan] * 13 + ["a", "b"],
+    "NaN in series": lambda: pd.Series(with_missing(np.nan)).map({-1: "a", 0: "b", 7: "c"}),
+    "NA": lambda: pd.Series(ROWS.y).astype("Int64").where(np.arange(len(ROWS)) != BAD_ROW),
+    "NA string": lambda: pd.Series(ROWS.y.astype(str)).astype("string").where(np.arange(len(ROWS)) != BAD_ROW),
+    "masked": masked,
+    "category": category_missing,
+    "categorical array": lambda: category_missing().array,
+    "dask": lambda: da.from_array(with_missing(np.nan, float), chunks=7),
+    "zarr": lambda: write_labels(zarr.create_group(MemoryStore()), "y", with_missing(np.nan, float)),
+}
+
+
+@every_run
+@cases(MISSING)
+def test_missing_labels(run, case):
+    with refused(ValueError, r"\by\b", "missing|none|nan|masked"):
+        run(ROWS.x, case())
+
+
+def test_missing_labels_name_the_row():
+    for name in ("None", "NaN", "NA"):
+        with refused(ValueError, r"\by\b", str(BAD_ROW)):
+            snb.scan(ROWS.x, MISSING[name]())
+
+
+@every_run
+def test_missing_category_of_anndata(run, tmp_path):
+    root = anndata_root(ROWS, tmp_path)
+    codes = zarr.open_array(tmp_path / "root.zarr" / "obs" / "kind" / "codes", mode="r+")
+    codes[BAD_ROW] = -1
+    with refused(ValueError, "y|obs/kind", "missing", str(BAD_ROW)):
+        run(root, "obs/kind")
+
+
+@every_run
+def test_no_labels(run, tmp_path):
+    for X in (ROWS.x, sp.csr_array(ROWS.x), as_dask(ROWS), csr_group(ROWS, tmp_path), stream(ROWS, "x")):
+        with refused(WRONG, r"\by\b"):
+            run(X)
+
+
+@every_run
+@pytest.mark.parametrize("name", ["numpy f8", "dask", "zarr csr, y by name", "callable, chunks of X, y"])
+def test_a_label_that_is_not_listed(run, name, tmp_path):
+    with refused(ValueError, "classes", r"\b7\b"):
+        run(**build(name, ROWS, tmp_path), classes=[-1, 0])
+
+
+@cases({"twice": [0, 0, 7, -1], "empty": [], "missing": [0, None], "mixed": [0, "a"], "2-D": [[0, 1], [7, -1]]})
+def test_classes_that_are_no_list_of_labels(case):
+    with refused(WRONG, "classes"):
+        snb.scan(ROWS.x, ROWS.y, classes=case)
+
+
+@pytest.mark.parametrize("name", ["numpy f8", "csr_array", "dask", "zarr csr v3", "generator, chunks of X, y, w"])
+def test_fit_with_one_class(name, tmp_path):
+    rows = example("int")
+    rows.y[:] = 7
+    with refused(ValueError, "class", "one|1|two|2"):
+        snb.LinearNB().fit(**build(name, rows, tmp_path))
+
+
+LENGTHS = {
+    "short list": lambda: (ROWS.x, ROWS.y[:-1].tolist()),
+    "long array": lambda: (ROWS.x, np.append(ROWS.y, 0)),
+    "csr": lambda: (sp.csr_array(ROWS.x), ROWS.y[1:]),
+    "dask X": lambda: (as_dask(ROWS), ROWS.y[:-1]),
+    "dask both": lambda: (as_dask(ROWS), da.from_array(ROWS.y[:-1], chunks=9)),
+    "dask unknown": lambda: (as_dask(ROWS, known=False), da.from_array(ROWS.y[:-1], chunks=((*SIZES[:-1], 12),))),
+    "zarr": lambda: (zarr.create_array(MemoryStore(), data=ROWS.x), ROWS.y[:-1]),
+    "zarr y": lambda: (ROWS.x, write_labels(zarr.create_group(MemoryStore()), "y", ROWS.y[:-1])),
+    "chunk": lambda: (iter([(ROWS.x, ROWS.y), (ROWS.x, ROWS.y[:-1])]), None),
+}
+
+
+@every_run
+@cases(LENGTHS)
+def test_labels_of_another_length(run, case):
+    with refused(ValueError, r"\by\b", "4[0-2]|11|12"):
+        run(*case())
+
+
+@every_run
+def test_labels_of_another_length_by_name(run, tmp_path):
+    group = csr_group(ROWS, tmp_path)
+    write_labels(group, "short", ROWS.y[:-1])
+    with refused(ValueError, r"\by\b", "40", "41"):
+        run(group, "short")
+
+
+@every_run
+@cases(
+    {"array": np.c_[ROWS.y, ROWS.y], "frame": pd.DataFrame({"a": ROWS.y, "b": ROWS.y}), "3-D": ROWS.y[:, None, None]}
+)
+def test_labels_in_several_columns(run, case):
+    with refused(ValueError, r"\by\b", r"1-?d|shape|column"):
+        run(ROWS.x, case)
+
+
+@every_run
+@cases({"mixed": [*ROWS.y[:-1].tolist(), "a"], "dict": [{}] * 41, "complex": ROWS.y * 1j, "continuous": ROWS.y + 0.5})
+def test_labels_that_are_none(run, case):
+    with refused(WRONG, r"\by\b", "label|complex"):
+        run(ROWS.x, case)
+
+
+@every_run
+def test_a_name_of_labels_that_is_not_there(run, tmp_path):
+    with refused(ValueError, r"\by\b", "nowhere"):
+        run(csr_group(ROWS, tmp_path), "nowhere")
+    with refused(ValueError, r"\by\b", "obs/nowhere"):
+        run(anndata_root(ROWS, tmp_path), "obs/nowhere")
+    with refused(ValueError, r"\by\b", "group"):
+        run(ROWS.x, "y")
+
+
+# ------------------------------------------------------------------------------------------------- values
+
+EVERYWHERE = ["numpy f4", "numpy f8", "csr_array", "csr int64", "csc_array", "dask", "dask csr array", "zarr v3"]
+EVERYWHERE += ["zarr csr v3", "zarr csr sharded", "path to group", "anndata csr v2", "dask dense unknown, y known"]
+EVERYWHERE += ["generator, chunks of X, y, w", "frame"]
+
+
+def with_value(value):
+    rows = example("int")
+    rows.x[BAD_ROW, 5] = value
+    return rows
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_values_that_are_not_finite(name, value, tmp_path):
+    with refused(ValueError, r"\bX\b", "nan|inf", rf"row {BAD_ROW}\b"):
+        snb.scan(**build(name, with_value(value), tmp_path))
+
+
+@pytest.mark.parametrize("name", ["numpy f8", "csr_array", "zarr v3", "zarr csr v3"])
+def test_values_that_are_not_finite_at_predict(name, tmp_path):
+    model = snb.LinearNB().fit(ROWS.x, ROWS.y)
+    with refused(ValueError, r"\bX\b", "nan", rf"row {BAD_ROW}\b"):
+        model.predict(build(name, with_value(np.nan), tmp_path)["X"])
+
+
+@pytest.mark.parametrize("family", ["poisson", "multinomial"])
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_negative_counts_are_refused_by_fit(name, family, tmp_path):
+    with refused(ValueError, "negative values in data passed to", rf"row {BAD_ROW}\b"):
+        snb.LinearNB(family).fit(**build(name, with_value(-1.0), tmp_path))
+
+
+@pytest.mark.parametrize("family", ["poisson", "multinomial", snb.Poisson(), snb.Multinomial()], ids=str)
+def test_negative_counts_are_refused_by_solve_and_refit(family):
+    rows = with_value(-1.0)
+    with refused(ValueError, "negative values in data passed to"):
+        _ = snb.solve(snb.scan(rows.x, rows.y), family)[0].coef_
+    with refused(ValueError, "negative values in data passed to"):
+        snb.LinearNB("gaussian").fit(rows.x, rows.y).refit(family=family)
+
+
+def test_negative_counts_are_remembered_by_sums_of_statistics():
+    rows = with_value(-1.0)
+    merged = snb.scan(ROWS.x, ROWS.y) + snb.scan(rows.x, rows.y)
+    with refused(ValueError, "negative"):
+        _ = snb.solve(merged, "poisson")[0].coef_
+
+
+def test_duplicates_that_add_up_to_a_count_are_no_negative_values():
+    x = sp.csr_array(([3.0, -1.0, 1.0], [0, 0, 1], [0, 2, 3]), shape=(2, 2))
+    expected = snb.LinearNB("poisson").fit([[2.0, 0.0], [0.0, 1.0]], [0, 1])
+    assert np.array_equal(snb.LinearNB("poisson").fit(x, [0, 1]).coef_, expected.coef_)
+
+
+@pytest.mark.parametrize(("transform", "value"), [("sqrt", -1.0), ("log1p", -1.0), ("log1p", -3.0)])
+@pytest.mark.parametrize("name", ["numpy f8", "csr_array", "zarr csr v3"])
+def test_values_outside_the_domain_of_a_transform(name, transform, value, tmp_path):
+    with refused(ValueError, transform, rf"row {BAD_ROW}\b"):
+        snb.scan(**build(name, with_value(value), tmp_path), transform=transform)
+
+
+def test_bernoulli_takes_any_value_by_its_threshold():
+    rows = with_value(-5.0)
+    x = (rows.x > 1.5).astype(int)
+    model = snb.LinearNB("bernoulli", binarize=1.5).fit(rows.x, rows.y)
+    assert np.array_equal(model.coef_, snb.LinearNB("bernoulli").fit(x, rows.y).coef_)
+
+
+# -------------------------------------------------------------------------------------------- shapes, kinds
+
+SHAPES = {
+    "1-D": (lambda: ROWS.x[:, 0], WRONG, ("2-?d|2 dim",)),
+    "3-D": (lambda: ROWS.x[:, :, None], WRONG, ("2-?d|dim",)),
+    "scalar": (lambda: 3.0, WRONG, ("X",)),
+    "None": (lambda: None, WRONG, ("X",)),
+    "mapping": (lambda: {"a": [1, 2]}, WRONG, ("X",)),
+    "ragged": (lambda: [[1, 2], [3]], WRONG, ("X",)),
+    "strings": (lambda: np.full(ROWS.x.shape, "a"), WRONG, ("X",)),
+    "objects": (lambda: np.full(ROWS.x.shape, "a", object), TypeError, ("X",)),
+    "dicts": (lambda: np.full(ROWS.x.shape, {}, object), TypeError, ("X",)),
+    "complex": (lambda: ROWS.x * 1j, ValueError, ("complex",)),
+    "dates": (lambda: np.full(ROWS.x.shape, np.datetime64("2020-01-01")), WRONG, ("X",)),
+    "text columns": (lambda: pd.DataFrame(ROWS.x).assign(name="a"), WRONG, ("X",)),
+    "no rows": (lambda: ROWS.x[:0], ValueError, ("0 sample",)),
+    "no columns": (lambda: ROWS.x[:, :0], ValueError, ("0 feature",)),
+    "empty list": (lambda: [], ValueError, ("X|array",)),
+    "csr without rows": (lambda: sp.csr_array((0, 4)), ValueError, ("0 sample",)),
+    "csr without columns": (lambda: sp.csr_array((41, 0)), ValueError, ("0 feature",)),
+    "dask without rows": (lambda: da.zeros((0, 3)), ValueError, ("0 sample",)),
+    "zarr without rows": (lambda: zarr.zeros((0, 3), store=MemoryStore()), ValueError, ("0 sample",)),
+    "1-D zarr": (lambda: zarr.zeros(41, store=MemoryStore()), ValueError, ("X", "2-?d|shape")),
+    "1-D dask": (lambda: da.zeros(41), ValueError, ("X", "2-?d|shape")),
+    "column chunks": (lambda: da.from_array(ROWS.x, chunks=(9, 4)), ValueError, (r"X", r"rechunk\(\{1: -1\}\)")),
+    "no such path": (lambda: "/no/such/store.zarr", (OSError, ValueError), ("/no/such/store.zarr",)),
+}
+
+
+@every_run
+@cases(SHAPES)
+def test_rows_of_a_shape_or_kind_that_cannot_be(run, case):
+    X, error, words = case
+    y = ROWS.y if (length := getattr(X(), "shape", [41])[:1]) == (41,) or length == [41] else ROWS.y[: length[0]]
+    with refused(error, *words):
+        run(X(), y)
+
+
+def test_a_file_that_is_no_zarr_store(tmp_path):
+    path = tmp_path / "data.h5ad"
+    path.write_bytes(b"\x89HDF")
+    with refused((OSError, ValueError), "data.h5ad", "zarr"):
+        snb.scan(path, ROWS.y)
+
+
+@every_run
+def test_a_stream_that_was_read_before(run):
+    chunks = stream(ROWS, "x", "y")
+    run(chunks)
+    with refused(ValueError, "X", "empty|0 sample", "callable"):
+        run(chunks)
+
+
+@every_run
+def test_chunks_of_different_widths(run):
+    with refused(ValueError, "X has 5 features", "9 features"):
+        run(iter([(ROWS.x, ROWS.y), (ROWS.x[:, :5], ROWS.y)]))
+
+
+@every_run
+@cases({"four parts": [(ROWS.x, ROWS.y, ROWS.w, 1)], "no labels": [(ROWS.x, ROWS.y), ROWS.x], "number": [(3, 4)]})
+def test_chunks_that_are_none(run, case):
+    with refused(WRONG, "X|y"):
+        run(iter(case))
+
+
+@every_run
+def test_an_error_of_the_users_own_stream_comes_through(run):
+    def failing():
+        yield from stream(ROWS, "x", "y")
+        raise KeyError("the user's own")
+
+    for chunks in (failing(), failing):
+        with pytest.raises(KeyError, match="the user's own"):
+            run(chunks)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "partial_fit", "forget"])
+@pytest.mark.parametrize("name", ["numpy f8", "csr_array", "dask", "dask csr array", "zarr v3", "zarr csr v3"])
+def test_another_number_of_features_later(name, method, tmp_path):
+    rows = example("int")
+    model = snb.LinearNB().fit(rows.x[:, :6], rows.y)
+    X = build(name, rows, tmp_path)["X"]
+    with refused(ValueError, "X has 9 features", "6 features"):
+        getattr(model, method)(*((X, rows.y) if method in ("partial_fit", "forget") else (X,)))
+
+
+def test_rows_unknown_to_dask_name_the_whole_row_number():
+    rows = with_value(np.nan)
+    with refused(ValueError, rf"row {BAD_ROW}\b"):
+        snb.scan(as_dask(rows, known=False), dask_columns(rows)["y"])
+
+
+# ------------------------------------------------------------------------------------------------ weights
+
+
+def weights(value):
+    w = ROWS.w.copy()
+    w[BAD_ROW] = value
+    return w
+
+
+WEIGHTS = {
+    "negative": (weights(-1.0), "negative", str(BAD_ROW)),
+    "NaN": (weights(np.nan), "finite|nan"),
+    "infinite": (weights(np.inf), "finite|inf"),
+    "zero sum": (np.zeros(41), "zero|positive"),
+    "strings": (["a"] * 41, "number|numeric|float"),
+    "short": (ROWS.w[:-1], "40", "41"),
+    "2-D": (np.c_[ROWS.w, ROWS.w], "1-?d|shape"),
+}
+
+
+@every_run
+@pytest.mark.parametrize("name", ["numpy f8", "csr_array", "dask", "zarr csr v3"])
+@cases(WEIGHTS)
+def test_weights_that_are_none(run, name, case, tmp_path):
+    w, *words = case
+    with refused(WRONG, "weight", *words):
+        run(**build(name, ROWS, tmp_path) | {"sample_weight": w})
+
+
+def test_weights_in_chunks_are_checked_too():
+    for w in (weights(-1.0), weights(np.nan), ROWS.w[:-1]):
+        with refused(ValueError, "weight"):
+            snb.scan(iter([(ROWS.x, ROWS.y, w)]), None)
+
+
+# ------------------------------------------------------------------------------------------------ options
+
+
+APART = np.where((ROWS.y == 0)[:, None], 0.0, ROWS.x)  # nothing in one class
+
+
+def solve(*args, **options):
+    return snb.solve(snb.scan(APART, ROWS.y), *args, **options)[0].coef_
+
+
+def fit(*args, **options):
+    return snb.LinearNB(*args, **options).fit(APART, ROWS.y)
+
+
+FAMILY_NAMES = ("gaussian", "poisson", "bernoulli", "multinomial")
+OPTIONS = {
+    "family": (lambda f: f("poison"), "family", "poison", *FAMILY_NAMES),
+    "family class": (lambda f: f(snb.Poisson), "family"),
+    "family kind": (lambda f: f(3), "family", "3"),
+    "penalty name": (lambda f: f("poisson", "l1"), "penalty", "L1", "L2"),
+    "penalty number": (lambda f: f("poisson", 0.1), "penalty", "L1", "L2"),
+    "penalty class": (lambda f: f("poisson", snb.L1), "penalty"),
+    "penalty twice": (lambda f: f("poisson", snb.L1(1.0) + snb.L1(2.0)), "twice|L1"),
+    "scheme": (lambda f: f(scheme="ovo2"), "scheme", "ovo2", "joint", "ovr"),
+    "L1 negative": (lambda f: f("poisson", snb.L1(-0.5)), "tau", r"-0\.5"),
+    "L1 NaN": (lambda f: f("poisson", snb.L1(np.nan)), "tau", "nan"),
+    "L1 infinite": (lambda f: f("poisson", snb.L1(np.inf)), "tau", "inf"),
+    "L1 name": (lambda f: f("poisson", snb.L1("much")), "tau", "much"),
+    "L1 in a grid": (lambda f: f("poisson", snb.L1([0.1, -2.0])), "tau", "-2"),
+    "L1 no grid": (lambda f: f("poisson", snb.L1([])), "tau", "empty"),
+    "L1 scale": (lambda f: f("poisson", snb.L1(0.5, scale="size")), "scale", "size", "score"),
+    "L1 steps": (lambda f: f("poisson", snb.L1(n_taus=0)), "n_taus", "0"),
+    "L2 negative": (lambda f: f("poisson", snb.L2(-1)), "tau", "-1"),
+    "L2 NaN": (lambda f: f("poisson", snb.L2(np.nan)), "tau", "nan"),
+    "smoothing negative": (lambda f: f("poisson", smoothing=-0.1), "smoothing", r"-0\.1"),
+    "smoothing NaN": (lambda f: f("poisson", smoothing=np.nan), "smoothing", "nan"),
+    "smoothing name": (lambda f: f("poisson", smoothing="much"), "smoothing", "much"),
+    "no smoothing": (lambda f: f("poisson", smoothing=0.0), "smooth", "tau|penalty"),
+    "var_smoothing": (lambda f: f(snb.Gaussian(var_smoothing=-1.0)), "var_smoothing", "-1"),
+    "priors length": (lambda f: f(priors=[0.5, 0.5]), "priors", "3"),
+    "priors negative": (lambda f: f(priors=[-0.5, 0.5, 1.0]), "priors", "negative"),
+    "priors NaN": (lambda f: f(priors=[np.nan, 0.5, 0.5]), "priors"),
+    "priors sum": (lambda f: f(priors=[0.5, 0.5, 0.5]), "priors", "sum"),
+    "priors name": (lambda f: f(priors="flat"), "priors", "flat", "uniform"),
+}
+
+
+@cases(OPTIONS)
+@pytest.mark.parametrize("ask", [solve, fit])
+def test_options_that_cannot_be(ask, case):
+    call, *words = case
+    with refused(WRONG, *words):
+        call(ask)
+
+
+ROW_OPTIONS = {
+    "transform": ({"transform": "log2"}, "transform", "log2", "binary", "log1p", "sqrt"),
+    "normalize": ({"normalize": "max"}, "normalize", "max", "l1", "l2"),
+    "binarize NaN": ({"binarize": np.nan}, "binarize"),
+    "binarize name": ({"binarize": "high"}, "binarize", "high"),
+}
+RUN_OPTIONS = {
+    "no threads": ({"n_threads": 0}, "n_threads", "0"),
+    "negative threads": ({"n_threads": -2}, "n_threads", "-2"),
+    "half a thread": ({"n_threads": 1.5}, "n_threads", r"1\.5"),
+}
+
+
+@cases(ROW_OPTIONS)
+@pytest.mark.parametrize("ask", [fit, lambda **options: snb.scan(ROWS.x, ROWS.y, **options)], ids=["fit", "scan"])
+def test_options_of_rows_that_cannot_be(ask, case):
+    options, *words = case
+    with refused(WRONG, *words):
+        ask(**options)
+
+
+@cases(RUN_OPTIONS)
+@every_run
+def test_options_of_a_run_that_cannot_be(run, case):
+    options, *words = case
+    with refused(WRONG, *words):
+        run(ROWS.x, ROWS.y, **options)
+
+
+def test_moments_that_are_unknown_have_the_list():
+    with refused(ValueError, "moments", "median", "sum", "sum_sq", "nonzero", "above"):
+        snb.scan(ROWS.x, ROWS.y, moments=["sum", "median"])
+
+
+@pytest.mark.parametrize("penalty", [snb.L1([0.1, 1.0]), snb.L1(), snb.L2([1.0, 2.0]), snb.L1(1.0) + snb.L2([1, 2])])
+def test_a_grid_is_for_another_estimator(penalty):
+    with refused(ValueError, "penalty|tau", "LinearNBCV"):
+        fit("poisson", penalty)
+
+
+def test_a_path_has_an_end():
+    path = snb.solve(snb.scan(ROWS.x, ROWS.y), "poisson", snb.L1([0.1, 1.0]))
+    assert np.array_equal(path[-1].coef_, path[1].coef_)
+    for i in (2, -3):
+        with pytest.raises(IndexError):
+            path[i]
+
+
+def test_something_else_than_statistics_cannot_be_solved():
+    with refused(WRONG, "stats"):
+        snb.solve(ROWS.x, "poisson")
+
+
+def test_methods_before_fit_say_so():
+    for method in ("predict", "predict_proba", "decision_function", "refit", "sparsify"):
+        with pytest.raises(Exception, match=re.compile("not fitted", re.IGNORECASE)):
+            getattr(snb.LinearNB("gaussian"), method)(*([] if method in ("refit", "sparsify") else [ROWS.x]))

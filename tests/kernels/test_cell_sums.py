@@ -1,0 +1,82 @@
+"""Kernels of sparse tables against dense sums of the same cells."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from streamnb.kernels import cell_sums, scores
+from streamnb.kernels.class_sums import NONZERO, SUM, SUM_SQ
+
+NONE = np.zeros(1)
+
+
+def table(seed, n=40, low=True):
+    """Keys out of range(n), with pairs."""
+    rng = np.random.default_rng(seed)
+    keys = np.flatnonzero(rng.random(n) < 0.5)
+    return keys, rng.normal(size=len(keys)), rng.normal(size=len(keys)) * 2.0**-60 if low else NONE
+
+
+def dense(keys, hi, lo, n=40):
+    out = np.zeros((2, n))
+    out[0, keys] = hi
+    out[1, keys] = lo
+    return out
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("low", [(True, True), (True, False), (False, False)])
+def test_merging_adds_cell_by_cell(sign, low):
+    a, b = table(0, low=low[0]), table(1, low=low[1])
+    union = np.union1d(a[0], b[0])
+    assert cell_sums.count_union(a[0], b[0]) == len(union)
+    keys, hi, lo = np.empty(len(union), np.int64), np.empty(len(union)), np.empty(len(union))
+    left = cell_sums.merge_cells(*a, *b, sign, keys, hi, lo)
+    (a_hi, a_lo), (b_hi, b_lo) = dense(*a)[:, union], dense(*b)[:, union]
+    exact = [math.fsum([x, y, sign * u, sign * v]) for x, y, u, v in zip(a_hi, a_lo, b_hi, b_lo, strict=True)]
+    assert (keys == union).all() and (hi + lo == exact).all() and left == lo.any()
+
+
+@pytest.mark.parametrize("empty", [0, 1])
+def test_merging_with_nothing_keeps_everything(empty):
+    a = table(0)
+    sides = [a, (np.zeros(0, np.int64), np.zeros(0), NONE)]
+    first, second = sides[:: 1 - 2 * empty]
+    keys, hi, lo = (np.empty_like(part) for part in a)
+    cell_sums.merge_cells(*first, *second, 1.0, keys, hi, lo)
+    assert (keys == a[0]).all() and (hi + lo == a[1] + a[2]).all()
+
+
+@pytest.mark.parametrize("low", [True, False])
+def test_scaling_scales_each_cell(low):
+    keys, hi, lo = table(2, low=low)
+    factors = np.random.default_rng(0).choice([0.25, 0.5, 2.0], len(keys))
+    out = np.empty((2, len(keys)))
+    assert cell_sums.scale_cells(hi, lo, factors, out[0], out[1]) == low
+    assert (out.sum(axis=0) == factors * (hi + lo if low else hi)).all()
+
+
+@pytest.mark.parametrize("moment", [SUM, SUM_SQ, NONZERO])
+def test_sums_of_cells(moment):
+    rng = np.random.default_rng(0)
+    values, weight = rng.integers(-3, 4, 50).astype(float), rng.choice([0.25, 1.0, 2.0], 50)
+    starts = np.array([0, 1, 1, 20, 50])
+    hi, lo = np.empty((2, 4))
+    assert not cell_sums.sum_cells(values, weight, starts, moment, 0.0, hi, lo)
+    of = {SUM: values, SUM_SQ: values**2, NONZERO: values != 0}[moment]
+    assert hi.tolist() == [(weight * of)[a:b].sum() for a, b in pairwise(starts)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_of_sparse_weights_are_added(dtype):
+    rng = np.random.default_rng(0)
+    x, weights = (sp.random_array(shape, density=0.4, format="csr", rng=rng) for shape in ((9, 7), (7, 12)))
+    x.data, weights.data = rng.integers(1, 4, x.nnz).astype(dtype), rng.integers(-3, 4, weights.nnz).astype(float)
+    out = np.ones((9, 12))
+    scores.score_cells(
+        x.data, x.indices, x.indptr, np.arange(x.shape[0]), weights.data, weights.indices, weights.indptr, 0, out
+    )
+    assert (out == 1.0 + x.toarray() @ weights.toarray()).all()

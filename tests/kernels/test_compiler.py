@@ -1,0 +1,93 @@
+"""The door to numba: what a kernel may do, and when its compiled forms are kept on disk; within one process."""
+
+import math
+
+import pytest
+
+from streamnb.kernels import compiler
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Kernels are compiled, also where those of the package are interpreted, and kept here."""
+    monkeypatch.setattr(compiler.flags, "DISABLE_JIT", 0)
+    monkeypatch.setattr(compiler, "FOLDER", tmp_path / "kept")
+    return tmp_path / "kept"
+
+
+def lost(a, b):
+    return (a + b) - a
+
+
+def counts(kernel):
+    return sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values())
+
+
+def test_what_is_interpreted_is_the_function_itself(monkeypatch):
+    monkeypatch.setattr(compiler.flags, "DISABLE_JIT", 1)
+    assert compiler.kernel(lost) is lost
+    assert compiler.brick(lost) is lost
+
+
+def test_additions_are_done_as_written(folder):
+    assert compiler.kernel(lost)(1e16, 1.0) == lost(1e16, 1.0) == 0.0
+    assert math.isnan(compiler.kernel(lost)(math.inf, 1.0))
+
+
+@pytest.mark.parametrize("made", [compiler.kernel, compiler.brick])
+def test_no_kernel_holds_the_lock_of_python_nor_takes_threads_of_its_own(made, folder):
+    options = made(lost).targetoptions
+    assert options["nogil"] and not options.get("parallel") and not options.get("fastmath")
+
+
+def test_each_compiled_form_is_kept_in_a_file_and_comes_from_there(folder):
+    first = compiler.kernel(lost)
+    assert (first(1.0, 2.0), first(1, 2)) == (2.0, 2)
+    assert counts(first) == (0, 2)
+    files = {path: path.read_bytes() for path in folder.iterdir()}
+    assert len(files) == 2 and {path.suffix for path in files} == {".nbc"}
+    second = compiler.kernel(lost)
+    assert (second(1.0, 2.0), second(1, 2)) == (2.0, 2)
+    assert counts(second) == (2, 0)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == files
+
+
+@pytest.mark.parametrize(
+    "damaged", [lambda content: content[:-1], lambda content: b"", lambda content: b"\0" + content]
+)
+def test_a_damaged_file_is_compiled_anew(damaged, folder):
+    compiler.kernel(lost)(1.0, 2.0)
+    (path,) = folder.iterdir()
+    sound = path.read_bytes()
+    path.write_bytes(damaged(sound))
+    again = compiler.kernel(lost)
+    assert again(1.0, 2.0) == 2.0 and counts(again) == (0, 1)
+    third = compiler.kernel(lost)
+    assert third(1.0, 2.0) == 2.0 and counts(third) == (1, 0)
+    assert list(folder.iterdir()) == [path]
+
+
+def test_where_nothing_can_be_kept_it_is_compiled_each_time(folder):
+    folder.touch()  # a file, which holds no files
+    for _ in range(2):
+        kernel = compiler.kernel(lost)
+        assert kernel(1.0, 2.0) == 2.0 and counts(kernel) == (0, 1)
+    assert folder.read_bytes() == b""
+
+
+def test_a_function_that_closes_over_values_is_not_kept(folder):
+    """Its file would not tell which values these were."""
+    for step in (1.0, 2.0):
+        assert compiler.kernel(closing_over(step))(1.0) == 1.0 + step
+    assert not folder.exists()
+
+
+def closing_over(step):
+    return lambda x: x + step
+
+
+def test_without_a_home_nothing_is_kept(tmp_path, monkeypatch, folder):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(compiler, "FOLDER", folder.relative_to(tmp_path))
+    assert compiler.kernel(lost)(1.0, 2.0) == 2.0
+    assert not folder.exists()

@@ -1,0 +1,75 @@
+"""Sums and squares of dense rows from one reading: exact, and the same as from two."""
+
+import numpy as np
+import pytest
+
+import streamnb as snb
+from streamnb.core.memory import aligned
+from streamnb.kernels import class_sums, dense_sums
+from streamnb.rows.survey import look_at
+from tests.support import naive
+
+N_GROUPS = 3
+
+
+def uneven(n_rows, n_features, dtype):
+    """Columns of very different size, values of either sign, zeros, and groups, the last of which is empty."""
+    rng = np.random.default_rng(n_features)
+    x = rng.normal(size=(n_rows, n_features)) * 10.0 ** rng.integers(-6, 7, n_features)
+    x *= 10.0 ** rng.integers(-4, 5, x.shape) * (rng.random(x.shape) < 0.8)
+    return x.astype(dtype), rng.integers(0, N_GROUPS - 1, n_rows)
+
+
+def summed(x, codes, tile):
+    tops = np.array([np.abs(x[t : t + tile]).max(axis=0) for t in range(0, len(x), tile)])
+    sums = aligned(dense_sums.PARTS * N_GROUPS, x.shape[1])
+    tables = np.zeros((4, N_GROUPS, x.shape[1]))
+    dense_sums.add_both(x, codes, tops, tile, np.empty(x.shape[1]), sums, *tables)
+    return tables
+
+
+@pytest.mark.parametrize("n_features", [8, 9, 15, 16, 21, 24])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_both_moments_round_to_the_exact_sums(n_features, dtype):
+    x, codes = uneven(70, n_features, dtype)
+    for tile in (7, 32, 100):  # tiles taken together, and one of a few rows at the end
+        tables = summed(x, codes, tile)
+        for name, hi, lo in (("sum", *tables[:2]), ("sum_sq", *tables[2:])):
+            assert (hi + lo == naive.rounded(naive.class_sums(x, codes, np.ones(70), N_GROUPS, name, 0.0))).all()
+            assert lo.any()  # else the low parts were not needed here
+
+
+def test_sums_that_cancel_leave_nothing():
+    x, codes = uneven(64, 16, np.float32)
+    tables = summed(np.concatenate([x, -x]), np.concatenate([codes, codes]), 32)
+    assert not tables[:2].any()
+
+
+def test_entries_that_are_the_rows_once():
+    ones, first = np.ones(4), np.arange(4)
+    assert dense_sums.each_once(first, ones)
+    for rows, weight in ((first[::-1].copy(), ones), (first, np.array([1.0, 1.0, 0.5, 1.0])), (np.zeros(4, int), ones)):
+        assert not dense_sums.each_once(rows, weight)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_scan_has_the_same_bits_with_both_moments_as_with_one(dtype):
+    x, y = uneven(600, 12, dtype)
+    both = snb.scan(x, y, moments=["sum", "sum_sq"])
+    for name in ("sum", "sum_sq"):
+        alone = snb.scan(x, y, moments=[name])
+        assert np.array_equal(getattr(both, name), getattr(alone, name))
+        parts = snb.scan((x[i : i + 140] for i in range(0, 600, 140)), y, moments=["sum", "sum_sq"])
+        assert np.array_equal(getattr(both, name), getattr(parts, name))
+
+
+def test_what_is_summed_at_once_is_what_the_plain_kernel_sums():
+    x, codes = uneven(500, 10, np.float32)
+    seen = look_at(x.reshape(-1), 10)
+    tables, plain = np.zeros((4, N_GROUPS, 10)), np.zeros((4, N_GROUPS, 10))
+    room = np.empty(10), aligned(dense_sums.PARTS * N_GROUPS, 10)
+    dense_sums.add_both(x, codes, seen.tops, seen.tile, *room, *tables)
+    for moment, parts in ((class_sums.SUM, plain[:2]), (class_sums.SUM_SQ, plain[2:])):
+        class_sums.add_dense_pairs(x, np.arange(500), codes, np.ones(500), moment, 0.0, *parts)
+    assert np.array_equal(tables[0] + tables[1], plain[0] + plain[1])
+    assert np.array_equal(tables[2] + tables[3], plain[2] + plain[3])

@@ -1,0 +1,98 @@
+"""Histograms of scores against counts of single rows."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from streamnb.kernels import ranks
+
+finite = st.floats(-1e6, 1e6) | st.sampled_from([0.0, -0.0, 1e-300, 1.0, 1e300, -1e300])
+scores_of = st.tuples(st.integers(1, 12), st.just(2)).flatmap(
+    lambda s: arrays(float, s, elements=finite | st.sampled_from([np.inf, -np.inf]))
+)
+
+
+@given(st.lists(finite, min_size=2, max_size=10))
+def test_keys_rise_with_the_score_and_turn_with_its_sign(scores):
+    keys = [ranks.key(score) for score in sorted(scores)]
+    assert keys == sorted(keys)
+    assert [ranks.key(-score) for score in sorted(scores)] == [-k for k in keys]
+    assert ranks.key(1.0) == 1 << 52 and ranks.key(3.0) == 2 << 52  # log2(1 + x), exact at the powers of two
+
+
+@given(scores_of)
+def test_extremes_are_those_of_the_finite_scores_and_of_what_was_given(scores):
+    low, high = np.array([np.inf, -2.0]), np.array([-np.inf, 2.0])
+    ranks.extremes(scores, low, high)
+    for k, (least, most) in enumerate([(np.inf, -np.inf), (-2.0, 2.0)]):
+        some = [x for x in scores[:, k] if np.isfinite(x)]
+        assert (low[k], high[k]) == (min([least, *some]), max([most, *some]))
+
+
+def filled(scores, groups, weight, shift, first, n_bins, n_ahead=3):
+    table = np.zeros((scores.shape[1], n_bins + 2, 3))
+    ranks.fill(scores, groups, weight, shift, first, np.empty((n_ahead, groups.shape[1]), np.int64), table)
+    return table
+
+
+def grid(scores, shift):
+    """The first bin of each column, and how many there are."""
+    bins = [[ranks.key(x) >> s for x in column if np.isfinite(x)] or [0] for column, s in zip(scores.T, shift)]
+    return np.array([min(column) for column in bins]), max(max(column) - min(column) for column in bins) + 1
+
+
+@given(scores_of, st.sampled_from([1, 2]), st.integers(0, 2**32 - 1))
+def test_rows_are_counted_in_the_bins_of_their_scores(scores, n_own, seed):
+    rng = np.random.default_rng(seed)
+    groups, weight = rng.integers(0, 3, (len(scores), n_own)), rng.choice([0.5, 1.0, 2.0], len(scores))
+    shift = np.array([58, 59])
+    first, n_bins = grid(scores, shift)
+    expected = np.zeros((2, n_bins + 2, 3))
+    for (i, k), x in np.ndenumerate(scores):
+        inside = (ranks.key(x) >> shift[k]) - first[k] + 1 if np.isfinite(x) else 0
+        expected[k, {np.inf: n_bins + 1}.get(x, inside), groups[i, k % n_own]] += weight[i]
+    assert (filled(scores, groups, weight, shift, first, n_bins) == expected).all()
+
+
+@given(scores_of, st.integers(0, 2**32 - 1))
+def test_bins_that_merge_are_those_of_a_wider_grid(scores, seed):
+    rng = np.random.default_rng(seed)
+    groups, weight = rng.integers(0, 3, scores.shape), np.ones(len(scores))
+    shift, wider = np.array([58, 58]), np.array([1, 2])
+    first, n_bins = grid(scores, shift)
+    new_first, _ = grid(scores, shift + wider)
+    narrow = filled(scores, groups, weight, shift, first, n_bins)
+    expected = filled(scores, groups, weight, shift + wider, new_first, n_bins)
+    merged = np.zeros_like(narrow)
+    ranks.regrid(narrow, first, wider, new_first, merged)
+    assert (merged == expected).all()
+    only = narrow.copy()
+    ranks.widen(only, np.array([1]), first, wider, new_first, np.empty((1, *narrow.shape[1:])))
+    assert (only[0] == narrow[0]).all() and (only[1] == expected[1]).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=8))
+def test_auc_counts_pairs(levels):
+    own, rest = (np.array(part, float) for part in (zip(*levels) if levels else ((), ())))
+    pairs = [
+        (own[a] * rest[b], 1.0 if a < b else 0.5 * (a == b)) for a, b in itertools.product(range(len(own)), repeat=2)
+    ]
+    found, total = ranks.auc(own, rest), sum(weight for weight, _ in pairs)
+    if total:
+        assert found == pytest.approx(sum(weight * won for weight, won in pairs) / total, rel=1e-15)
+    else:
+        assert np.isnan(found)
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=4, max_size=4), min_size=1, max_size=5))
+def test_ranking_loss_is_the_share_of_pairs_in_the_wrong_order(rows):
+    scores, on = np.array(rows, float).transpose(2, 0, 1)
+    out = np.empty(len(rows))
+    ranks.ranking_loss(scores, on.astype(np.uint8), out)
+    for row, found in zip(rows, out):
+        wrong = [a <= b for a, is_on in row if is_on for b, is_on_too in row if not is_on_too]
+        assert found == (sum(wrong) / len(wrong) if wrong else 0.0)

@@ -1,0 +1,52 @@
+"""What one look at a block tells is what NumPy tells in several."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from streamnb.kernels import row_values
+from streamnb.rows import survey
+
+FLOATS = st.sampled_from([np.float32, np.float64])
+
+
+@settings(max_examples=100)
+@given(FLOATS.flatmap(lambda dtype: arrays(dtype, st.tuples(st.integers(0, 40), st.integers(1, 9)))))
+def test_survey(values):
+    with pytest.MonkeyPatch.context() as few:  # tiles of 3 rows, of which 2 are looked at side by side
+        few.setattr(survey, "TILE", 1)
+        few.setattr(survey, "FEWEST", 3)
+        few.setattr(survey, "SIDE_BY_SIDE", 2 * values.shape[1])
+        seen = survey.look_at(values.reshape(-1), values.shape[1])
+    if not np.isfinite(values).all():
+        assert not seen.top < np.inf
+        return
+    assert seen.whole == (values == np.floor(values)).all()
+    assert (seen.negatives, seen.top) == ((values < 0).sum(), np.abs(values).max(initial=0.0))
+    assert seen.low == (-seen.top if (values < 0).any() else 0.0)
+    tiles = [np.abs(values[t : t + 3]).max(axis=0) for t in range(0, len(values), 3)]
+    assert values.shape[1] == 1 or np.array_equal(seen.tops, np.array(tiles).reshape(seen.tops.shape))
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(-3, 9)), st.lists(st.sampled_from([-1, 4, 5]), min_size=1, max_size=6))
+def test_codes_of_labels_are_looked_up(labels, by_number):
+    codes = np.empty(len(labels), np.int64)
+    numbers = dict(enumerate(by_number, start=2))
+    expected = [numbers.get(label, -1) for label in labels]
+    found = row_values.look_up(np.array(labels, np.int64), 2, 1 + len(by_number), np.array(by_number), codes)
+    assert found == (-1 not in expected)
+    assert -1 in expected or codes.tolist() == expected
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@settings(max_examples=100)
+@given(st.lists(st.lists(st.integers(-1, 6), max_size=4), min_size=1, max_size=8), st.integers(0, 3))
+def test_indices(index, of_rows, start):
+    indptr = start + np.concatenate([[0], np.cumsum([len(row) for row in of_rows])]).astype(index)
+    indices = np.array([j for row in of_rows for j in row], index)
+    outside = [i for i, row in enumerate(of_rows) if any(not 0 <= j < 6 for j in row)]
+    canonical = not outside and all(sorted(set(row)) == row for row in of_rows)
+    assert row_values.check_indices(indices, indptr, 6) == (outside[0] if outside else -1, canonical)

@@ -1,0 +1,69 @@
+"""Linear scores of rows against plain loops, to the last bit."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamnb.kernels import scores
+
+
+def rows(seed, n_rows=9, n_features=6, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n_rows, n_features)) * (rng.random((n_rows, n_features)) < 0.6)
+    x[2] = 0.0
+    return x.astype(dtype)
+
+
+def added(x, weights, some, start=0.0):
+    """The scores of some rows, stored values one after the other."""
+    out = np.full((len(some), weights.shape[1]), start)
+    for e, i in enumerate(some):
+        for j in np.flatnonzero(x[i]):
+            out[e] += float(x[i, j]) * weights[j]
+    return out
+
+
+def cut(matrix, first):
+    """Arrays of the rows from `first` on, as they lie in the arrays of all rows."""
+    start = matrix.indptr[first]
+    return matrix.data[start:], matrix.indices[start:], matrix.indptr[first:]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [1, 2, 3, 7])
+def test_few_columns(width, dtype):
+    x, weights = rows(width, dtype=dtype), np.random.default_rng(0).normal(size=(6, width))
+    for first in (0, 4):
+        sparse, dense = np.full((2, 9 - first, width), 0.5)
+        scores.score_csr(*cut(sp.csr_array(x), first), weights, sparse)
+        scores.score_dense(x[first:], weights, dense)
+        expected = added(x, weights, range(first, 9), 0.5)
+        assert (sparse == expected).all() and (dense == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("width", "index"), [*((width, np.int32) for width in (8, 9, 16, 24, 31, 32, 40, 57)), (57, np.uint16)]
+)
+def test_tables_of_any_width_are_summed_and_put_where_they_belong(width, index):
+    x, rng = rows(width), np.random.default_rng(width)
+    table, some = rng.normal(size=(6, width)), rng.integers(0, 5, 7)  # rows in any order, some of them twice
+    spots = rng.permutation(width + 2)[: width - 1]  # the last column of the table goes nowhere
+    data, indices, indptr = cut(sp.csr_array(x), 4)
+    expected = np.ones((4, width + 2))
+    expected[:, spots] += added(x[4:], table, some[2:6])[:, :-1]
+    out = np.ones_like(expected)
+    scores.add_table(data, indices.astype(index), indptr, some, 2, 6, table, spots, np.empty((1, width)), out)
+    assert (out == expected).all()
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0, 2]))
+def test_sparse_weights_of_features_from_some_number_on(seed, first):
+    rng, x = np.random.default_rng(seed), rows(seed)
+    weights = rng.normal(size=(3, 5)) * (rng.random((3, 5)) < 0.5)
+    flat, some = sp.csr_array(weights), rng.integers(0, 9, 4)
+    matrix, out = sp.csr_array(x), np.zeros((4, 5))
+    arrays = matrix.data, matrix.indices.astype(np.uint16), matrix.indptr, some
+    scores.score_cells(*arrays, flat.data, flat.indices, flat.indptr, first, out)
+    assert (out == added(x[:, first : first + 3], weights, some)).all()

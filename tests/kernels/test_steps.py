@@ -1,0 +1,40 @@
+"""How many numbers of a list lie below another one, counted one by one."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamnb.kernels import steps
+
+LISTS = {
+    "one": [2.0],
+    "nothing but zeros": [0.0, 0.0],
+    "zeros first": [0.0, 0.0, 0.5, 4.0],
+    "all equal": [3.0] * 9,
+    "neighbours": [1.0 + i * 2.0**-52 for i in range(40)],  # all in one entry of the table
+    "far apart": [0.0, 5e-324, 1e-300, 1e-10, 1.0, 1e300],
+    "a grid": np.geomspace(1e-4, 1e3, 300).tolist(),
+}
+
+
+@pytest.mark.parametrize("numbers", LISTS.values(), ids=LISTS)
+def test_each_number_and_its_neighbours_are_told_apart(numbers):
+    ascending = np.array(numbers)
+    index = steps.index_of(ascending)
+    asked = [*numbers, *np.nextafter(ascending, np.inf), *np.nextafter(ascending, -np.inf), -1.0, np.inf, -np.inf]
+    for number in asked:
+        assert steps.n_below(number, ascending, index) == sum(step < number for step in numbers)
+
+
+@given(st.lists(st.integers(0, 40).map(float), min_size=1, max_size=30), st.integers(-1, 41))
+def test_equal_numbers_are_not_below(numbers, number):
+    ascending = np.array(sorted(numbers))
+    index = steps.index_of(ascending)
+    assert steps.n_below(number, ascending, index) == sum(step < number for step in numbers)
+
+
+@pytest.mark.parametrize("numbers", LISTS.values(), ids=LISTS)
+def test_the_table_stays_small(numbers):
+    _, _, table = steps.index_of(np.array(numbers))
+    assert len(table) <= steps.ENTRIES + 2 and table[-1] == len(numbers)

@@ -1,0 +1,393 @@
+"""Scans that are broken off and go on: the same sums to the last bit, nothing read twice but what was in flight."""
+
+import resource
+from collections import Counter
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import zarr
+from hypothesis import given
+from hypothesis import strategies as st
+from zarr.storage import MemoryStore
+
+import streamnb as snb
+from streamnb.passes import checkpoint
+from streamnb.passes.checkpoint import Checkpoint
+from streamnb.passes.report import Report
+from streamnb.rows import sizes
+from streamnb.stats.tables import Table
+from tests.support.clusters import cluster_of, watched
+from tests.support.interrupted import OPTIONS
+from tests.support.processes import python
+from tests.support.refusals import cases, refused
+from tests.support.stores import CountingStore
+from tests.support.strategies import Rows, write_arrays
+
+N_ROWS, N_CHUNKS, SAMPLES, KILLS = 2000, 100, 2, 22
+AT_A_PLACE = 3 * (checkpoint.SAMPLE_ROWS * N_CHUNKS // N_ROWS + 2)  # chunks of data, indices and indptr
+
+
+def real_rows():
+    """Rows whose sums are rounded in every order but in pairs."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(N_ROWS, 8)).astype(np.float32) * (rng.random((N_ROWS, 8)) < 0.5)
+    return Rows(x, rng.choice(["ash", "birch", "cedar"], N_ROWS), rng.random(N_ROWS))
+
+
+ROWS = real_rows()
+
+
+def dense(store, rows=ROWS):
+    return zarr.create_array(store, data=rows.x, chunks=(N_ROWS // N_CHUNKS, 8))
+
+
+def csr(store, rows=ROWS):
+    return write_arrays(zarr.create_group(store), rows, chunk=np.count_nonzero(rows.x) // N_CHUNKS)
+
+
+FORMS = {"dense": dense, "csr": csr}
+forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    """Small blocks, each followed by a checkpoint, and few places to look at."""
+    monkeypatch.setattr(checkpoint, "SAMPLES", SAMPLES)
+    monkeypatch.setattr(sizes, "BLOCK_BYTES", 1 << 11)
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+    monkeypatch.setattr(checkpoint, "SHARE", 0)
+
+
+def alike(a, b):
+    """Whether two statistics are equal to the last bit, and those of their folds."""
+    parts = zip([a, *a.folds], [b, *b.folds], strict=True)
+    return all(
+        np.array_equal(one.classes, two.classes)
+        and np.array_equal(one.rows, two.rows)
+        and all(np.array_equal(one.tables[name].value(), two.tables[name].value()) for name in one.tables)
+        and one.tables.keys() == two.tables.keys()
+        for one, two in parts
+    )
+
+
+class BrokenOff(Exception):
+    pass
+
+
+class FailingStore(CountingStore):
+    """Stops the process, so to speak, once so many chunks were read."""
+
+    most = None
+
+    async def get(self, key, prototype, byte_range=None):
+        if self.most is not None and sum(self.reads.values()) >= self.most:
+            raise BrokenOff(key)
+        return await super().get(key, prototype, byte_range)
+
+    def _with_store(self, store):
+        copy = super()._with_store(store)
+        copy.most = self.most
+        return copy
+
+
+# ------------------------------------------------------------------------------------------------ killed for good
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@forms
+def test_a_process_killed_at_any_moment_goes_on(form, tmp_path):
+    form(tmp_path / "store.zarr")
+    np.save(tmp_path / "y.npy", ROWS.y)
+    ran = python("-m", "tests.support.interrupted", tmp_path, KILLS, cwd=Path(__file__).parents[2])
+    assert ran.returncode == 0, ran.stderr
+    found, expected = sorted(tmp_path.glob("stats-*.snb")), snb.scan(ROWS.x, ROWS.y, **OPTIONS)
+    assert all(alike(snb.load(path), expected) for path in found)
+    assert len({0, *map(int, (tmp_path / "progress").read_text().split()), N_ROWS}) >= 8  # all along the way
+    of_values = Counter(key for key in (tmp_path / "reads").read_text().split() if key.split("/")[0] in ("c", "data"))
+    assert len(of_values) >= N_CHUNKS
+    at_a_start = SAMPLES * AT_A_PLACE + 16  # chunks that tell the data, of the block in hand, and of the next
+    assert sum(of_values.values()) <= len(found) * len(of_values) + (KILLS + len(found)) * at_a_start
+    assert not list(tmp_path.glob(".*unfinished"))
+
+
+# -------------------------------------------------------------------------------------------- broken off in here
+
+
+@forms
+@pytest.mark.parametrize("share", [0.5, 0.75])
+def test_a_scan_that_fails_goes_on_and_reads_only_what_is_left(form, share, tmp_path):
+    inner = MemoryStore()
+    form(inner)
+    n_chunks = sum("c/" in key and not key.startswith("y/") for key in inner._store_dict)
+    options = {"checkpoint": tmp_path / "c.snb", "sample_weight": ROWS.w, "folds": 3, "seed": 1}
+    failing, healthy = FailingStore(inner), CountingStore(inner)
+    failing.most = share * n_chunks + SAMPLES * AT_A_PLACE
+    with pytest.raises((BrokenOff, snb.DataError)):
+        snb.scan(zarr.open(failing, mode="r"), ROWS.y, **options)
+    done = snb.load(tmp_path / "c.snb").report.rows
+    assert 0 < done < N_ROWS
+    assert alike(
+        snb.scan(zarr.open(healthy, mode="r"), ROWS.y, **options),
+        snb.scan(ROWS.x, ROWS.y, sample_weight=ROWS.w, folds=3, seed=1),
+    )
+    left = (1.0 - done / N_ROWS) * n_chunks
+    assert sum(healthy.reads.values()) <= left + SAMPLES * AT_A_PLACE + 10
+
+
+@forms
+def test_a_complete_scan_is_not_repeated(form, tmp_path):
+    store = CountingStore(MemoryStore())
+    form(store)
+    X, path = zarr.open(store, mode="r"), tmp_path / "c.snb"
+    first = snb.scan(X, ROWS.y, checkpoint=path)
+    written, store.reads = path.read_bytes(), Counter()
+    assert alike(snb.scan(zarr.open(store, mode="r"), ROWS.y, checkpoint=path), first)
+    assert path.read_bytes() == written
+    assert sum(store.reads.values()) <= SAMPLES * AT_A_PLACE
+
+
+def test_a_checkpoint_says_what_it_holds(tmp_path):
+    snb.scan(ROWS.x, ROWS.y, checkpoint=tmp_path / "c.snb")
+    held = snb.load(tmp_path / "c.snb")
+    assert isinstance(held, Checkpoint)
+    assert held.done == [(0, N_ROWS)] and held.report.rows == N_ROWS
+    assert alike(held.stats, snb.scan(ROWS.x, ROWS.y))
+
+
+FITS = {
+    "LinearNB": lambda **run: snb.LinearNB("gaussian").fit(ROWS.x, ROWS.y, ROWS.w, **run).coef_,
+    "LinearNB of labels": lambda **run: snb.LinearNB("gaussian").fit(ROWS.x, ROWS.x[:, :2] > 0, **run).coef_,
+    "LinearNBCV": lambda **run: (
+        snb.LinearNBCV("gaussian", snb.L1([0.1, 9.0]), folds=2).fit(ROWS.x, ROWS.y, **run).coef_
+    ),
+    "GaussianNB": lambda **run: snb.GaussianNB().fit(ROWS.x, ROWS.y, **run).theta_,
+    "CategoricalNB": lambda **run: snb.CategoricalNB().fit(ROWS.x > 0, ROWS.y, **run).category_count_[3],
+    "FeatureSelector": lambda **run: snb.FeatureSelector("f_classif", 3).fit(ROWS.x, ROWS.y, **run).scores_,
+}
+
+
+def break_off_after(n_writings, monkeypatch):
+    """End the next scan when it has written its checkpoint so often; those after it do not end early."""
+    add, left = Checkpoint.add, iter(range(n_writings))
+
+    def add_and_count(self, *part):
+        add(self, *part)
+        if next(left, None) == n_writings - 1:
+            raise BrokenOff
+
+    monkeypatch.setattr(Checkpoint, "add", add_and_count)
+
+
+@cases(FITS)
+def test_fits_go_on(case, tmp_path, monkeypatch):
+    expected, path = case(), tmp_path / "c.snb"
+    break_off_after(3, monkeypatch)
+    with pytest.raises(BrokenOff):
+        case(checkpoint=path)
+    assert 0 < snb.load(path).report.rows < N_ROWS
+    for _ in range(2):
+        assert np.array_equal(case(checkpoint=path), expected)
+
+
+def test_sums_of_few_rows_take_little_room(tmp_path):
+    """As dense tables they would be 32 MB for each part of the scan."""
+    rng = np.random.default_rng(0)
+    x, y = sp.random_array((300, 20_000), density=0.001, format="csr", rng=rng), rng.integers(0, 200, 300)
+    stats = snb.scan(x, y, moments=["sum"], checkpoint=tmp_path / "c.snb")
+    assert (tmp_path / "c.snb").stat().st_size < 1_000_000
+    assert alike(stats, snb.scan(x, y, moments=["sum"])) and isinstance(stats.table("sum"), Table)
+
+
+@pytest.mark.cluster
+@forms
+def test_workers_go_on_where_workers_or_this_process_ended(form, tmp_path, monkeypatch):
+    form(tmp_path / "store.zarr")
+    options = {"X": tmp_path / "store.zarr", "y": ROWS.y, "folds": 3, "checkpoint": tmp_path / "c.snb"}
+    expected = snb.scan(ROWS.x, ROWS.y, folds=3)
+    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 1 << 10)
+    with cluster_of(2, tmp_path / "workers", processes=False) as client:
+        break_off_after(2, monkeypatch)
+        with pytest.raises(BrokenOff):
+            snb.scan(**options)  # here
+        for last in (5, 9):
+            before = snb.load(tmp_path / "c.snb").report
+            break_off_after(last, monkeypatch)
+            watched(client)
+            with pytest.raises(BrokenOff):
+                snb.scan(**options, client=client)
+            after = snb.load(tmp_path / "c.snb").report
+            assert before.rows < after.rows < N_ROWS
+        assert alike(snb.scan(**options, client=client), expected)
+        assert alike(snb.scan(**options, client=client), expected)
+    assert snb.load(tmp_path / "c.snb").report.rows == N_ROWS
+
+
+# ------------------------------------------------------------------------------------------------- other scans
+
+CHANGED = ROWS.x.copy()
+CHANGED[-1, 3] += 1.0
+Y = ROWS.y.copy()
+Y[1234] = "ash" if Y[1234] != "ash" else "birch"
+WEIGHT = ROWS.w.copy()
+WEIGHT[-5] = 0.5
+NAMES = [*np.unique(ROWS.y).tolist(), *(f"m{i}" for i in range(99))]
+DIFFERENCES = {
+    "rows": ({"X": ROWS.x[:-1], "y": ROWS.y[:-1], "sample_weight": ROWS.w[:-1]}, "shape of X", "2000", "1999"),
+    "features": ({"X": ROWS.x[:, 1:]}, "shape of X", "8", "7"),
+    "values": ({"X": CHANGED}, "rows of X had other values;"),
+    "one label": ({"y": Y}, "scan: y had other values;"),
+    "one weight": ({"sample_weight": WEIGHT}, "sample_weight had other values;"),
+    "no weights": ({"sample_weight": None}, "sample_weight was given and is none;"),
+    "many classes": ({"classes": NAMES}, "classes was None and is .*'m1', .*[.][.];"),
+    "moments": ({"moments": ["sum"]}, "moments", "sum_sq"),
+    "transform": ({"transform": "binary"}, "transform", "None", "binary"),
+    "binarize": ({"binarize": 0.25}, "binarize", "0.25"),
+    "folds": ({"folds": 3}, "folding", "n_folds=3"),
+    "seed": ({"seed": 7}, "folding", "seed=7"),
+    "classes": ({"classes": ["ash", "birch", "cedar", "yew"]}, "classes", "yew"),
+    "groups": ({"groups": np.arange(N_ROWS)}, "groups"),
+}
+
+
+def scanned(path, **changes):
+    options = {"X": ROWS.x, "y": ROWS.y, "sample_weight": ROWS.w, "folds": 2} | changes
+    return snb.scan(**options, checkpoint=path)
+
+
+@cases(DIFFERENCES)
+def test_a_checkpoint_of_another_scan_is_refused_and_the_difference_named(case, tmp_path):
+    changes, *words = case
+    scanned(tmp_path / "c.snb")
+    before = (tmp_path / "c.snb").read_bytes()
+    with refused(ValueError, "checkpoint", "c.snb", "another scan", "remove", *words):
+        scanned(tmp_path / "c.snb", **changes)
+    assert (tmp_path / "c.snb").read_bytes() == before
+
+
+def test_what_differs_beyond_what_is_shown_is_named(tmp_path):
+    scanned(tmp_path / "c.snb", classes=NAMES)
+    with refused(ValueError, "classes had other values than .*'m1', .* further on;"):
+        scanned(tmp_path / "c.snb", classes=[*NAMES, "n"])
+
+
+def test_the_last_rows_of_a_store_of_few_chunks_are_looked_at(tmp_path):
+    changed = ROWS.x.copy()
+    changed[-1] += 1.0
+    of_one_chunk = [zarr.create_array(MemoryStore(), data=x, chunks=x.shape) for x in (ROWS.x, changed)]
+    scanned(tmp_path / "c.snb", X=of_one_chunk[0])
+    with refused(ValueError, "rows of X had other values"):
+        scanned(tmp_path / "c.snb", X=of_one_chunk[1])
+
+
+def test_a_store_of_other_chunks_is_another_scan(tmp_path):
+    scanned(tmp_path / "c.snb", X=dense(MemoryStore()))
+    other = zarr.create_array(MemoryStore(), data=ROWS.x, chunks=(500, 8))
+    with refused(ValueError, "chunks", "20, 8", "500, 8"):
+        scanned(tmp_path / "c.snb", X=other)
+
+
+def test_another_model_is_another_scan(tmp_path):
+    x = np.abs(ROWS.x)
+    snb.LinearNB("poisson").fit(x, ROWS.y, checkpoint=tmp_path / "c.snb")
+    with refused(ValueError, "another scan", "geometric", "poisson"):
+        snb.LinearNB(snb.Geometric()).fit(x, ROWS.y, checkpoint=tmp_path / "c.snb")
+
+
+def test_threads_make_no_other_scan(tmp_path):
+    first = scanned(tmp_path / "c.snb", n_threads=1)
+    assert alike(scanned(tmp_path / "c.snb", n_threads=2), first)
+
+
+# --------------------------------------------------------------------------------------------- files and mistakes
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "c.snb"
+    scanned(path)
+    content = path.read_bytes()
+    for damaged in (content[: len(content) // 2], content[:500] + b"\x01" + content[501:], b""):
+        path.write_bytes(damaged)
+        with refused(snb.DataError, "checkpoint", "c.snb", "remove"):
+            scanned(path)
+        assert path.read_bytes() == damaged
+
+
+def test_a_file_of_something_else_is_never_overwritten(tmp_path):
+    path = tmp_path / "model.snb"
+    snb.LinearNB("gaussian").fit(ROWS.x, ROWS.y).save(path)
+    with refused(snb.DataError, "checkpoint", "LinearNB", "another"):
+        scanned(path)
+    assert snb.load(path).n_features_in_ == 8
+
+
+def test_places_that_cannot_be_written_are_refused_before_anything_is_read(tmp_path):
+    store = CountingStore(MemoryStore())
+    dense(store)
+    store.reads.clear()
+    with pytest.raises(OSError, match=r"nowhere.*cannot be written"):
+        scanned(tmp_path / "nowhere" / "c.snb", X=zarr.open(store, mode="r"))
+    assert sum(store.reads.values()) <= SAMPLES * AT_A_PLACE
+    with refused(OSError, "folder"):
+        (tmp_path / "folder").mkdir()
+        scanned(tmp_path / "folder")
+    with refused(TypeError, "checkpoint=True", "path"):
+        scanned(True)
+
+
+def test_a_disk_that_is_full_ends_the_scan_and_leaves_the_last_checkpoint(tmp_path):
+    """A limit on the size of files stands for the disk."""
+    path, limits = tmp_path / "c.snb", resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"c\.snb cannot be written"):
+            scanned(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert snb.load(path).done == []
+    assert [found.name for found in tmp_path.iterdir()] == ["c.snb"]
+    assert alike(scanned(path), snb.scan(ROWS.x, ROWS.y, sample_weight=ROWS.w, folds=2))
+
+
+UNREADABLE = {
+    "iterator": (lambda: iter([(ROWS.x, ROWS.y)]), "stream", "write_csr"),
+    "callable": (lambda: lambda: iter([(ROWS.x, ROWS.y)]), "stream", "write_csr"),
+    "dask": (lambda: da.from_array(ROWS.x, chunks=(100, 8)), "Dask", "Zarr"),
+}
+
+
+@cases(UNREADABLE)
+def test_rows_that_cannot_be_read_again_are_refused(case, tmp_path):
+    make, *words = case
+    with refused(ValueError, "checkpoint", *words):
+        snb.scan(make(), None if "stream" in words else ROWS.y, checkpoint=tmp_path / "c.snb")
+    assert not list(tmp_path.iterdir())
+
+
+# ----------------------------------------------------------------------------------------------- what is done
+
+
+@given(ranges=st.lists(st.lists(st.integers(0, 30), min_size=2, max_size=2).map(sorted), max_size=6), data=st.data())
+def test_what_remains_and_what_is_done_are_all_rows_once(ranges, data, tmp_path_factory):
+    taken, parts = set(), []
+    for start, stop in ranges:
+        if start < stop and taken.isdisjoint(range(start, stop)):
+            taken |= set(range(start, stop))
+            parts.append((start, stop))
+    path = tmp_path_factory.mktemp("done") / "c.snb"
+    held = Checkpoint({}, [], None, Report(), path)
+    while parts:
+        n = data.draw(st.integers(1, len(parts)))
+        rows = np.concatenate([np.arange(*part) for part in parts[:n]])
+        held.add(snb.scan(ROWS.x[rows], ROWS.y[rows]), Report(), parts[:n])
+        parts = parts[n:]
+    if taken:
+        held = snb.load(path)
+        assert alike(held.stats, snb.scan(ROWS.x[sorted(taken)], ROWS.y[sorted(taken)]))
+    segments = [(0, 7), (7, 20), (20, 30)]
+    left = [row for part in held.remaining(segments) for row in range(*part)]
+    assert left == sorted(set(range(30)) - taken)
+    assert all(a[1] < b[0] for a, b in zip(held.done, held.done[1:]))

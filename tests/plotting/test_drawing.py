@@ -1,0 +1,113 @@
+"""What all pictures share: axes, colours, names of features and of rows of weights."""
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+import streamnb as snb
+from streamnb.plotting import drawing
+from streamnb.problem.schemes import as_scheme
+
+matplotlib.use("Agg")
+CLASSES = np.array(["a", "b", "c"])
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def test_axes_are_those_given_or_new_ones():
+    ax = plt.subplots()[1]
+    assert drawing.axes(ax) is ax
+    new = drawing.axes(None, (3.0, 2.0))
+    assert new is not ax and new.figure.get_size_inches().tolist() == [3.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "scale", "ticks"),
+    [
+        ([1.0, 10.0, 100.0], "log", [1, 2, 5, 10, 20, 50, 100]),
+        ([0.0, 1.0, 1000.0], "symlog", [0, 1, 10, 100, 1000]),
+        ([0.0, 0.0], "linear", None),
+        ([2.0, 3.0], "log", [2, 2.2, 2.4, 2.6, 2.8, 3]),
+    ],
+)
+def test_axes_become_logarithmic_with_a_place_for_zero(values, scale, ticks):
+    ax = plt.subplots()[1]
+    drawing.log_axis(ax, np.array(values))
+    assert ax.get_xscale() == scale
+    if ticks is not None:
+        low, high = ax.get_xlim()
+        assert ax.get_xticks().tolist() == pytest.approx(ticks) and low < min(values) and high > max(values)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (0.001, "0.001"), (1234.0, "1,234"), (1e6, "$10^{6}$"), (2.5e-7, r"$2.5\times10^{-7}$")],
+)
+def test_numbers_on_an_axis(value, text):
+    ax = plt.subplots()[1]
+    drawing.log_axis(ax, np.array([1e-9, 1e9]))
+    assert ax.xaxis.get_major_formatter()(value) == text
+
+
+def test_lines_differ_by_colour_then_by_dashes():
+    styles = [tuple(drawing.line_style(k).values()) for k in range(24)]
+    assert len(set(styles)) == 24 and drawing.line_style(24) == drawing.line_style(0)
+    assert len({colour for colour, _ in styles[:6]}) == 6 and {dashes for _, dashes in styles[:6]} == {"-"}
+
+
+def test_a_legend_is_beside_the_axes_once():
+    ax = drawing.axes(None)
+    (line,) = ax.plot([0, 1], label="one")
+    for title in ("first", "second"):
+        drawing.beside(ax, [line], title)
+    assert [legend.get_title().get_text() for legend in ax.figure.legends] == ["second"]
+    one, _ = plt.subplots(1, 2)[1]
+    drawing.beside(one, [line])
+    assert not one.figure.legends and one.get_legend() is not None
+
+
+def test_names_of_features():
+    assert drawing.feature_names_of(None, object(), 3).tolist() == ["x0", "x1", "x2"]
+    fitted = snb.GaussianNB()
+    fitted.feature_names_in_ = np.array(["u", "v"])
+    assert drawing.feature_names_of(None, fitted, 2).tolist() == ["u", "v"]
+    assert drawing.feature_names_of([1, "w"], fitted, 2).tolist() == [1, "w"]
+    with pytest.raises(ValueError, match=r"feature_names has shape \(1,\); it should have one name a feature: \(2,\)"):
+        drawing.feature_names_of(["u"], fitted, 2)
+
+
+def test_long_names_leave_room():
+    assert drawing.shortened(7) == "7" and drawing.shortened("x" * 32) == "x" * 32
+    assert drawing.shortened("x" * 33) == "x" * 31 + "…"
+
+
+def test_rows_of_weights_are_found_by_their_names():
+    ovo, ovr = (as_scheme(name, CLASSES) for name in ("ovo", "ovr"))
+    assert drawing.row_of(ovr, CLASSES, "c") == (2, "c")
+    assert drawing.row_of(ovo, CLASSES, ["a", "c"]) == (1, ("a", "c"))
+    assert drawing.row_of(as_scheme("joint", CLASSES[:2]), CLASSES[:2], None) == (0, "b")
+    assert (drawing.title_of("c"), drawing.title_of(("a", "c"))) == ("class c", "c against a")
+    for scheme, label in ((ovr, None), (ovr, "d"), (ovo, ("c", "a"))):
+        with pytest.raises(ValueError, match=r"has no row of weights; it should be one of .*'a'"):
+            drawing.row_of(scheme, CLASSES, label)
+
+
+def test_weights_are_those_of_something_fitted():
+    fitted = snb.LinearNB("poisson").fit([[1.0, 2.0], [3.0, 0.0]], [0, 1])
+    model = drawing.model_of(fitted)
+    assert drawing.model_of(model) is model and (model.coef_ == fitted.coef_).all()
+    with pytest.raises(TypeError, match=r"should be a fitted snb\.LinearNB or LinearNBCV, or a model of a path"):
+        drawing.model_of(snb.GaussianNB())
+
+
+def test_axes_say_what_tau_is():
+    penalty = snb.L1(1.0, scale="score") + snb.Decorrelation(0.1, scale="curvature")
+    assert drawing.tau_name("l1", penalty) == "tau of L1 (threshold on the z-score)"
+    assert drawing.tau_name("l1", snb.L1(1.0)) == "tau of L1 (threshold on class sums)"
+    assert drawing.tau_name("decorrelation", penalty) == "tau of Decorrelation (share of the curvature)"
+    assert drawing.tau_name("n_features", None) == "features with any weight"

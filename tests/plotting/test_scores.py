@@ -1,0 +1,93 @@
+"""Pictures of how well models do: what is drawn is what was given."""
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+
+import streamnb as snb
+from streamnb.plotting import scores
+from streamnb.plotting.scores import ConfusionMatrixDisplay, RocDisplay, ScoreDisplay
+
+matplotlib.use("Agg")
+rng = np.random.default_rng(0)
+Y = rng.integers(0, 3, 60)
+X = rng.poisson(rng.gamma(1.0, 1.0, (3, 6))[Y]).astype(float)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def names_of(display):
+    return [text.get_text() for legend in display.figure_.legends for text in legend.get_texts()]
+
+
+def test_scores_of_a_grid_by_hand():
+    given = dict(lines=np.array([0, 0, 1, 1]), line_names=["l2 = 0", "l2 = 1"], chosen=2, chosen_name="the one")
+    named = dict(least=0.75, x_name="tau", score_name="accuracy", rule="best")
+    x, mean, std = np.array([2.0, 1.0, 1.0, 2.0]), np.array([0.5, 0.6, 0.8, 0.7]), np.array([0.1, 0.1, 0.2, 0.1])
+    display = ScoreDisplay(x, mean, std, **given, **named).plot()
+    assert [line.get_xydata().tolist() for line in display.lines_] == [[[1, 0.6], [2, 0.5]], [[1, 0.8], [2, 0.7]]]
+    assert display.chosen_.get_xydata().tolist() == [[1.0, 0.8]] and len(display.bands_) == 2
+    low, high = display.bands_[1].get_paths()[0].get_extents().intervaly
+    assert (low, high) == pytest.approx((0.6, 1.0))
+    assert names_of(display)[:2] == ["l2 = 0", "l2 = 1"] and names_of(display)[-1] == "good enough"
+    assert display.ax_.get_ylabel() == "accuracy, mean over splits"
+    assert len(names_of(display.plot(n_named=1))) == len(names_of(display.plot(n_named=2))) - 1
+    with pytest.raises(ValueError, match="n_named=-1"):
+        display.plot(n_named=-1)
+
+
+def test_curves_of_classes_by_hand():
+    curve = np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 1.0])
+    display = RocDisplay({"a": curve, "b": curve}, {"a": 1.0, "b": 0.9}, mean=curve, error=0.01).plot(n_named=1)
+    np.testing.assert_array_equal(display.lines_["b"].get_data(), curve)
+    assert names_of(display) == ["a (1.000)", "1 other classes between", "mean (0.950)", "chance (0.5)"]
+    assert display.figure_.legends[0].get_title().get_text() == "class (area)\nareas within 0.01"
+    assert RocDisplay({"a": curve}, {"a": 1.0}).plot().mean_ is None
+
+
+def test_areas_of_an_evaluation_come_the_best_first():
+    evaluation = snb.evaluate(Y, scores=rng.normal(size=(60, 3)) + np.array([0.0, 3.0, 1.0]) * (np.eye(3)[Y]))
+    display = RocDisplay.from_evaluation(evaluation)
+    assert list(display.roc_auc) == [1, 2, 0] == list(display.lines_)
+    np.testing.assert_allclose([display.roc_auc[k] for k in range(3)], evaluation.roc_auc(average=None))
+    with pytest.raises(ValueError, match="no class has both rows of its own and others"):
+        RocDisplay.from_evaluation(snb.evaluate([1, 1], scores=[0.1, 0.2], classes=[0, 1]))
+
+
+@pytest.mark.parametrize(("normalize", "axis"), [("true", 1), ("pred", 0), ("all", None)])
+def test_tables_are_weights_or_shares(normalize, axis):
+    evaluation = snb.evaluate(["a", "a", "b"], ["a", "b", "b"], classes=["a", "b", "none"])
+    table = evaluation.confusion_matrix()
+    weights = ConfusionMatrixDisplay.from_evaluation(evaluation).confusion_matrix
+    assert weights.dtype == np.int64 and (weights == table).all()
+    shares = ConfusionMatrixDisplay.from_evaluation(evaluation, normalize=normalize).confusion_matrix
+    total = table.sum(axis=axis, keepdims=True)
+    np.testing.assert_allclose(shares, table / np.where(total > 0, total, 1.0))  # a class without rows has none
+    with pytest.raises(ValueError, match="normalize='rows' is unknown"):
+        ConfusionMatrixDisplay.from_evaluation(evaluation, normalize="rows")
+
+
+def test_only_evaluations_are_drawn():
+    for display in (RocDisplay, ConfusionMatrixDisplay):
+        with pytest.raises(TypeError, match=r"evaluation is of type list; it should be what snb\.evaluate"):
+            display.from_evaluation([1, 2])
+    with pytest.raises(TypeError, match=r"estimator=.* should be a fitted snb\.LinearNBCV"):
+        ScoreDisplay.from_estimator(snb.LinearNB())
+
+
+def test_rows_are_judged_by_whatever_ends_in_a_classifier():
+    fitted = snb.LinearNB("poisson").fit(X, Y)
+    for estimator in (fitted, fitted._model, make_pipeline(snb.LinearNB("poisson")).fit(X, Y)):
+        assert scores.evaluation(estimator, X, Y, None, "confusion").accuracy() == fitted.score(X, Y)
+    scaled = make_pipeline(MaxAbsScaler(), snb.LinearNB("gaussian")).fit(X, Y)
+    assert scores.evaluation(scaled, X, Y, None, "confusion").accuracy() == scaled.score(X, Y)
+    with pytest.raises(TypeError, match="should be a fitted classifier of streamnb, or a pipeline that ends in one"):
+        scores.evaluation(LogisticRegression(), X, Y, None, "ranking")

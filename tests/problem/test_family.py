@@ -1,0 +1,95 @@
+"""What a family of one's own gets from its base class, and what it has to say itself."""
+
+import numpy as np
+import pytest
+
+import streamnb as snb
+from streamnb.core import persistence
+from streamnb.problem.family import Family, column_blocks
+
+
+class Decay(Family):  # c(theta) = -2 ln(-theta): Gamma of shape 2, so that m = -2 / theta
+    lowest = 0.0
+
+    def __init__(self, half=1.0):
+        self.half = half
+
+    def link(self, m):
+        return -2.0 / m
+
+    def variance(self, m):
+        return m * m / 2.0
+
+    def cumulant(self, m):
+        return 2.0 * np.log(m / 2.0)
+
+
+class Seen(Decay):
+    name = "seen or not"
+    moment = "above"
+
+
+M = np.array([0.2, 1.0, 7.0])
+
+
+def test_a_name_and_the_moments_follow_from_the_class():
+    assert Decay.name == "decay" and Seen.name == "seen or not"
+    assert Decay.moments == ("sum",) and Seen.moments == ("above",)
+    assert persistence.registered(Decay()) and not persistence.registered(object())
+    with pytest.raises(ValueError, match="moment='median' is unknown; it should be one of"):
+        type("Median", (Family,), {"moment": "median"})
+
+
+def test_the_range_of_means_is_that_of_the_moment():
+    assert Decay().mean_range == (0.0, np.inf) and Decay().nonnegative
+    assert Seen().mean_range == (0.0, 1.0)
+    assert type("Logs", (Family,), {"moment": "log_sum"})().mean_range == (-np.inf, np.inf)
+    assert type("Away", (Family,), {"moment": "deviation"})().mean_range == (0.0, np.inf)
+    assert not type("Real", (Family,), {})().nonnegative
+
+
+def test_functions_of_the_mean():
+    family, step = Decay(), 1e-6
+    np.testing.assert_array_equal(family.mean_slope(M), family.variance(M))
+    slope = (family.link(M + step) - family.link(M - step)) / (2.0 * step)
+    np.testing.assert_allclose(slope, 1.0 / family.variance(M), rtol=1e-6)
+    np.testing.assert_allclose(family.cumulant_change(M, 3.0 * M), 2.0 * np.log(3.0))
+
+
+def test_what_is_not_said_is_named():
+    bare = type("Bare", (Family,), {})()
+    for function, name in ((bare.link, "link"), (bare.variance, "variance"), (bare.cumulant, "cumulant")):
+        with pytest.raises(NotImplementedError, match=rf"family=Bare\(\) has no {name}\(m\); a family of your own"):
+            function(M)
+
+
+def test_smoothing_is_by_rows_at_the_mean():
+    total, count = Decay().prior(M, 2.5, 3)
+    np.testing.assert_array_equal(total, 2.5 * M)
+    assert count == 2.5
+    stats = snb.scan(np.ones((4, 3)), [0, 1, 0, 1])
+    np.testing.assert_array_equal(Decay().dispersion(stats, None), np.ones(3))
+
+
+def test_equal_are_families_of_one_kind_with_equal_parameters():
+    assert Decay(2.0) == Decay(2.0) and hash(Decay(2.0)) == hash(Decay(2.0))
+    assert Decay(2.0) != Decay(3.0) and Decay(1.0) != Seen(1.0) and Decay() != "decay"
+    assert repr(Decay(2.0)) == "Decay(half=2.0)" and repr(Seen()) == "Seen(half=1.0)"
+    assert Decay.from_state(Decay(4.0).to_state()) == Decay(4.0)
+
+
+def test_one_family_is_all_of_its_columns():
+    family = Decay()
+    assert family.members == (family,) and family.named(["a", "b"]) is family
+    assert family.parts(5) == [(family, slice(0, 5))]
+
+
+@pytest.mark.parametrize(
+    ("n_features", "step", "sizes"), [(7, 3, [3, 3, 1]), (4, 9, [4]), (6, 2, [2, 2, 2]), (0, 3, [])]
+)
+def test_blocks_of_columns_cover_all_once(n_features, step, sizes):
+    blocks = column_blocks(n_features, step)
+    assert [len(range(n_features)[block]) for block in blocks] == sizes
+    assert np.concatenate([np.arange(n_features)[:0], *(np.arange(n_features)[b] for b in blocks)]).tolist() == [
+        *range(n_features)
+    ]

@@ -1,0 +1,169 @@
+"""Labels, weights and splits beside the rows: any cut reads the same, whatever holds them."""
+
+from functools import partial
+from itertools import pairwise
+
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from zarr.storage import MemoryStore
+
+from streamnb.core.messages import DataError
+from streamnb.rows import columns
+from streamnb.rows.columns import in_zarr, open_columns
+from streamnb.rows.reading import Clock, Readers
+
+Y = np.array([3, -1, 3, 0, 0, 7, 3, 7, 0, -1, 3])
+N = len(Y)
+SEVERAL = (Y[:, None] == [0, 3, 7]).astype(np.uint8)  # an indicator, with rows of no label
+
+
+def group(kind="csr_matrix", attributes=(), **parts):
+    """A group of the AnnData layout."""
+    made = zarr.create_group(MemoryStore(), attributes={"encoding-type": kind, **dict(attributes)})
+    for name, values in parts.items():
+        made.create_array(name, data=np.asarray(values), chunks=(4,), config={"write_empty_chunks": True})
+    return made
+
+
+def csr(values):
+    matrix = sp.csr_array(values)
+    parts = {name: getattr(matrix, name) for name in ("data", "indices", "indptr")}
+    return group(attributes={"encoding-version": "0.1.0", "shape": values.shape}, **parts)
+
+
+FORMS = {
+    "list": lambda: Y.tolist(),
+    "dask": lambda: da.from_array(Y, chunks=4),
+    "zarr": lambda: zarr.create_array(MemoryStore(), data=Y, chunks=(4,)),
+    "categorical": lambda: group("categorical", codes=np.unique(Y, return_inverse=True)[1], categories=np.unique(Y)),
+    "nullable": lambda: group("nullable-integer", values=Y, mask=np.zeros(N, bool)),
+    "indicator": lambda: SEVERAL,
+    "indicator, sparse": lambda: sp.coo_array(SEVERAL),
+    "indicator in zarr": lambda: zarr.create_array(MemoryStore(), data=SEVERAL, chunks=(4, 2)),
+    "indicator as a group": lambda: csr(SEVERAL),
+}
+
+
+def stretches(read, start, stops):
+    """Labels, weights and splits from `start` on, read in stretches that end with `stops`."""
+    ask = read.reader(start)
+    found = [ask(first, stop)() for first, stop in pairwise([start, *stops])]
+    return [*map(together, zip(*found))]
+
+
+def together(parts):
+    return np.concatenate([part.toarray() if sp.issparse(part) else part for part in parts if part is not None] or [[]])
+
+
+MADE = {name: make() for name, make in FORMS.items()}
+
+
+@pytest.mark.parametrize("form", MADE)
+@settings(max_examples=10)
+@given(st.data())
+def test_any_cut_reads_the_same(form, data):
+    read = open_columns(MADE[form], np.arange(N) / 4, N, True).with_split(
+        "groups", [f"g{i}" for i in range(N)], N, None
+    )
+    start, *stops = sorted(data.draw(st.lists(st.integers(0, N), min_size=2, max_size=5)))
+    expected = SEVERAL if form.startswith("indicator") else Y
+    rows = slice(start, stops[-1])
+    for part in (read, read.cut(start, stops[-1]), read.cut(start // 2, N).cut(start, N)):
+        labels, weight, split = stretches(part, start, stops)
+        assert np.array_equal(labels, expected[rows]) and np.array_equal(weight, np.arange(N)[rows] / 4)
+        assert split.tolist() == [f"g{i}" for i in range(N)][rows]
+    assert read.names == read.cut(0, 1).names == ("y", "sample_weight", "groups")
+    read.check_spent(N)
+    with pytest.raises(ValueError, match=rf"samples: \[12, {N}\]; y should have one entry"):
+        read.check_spent(12)
+
+
+def test_readers_read_meanwhile():
+    for form in ("zarr", "categorical", "nullable", "indicator as a group"):
+        with Readers(Clock()) as readers:
+            ask = open_columns(FORMS[form](), None, N, True).reader(2, readers)
+            waits = [ask(row, row + 3) for row in (2, 5, 8)]
+            labels = [wait()[0] for wait in reversed(waits)][::-1]  # in any order, once all are asked for
+        assert np.array_equal(together(labels), (SEVERAL if form.startswith("indicator") else Y)[2:])
+
+
+def test_how_many_classes_there_are_is_known_of_what_is_in_memory():
+    n = len(np.unique(Y))
+    assert columns.known_classes(Y, None, len(Y)) == (n, 0)
+    assert [columns.known_classes(FORMS[form](), None, len(Y)) for form in ("dask", "zarr")] == [(None, 0)] * 2
+    assert columns.known_classes(np.eye(3, dtype=int), None, 3) == (3, 1)
+    assert columns.known_classes(None, None, None) == (None, 0)
+
+
+def test_names_are_of_arrays_beside_the_rows():
+    beside = group("anndata", labels=Y)
+    assert stretches(open_columns("labels", 2, N, True, beside), 3, [5])[0].tolist() == Y[3:5].tolist()
+    for held in ("labels", beside["labels"], Y, da.from_array(Y)):
+        assert columns.whole_column(held, "folds", beside).tolist() == Y.tolist()
+    with pytest.raises(ValueError, match=r"^y='other' is not in group '/' of X, which has the arrays: labels$"):
+        open_columns("other", None, N, True, beside)
+    with pytest.raises(ValueError, match=r"^y='labels' names an array beside X, but X is not in a Zarr group"):
+        open_columns("labels", None, N, True)
+    beside.attrs["streamnb"] = {}
+    beside.store._store_dict.pop("labels/c/1")
+    with pytest.raises(DataError, match=r"lacks 1 of its 3 chunks"):
+        open_columns("labels", None, N, True, beside)
+
+
+def test_what_a_stream_brings_itself():
+    ask = open_columns(None, None, None, True).reader()
+    labels, weight, split = ask(0, 2, ["a", "b"], [1.0, 2.0])()
+    assert (labels, weight, split) == (["a", "b"], [1.0, 2.0], None)
+    with pytest.raises(ValueError, match=r"^requires y to be passed"):
+        ask(0, 2)()
+    assert open_columns(None, None, None, False).reader()(0, 2)() == (None, None, None)
+    for name, read in (("y", open_columns(Y, None, None, True)), ("sample_weight", open_columns(None, Y + 1, None, 0))):
+        with pytest.raises(ValueError, match=rf"^{name} is given beside X, but the stream X brings its own"):
+            read.reader()(0, 2, ["a", "b"], [1.0, 2.0])()
+
+
+def test_one_weight_is_that_of_every_row():
+    assert stretches(open_columns(Y, 0.5, N, True), 0, [4])[1].tolist() == [0.5] * 4
+    with pytest.raises(ValueError, match=r"samples: \[11, 10\]; sample_weight should have one entry"):
+        open_columns(Y, np.ones(10), N, True)
+
+
+@pytest.mark.parametrize("first", [0, 4])
+def test_what_is_wrong_is_named_by_its_row(first):
+    codes, mask = np.where(np.arange(N) == 6, -1, 0), np.arange(N) == 6
+    floats = zarr.create_array(MemoryStore(), data=np.where(mask, np.nan, 1.0), chunks=(4,))
+    for labels, words in (
+        (group("categorical", codes=codes, categories=[5]), "missing label or category at row 6;"),
+        (group("categorical", codes=-codes, categories=[5]), "missing label or category at row 6;"),  # 1 is none
+        (group("nullable-boolean", values=mask, mask=mask), "missing label or category at row 6;"),
+        (floats, "NaN, a missing label, at row 6;"),
+    ):
+        read = open_columns(labels, None, N, True)
+        for part in (read, read.cut(first, N)):
+            with pytest.raises(ValueError, match=words):
+                stretches(part, first, [6, 9])
+    weight = zarr.create_array(MemoryStore(), data=-1.0 * mask, chunks=(4,))
+    with pytest.raises(ValueError, match=r"^sample_weight has -1.0 at row 6;"):
+        stretches(open_columns(Y, weight, N, True), first, [6, 9])
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "error", "words"),
+    [
+        (partial(group, "dataframe"), "y", ValueError, "y: group '' of encoding-type 'dataframe' is not a column"),
+        (partial(csr, SEVERAL), "sample_weight", ValueError, "encoding-type 'csr_matrix' is not a column of labels"),
+        (partial(group, "categorical", codes=Y), "y", DataError, "lacks the 1-D arrays 'codes' and 'categories'"),
+        (partial(group, "categorical", codes=Y / 2, categories=Y), "y", DataError, "'codes' has dtype float64"),
+        (partial(group, "nullable-integer", values=Y, mask=Y), "y", DataError, "'mask' should hold a bool for each"),
+        (partial(group, "nullable-integer", values=Y, mask=[True]), "y", DataError, "for each of the 11 values"),
+        (FORMS["indicator in zarr"], "groups", ValueError, r"groups should be a 1d array, got an array of shape \(11"),
+    ],
+)
+def test_groups_that_are_no_columns(make, name, error, words):
+    with pytest.raises(error, match=words):
+        in_zarr(make(), name)

@@ -1,0 +1,104 @@
+"""Counts of presence read no values where a store is known to hold positive ones only, and stay what they are."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import zarr
+from zarr.storage import MemoryStore
+
+import streamnb as snb
+from tests.support.stores import CountingStore, chunk_keys
+from tests.support.strategies import example, stream
+
+
+def written(rows):
+    store = CountingStore(MemoryStore())
+    group = snb.write_csr(store, stream(rows, "x", "y"), n_features=rows.x.shape[1])
+    store.reads.clear()
+    return store, group
+
+
+def reads_of(store, group, name):
+    return Counter({key: n for key, n in store.reads.items() if key in set(chunk_keys(group[name]))})
+
+
+def same_counts(stats, expected, *names):
+    return all(np.array_equal(getattr(stats, name), getattr(expected, name)) for name in names)
+
+
+@pytest.mark.parametrize("transform", [None, "binary", "log1p", "sqrt"])
+def test_counts_of_known_values_are_those_of_the_values_read(transform):
+    rows = example()
+    rows.x[:] = np.abs(rows.x)
+    store, group = written(rows)
+    options = {"moments": ["nonzero", "above"], "transform": transform}
+    stats = snb.scan(group, "y", **options)
+    assert not reads_of(store, group, "data")
+    assert reads_of(store, group, "indices") == dict.fromkeys(chunk_keys(group["indices"]), 1)
+    assert same_counts(stats, snb.scan(rows.x, rows.y, **options), "nonzero", "above", "weight")
+
+
+@pytest.mark.parametrize("factor", [None, 4.0, 1.0], ids=["no weights", "whole weights", "weights of any kind"])
+@pytest.mark.parametrize("folds", [None, 3])
+def test_weights_count_for_values_that_are_not_read(factor, folds):
+    rows = example()
+    rows.x[:] = np.abs(rows.x)
+    store, group = written(rows)
+    options = {"moments": ["nonzero", "above"], "sample_weight": None if factor is None else factor * rows.w}
+    stats, expected = (snb.scan(*given, folds=folds, **options) for given in ((group, "y"), (rows.x, rows.y)))
+    assert not reads_of(store, group, "data")
+    for a, b in zip([stats, *stats.folds], [expected, *expected.folds], strict=True):
+        assert same_counts(a, b, "nonzero", "above", "weight")
+
+
+def test_a_bernoulli_model_and_its_report_do_without_the_values():
+    rows = example()
+    rows.x[:] = np.abs(rows.x)
+    store, group = written(rows)
+    model = snb.LinearNB("bernoulli").fit(group, "y")
+    assert not reads_of(store, group, "data")
+    assert (model.coef_ == snb.LinearNB("bernoulli").fit(rows.x, rows.y).coef_).all()
+    poisson = snb.LinearNB("poisson").fit(group, "y")
+    assert reads_of(store, group, "data")
+    assert model.report_.bytes == poisson.report_.bytes - group["data"].nbytes
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"moments": ["sum"]}, {"moments": ["above"], "binarize": 0.5}, {"moments": ["nonzero"], "normalize": "l2"}],
+)
+def test_values_that_matter_are_read(options):
+    rows = example()
+    rows.x[:] = np.abs(rows.x)
+    store, group = written(rows)
+    assert same_counts(snb.scan(group, "y", **options), snb.scan(rows.x, rows.y, **options), *options["moments"])
+    assert reads_of(store, group, "data") == dict.fromkeys(chunk_keys(group["data"]), 1)
+
+
+@pytest.mark.parametrize("values", [[1.0, -1.0], [1.0, 0.0]], ids=["negative", "explicit zero"])
+def test_values_not_known_to_be_positive_are_read(values, tmp_path):
+    x = sp.csr_array((values, [0, 1], [0, 1, 2]), shape=(2, 2))
+    group = snb.write_csr(tmp_path / "new.zarr", [(x, [0, 1])], n_features=2)
+    stats = snb.scan(group, "y", moments=["nonzero", "above"])
+    assert stats.above.tolist() == [[1, 0], [0, 0]]
+    assert stats.nonzero.tolist() == [[1, 0], [0, float(values[1] != 0)]]
+
+
+def test_a_family_that_does_not_take_every_value_has_them_read(tmp_path):
+    class Fractions(snb.Bernoulli):
+        name = "fractions"
+        highest = 1.0
+
+    group = snb.write_csr(tmp_path / "new.zarr", [(np.array([[1.0, 2.0], [1.0, 0.0]]), [0, 1])], n_features=2)
+    with pytest.raises(ValueError, match="2"):
+        snb.LinearNB(Fractions()).fit(group, "y")
+
+
+def test_a_store_of_somebody_else_has_its_values_read(tmp_path):
+    group = snb.write_csr(tmp_path / "new.zarr", [(np.eye(2), [0, 1])], n_features=2)
+    group = zarr.open_group(tmp_path / "new.zarr", mode="r+")
+    del group.attrs["streamnb"]
+    group["data"][:] = [1.0, 0.0]
+    assert snb.scan(group, "y", moments=["nonzero"]).nonzero.tolist() == [[1, 0], [0, 0]]

@@ -1,0 +1,32 @@
+"""Files that are no Zarr, told by what stands in them and by their names."""
+
+import gzip
+
+import pytest
+
+from streamnb.rows.files import unlike_zarr
+
+CONTENTS = {
+    "HDF5": b"\x89HDF\r\n\x1a\n" + b"\0" * 8,
+    "Parquet": b"PAR1" + b"\0" * 8 + b"PAR1",
+    "JSON": b'{"a": 1}\n',
+    "CSV": b"a,b\n1,2\n3,4\n",
+}
+
+
+@pytest.mark.parametrize("kind", CONTENTS)
+def test_told_by_their_content(kind, tmp_path):
+    path = tmp_path / "rows"
+    path.write_bytes(CONTENTS[kind])
+    assert kind in unlike_zarr(str(path))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("a.h5", "HDF5"), ("a.parquet", "Parquet"), ("a.csv.gz", "CSV")])
+def test_told_by_their_ending(name, kind, tmp_path):
+    (tmp_path / name).write_bytes(gzip.compress(b"x") if name.endswith("gz") else b"")
+    assert kind in unlike_zarr(str(tmp_path / name))
+
+
+def test_nothing_is_said_of_others(tmp_path):
+    (tmp_path / "rows.zarr").mkdir()
+    assert unlike_zarr(str(tmp_path / "rows.zarr")) is None

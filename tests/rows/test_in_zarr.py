@@ -1,0 +1,69 @@
+"""Stores of whole numbers take the smallest integers that hold them, whenever a larger one comes; no value changes."""
+
+import anndata
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from zarr.storage import MemoryStore
+
+import streamnb as snb
+from streamnb.rows import writing
+
+VALUES = [1, 255, 256, -1, -129, 65535, 65536, 2**24, 0.5, 1e60, -(2**31)]
+
+
+@pytest.fixture
+def tiny_chunks(monkeypatch):
+    monkeypatch.setattr(writing, "CHUNK", 4)
+
+
+@pytest.mark.usefixtures("tiny_chunks")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(st.lists(st.lists(st.sampled_from(VALUES), min_size=1, max_size=6), min_size=1, max_size=4))
+def test_values_survive_every_change_of_dtype(chunks):
+    columns = [np.array(values, np.float64)[:, None] for values in chunks]
+    group = snb.write_csr(MemoryStore(), columns, n_features=1)
+    expected = np.vstack(columns)
+    assert (anndata.io.read_elem(group).toarray() == expected).all()
+    assert set(group) == {"data", "indices", "indptr"}
+    assert (
+        snb.scan(group, np.zeros(len(expected), int)).sum[0] == snb.scan(expected, [0] * len(expected)).sum[0]
+    ).all()
+
+
+@pytest.mark.usefixtures("tiny_chunks")
+@pytest.mark.parametrize(
+    ("chunks", "dtype", "stored"),
+    [
+        ([[1, 2, 255]], np.float32, np.uint8),
+        ([[1, 2, 3, 4, 5], [256]], np.float32, np.uint16),
+        ([[1, 2, 3, 4, 5], [-1]], np.float64, np.int16),
+        ([[1, 2, 3, 4, 5], [70000]], np.float64, np.uint32),
+        ([[1, 2, 3, 4, 5], [70000]], np.float32, np.float32),
+        ([[1, 2, 3, 4, 5], [0.5]], np.float32, np.float32),
+        ([[0.5], [1, 2, 3, 4, 5]], np.float64, np.float64),
+        ([[1, 2, 3, 4, 5], [2**40]], np.int64, np.int64),
+        ([[1, 1, 1, 1, 1]], bool, bool),
+    ],
+)
+def test_the_dtype_is_the_smallest_that_holds_all(chunks, dtype, stored):
+    columns = [np.array(values, dtype)[:, None] for values in chunks]
+    group = snb.write_csr(MemoryStore(), columns, n_features=1)
+    assert group["data"].dtype == stored
+    assert group["data"][:].tolist() == np.vstack(columns)[:, 0].tolist()
+
+
+@pytest.mark.parametrize(("n_features", "stored"), [(65_536, np.uint16), (65_537, np.int32)])
+def test_indices_take_what_the_last_column_needs(n_features, stored):
+    x = sp.csr_array(([1.0, 2.0], [0, n_features - 1], [0, 2]), shape=(1, n_features))
+    group = snb.write_csr(MemoryStore(), [x], n_features=n_features)
+    assert group["indices"].dtype == stored
+    assert (anndata.io.read_elem(group) != x).nnz == 0
+
+
+def test_a_store_without_values_is_complete():
+    group = snb.write_csr(MemoryStore(), [sp.csr_array((3, 2))], n_features=2)
+    assert anndata.io.read_elem(group).shape == (3, 2)
+    assert snb.scan(group, [0, 1, 1]).n_rows == 3

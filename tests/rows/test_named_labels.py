@@ -1,0 +1,224 @@
+"""Labels by name: a column of a data frame, and indicators of labels that write_csr stores beside the rows."""
+
+import anndata
+import dask.array as da
+import dask.dataframe as dd
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+from zarr.storage import MemoryStore
+
+import streamnb as snb
+from tests.support.refusals import refused
+from tests.support.strategies import same_stats
+
+N_ROWS, N_LABELS = 60, 5
+RNG = np.random.default_rng(0)
+X = RNG.poisson(1.0, (N_ROWS, 4)).astype(float)
+LATE = np.array(["early", "late", "lost"])[RNG.integers(0, 3, N_ROWS)]
+LABELS = (RNG.random((N_ROWS, N_LABELS)) < 0.3).astype(int)
+NAMES = ["a", "b", "c", "d"]
+APART = pd.DataFrame(X, columns=NAMES)
+FRAME = APART.assign(late=LATE)[["a", "late", "b", "c", "d"]]
+FRAMES = {"pandas": lambda: FRAME, "dask": lambda: dd.from_pandas(FRAME, npartitions=3)}
+every_frame = pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
+
+
+# ------------------------------------------------------------------------------------------- columns of a frame
+
+
+@every_frame
+def test_a_scan_takes_labels_from_a_column(make):
+    assert same_stats(snb.scan(make(), "late"), snb.scan(X, LATE))
+
+
+@every_frame
+@pytest.mark.parametrize("penalty", [None, snb.L1(0.3)])
+def test_a_column_of_labels_is_no_feature(make, penalty):
+    model, expected = (snb.LinearNB("poisson", penalty) for _ in range(2))
+    model.fit(make(), "late")
+    expected.fit(APART, LATE)
+    assert model.feature_names_in_.tolist() == NAMES and model.n_features_in_ == 4
+    assert np.array_equal(model.coef_, expected.coef_)
+    assert model.predict(APART).tolist() == expected.predict(APART).tolist()
+    assert model.score(make(), "late") == model._model.score(make(), "late") == expected.score(APART, LATE)
+    assert FRAME.columns.tolist() == ["a", "late", "b", "c", "d"]
+
+
+@every_frame
+def test_predicting_from_a_frame_with_its_labels_names_the_extra_column(make):
+    model = snb.LinearNB("poisson").fit(make(), "late")
+    with refused(ValueError, "Feature names unseen at fit time.*late"):
+        model.predict(make())
+
+
+@every_frame
+def test_parts_with_labels_by_name_add_up(make):
+    parts = snb.LinearNB("poisson").partial_fit(FRAME[:20], "late").partial_fit(FRAME[20:], "late")
+    assert np.array_equal(parts.stats_.sum, snb.scan(X, LATE).sum)
+    parts.forget(FRAME[:20], "late")
+    assert np.array_equal(parts.stats_.sum, snb.scan(X[20:], LATE[20:]).sum)
+    parts.partial_fit(make(), "late")
+    assert parts.stats_.n_rows == N_ROWS + 40
+
+
+@every_frame
+def test_a_choice_takes_labels_from_a_column(make):
+    choose = {"folds": 3, "scoring": "accuracy"}
+    model = snb.LinearNBCV("poisson", snb.L1([0.1, 1.0, 3.0]), **choose).fit(make(), "late")
+    expected = snb.LinearNBCV("poisson", snb.L1([0.1, 1.0, 3.0]), **choose).fit(X, LATE)
+    assert model.cv_results_["mean_test_score"].tolist() == expected.cv_results_["mean_test_score"].tolist()
+    assert model.feature_names_in_.tolist() == NAMES
+
+
+def test_mixed_columns_are_named_without_the_labels():
+    family = snb.Mixed({"gaussian": ["a", "c"], "poisson": ...})
+    numbered = snb.Mixed({"gaussian": [0, 2], "poisson": ...})
+    model = snb.LinearNB(family).fit(FRAME, "late")
+    assert np.array_equal(model.coef_, snb.solve(snb.scan(X, LATE), numbered)[0].coef_)
+    options = {"penalties": ["plain"], "folds": 3, "show": False}
+    one, other = (
+        snb.compare(FRAME, "late", families=family, **options),
+        snb.compare(X, LATE, families=numbered, **options),
+    )
+    assert np.array_equal(one.scores, other.scores)
+
+
+def test_other_takers_of_rows_and_labels_take_the_name():
+    assert snb.plan(FRAME, "late") == snb.plan(APART, LATE)
+    assert snb.plan(FRAME, "late").n_classes == 3 and snb.plan(FRAME, "late").n_features == 4
+    selector = snb.FeatureSelector("chi2", 2)
+    kept = selector.fit_transform(FRAME, "late")
+    assert np.array_equal(kept, selector.fit(FRAME, "late").transform(APART)) and kept.shape == (N_ROWS, 2)
+    assert np.array_equal(
+        snb.MultinomialNB().fit(FRAME, "late").feature_log_prob_, snb.MultinomialNB().fit(X, LATE).feature_log_prob_
+    )
+    matplotlib.use("agg")
+    binary = FRAME.assign(late=LATE == "late")
+    model = snb.LinearNB("poisson").fit(binary, "late")
+    shown = snb.RocDisplay.from_estimator(model, binary, "late").roc_auc
+    assert shown == snb.RocDisplay.from_estimator(model, APART, binary["late"]).roc_auc
+
+
+@every_frame
+def test_a_name_that_is_no_column_is_explained(make):
+    for use in (snb.scan, snb.LinearNB("poisson").fit, snb.plan, snb.LinearNBCV("poisson").fit):
+        with refused(ValueError, "y='tardy' is none of the columns of X", "late"):
+            use(make(), "tardy")
+
+
+def test_names_that_are_not_one_column_of_a_frame_are_explained():
+    twice = pd.concat([FRAME, FRAME[["late"]]], axis=1)
+    with refused(ValueError, "y='late' is the name of several columns of X"):
+        snb.scan(twice, "late")
+    with refused(ValueError, "y='late'", "not in a Zarr group", "data frame"):
+        snb.scan(X, "late")
+
+
+# ------------------------------------------------------------------------------------------- indicators in a store
+
+
+KINDS = {
+    "dense": np.asarray,
+    "bool": lambda y: y.astype(bool),
+    "csr": sp.csr_array,
+    "csc": sp.csc_matrix,
+    "lists": np.ndarray.tolist,
+}
+
+
+def chunks(kind=np.asarray, step=7):
+    for start in range(0, N_ROWS, step):
+        yield sp.csr_array(X[start : start + step]), kind(LABELS[start : start + step])
+
+
+@pytest.fixture(params=["memory", "path"])
+def store(request, tmp_path):
+    where = MemoryStore() if request.param == "memory" else tmp_path / "rows.zarr"
+    group = snb.write_csr(where, chunks(), n_features=4)
+    return group if request.param == "memory" else where
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_an_indicator_of_labels_is_stored_beside_the_rows(kind):
+    group = snb.write_csr(MemoryStore(), chunks(kind), n_features=4)
+    assert np.array_equal(anndata.io.read_elem(group).toarray(), X)
+    assert np.array_equal(anndata.io.read_elem(group["y"]).toarray(), LABELS)
+    assert same_stats(snb.scan(group, "y"), snb.scan(X, LABELS))
+
+
+@pytest.mark.parametrize("step", [1, 13, N_ROWS])
+def test_indicators_of_any_chunks(step, monkeypatch):
+    monkeypatch.setattr("streamnb.rows.writing.CHUNK", 16)
+    monkeypatch.setattr("streamnb.rows.writing.ROW_CHUNK", 8)
+    group = snb.write_csr(MemoryStore(), chunks(step=step), n_features=4)
+    assert group["y/indptr"].nchunks == 8 and group["y/data"].dtype == np.uint8
+    assert same_stats(snb.scan(group, "y"), snb.scan(X, LABELS))
+
+
+def test_rows_without_labels_and_labels_without_rows_are_kept():
+    y = sp.csr_array((3, 4), dtype=int)
+    group = snb.write_csr(MemoryStore(), [(np.eye(3), y), (np.eye(3), y)], n_features=3)
+    assert snb.scan(group, "y").weight.tolist() == [0.0] * 4 and snb.scan(group, "y").every.n_rows == 6
+
+
+def test_every_use_of_a_named_indicator(store):
+    expected = snb.LinearNB("poisson", snb.L1(0.2)).fit(X, LABELS)
+    model = snb.LinearNB("poisson", snb.L1(0.2)).fit(store, "y")
+    assert np.array_equal(model.coef_, expected.coef_) and model.classes_.tolist() == list(range(N_LABELS))
+    assert np.array_equal(model.predict(store), expected.predict(X))
+    assert model.score(store, "y") == expected.score(X, LABELS)
+    group = zarr.open_group(store, mode="r") if not isinstance(store, zarr.Group) else store
+    judged = snb.evaluate(group["y"], model.predict(store), proba=model.predict_proba(store))
+    assert judged.f_score(None).tolist() == snb.evaluate(LABELS, expected.predict(X)).f_score(None).tolist()
+    lazily = snb.evaluate(group["y"], da.from_array(expected.predict(X), chunks=(13, N_LABELS)))
+    assert lazily.f_score(None).tolist() == judged.f_score(None).tolist()
+    chosen, other = (snb.LinearNBCV("poisson", snb.L1([0.1, 1.0]), folds=3) for _ in range(2))
+    chosen.fit(store, "y")
+    other.fit(X, LABELS)
+    assert chosen.cv_results_["mean_test_score"].tolist() == other.cv_results_["mean_test_score"].tolist()
+    assert np.array_equal(chosen.coef_, other.coef_)
+
+
+def test_a_plan_knows_the_labels_of_a_named_indicator(store):
+    told, expected = snb.plan(store, "y"), snb.plan(sp.csr_array(X), LABELS)
+    assert (told.n_classes, told.dense_bytes, told.tables) == (N_LABELS, expected.dense_bytes, expected.tables)
+    assert expected.sparse_bytes <= told.sparse_bytes <= told.dense_bytes * 2
+
+
+def test_labels_of_dask_rows_may_be_an_indicator_in_a_store(store):
+    group = zarr.open_group(store, mode="r") if not isinstance(store, zarr.Group) else store
+    rows, y = da.from_array(X, chunks=(13, 4)), anndata.io.read_elem(group["y"])
+    assert same_stats(snb.scan(rows, y), snb.scan(store, "y"))
+
+
+def test_chunks_of_labels_of_several_kinds_are_refused(tmp_path):
+    one, wide = LABELS[:7], np.hstack([LABELS, LABELS])[:7]
+    for first, second, *words in (
+        (one, LATE[:7], "y holds strings where labels were an indicator of 5 labels"),
+        (LATE[:7], one, "y holds an indicator of 5 labels where labels were strings"),
+        (one, wide, "y holds an indicator of 10 labels where labels were an indicator of 5 labels"),
+        (one, one[:6], r"inconsistent numbers of samples: \[7, 6\]"),
+        (one, one * 2, "y has 2 at row .*, column"),
+    ):
+        with refused(ValueError, *words):
+            snb.write_csr(MemoryStore(), [(X[:7], first), (X[7:14], second)], n_features=4)
+    with refused(ValueError, "y has 2 at row .*, column"):
+        snb.write_csr(tmp_path / "x.zarr", [(X[:7], one * 2)], n_features=4)
+    assert not (tmp_path / "x.zarr").exists()
+
+
+@pytest.mark.parametrize("name", ["data", "indices", "indptr"])
+def test_a_lost_or_damaged_chunk_of_an_indicator_is_noticed(name, tmp_path):
+    snb.write_csr(tmp_path / "x.zarr", chunks(), n_features=4)
+    (path,) = (tmp_path / "x.zarr" / "y" / name / "c").iterdir()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-5] + bytes([whole[-5] ^ 1]) + whole[-4:])
+    with refused(snb.DataError, f"y/{name}", "chunk 0 cannot be read"):
+        snb.scan(tmp_path / "x.zarr", "y")
+    path.unlink()
+    with refused(snb.DataError, f"y/{name}", "lacks 1 of its 1 chunks"):
+        snb.scan(tmp_path / "x.zarr", "y")

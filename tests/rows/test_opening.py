@@ -1,0 +1,417 @@
+"""Rows in: every form of X and y gives the same bits, is read once, is left as it was, and is answered in kind."""
+
+import copy
+import tracemalloc
+import warnings
+from collections import Counter
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+from hypothesis import given
+from hypothesis import strategies as st
+from zarr.storage import MemoryStore
+
+import streamnb as snb
+from tests.support.stores import CountingStore, chunk_keys, counted_csr
+from tests.support.strategies import (
+    FORMS,
+    LABELS,
+    SIZES,
+    as_dask,
+    build,
+    chunkings,
+    dask_columns,
+    example,
+    is_weighted,
+    labelled,
+    messy_csr,
+    same_stats,
+    same_sums,
+    stream,
+    sums_of,
+    write_arrays,
+    write_labels,
+)
+
+# ------------------------------------------------------------------------------------- every form, same bits
+
+
+@pytest.fixture(scope="module")
+def models():
+    """Reference models of the example: with weights and without."""
+    rows = example()
+    return {w: snb.LinearNB().fit(rows.x, rows.y, sample_weight=rows.w if w else None) for w in (True, False)}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_gives_the_same_statistics(name, tmp_path):
+    rows = example()
+    stats = snb.scan(**build(name, rows, tmp_path))
+    assert same_sums(stats, sums_of(rows, weighted=is_weighted(name)))
+    assert (stats.n_rows, stats.n_features) == rows.x.shape
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_gives_the_same_model(name, tmp_path, models):
+    model = snb.LinearNB().fit(**build(name, example(), tmp_path))
+    expected = models[is_weighted(name)]
+    assert np.array_equal(model.coef_, expected.coef_)
+    assert np.array_equal(model.intercept_, expected.intercept_)
+    assert model.classes_.tolist() == expected.classes_.tolist()
+    assert model.n_features_in_ == 9
+
+
+@given(rows=labelled(low=-2), name=st.sampled_from(["csr_array", "csr messy", "csc_array", "coo with duplicates"]))
+def test_sparse_forms_give_the_same_statistics_on_any_rows(rows, name, tmp_path):
+    assert same_sums(snb.scan(**build(name, rows, tmp_path)), sums_of(rows))
+
+
+@given(data=st.data(), rows=labelled(low=-2), seed=st.integers(0, 1000))
+def test_every_chunking_gives_the_same_statistics(data, rows, seed):
+    sizes = data.draw(chunkings(len(rows)))
+    blocks = data.draw(st.sampled_from([None, sp.csr_array, lambda x: messy_csr(x, seed)]))
+    streamed = snb.scan(stream(rows, "x", "y", "w", sizes=sizes, blocks=blocks), None)
+    assert same_sums(streamed, sums_of(rows))
+    chunked = as_dask(rows, blocks, known=seed % 2 == 0, sizes=tuple(sizes))
+    assert same_stats(snb.scan(chunked, **dask_columns(rows, sizes=tuple(sizes))), streamed)
+
+
+@given(rows=labelled(min_rows=2, low=-2), seed=st.integers(0, 1000), chunk=st.integers(1, 9))
+def test_zarr_rows_that_straddle_chunks(rows, seed, chunk):
+    group = write_arrays(zarr.create_group(MemoryStore()), rows, x=messy_csr(rows.x, seed), chunk=chunk)
+    assert same_sums(snb.scan(group, "y", sample_weight=rows.w), sums_of(rows))
+
+
+DOUBLE = ["fortran order", "csr messy", "zarr csr values float64", "dask csr array", "csc chunks"]
+
+
+@pytest.mark.parametrize("name", DOUBLE)
+@pytest.mark.parametrize("options", [{"transform": "log1p", "normalize": "l2"}, {"transform": "sqrt"}], ids=str)
+def test_transformed_values_do_not_depend_on_the_form(name, options, tmp_path):
+    rows = example()
+    passed = build(name, rows, tmp_path)
+    assert same_stats(snb.scan(**passed, **options), snb.scan(rows.x, rows.y, sample_weight=rows.w, **options))
+
+
+@pytest.mark.parametrize("name", ["numpy f4", "zarr csr v3", "mixed chunks", "numpy i2"])
+def test_transformed_values_in_single_precision(name, tmp_path):
+    rows = example()
+    options = {"transform": "log1p", "normalize": "l2"}
+    stats = snb.scan(**build(name, rows, tmp_path), **options)
+    np.testing.assert_allclose(stats.sum, sums_of(rows, **options)["sum"], rtol=3e-7)
+
+
+@pytest.mark.parametrize("transform", [None, "binary", "log1p", "sqrt"])
+@pytest.mark.parametrize("normalize", [None, "l1", "l2"])
+def test_transforms_and_normalisation_are_what_they_say(transform, normalize):
+    rows = example()
+    options = {"transform": transform, "normalize": normalize, "binarize": 0.3}
+    for x in (rows.x, messy_csr(rows.x)):
+        stats = snb.scan(x, rows.y, sample_weight=rows.w, **options)
+        for name, value in sums_of(rows, **options).items():
+            if name != "classes":
+                np.testing.assert_allclose(getattr(stats, name), value, rtol=1e-14, err_msg=name)
+
+
+@pytest.mark.parametrize("binarize", [-1.5, -1.0, 0.0, 1.0, 2.5])
+def test_above_counts_values_over_the_threshold_zeros_included(binarize):
+    rows = example()
+    rows.x[rows.x == 3] = -1
+    for x in (rows.x, messy_csr(rows.x)):
+        assert same_sums(snb.scan(x, rows.y, binarize=binarize), sums_of(rows, weighted=False, binarize=binarize))
+
+
+def test_no_entries_at_all(tmp_path):
+    rows = example()
+    rows.x[:] = 0
+    for name in ("csr_array", "dask csr array", "zarr csr v3", "zarr csr sharded", "csr chunks"):
+        assert same_sums(snb.scan(**build(name, rows, tmp_path / name)), sums_of(rows))
+
+
+def test_one_row_longer_than_many_chunks():
+    rows = example("int", n_rows=3, n_features=500)
+    rows.x[1] = 2
+    group = write_arrays(zarr.create_group(MemoryStore()), rows, chunk=8)
+    assert same_sums(snb.scan(group, "y"), sums_of(rows, weighted=False))
+
+
+def test_dense_zarr_defines_missing_chunks_as_the_fill_value():
+    rows = example()
+    rows.x[:21] = 0
+    array = zarr.create_array(MemoryStore(), data=rows.x, chunks=(7, 9))
+    assert array.nchunks_initialized < array.nchunks
+    assert same_sums(snb.scan(array, rows.y), sums_of(rows, weighted=False))
+
+
+# ------------------------------------------------------------------------------------------------ labels
+
+Y_FORMS = {
+    "list": lambda y: y.tolist(),
+    "tuple": lambda y: tuple(y.tolist()),
+    "objects": lambda y: y.astype(object),
+    "read-only": lambda y: copy.copy(np.frombuffer(y.tobytes(), y.dtype)),
+    "series": lambda y: pd.Series(y, index=np.arange(len(y))[::-1]),
+    "categorical": lambda y: pd.Series(pd.Categorical(y)),
+    "categorical array": pd.Categorical,
+    "unused categories": lambda y: pd.Series(pd.Categorical(y)).cat.add_categories([_unused(y)]),
+    "masked, nothing missing": np.ma.asarray,
+    "dask": lambda y: da.from_array(y, chunks=9),
+    "zarr": lambda y: write_labels(zarr.create_group(MemoryStore()), "y", y),
+    "frame column": lambda y: pd.DataFrame({"label": y})["label"],
+}
+
+
+def _unused(y):
+    return "zzz" if y.dtype.kind == "U" else 99
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("name", Y_FORMS)
+def test_every_form_of_labels(name, kind):
+    rows = example(kind)
+    stats = snb.scan(rows.x, Y_FORMS[name](rows.y))
+    assert same_sums(stats, sums_of(rows, weighted=False))
+    assert stats.classes.dtype.kind == rows.y.dtype.kind
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u8", "f4", "f8", ">i4", "Int64", "string", "boolean"])
+def test_label_dtypes(dtype):
+    rows = example("str" if dtype == "string" else "bool" if dtype == "boolean" else "int")
+    y = np.abs(rows.y) if dtype.startswith("u") else rows.y
+    given_y = pd.Series(y).astype(dtype) if dtype in ("Int64", "string", "boolean") else y.astype(dtype)
+    assert snb.scan(rows.x, given_y).classes.tolist() == sorted(set(y.tolist()))
+
+
+def test_labels_of_fixed_width_in_zarr():
+    rows = example()
+    with warnings.catch_warnings(action="ignore"):  # some versions of zarr warn that its format may change
+        y = zarr.create_array(MemoryStore(), data=rows.y, chunks=(6,))
+    assert same_sums(snb.scan(rows.x, y), sums_of(rows, weighted=False))
+
+
+def test_longer_labels_in_later_chunks_are_not_cut():
+    chunks = [(np.eye(2), ["a", "b"]), (np.eye(2), ["a", "beech"]), (np.eye(2), ["bee", "b"])]
+    assert snb.scan(iter(chunks), None).classes.tolist() == ["a", "b", "bee", "beech"]
+
+
+def test_listed_classes_without_rows_are_kept():
+    rows = example("int")
+    stats = snb.scan(rows.x, rows.y, classes=[7, 5, -1, 0])
+    assert same_sums(stats, sums_of(rows, weighted=False, classes=[-1, 0, 5, 7]))
+
+
+def test_names_of_features_are_kept():
+    rows = example()
+    names = [f"gene {j}" for j in range(9)]
+    model = snb.LinearNB().fit(pd.DataFrame(rows.x, columns=names), rows.y)
+    assert model.feature_names_in_.tolist() == names
+    assert not hasattr(snb.LinearNB().fit(rows.x, rows.y), "feature_names_in_")
+
+
+def test_dask_data_frames_are_data_frames_in_parts():
+    rows = example()
+    frame, y = pd.DataFrame(rows.x, columns=[f"gene {j}" for j in range(9)]), pd.Series(rows.y)
+    parts = dd.from_pandas(frame, npartitions=3)
+    model, same = snb.LinearNB().fit(parts, dd.from_pandas(y, npartitions=3)), snb.LinearNB().fit(frame, y)
+    assert (model.coef_ == same.coef_).all()
+    assert model.feature_names_in_.tolist() == frame.columns.tolist()
+    assert (model.predict(parts).compute() == same.predict(frame)).all()
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(parts.rename(columns={"gene 0": "gene 9"}))
+
+
+# --------------------------------------------------------------------------------- what is left untouched
+
+
+def arrays_in(value):
+    """The NumPy arrays that a passed value is made of."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    return [getattr(value, part) for part in ("data", "indices", "indptr", "row", "col") if hasattr(value, part)]
+
+
+@pytest.mark.parametrize("name", ["numpy f8", "strided", "csr messy", "csr messy int64", "csc_array", "coo_array"])
+@pytest.mark.parametrize("transform", [None, "log1p"])
+def test_the_users_arrays_are_never_changed(name, transform, tmp_path):
+    passed = build(name, example(), tmp_path)
+    held = [array for value in passed.values() for array in arrays_in(value)]
+    before = copy.deepcopy(held)
+    model = snb.LinearNB(transform=transform, normalize="l2", idf=True).fit(**passed)
+    model.predict_proba(passed["X"])
+    assert all(np.array_equal(a, b) for a, b in zip(held, before, strict=True))
+    if sp.issparse(passed["X"]):
+        assert passed["X"].nnz == before[0].size
+
+
+def test_flags_of_the_users_sparse_matrix_are_never_changed():
+    rows = example()
+    x = messy_csr(rows.x)
+    model = snb.LinearNB().fit(x, rows.y)
+    model.predict(x)
+    assert (np.diff(x.indices) < 0).any()
+    assert not x.has_canonical_format and not x.has_sorted_indices
+
+
+@pytest.mark.parametrize("name", ["read-only", "csr read-only", "memory map"])
+def test_read_only_rows_are_predicted_too(name, tmp_path, models):
+    passed = build(name, example(), tmp_path)
+    passed["y"].setflags(write=False)
+    passed["sample_weight"].setflags(write=False)
+    model = snb.LinearNB().fit(**passed)
+    assert np.array_equal(model.predict(passed["X"]), models[True].predict(example().x))
+
+
+# ------------------------------------------------------------------------------------------- chunks read once
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+def test_a_fit_reads_each_chunk_of_a_csr_group_once(zarr_format, chunk):
+    store, group = counted_csr(example(), zarr_format, chunk=chunk)
+    snb.LinearNB().fit(group, "y")
+    for name in ("data", "indices", "indptr", "y"):
+        assert {key: store.reads[key] for key in chunk_keys(group[name])} == dict.fromkeys(chunk_keys(group[name]), 1)
+
+
+@pytest.mark.parametrize("chunks", [(7, 9), (7, 4), (1, 9), (100, 100)])
+def test_a_fit_reads_each_chunk_of_a_dense_array_once(chunks):
+    rows = example()
+    rows.x[rows.x == 0] = 1
+    store = CountingStore(MemoryStore())
+    array = zarr.create_array(store, name="x", data=rows.x, chunks=chunks)
+    store.reads.clear()
+    snb.LinearNB().fit(array, rows.y)
+    assert store.reads == Counter(chunk_keys(array))
+
+
+def test_a_fit_reads_each_byte_of_a_shard_once():
+    store, group = counted_csr(example(), chunk=7, shards=(28,))
+    stored = sum(len(value) for key, value in store._store._store_dict.items() if "/c/" in key)
+    snb.LinearNB().fit(group, "y")
+    assert store.reads.total() > 0
+    assert store.bytes_read <= stored
+
+
+def test_solving_and_refitting_read_nothing():
+    store, group = counted_csr(example())
+    model = snb.LinearNB(snb.Poisson()).fit(group, "y")
+    stats = snb.scan(group, "y")
+    store.reads.clear()
+    path = snb.solve(stats, "poisson", snb.L1([0.1, 1.0, 3.0]))
+    assert len([path[i].coef_ for i in range(len(path))]) == len(path.n_features) == 3
+    model.refit(penalty=snb.L1(0.5), smoothing=0.1)
+    assert store.reads.total() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_many_blocks_read_each_chunk_once(n_threads):
+    rng = np.random.default_rng(0)
+    n_rows, per_row, n_features = 200_000, 60, 4000
+    indices = np.sort(rng.integers(0, n_features, (n_rows, per_row)), axis=1).astype(np.int32).ravel()
+    x = sp.csr_array(
+        (np.ones(indices.size, np.float32), indices, np.arange(n_rows + 1) * per_row), (n_rows, n_features)
+    )
+    y = rng.integers(0, 3, n_rows)
+    store = CountingStore(MemoryStore())
+    group = zarr.create_group(store)
+    for name, values in {"data": x.data, "indices": x.indices, "indptr": x.indptr, "y": y}.items():
+        group.create_array(name, data=values, chunks=(100_003,), compressors=None)
+    group.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(x.shape)})
+    snb.LinearNB("poisson").fit(x[:9], y[:9])  # what is imported and compiled first is no part of the scan
+    tracemalloc.start()
+    model = snb.LinearNB("poisson").fit(group, "y", n_threads=n_threads)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert set(store.reads.values()) == {1}
+    assert peak < (x.data.nbytes + x.indices.nbytes) / 2  # a few blocks and the tables, not the data
+    assert np.array_equal(model.stats_.sum, [x[y == k].sum(axis=0) for k in range(3)])
+    assert np.array_equal(model.predict(group)[:1000], model.predict(x[:1000]))
+
+
+# ------------------------------------------------------------------------------------ predictions in kind
+
+
+def lazy(model):
+    return [model.predict, model.predict_proba, model.predict_log_proba, model.decision_function]
+
+
+DASK = ["dask", "dask csr array", "dask csr messy", "dask int32 from zarr"]
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("name", DASK)
+def test_dask_in_lazy_dask_out(name, kind, tmp_path):
+    rows = example(kind)
+    model = snb.LinearNB("poisson").fit(rows.x, rows.y)
+    X = build(name, rows, tmp_path)["X"]
+    for method in lazy(model):
+        got, expected = method(X), method(rows.x)
+        assert isinstance(got, da.Array)
+        assert got.shape == expected.shape and got.chunks[0] == X.chunks[0]
+        assert got.dtype == expected.dtype and got._meta.dtype == expected.dtype
+        assert isinstance(got._meta, np.ndarray) and got._meta.ndim == expected.ndim
+        values = got.compute(scheduler="sync")
+        assert values.dtype == expected.dtype and np.array_equal(values, expected)
+
+
+def test_dask_predictions_of_unknown_chunks():
+    rows = example()
+    model = snb.LinearNB().fit(rows.x, rows.y)
+    for X in (as_dask(rows, known=False), as_dask(rows, sp.csr_array, known=False)):
+        got = model.predict_proba(X)
+        assert np.isnan(got.chunks[0]).all() and got.shape[1] == 3
+        assert np.array_equal(got.compute(scheduler="sync"), model.predict_proba(rows.x))
+        assert np.array_equal(model.predict(X).compute(scheduler="sync"), model.predict(rows.x))
+
+
+@pytest.mark.cluster
+def test_dask_rows_on_a_cluster_of_processes(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    rows = example()
+    model = snb.LinearNB().fit(rows.x, rows.y, sample_weight=rows.w)
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "local_directory": tmp_path}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
+        for name in ("dask", "dask csr messy", "dask csr unknown, y unknown too"):
+            passed = build(name, rows, tmp_path)
+            assert same_sums(snb.scan(**passed), sums_of(rows))
+            assert np.array_equal(snb.LinearNB().fit(**passed).coef_, model.coef_)
+            assert np.array_equal(model.predict(passed["X"]).compute(), model.predict(rows.x))
+
+
+def test_dask_blocks_are_computed_when_asked_for_only():
+    rows = example()
+    computed = []
+    X = as_dask(rows).map_blocks(lambda x: computed.append(len(x)) or x, meta=np.zeros((0, 0)))
+    model = snb.LinearNB().fit(X, rows.y)
+    assert sorted(size for size in computed if size) == sorted(size for size in SIZES if size)  # one pass
+    computed.clear()
+    predicted = model.predict(X)
+    assert not computed
+    assert len(predicted[:7].compute(scheduler="sync")) == 7
+    assert sum(computed) == 7
+
+
+@pytest.mark.parametrize("name", ["zarr v3", "zarr csr v3", "zarr csr sharded", "path to group", "path to anndata"])
+def test_zarr_in_numpy_out(name, tmp_path):
+    rows = example()
+    model = snb.LinearNB().fit(rows.x, rows.y)
+    X = build(name, rows, tmp_path)["X"]
+    for method in lazy(model):
+        assert isinstance(method(X), np.ndarray)
+        assert np.array_equal(method(X), method(rows.x))
+
+
+@pytest.mark.parametrize("name", [n for n in FORMS if "zarr" not in n and "anndata" not in n and "dask" not in n])
+def test_predictions_do_not_depend_on_the_form(name, tmp_path):
+    rows = example()
+    model = snb.LinearNB("bernoulli").fit(rows.x, rows.y)
+    X = build(name, rows, tmp_path)["X"]
+    if isinstance(X, pd.DataFrame) and X.columns.dtype == object:  # with names, as the model wants them
+        model.fit(X, rows.y)
+    assert np.array_equal(model.decision_function(X), model.decision_function(rows.x))

@@ -1,0 +1,94 @@
+"""What is done to rows before they are summed or scored: dense and sparse alike, as NumPy does it."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from streamnb.rows.boundary import as_chunk
+from streamnb.rows.preparing import RowOptions, transformed
+
+TWINS = {None: lambda x: x, "binary": lambda x: (x != 0) * 1.0, "log1p": np.log1p, "sqrt": np.sqrt}
+LENGTHS = {
+    None: lambda x: np.ones(len(x)),
+    "l1": lambda x: np.abs(x).sum(axis=1),
+    "l2": lambda x: np.sqrt((x**2).sum(axis=1)),
+}
+SHAPES = array_shapes(min_dims=2, max_dims=2, max_side=5)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("transform", TWINS)
+@given(st.sampled_from([*LENGTHS]), arrays(np.float64, SHAPES, elements=st.integers(-2, 3).map(float)))
+def test_rows_are_transformed_and_then_divided_by_their_length(storage, transform, norm, x):
+    x = np.abs(x) if transform in ("log1p", "sqrt") else x
+    chunk, survey = transformed(*as_chunk(storage(x), 7), transform, norm)
+    found = chunk.to_matrix()
+    found = found.toarray() if sp.issparse(found) else found
+    expected = TWINS[transform](x)
+    length = LENGTHS[norm](expected)[:, None]
+    expected = expected / np.where(length == 0, 1, length)  # a row of zeros stays as it is
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    assert chunk.first_row == 7 and not chunk.stored.flags.writeable
+    assert survey.whole == (found == np.floor(found)).all() and survey.negatives == (x < 0).sum() * (transform is None)
+    assert survey.top == np.abs(found).max() and survey.low <= found.min()
+
+
+def test_rows_that_stay_as_they_are_are_not_copied():
+    rows = as_chunk(np.ones((2, 2)))
+    assert transformed(*rows, None, None) == rows
+    x = np.ones((2, 2))
+    transformed(*as_chunk(x), "log1p", "l2")
+    assert (x == 1).all()
+
+
+def test_the_length_is_taken_in_double_precision():
+    chunk, survey = transformed(*as_chunk(np.full((1, 3), 100, np.int8)), None, "l2")
+    np.testing.assert_allclose(chunk.values, 3**-0.5, rtol=1e-15)
+    assert chunk.values.dtype == np.float64 and not survey.whole
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("transform", "value"), [("sqrt", -0.25), ("log1p", -1.0), ("log1p", -2.0)])
+def test_values_that_a_transform_does_not_take(storage, transform, value):
+    rows = as_chunk(storage(np.array([[0.0, 1.0], [0.0, value]])), 7)
+    with pytest.raises(
+        ValueError, match=rf"transform='{transform}'.* row 8, column 1|row 8, column 1; transform='{transform}'"
+    ):
+        transformed(*rows, transform, None)
+    assert transformed(*rows, "binary", None)[0].stored[-1] == 1.0
+
+
+def test_log1p_takes_what_has_a_logarithm():
+    x = np.array([[np.nextafter(-1.0, 0.0), -0.5]])
+    assert (transformed(*as_chunk(x), "log1p", None)[0].values == np.log1p(x)).all()
+
+
+@given(st.sampled_from([-0.5, 0.0, 2.0]), st.sampled_from([-1.5, 0.0, 0.25]))
+def test_a_statistic_and_that_of_an_absent_value_make_the_moment(binarize, centre):
+    options, x = RowOptions(binarize=binarize, centre=centre), np.array([-2.0, -0.5, 0.0, 0.25, 3.0])
+    for moment, expected in (("sum", x), ("above", x > binarize), ("deviation", np.abs(x - centre))):
+        np.testing.assert_allclose(options.statistic(moment, x) + options.of_absent(moment), expected, rtol=1e-15)
+        assert options.statistic(moment, np.zeros(1, np.float32)) == 0  # what is not stored adds nothing
+    inside = np.array([0.25, 0.5], np.float32)
+    assert (options.statistic("log_sum", inside) == np.log([0.25, 0.5])).all()
+    assert (options.statistic("log1m_sum", inside) == np.log1p([-0.25, -0.5])).all()
+    assert options.of_absent("log_sum") == 0.0
+
+
+def test_options_are_checked_and_told():
+    assert RowOptions() == RowOptions(None, None, 0.0, 0.0)
+    assert RowOptions("sqrt", "l2", 1, np.float32(2)) == RowOptions("sqrt", "l2", 1.0, 2.0)
+    for options, words in (({}, "X"), ({"normalize": "l1"}, "X after normalize='l1'")):
+        assert RowOptions(**options).seen == words
+    assert RowOptions("sqrt", "l2").seen == "X after transform='sqrt' and normalize='l2'"
+    for options, error in (
+        ({"transform": "log"}, ValueError),
+        ({"normalize": 2}, ValueError),
+        ({"binarize": np.nan}, ValueError),
+        ({"centre": "mean"}, TypeError),
+    ):
+        with pytest.raises(error, match=rf"^{next(iter(options))}="):
+            RowOptions(**options)

@@ -1,0 +1,186 @@
+"""The same calls on object stores, through fsspec and obstore, and what happens where the store fails or is slow."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import zarr
+from obstore.store import S3Store
+from s3fs import S3FileSystem
+from zarr.storage import FsspecStore, ObjectStore, WrapperStore
+
+import streamnb as snb
+from streamnb.rows import stores
+from tests.support import object_store
+from tests.support.clusters import cluster_of, prefixes
+from tests.support.processes import PATIENCE
+
+pytestmark = pytest.mark.process
+BUCKET = "rows"
+N_ROWS, N_FEATURES = 3000, 40
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    return sp.csr_array(rng.poisson(0.3, (N_ROWS, N_FEATURES)).astype(np.float32)), rng.integers(0, 3, N_ROWS)
+
+
+@pytest.fixture(scope="module")
+def server():
+    with object_store.running(BUCKET) as server, pytest.MonkeyPatch.context() as patch:
+        for name, value in {
+            "AWS_ACCESS_KEY_ID": "tests",
+            "AWS_SECRET_ACCESS_KEY": "tests",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL": server.url,
+            "no_proxy": "*",
+        }.items():
+            patch.setenv(name, value)
+        for timeout in ("connect_timeout", "read_timeout"):
+            patch.setattr(S3FileSystem, timeout, PATIENCE)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def url(server, rows):
+    X, y = rows
+    snb.write_csr(
+        f"s3://{BUCKET}/sparse", ((X[i : i + 700], y[i : i + 700]) for i in range(0, N_ROWS, 700)), n_features=40
+    )
+    return f"s3://{BUCKET}/sparse"
+
+
+@pytest.fixture(autouse=True)
+def sound(server, monkeypatch):
+    """No fault is left by another test, and nobody waits long."""
+    server.faults()
+    monkeypatch.setattr(stores, "PAUSE", 0.01)
+
+
+def plain(server, path, read_timeout=PATIENCE, read_only=True):
+    """A store whose client, which is kept, tries nothing twice and gives up when nothing comes for so many seconds."""
+    timeouts = {"read_timeout": read_timeout, "connect_timeout": PATIENCE}
+    config = {**timeouts, "retries": {"total_max_attempts": 1}}
+    options = {"config_kwargs": config, "endpoint_url": server.url}
+    store = FsspecStore.from_url(f"s3://{BUCKET}/{path}", storage_options=options, read_only=read_only)
+    store.fs.retries = 1
+    return store
+
+
+class Impatient(WrapperStore):
+    """A store that reads the chunks of `data` through a client which gives up soon, all else through a patient one."""
+
+    def __init__(self, store, hasty):
+        super().__init__(store)
+        self.hasty = hasty
+
+    def _with_store(self, store):
+        return type(self)(store, self.hasty)
+
+    async def get(self, key, prototype, byte_range=None):
+        store = self.hasty if "data/c/" in key else self._store
+        return await store.get(key, prototype, byte_range)
+
+
+def impatient(server):
+    return Impatient(plain(server, "sparse"), plain(server, "sparse", read_timeout=0.5))
+
+
+def through_obstore(server):
+    s3 = S3Store(BUCKET, prefix="sparse", endpoint=server.url, client_options={"allow_http": True})
+    return ObjectStore(s3, read_only=True)
+
+
+def same(model, rows):
+    X, y = rows
+    return np.array_equal(model.coef_, snb.LinearNB("poisson").fit(X, y).coef_)
+
+
+def test_a_url_is_fitted_and_predicted_as_rows_in_memory(url, rows):
+    model = snb.LinearNB("poisson").fit(url, "y")
+    assert same(model, rows)
+    assert np.array_equal(model.predict(url), model.predict(rows[0]))
+
+
+def test_obstore_gives_the_same(server, url, rows):
+    assert same(snb.LinearNB("poisson").fit(through_obstore(server), "y"), rows)
+
+
+def test_dense_rows_with_labels_beside(url, rows):
+    X, y = rows
+    array = zarr.create_array(f"s3://{BUCKET}/dense", shape=X.shape, chunks=(500, N_FEATURES), dtype="f4")
+    array[:] = X.toarray()
+    assert same(snb.LinearNB("poisson").fit(f"s3://{BUCKET}/dense", y), rows)
+
+
+def test_a_group_opened_by_the_user(server, url, rows):
+    group = zarr.open_group(url, mode="r", storage_options={"endpoint_url": server.url})
+    assert same(snb.LinearNB("poisson").fit(group, group["y"]), rows)
+
+
+@pytest.mark.parametrize("path", ["indices/c/0", "y/c/0"])
+def test_what_fails_once_is_read_again(server, url, rows, path):
+    store = plain(server, "sparse")
+    server.faults({"path": path, "method": "GET", "times": 1, "status": "500 broken"})
+    assert same(snb.LinearNB("poisson").fit(store, "y"), rows)
+
+
+def test_what_fails_while_opening_is_opened_again(server, url, rows):
+    store = plain(server, "sparse")
+    server.faults({"path": "zarr.json", "method": "GET", "times": 2, "status": "500 broken"})
+    assert same(snb.LinearNB("poisson").fit(store, "y"), rows)
+
+
+def test_what_keeps_failing_is_named_after_a_bounded_number_of_attempts(server, url, caplog):
+    store = plain(server, "sparse")
+    server.faults({"path": "indices/c/0", "method": "GET", "times": 10**6, "status": "500 broken"})
+    with pytest.raises(snb.DataError, match=r"'indices' in .*chunk 0 cannot be read in 3 attempts"):
+        snb.LinearNB("poisson").fit(store, "y")
+    assert sum("indices" in r.getMessage() or "failed" in r.getMessage() for r in caplog.records) == stores.ATTEMPTS - 1
+
+
+def test_a_store_that_is_too_slow_is_named(server, url):
+    server.faults({"path": "data/c/0", "method": "GET", "times": 10**6, "seconds": PATIENCE})
+    with pytest.raises(snb.DataError, match=r"'data' in .*chunk 0 cannot be read in 3 attempts .*[Tt]ime"):
+        snb.LinearNB("poisson").fit(impatient(server), "y")
+
+
+def test_slowness_now_and_then_does_no_harm(server, url, rows, monkeypatch):
+    monkeypatch.setattr(stores, "ATTEMPTS", 1000)  # the machine may be slow, too
+    monkeypatch.setattr(stores, "PAUSE", 0.0)
+    server.faults({"path": "data/c/0", "method": "GET", "times": 1, "seconds": PATIENCE})
+    assert same(snb.LinearNB("poisson").fit(impatient(server), "y"), rows)
+
+
+def test_a_chunk_that_is_missing_is_not_asked_for_again(server, url, caplog):
+    with pytest.raises(snb.DataError, match="cannot be opened"):
+        snb.LinearNB("poisson").fit(f"s3://{BUCKET}/nothing", "y")
+    assert not caplog.records
+
+
+def test_writing_is_tried_again_and_then_named(server, rows):
+    X, y = rows
+    server.faults({"path": "again/data/c/0", "method": "PUT", "times": 1, "status": "500 broken"})
+    snb.write_csr(plain(server, "again", read_only=False), [(X, y)], n_features=N_FEATURES)
+    assert same(snb.LinearNB("poisson").fit(f"s3://{BUCKET}/again", "y"), rows)
+    server.faults({"path": "never/data/c/0", "method": "PUT", "times": 10**6, "status": "500 broken"})
+    with pytest.raises(snb.DataError, match=r"'data' in .* cannot be written"):
+        snb.write_csr(plain(server, "never", read_only=False), [(X, y)], n_features=N_FEATURES)
+
+
+def test_errors_on_this_machine_are_raised_at_once(tmp_path, rows, caplog):
+    X, y = rows
+    snb.write_csr(tmp_path / "rows", [(X, y)], n_features=N_FEATURES)
+    (tmp_path / "rows/data/c/0").write_bytes(b"nonsense")
+    with pytest.raises(snb.DataError, match=r"chunk 0 cannot be read \("):
+        snb.LinearNB("poisson").fit(tmp_path / "rows", "y")
+    assert not caplog.records
+
+
+@pytest.mark.cluster
+def test_workers_read_the_object_store_themselves(url, rows, tmp_path):
+    with cluster_of(2, tmp_path) as client:
+        model = snb.LinearNB("poisson").fit(url, "y")
+        assert "streamnb-scan" in prefixes(client)
+        assert same(model, rows)
+        assert np.array_equal(model.predict(url), model.predict(rows[0]))

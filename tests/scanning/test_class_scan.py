@@ -1,0 +1,308 @@
+"""Where things meet: buffers that are used again, rows taken away, lost labels, tables that grow, lazy answers."""
+
+import dask
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+from hypothesis import given
+from hypothesis import strategies as st
+
+import streamnb as snb
+
+RNG = np.random.default_rng(0)
+X = RNG.poisson(1.0, (400, 6)).astype(np.float64)
+Y = RNG.integers(0, 3, 400)
+
+
+def through_one_buffer(step=10):
+    """Chunks that all lie in the same memory."""
+    rows, labels = np.empty((step, X.shape[1])), np.empty(step, Y.dtype)
+    for start in range(0, len(X), step):
+        rows[:], labels[:] = X[start : start + step], Y[start : start + step]
+        yield rows, labels
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_stream_may_fill_its_buffers_again(n_threads):
+    stats = snb.scan(through_one_buffer(), n_threads=n_threads)
+    assert (stats.sum == snb.scan(X, Y).sum).all()
+
+
+def test_write_csr_of_a_buffer_that_is_filled_again(tmp_path):
+    group = snb.write_csr(tmp_path / "x.zarr", through_one_buffer(), n_features=X.shape[1])
+    assert (group["y"][:] == Y).all()
+    assert (snb.scan(group, "y").sum == snb.scan(X, Y).sum).all()
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_what_is_forgotten_leaves_no_residue(seed):
+    rng = np.random.default_rng(seed)
+    x, y, w = rng.random((60, 5)) * 10.0 ** rng.integers(-6, 7, 5), rng.integers(0, 3, 60), rng.random(60) + 0.1
+    x[:40, 0] = 0.0
+    x[y == 2, 1] = 1.0
+    order = rng.permutation(np.arange(40, 60))
+    rest = snb.scan(x, y, sample_weight=w) - snb.scan(x[order], y[order], sample_weight=w[order])
+    expected = snb.scan(x[:40], y[:40], sample_weight=w[:40])
+    assert (rest.classes == expected.classes).all()
+    assert (rest.sum[:, 0] == 0).all()
+    np.testing.assert_allclose(rest.sum, expected.sum, rtol=1e-15)
+    model, fresh = (snb.solve(s, "poisson")[0] for s in (rest, expected))
+    np.testing.assert_allclose(model.coef_, fresh.coef_, rtol=1e-9, atol=1e-12)
+
+
+def test_rows_are_taken_away_with_their_own_weight():
+    some = snb.scan(X, Y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="another weight"):
+        some - snb.scan(X, Y, classes=[0, 1, 2], sample_weight=0.5)
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.3, 0.7])
+def test_float32_rows_are_binarised_alike_in_fit_and_predict(threshold):
+    x = np.array([[threshold], [threshold], [0], [0]], np.float32)
+    model = snb.LinearNB("bernoulli", binarize=threshold).fit(x, [1, 1, 0, 0])
+    above = model.stats_.above[1, 0] > 0
+    assert (model.predict(x) == ([1, 1, 0, 0] if above else model.predict(np.zeros((4, 1))))).all()
+
+
+def test_lost_chunks_of_labels_are_an_error(tmp_path):
+    rows, y = np.ones((300_000, 1), np.int8), np.ones(300_000, int)
+    snb.write_csr(tmp_path / "x.zarr", [(rows, y)], n_features=1)
+    (tmp_path / "x.zarr" / "y" / "c" / "1").unlink()
+    with pytest.raises(snb.DataError, match=r"'y'.*lacks 1"):
+        snb.scan(tmp_path / "x.zarr", "y")
+
+
+def test_labels_are_never_merged_by_rounding():
+    big = np.array([2**60 + 1, 2**60 + 3])
+    chunks = [(X[:2], np.array([1.0, 3.0])), (X[2:4], big)]
+    for order in (chunks, chunks[::-1]):
+        with pytest.raises(ValueError, match="too large"):
+            snb.scan(iter(order))
+    assert (snb.scan(X[:2], big.astype(np.uint64)).classes == big).all()
+    too_large = [1, 2**63, 2**63 + 1]
+    for y in (np.array(too_large, np.uint64), too_large, np.array(too_large, object), [1, 2, 2**70]):
+        with pytest.raises(ValueError, match=r"2\*\*63"):
+            snb.scan(X[:3], y)
+
+
+def test_whole_numbers_beyond_float64_are_refused():
+    with pytest.raises(ValueError, match=r"2\*\*53"):
+        snb.scan(np.array([[2**53 + 1], [0]]), [0, 1])
+
+
+def test_a_saved_estimator_is_the_fitted_one(tmp_path):
+    model = snb.LinearNB("poisson", snb.L1(1.0)).fit(X, Y).sparsify()
+    model.set_params(smoothing=50.0).save(tmp_path / "m")
+    loaded = snb.load(tmp_path / "m")
+    assert (loaded.coef_ != model.coef_).nnz == 0
+    assert (loaded.decision_function(X) == model.decision_function(X)).all()
+
+
+class Shifted(snb.Poisson):
+    """A user's own family."""
+
+    name = "shifted"
+
+
+def test_a_model_of_ones_own_family_can_be_saved(tmp_path):
+    model = snb.LinearNB(Shifted()).fit(X, Y)
+    model.save(tmp_path / "m")
+    assert snb.load(tmp_path / "m").family == Shifted()
+
+
+def test_threads_with_large_tables_leave_and_lose_nothing(monkeypatch):
+    monkeypatch.setattr("streamnb.passes.team.PRIVATE_TABLES_BYTES", 3 * 8 * 6)
+    order = np.argsort(Y, kind="stable")
+    chunks = [(X[order[a : a + 7]], Y[order[a : a + 7]]) for a in range(0, 400, 7)]
+    stats = snb.scan(iter(chunks), n_threads=8)
+    assert (stats.sum == snb.scan(X, Y).sum).all()
+    assert stats.n_rows == 400
+
+
+def test_a_dask_table_is_made_for_a_run_of_blocks():
+    blocks = da.from_array(X, chunks=(5, -1))
+    stats = snb.scan(blocks, Y)
+    assert (stats.sum == snb.scan(X, Y).sum).all()
+
+
+def test_dask_answers_hold_the_model_once():
+    x = da.zeros((40, 20_000), chunks=(1, -1))
+    model = snb.LinearNB("poisson").fit(np.eye(2, 20_000), [0, 1])
+    graph = dict(model.predict(x).__dask_graph__())
+    assert sum(isinstance(getattr(task, "value", task), snb.LinearModel) for task in graph.values()) <= 1
+    assert (model.predict(x).compute() == model.predict(np.zeros((40, 20_000)))).all()
+
+
+def test_score_of_dask_rows_loads_each_block_once():
+    loads = []
+
+    def load(block):
+        loads.append(1)
+        return block
+
+    x = da.from_array(X, chunks=(50, -1)).map_blocks(load, dtype=float, meta=np.empty((0, 0)))
+    y = da.from_array(Y, chunks=50)
+    model = snb.LinearNB().fit(X, Y)
+    loads.clear()
+    with dask.config.set(scheduler="synchronous"):
+        assert model.score(x, y) == model.score(X, Y)
+    assert len(loads) == 8
+    with pytest.raises(ValueError, match="inconsistent"):
+        model.score(x, [1])
+
+
+def test_out_is_not_for_dask():
+    model = snb.LinearNB().fit(X, Y)
+    with pytest.raises(ValueError, match="out"):
+        model.predict(da.from_array(X), out=np.empty(400, int))
+
+
+def test_row_numbers_count_from_the_first_row(tmp_path):
+    y = np.where(np.arange(400) == 333, np.nan, Y)
+    chunks = [(X[a : a + 100], y[a : a + 100]) for a in range(0, 400, 100)]
+    zarr.create_array(tmp_path / "y.zarr", data=y, chunks=(70,))
+    lazy = da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100)
+    for rows, labels in ((X, y), (iter(chunks), None), (X, zarr.open_array(tmp_path / "y.zarr")), lazy):
+        with pytest.raises(ValueError, match="row 333"):
+            snb.scan(rows, labels)
+
+
+def test_a_failed_fit_changes_nothing():
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    model = snb.LinearNB().fit(frame, Y)
+    with pytest.raises(ValueError, match="Negative"):
+        model.fit(-np.ones((4, 3)), [0, 1, 0, 1])
+    assert model.predict(frame).shape == (400,)
+    model.fit(iter([(X[:, :3], Y)]))
+    assert not hasattr(model, "feature_names_in_")
+
+
+class Chunks:
+    """Iterable, as often as one likes, and no iterator."""
+
+    def __iter__(self):
+        return iter([(X[:150], Y[:150]), (X[150:], Y[150:])])
+
+
+def test_streams_may_be_any_iterable():
+    assert (snb.scan(Chunks()).sum == snb.scan(X, Y).sum).all()
+
+
+def test_missing_values_that_hide():
+    with pytest.raises(ValueError, match="row 1"):
+        snb.scan(X[:3], np.array(["a", pd.NA, "b"], dtype=object))
+    with pytest.raises(ValueError, match="masked"):
+        snb.scan(X[:3], [0, 1, 0], sample_weight=np.ma.array([1.0, 5.0, 1.0], mask=[0, 1, 0]))
+    with pytest.raises(ValueError, match="masked"):
+        snb.scan(np.ma.array(X, mask=X > 2), Y)
+
+
+def test_closed_sets_of_classes_stay_closed():
+    a, b = snb.scan(X, Y, classes=[0, 1, 2, 3]), snb.scan(X[:10], Y[:10])
+    assert (a + b).closed and (b + a).closed
+    with pytest.raises(ValueError, match="different classes"):
+        a + snb.scan(X, Y, classes=[0, 1, 2])
+
+
+def test_binary_rows_may_have_been_negative():
+    x = np.where(X > 1, -X, X)
+    stats = snb.scan(x, Y, transform="binary")
+    assert (snb.solve(stats, "multinomial")[0].coef_ == snb.LinearNB(transform="binary").fit(x, Y).coef_).all()
+
+
+def test_constant_features_weigh_nothing():
+    x, y = np.full((5, 2), 0.1), [0, 0, 1, 1, 1]
+    model = snb.LinearNB("gaussian").fit(x, y)
+    assert (model.coef_ == 0).all()
+    assert model.decision_function(x)[0] == pytest.approx(np.log(1.5))
+
+
+def test_a_writable_zip_store_can_be_read(tmp_path):
+    with zarr.storage.ZipStore(tmp_path / "x.zip", mode="w") as store:
+        array = zarr.create_array(store, data=X, chunks=(50, 6))
+        assert (snb.scan(array, Y).sum == snb.scan(X, Y).sum).all()
+
+
+def test_counts_at_each_breakpoint_of_the_scored_grid():
+    x = RNG.gamma(1.0, size=(200, 400))
+    path = snb.solve(snb.scan(x, np.arange(200) % 3), "poisson", snb.L1(scale="score", n_taus=400))
+    wanted = np.arange(len(path), 0, -1)
+    assert (path.n_features == wanted).all()
+    assert np.count_nonzero(path[200].coef_.any(axis=0)) == wanted[200]
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_columns_of_anndata_that_may_have_missing_values(missing):
+    root = zarr.create_group(zarr.storage.MemoryStore(), attributes={"encoding-type": "anndata"})
+    root.create_array("X", data=X, chunks=(90, 6))
+    labels = root.create_group("obs/kind", attributes={"encoding-type": "nullable-string-array"})
+    labels.create_array("values", shape=(400,), chunks=(70,), dtype="str")[:] = np.array(list("abc"))[Y]
+    labels.create_array("mask", data=np.arange(400) == (123 if missing else 400), chunks=(90,))
+    if missing:
+        with pytest.raises(ValueError, match="row 123"):
+            snb.scan(root, "obs/kind")
+    else:
+        assert (snb.scan(root, "obs/kind").sum == snb.scan(X, Y).sum).all()
+
+
+@pytest.mark.parametrize("shape", [(10, 3), (400, 2), (500, 3), (400,)])
+def test_out_must_have_room_for_the_whole_answer(shape):
+    model = snb.LinearNB().fit(X, Y)
+    with pytest.raises(ValueError, match=r"out has shape .*\(400, 3\)"):
+        model.predict_proba(X, out=zarr.zeros(shape))
+    with pytest.raises(ValueError, match="out has dtype int32"):
+        model.predict_proba(X, out=np.zeros((400, 3), np.int32))
+    names = snb.LinearNB().fit(X, np.array(["small", "big", "no"])[Y])
+    with pytest.raises(ValueError, match="out has dtype <U2"):
+        names.predict(X, out=np.zeros(400, "U2"))
+    with pytest.raises(TypeError, match=r"out=.*zarr\.Array"):
+        model.predict(X, out="labels.zarr")
+
+
+def test_rows_that_were_never_added_cannot_be_forgotten():
+    model = snb.LinearNB("poisson").fit(X, Y)
+    before = model.coef_
+    for rows, labels in ((X[:9].repeat(9, axis=0) * 40, Y[:9].repeat(9)), (X[[5, 6]] + 200, Y[[5, 6]])):
+        with pytest.raises(ValueError, match=r"(never added|more rows of class)"):
+            model.forget(rows, labels)
+    assert (model.coef_ == before).all()
+
+
+def test_a_sum_of_statistics():
+    parts = [snb.scan(X[a : a + 100], Y[a : a + 100]) for a in range(0, 400, 100)]
+    assert (sum(parts).sum == snb.scan(X, Y).sum).all()
+
+
+def test_objects_that_are_no_rows_say_what_to_pass(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    with pytest.raises(TypeError, match=r"adata\.X"):
+        snb.scan(anndata.AnnData(X), "obs/kind")
+    group = snb.write_csr(tmp_path / "x.zarr", [(X, Y)], n_features=6)
+    assert (snb.scan(group.store, "y").sum == snb.scan(X, Y).sum).all()
+    with pytest.raises(ValueError, match="idf='no'"):
+        snb.LinearNB(idf="no").fit(X, Y)
+    with pytest.raises(TypeError, match="priors="):
+        snb.LinearNB(priors={0: 0.5}).fit(X, Y)
+
+
+def test_objects_show_what_they_are():
+    path = snb.solve(snb.scan(X, Y), "poisson", snb.L1([0.5, 1.0]))
+    assert repr(path) == "<WeightPath: 2 models of Poisson() under L1([0.5, 1.0], scale=None); 3 x 6 weights, joint>"
+    assert repr(path[0]).startswith("<LinearModel: 3 classes, joint; weights 3 x 6, ")
+    assert repr(snb.scan(X, Y)).startswith("<ClassStats: 400 rows, 3 classes, 6 features; sum, sum_sq, nonzero, above;")
+
+
+def test_a_grid_where_classes_do_not_differ():
+    alike = snb.scan(np.ones((6, 3)), [0, 1, 2] * 2)
+    for family in ("multinomial", "poisson"):
+        path = snb.solve(alike, family, snb.L1())
+        assert path.grid == [{"l1": 0.0}]
+        assert path.n_features[0] == 0
+
+
+def test_negative_values_that_were_never_added_cannot_be_taken_away():
+    ones = np.ones((4, 1))
+    with pytest.raises(ValueError, match="more values below 0"):
+        snb.scan(ones, [0, 0, 1, 1]) - snb.scan(-ones, [0, 0, 1, 1])

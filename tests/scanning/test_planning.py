@@ -1,0 +1,96 @@
+"""What a scan will need, said before any row is read, is what it needs."""
+
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import zarr
+
+import streamnb as snb
+from tests.support.strategies import csr_group, dense_array, example
+
+rows = example()
+
+
+@pytest.mark.parametrize("storage", ["array", "csr", "zarr", "zarr csr", "path"])
+def test_shapes_and_sizes_are_those_of_the_report(storage, tmp_path):
+    forms = {
+        "array": lambda: rows.x,
+        "csr": lambda: sp.csr_array(rows.x),
+        "zarr": lambda: dense_array(rows, tmp_path),
+        "zarr csr": lambda: csr_group(rows, tmp_path),
+        "path": lambda: csr_group(rows, tmp_path).store_path.store.root,
+    }
+    X = forms[storage]()
+    X = str(X) if storage == "path" else X
+    plan = snb.plan(X, rows.y)
+    stats = snb.scan(X, rows.y)
+    assert (plan.n_rows, plan.n_features, plan.n_classes) == (stats.n_rows, stats.n_features, len(stats.classes))
+    assert plan.dense_bytes == sum(stats.table(name).nbytes for name in stats.moments)
+    assert plan.n_values == (np.count_nonzero(rows.x) if "csr" in storage or storage == "path" else rows.x.size)
+    assert plan.tables == "dense" and plan.n_blocks == 1 and plan.n_bytes > 0
+
+
+def test_tables_of_folds_count():
+    whole, parts = snb.plan(rows.x, rows.y), snb.plan(rows.x, rows.y, folds=5, repeats=2)
+    assert parts.dense_bytes == 10 * whole.dense_bytes
+
+
+def test_the_kind_that_is_said_is_the_kind_that_is_chosen():
+    X, y = sp.eye_array(3000, format="csr"), np.arange(3000)
+    for limit, kind in (("1MB", "sparse"), ("1GB", "dense")):
+        plan = snb.plan(X, y, moments=["sum"], memory_limit=limit)
+        stats = snb.scan(X, y, moments=["sum"], memory_limit=limit)
+        assert plan.tables == kind and (stats.table("sum").nbytes == plan.sparse_bytes) == (kind == "sparse")
+        assert plan.dense_bytes == 72_000_000 and plan.sparse_bytes == 48_000
+
+
+def test_what_is_large_and_mostly_empty_is_sparse_whatever_the_limit():
+    X = sp.eye_array(100_000, format="csr")
+    assert snb.plan(X, classes=range(50_000), moments=["sum"], memory_limit="1TB").tables == "sparse"
+
+
+def test_what_cannot_be_sparse_is_too_large_and_the_scan_is_refused_before_it_starts():
+    X = np.ones((3, 1000))
+    options = {"classes": range(1000), "moments": ["log_sum"], "memory_limit": "1MB"}
+    plan = snb.plan(X, **options)
+    assert plan.tables == "too large" and plan.sparse_bytes is None
+    with pytest.raises(MemoryError, match=r"would take 8.0 MB, and memory_limit allows 1.0 MB; name fewer moments"):
+        snb.scan(zarr.zeros((10**6, 1000)), np.zeros(10**6, int), **options)
+
+
+def test_labels_of_an_indicator():
+    y = np.eye(41, 4)
+    plan = snb.plan(rows.x, y, moments=["sum"])
+    stats = snb.scan(rows.x, y, moments=["sum"])
+    assert plan.n_classes == 4 and plan.dense_bytes == stats.table("sum").nbytes + stats.every.table("sum").nbytes
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_dask_arrays(known):
+    X = da.from_array(rows.x, chunks=(10, -1))
+    X = X if known else X[X[:, 0] >= 0]
+    plan = snb.plan(X, da.from_array(rows.y), classes=["ash", "b", "willow"])
+    assert (plan.n_rows, plan.n_features, plan.n_blocks) == (41 if known else None, 9, 5)
+    assert plan.n_values == (369 if known else None) and plan.dense_bytes == 8 * 4 * 3 * 9
+
+
+def test_a_stream_is_not_touched():
+    chunks = iter([rows.x, rows.x])
+    plan = snb.plan(chunks, classes=range(3))
+    assert plan.n_rows is plan.n_features is plan.dense_bytes is plan.tables is None and plan.n_classes == 3
+    assert len(list(chunks)) == 2
+
+
+def test_it_prints_what_it_knows():
+    text = repr(snb.plan(rows.x, rows.y, moments=["sum"], memory_limit="3GB"))
+    assert "n_rows        41\n" in text and "memory_limit  3.0 GB\n" in text and text.endswith("tables        dense")
+    assert "not known before the scan" in repr(snb.plan(iter([rows.x])))
+    assert "<td" in snb.plan(rows.x)._repr_html_()
+
+
+def test_a_scan_of_no_moments_needs_no_tables():
+    plan = snb.plan(rows.x, rows.y, moments=[], memory_limit=np.int64(10**6))
+    assert plan.moments == snb.scan(rows.x, rows.y, moments=[]).moments == ()
+    assert plan.dense_bytes == plan.sparse_bytes == 0
+    assert plan.memory_limit == 10**6

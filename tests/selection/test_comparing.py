@@ -1,0 +1,309 @@
+"""The thesis's tables: a cell is what cross-validation of that family and penalty alone says; two scans in all."""
+
+import re
+from collections import Counter
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+from sklearn.datasets import load_digits
+from zarr.storage import MemoryStore
+
+import streamnb as snb
+from tests.support.stores import CountingStore, chunk_keys, counted_csr
+from tests.support.strategies import example
+
+X, y = load_digits(return_X_y=True)
+kept = y < 4
+X, y = X[kept][:300], y[kept][:300]
+two = y < 2
+
+RHOS = snb.Decorrelation([0.1, 0.3], scale="curvature")
+PENALTIES = {
+    "plain": None,
+    "best": snb.TopK([1, 5, 20, 64]),
+    "l1": snb.L1(n_taus=6),
+    "best, apart": snb.TopK([3, 20]) + RHOS,
+    "l1, apart": snb.L1([5.0, 100.0]) + RHOS,
+}
+SMALL = {"plain": None, "l1": snb.L1([5.0, 100.0])}
+
+
+def compare(*args, **options):
+    return snb.compare(*args, show=False, **{"penalties": SMALL, "folds": 3, **options})
+
+
+def expected_cells(model, rule):
+    """Score, features and point of each class and overall, by hand from the results of one cross-validation."""
+    options = {"scheme": model.scheme, "smoothing": model.smoothing}
+    results, path = model.cv_results_, snb.solve(model.stats_, model.family, model.penalty, **options)
+    by_class = zip(model.classes_, path.n_features_per_class.T)
+    rows = [(results[f"class_test_score_{label}"], n_features) for label, n_features in by_class]
+    for score, n_features in [*rows, (results["mean_test_score"], path.n_features)]:
+        enough = np.flatnonzero(score >= score.max() * (0.99 if rule == "parsimonious" else 1.0))
+        fewest = enough[n_features[enough] == n_features[enough].min()]
+        at = fewest[score[fewest].argmax()]
+        yield score[at], n_features[at], path.grid[at]
+
+
+# ---- what stands in the tables ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("scheme", "rule"), [("ovr", "parsimonious"), ("joint", "best")])
+def test_each_cell_is_that_of_the_family_and_the_penalty_alone(scheme, rule):
+    options = {"scheme": scheme, "rule": rule, "folds": 3, "repeats": 2, "seed": 5, "binarize": 7.5, "smoothing": 0.5}
+    weight = 1.0 + np.arange(len(y)) % 3
+    table = compare(X, y, penalties=PENALTIES, sample_weight=weight, **options)
+    assert (table.families, table.penalties) == (["poisson", "bernoulli", "gaussian"], list(PENALTIES))
+    assert table.scores.shape == table.n_features.shape == table.points.shape == (3, 5, 5)
+    for f, family in enumerate(table.families):
+        for p, penalty in enumerate(PENALTIES.values()):
+            grid = penalty or snb.L1(0.0)  # which is no penalty
+            model = snb.LinearNBCV(family, grid, **options).fit(X, y, weight)
+            for row, (score, n_features, point) in enumerate(expected_cells(model, rule)):
+                assert table.scores[f, p, row] == score
+                assert table.n_features[f, p, row] == n_features
+                assert table.points[f, p, row] == (point if penalty else {})
+            assert table.scores[f, p, -1] == model.best_score_
+
+
+def test_the_standard_columns_are_those_of_the_thesis():
+    table = snb.compare(X, y, families="poisson", folds=2, show=False)
+    assert table.penalties == ["plain", "TopK", "L1", "TopK + Decorrelation", "L1 + Decorrelation"]
+    assert [sorted(point) for point in table.points[0, :, 0]] == [
+        [],
+        ["top_k"],
+        ["l1"],
+        ["decorrelation", "top_k"],
+        ["decorrelation", "l1"],
+    ]
+    plain = table.n_features[0, 0, -1]
+    assert (table.n_features[0, 1:] < plain).all()
+    assert (table.scores[0, 1:] >= 0.98 * table.scores[0, 0]).all()
+    named = snb.compare(X, y, families="poisson", penalties=["L1", "plain"], folds=2, show=False)
+    assert (named.scores[0] == table.scores[0, [2, 0]]).all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"families": ["poisson", "multinomial"]},
+        {"scheme": "ovo"},
+        {"scheme": "reference", "reference": 2},
+        {"transform": "sqrt", "normalize": "l2", "idf": True, "families": ["poisson", "gaussian"]},
+        {"families": [snb.NegativeBinomial(2.0), snb.NegativeBinomial(5.0)], "priors": "uniform"},
+        {"families": [snb.Laplace(4.0), "gamma"]},
+        {"families": [snb.Mixed({"poisson": range(30), snb.Laplace(4.0): ...}), "gaussian"]},
+        {"groups": np.arange(len(y)) // 7},
+        {"scoring": "accuracy"},
+    ],
+)
+def test_options_are_those_of_cross_validation(options):
+    table = compare(X, y, **options)
+    options = {"folds": 3, "scheme": "ovr", "rule": "parsimonious", **options}
+    families, groups = options.pop("families", table.families), options.pop("groups", None)
+    for f, family in enumerate(families):
+        model = snb.LinearNBCV(family, SMALL["l1"], **options).fit(X, y, groups=groups)
+        assert table.scores[f, 1, -1] == model.best_score_
+        assert table.points[f, 1, -1] == model.best_
+
+
+def test_columns_of_a_data_frame_go_to_families_by_name():
+    frame = pd.DataFrame(X - [0.0, 20.0] * 32, columns=[f"{'red' if j % 2 else 'black'}{j}" for j in range(64)])
+    family = snb.Mixed({"poisson": [name for name in frame if name.startswith("black")], "gaussian": ...})
+    assert (
+        compare(frame, y, families=family).scores
+        == compare(frame.to_numpy(), y, families=snb.Mixed({"poisson": slice(0, 64, 2), "gaussian": ...})).scores
+    ).all()
+    with pytest.raises(ValueError, match=r"compare\(family='poisson'\)"):
+        compare(frame, y, families=[family, "poisson"])
+
+
+def test_labels_of_an_indicator():
+    labels = np.stack([y == 0, y % 2 == 0, y > 2], axis=1).astype(int)
+    table = compare(X, labels, families="poisson", penalties=PENALTIES, classes=["zero", "even", "three"])
+    model = snb.LinearNBCV("poisson", PENALTIES["l1, apart"], folds=3, rule="parsimonious").fit(X, labels)
+    assert table.classes.tolist() == ["zero", "even", "three"]
+    assert table.scores[0, -1, -1] == model.best_score_
+
+
+def test_a_scoring_without_values_of_classes_has_the_overall_row_alone():
+    table = compare(X, y, families="poisson", scoring="neg_log_loss")
+    assert np.isnan(table.scores[:, :, :-1]).all() and (table.n_features[:, :, :-1] == -1).all()
+    assert np.isfinite(table.scores[:, :, -1]).all()
+    assert [line.split()[0] for line in str(table).splitlines()[2:]] == ["plain", "overall"]
+
+
+def test_a_class_missing_in_a_fold_is_said_once():
+    labels = np.where(np.arange(len(y)) == 17, 99, y)
+    with pytest.warns(snb.StreamnbWarning, match="lack rows of a class") as caught:
+        table = compare(X, labels)
+    assert len(caught) == 1
+    assert np.isfinite(table.scores).all()
+
+
+def test_a_listed_class_without_rows_has_no_score():
+    with pytest.warns(snb.StreamnbWarning, match="lack rows of a class"):
+        table = compare(X, y, classes=[0, 1, 2, 3, 7])
+    assert np.isnan(table.scores[:, :, 4]).all() and set(table.points[:, :, 4].ravel()) == {None}
+    assert "7" not in [line.split()[0] for line in str(table).splitlines() if line]
+
+
+# ---- where decorrelation is not defined ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "why"),
+    [
+        (two, {"families": "poisson"}, "at least 3 classes"),
+        (slice(None), {"families": "poisson", "scheme": "ovo"}, "not defined for scheme='ovo'"),
+        (slice(None), {"families": "multinomial"}, "not defined for family='multinomial'"),
+    ],
+)
+def test_decorrelation_is_left_out_where_it_is_not_defined(rows, options, why):
+    table = compare(X[rows], y[rows], penalties=PENALTIES, **options)
+    apart = ["best, apart", "l1, apart"]
+    assert [name for _, name in table.left_out] == apart
+    assert np.isnan(table.scores[:, 3:]).all() and np.isfinite(table.scores[:, :3]).all()
+    *lines, note = str(table).splitlines()
+    assert note.startswith("Left out: best, apart, l1, apart; ") and why in note
+    assert lines[2].split() == ["plain", "best", "l1"]
+    assert set(table.to_frame()["penalty"]) == {"plain", "best", "l1"}
+
+
+def test_one_family_may_have_decorrelation_and_another_not():
+    table = compare(X, y, families=["multinomial", "poisson"], penalties={"apart": RHOS, "plain": None})
+    assert list(table.left_out) == [("multinomial", "apart")]
+    assert np.isnan(table.scores[0, 0]).all() and np.isfinite(table.scores[1]).all()
+    with pytest.raises(ValueError, match=r"penalties has none that is defined here: .* not defined for family"):
+        compare(X, y, families="multinomial", penalties={"apart": RHOS})
+
+
+# ---- how they are shown ----------------------------------------------------------------------------------------------
+
+
+def test_tables_are_printed_and_returned(capsys):
+    table = snb.compare(X, y, penalties=SMALL, folds=3)
+    assert capsys.readouterr().out == f"{table}\n"
+    compare(X, y)
+    assert capsys.readouterr().out == ""
+    for f, text in enumerate(str(table).split("\n\n")[1::2]):
+        head, *lines = text.splitlines()
+        assert head.split() == ["plain", "l1"]
+        assert len({len(line) for line in lines}) == 1  # aligned
+        for row, (line, label) in enumerate(zip(lines, ["0", "1", "2", "3", "overall"], strict=True)):
+            assert line.split()[0] == label
+            cells = [(float(s), int(n)) for s, n in re.findall(r"([\d.]+) +\((\d+)\)", line)]
+            assert cells == [(round(table.scores[f, p, row], 4), table.n_features[f, p, row]) for p in range(2)]
+
+
+def test_a_data_frame_has_a_row_for_each_cell():
+    table = compare(X, y)
+    frame = table.to_frame()
+    assert list(frame.columns) == ["family", "penalty", "class", "score", "n_features", "point"]
+    assert len(frame) == 3 * 2 * 5
+    wide = frame.pivot(index="class", columns=["family", "penalty"], values="score")
+    assert wide.loc["overall", ("bernoulli", "l1")] == table.scores[1, 1, -1]
+    assert wide.loc[2, ("gaussian", "plain")] == table.scores[2, 0, 2]
+
+
+def test_names_are_escaped_in_a_notebook():
+    page = compare(X, np.where(y == 1, "<b>", "a & b"), families="poisson")._repr_html_()
+    assert "&lt;b&gt;" in page and "a &amp; b" in page and "<b>" not in page
+    assert page.count("<table>") == 1 and page.count("<tr>") == 4
+
+
+# ---- two scans -------------------------------------------------------------------------------------------------------
+
+
+def test_a_stream_is_asked_for_twice_whatever_is_compared():
+    calls = []
+
+    def stream():
+        calls.append(len(calls))
+        return ((X[a : a + 70], y[a : a + 70]) for a in range(0, len(y), 70))
+
+    table = compare(stream, penalties=PENALTIES)
+    assert calls == [0, 1]
+    assert table.report.rows == 2 * len(y)
+    assert (table.scores == compare(X, y, penalties=PENALTIES).scores).all()
+
+
+def test_each_chunk_of_a_store_is_decoded_twice():
+    store, group = counted_csr(example(), chunk=7)
+    compare(group, "y", families=["poisson", "gaussian", "multinomial"], idf=True)
+    for name in ("data", "indices", "indptr", "y"):
+        assert {key: store.reads[key] for key in chunk_keys(group[name])} == dict.fromkeys(chunk_keys(group[name]), 2)
+    store = CountingStore(MemoryStore())
+    array = zarr.create_array(store, name="x", data=X + 1.0, chunks=(70, 20))
+    store.reads.clear()
+    compare(array, y)
+    assert store.reads == Counter({key: 2 for key in chunk_keys(array)})
+
+
+def test_the_result_does_not_depend_on_what_holds_the_rows():
+    expected = compare(X, y)
+    for given in ((sp.csr_array(X), y), (da.from_array(X, chunks=(90, 64)), da.from_array(y, chunks=110))):
+        table = compare(*given)
+        assert (table.scores == expected.scores).all() and (table.n_features == expected.n_features).all()
+
+
+# ---- what cannot be --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"families": ["poisson", "poison"]}, "family='poison' is unknown"),
+        ({"families": []}, "families is empty"),
+        ({"families": ["poisson", "poisson"]}, "families has poisson twice"),
+        ({"families": 3}, "family=3"),
+        ({"families": [snb.Laplace(1.0), snb.Laplace(2.0)]}, "distances from 1, 2"),
+        ({"families": ["poisson", snb.Mixed({"beta": [1, 2], "poisson": ...})]}, "family='beta' has no penalties"),
+        ({"penalties": {}}, "penalties={} is empty"),
+        ({"penalties": ["plain", "L3"]}, "penalties='L3' is unknown; it should be one of 'plain', 'TopK'"),
+        ({"penalties": {"mine": "l1"}}, "penalties['mine']='l1' is unknown"),
+        ({"penalties": snb.L1(1.0)}, "a dict that gives each penalty one"),
+        ({"penalties": 3}, "penalties=3"),
+        ({"penalties": {"few": snb.TopK(65)}}, "more features than the 64"),
+        ({"scheme": "ava"}, "scheme='ava'"),
+        ({"scheme": "reference"}, "reference=None is not a class"),
+        ({"rule": "worst"}, "rule='worst'"),
+        ({"scoring": "auc"}, "scoring='auc'"),
+        ({"scheme": "ovo", "scoring": "neg_log_loss"}, "needs probabilities"),
+        ({"folds": 1}, "folds=1"),
+        ({"smoothing": -1.0}, "smoothing=-1.0"),
+        ({"smoothing": snb.GammaPrior(1.0, 1.0)}, "no prior of family='bernoulli'"),
+        ({"idf": "yes"}, "idf='yes'"),
+        ({"binarize": "no"}, "binarize"),
+        ({"n_threads": 0}, "n_threads=0"),
+    ],
+)
+def test_arguments_that_cannot_be(options, message):
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+        compare(X, y, **options)
+
+
+def test_a_family_that_does_not_take_the_data_is_named():
+    with pytest.raises(ValueError, match=r"compare\(family='poisson'\): row 0, column 0 is -1.0"):
+        compare(X - 1.0, y)
+    with pytest.raises(ValueError, match=r"compare\(family='chi_squared'\) takes values above 0"):
+        compare(X, y, families=["gaussian", "chi_squared"])
+    with pytest.raises(ValueError, match=r"compare\(family='binomial'\) takes values of at most 3"):
+        compare(X, y, families=["poisson", snb.Binomial(3)])
+    assert np.isfinite(compare(X - 1.0, y, families="gaussian").scores).all()
+
+
+def test_one_class_is_not_enough():
+    with pytest.raises(ValueError, match=r"one class only \(\[0\]\)"):
+        compare(X, np.zeros(len(y), int))
+    with pytest.raises(ValueError, match=r"one class only \(\[0\]\)"):
+        compare(X, np.zeros(len(y), int), classes=[0, 1])
+
+
+def test_a_stream_that_can_be_read_once():
+    with pytest.raises(ValueError, match="compare reads the rows twice"):
+        compare(iter([(X, y)]))

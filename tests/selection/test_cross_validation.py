@@ -1,0 +1,297 @@
+"""LinearNBCV where classes or weights lack, fitted again, and as a scikit-learn estimator; what it refuses."""
+
+import pickle
+from functools import reduce
+from operator import add
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import streamnb as snb
+from streamnb.core import memory
+from streamnb.selection import cross_validation
+from tests.support.cross_validated import outcome, problem
+
+# ------------------------------------------------------------------------------- classes and weights that lack
+
+x0, y0, _ = problem(0)
+RARE = np.where(np.arange(60) == 17, 99, y0)
+FEW = snb.L1([0.0, 1.0])
+
+
+@pytest.mark.parametrize("scheme", ["joint", "ovr", "ovo", "reference"])
+@pytest.mark.parametrize("scoring", ["roc_auc", "average_precision", "accuracy", "f1_macro", "recall_weighted"])
+def test_a_class_of_one_row_has_a_score_in_its_split_alone(scoring, scheme):
+    model = snb.LinearNBCV("poisson", FEW, folds=3, scoring=scoring, scheme=scheme, reference=99)
+    model.set_params(reference=99 if scheme == "reference" else None)
+    with pytest.warns(
+        snb.StreamnbWarning, match=r"2 of 3 splits lack rows of a class: no score there for \[99\]"
+    ) as caught:
+        model.fit(x0, RARE)
+    assert len(caught) == 1
+    assert np.isfinite(model.cv_results_["mean_test_score"]).all()
+    of_its_split = model._scores.class_scores[:, snb.fold_numbers(60, 3)[17], 3]
+    np.testing.assert_array_equal(model.cv_results_["class_test_score_99"], of_its_split)
+    assert np.isnan(model._scores.class_scores[:, :, 3]).sum(axis=1).tolist() == [2, 2]
+
+
+def test_means_of_a_class_are_over_the_folds_that_have_it():
+    """Recall of a class that a fold lacks is not 0 there, but none."""
+    labels = np.where((y0 == 1) & (snb.fold_numbers(60, 3) == 0), 0, y0)
+    with pytest.warns(snb.StreamnbWarning, match="1 of 3 splits"):
+        model = snb.LinearNBCV("poisson", FEW, folds=3, scoring="accuracy").fit(x0, labels)
+    numbers, recalls = snb.fold_numbers(60, 3), []
+    for fold in (1, 2):
+        here = numbers == fold
+        fitted = snb.LinearNB("poisson", snb.L1(1.0)).fit(x0[~here], labels[~here])
+        recalls.append(np.mean(fitted.predict(x0[here & (labels == 1)]) == 1))
+    np.testing.assert_allclose(model.cv_results_["class_test_score_1"][1], np.mean(recalls))
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "accuracy", "neg_log_loss", "f1_macro"])
+@pytest.mark.parametrize("scheme", ["joint", "ovr", "ovo", "reference"])
+def test_a_listed_class_without_rows(scheme, scoring):
+    if scheme == "ovo" and scoring == "neg_log_loss":
+        scoring = "balanced_accuracy"
+    model = snb.LinearNBCV("multinomial", FEW, folds=3, scoring=scoring, scheme=scheme)
+    if scheme == "reference":
+        model.set_params(reference=7)
+    with pytest.warns(snb.StreamnbWarning, match=r"\[7\]"):
+        model.fit(x0, y0, classes=[0, 1, 2, 7])
+    assert np.isfinite(model.cv_results_["mean_test_score"]).all()
+    assert 7 not in model.predict(x0)
+
+
+def test_a_fold_whose_rows_weigh_nothing_has_no_score():
+    weight = (snb.fold_numbers(60, 3) != 0).astype(float)
+    for scoring in ("roc_auc", "accuracy"):
+        with pytest.warns(snb.StreamnbWarning, match="1 of 3 splits"):
+            model = snb.LinearNBCV("poisson", FEW, folds=3, scoring=scoring).fit(x0, y0, sample_weight=weight)
+        assert np.isnan(model.cv_results_["split0_test_score"]).all()
+        both = [model.cv_results_[f"split{s}_test_score"] for s in (1, 2)]
+        np.testing.assert_allclose(model.cv_results_["mean_test_score"], np.mean(both, axis=0))
+
+
+def test_weight_in_one_fold_only_is_refused():
+    weight = (snb.fold_numbers(60, 3) == 2).astype(float)
+    with pytest.raises(ValueError, match="sample_weight is 0 in all rows outside fold 2"):
+        snb.LinearNBCV("poisson", FEW, folds=3).fit(x0, y0, sample_weight=weight)
+
+
+def test_no_score_in_any_split_is_an_error():
+    folds = np.where(y0 == 0, 0, 1)
+    with pytest.raises(ValueError, match="'roc_auc' has no value in any of the 2 splits"):
+        snb.LinearNBCV("poisson", FEW, folds=folds).fit(x0, y0 > 0)
+
+
+@pytest.mark.parametrize(
+    "labels", [np.array(["no", "yes", "perhaps"])[y0], y0 == 0, y0 - 1], ids=["str", "bool", "int"]
+)
+def test_labels_of_any_kind(labels):
+    """They name the columns of the results, and nothing else depends on them."""
+    _, codes = np.unique(labels, return_inverse=True)
+    model, plain = (snb.LinearNBCV("poisson", FEW, folds=3).fit(x0, y) for y in (labels, codes))
+    for k, label in enumerate(model.classes_.tolist()):
+        scores = model.cv_results_[f"class_test_score_{label}"]
+        assert (scores == plain.cv_results_[f"class_test_score_{k}"]).all()
+    assert (model.coef_ == plain.coef_).all()
+
+
+# -------------------------------------------------------------------------------------- what cannot be, in time
+
+
+@pytest.mark.parametrize(
+    ("params", "y", "message"),
+    [
+        ({"folds": None}, y0, "folds=None"),
+        ({"scoring": "f1"}, y0, "scoring='f1' is not for these rows: average='binary' is for two classes"),
+        ({"scoring": "neg_hamming_loss"}, y0, "scoring='neg_hamming_loss' is not for these rows"),
+        ({"scoring": "roc_auc_ovo"}, np.eye(3, dtype=int)[y0], "scoring='roc_auc_ovo' is not for these rows"),
+        ({"scoring": lambda evaluation: evaluation.recall(None)}, y0, "should be one number"),
+        ({"scoring": lambda evaluation: None}, y0, "returned None"),
+        ({"scoring": lambda evaluation: np.inf}, y0, "returned inf"),
+    ],
+)
+def test_what_cannot_be(params, y, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        snb.LinearNBCV("poisson", FEW, **{"folds": 3, **params}).fit(x0, y)
+
+
+def test_a_score_that_has_no_meaning_is_refused_before_the_second_scan():
+    scans = []
+
+    def stream():
+        scans.append(1)
+        return iter([(x0, y0)])
+
+    with pytest.raises(ValueError, match="scoring='f1'"):
+        snb.LinearNBCV("poisson", FEW, folds=3, scoring="f1").fit(stream)
+    assert len(scans) == 1
+
+
+def changing_stream(second):
+    parts = iter([(x0, y0), second])
+    return lambda: iter([next(parts)])
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ((x0[::-1], y0[::-1]), "another order in the second scan"),
+        ((x0[:50], y0[:50]), "50 rows in the second scan and 60"),
+        ((np.hstack([x0, x0]), y0), "12 features"),
+        ((x0, np.where(y0 == 1, 5, y0)), "label 5 at row"),
+    ],
+    ids=["order", "fewer", "wider", "labels"],
+)
+def test_other_rows_in_the_second_scan_are_noticed(second, message):
+    """Rows in another order would be judged by models that have seen them."""
+    with pytest.raises(ValueError, match=message):
+        snb.LinearNBCV("poisson", FEW, folds=3).fit(changing_stream(second))
+
+
+def test_other_labels_in_the_second_scan_are_noticed():
+    labels = np.eye(3, dtype=int)[y0]
+    parts = iter([(x0, labels), (x0, labels[:, :2])])
+    with pytest.raises(ValueError, match="y has 2 columns"):
+        snb.LinearNBCV("poisson", FEW, folds=3).fit(lambda: iter([next(parts)]))
+
+
+# ----------------------------------------------------------------------------------------- fitted once and again
+
+
+def state(model):
+    return {name: str(value) for name, value in vars(model).items() if name != "_learned"}, model.coef_.tolist()
+
+
+def test_what_fails_changes_nothing():
+    model = snb.LinearNBCV("poisson", folds=3).fit(x0, y0)
+    before = state(model)
+    for options in (
+        {"rule": "parsimonious", "smoothing": -1.0},
+        {"rule": "none"},
+        {"scoring": "accuracy"},
+        {"smothing": 1},
+    ):
+        with pytest.raises(ValueError):
+            model.refit(**options)
+        assert state(model) == before
+    for x, y in ((x0 - 1.0, y0), (x0, y0[:9]), (x0, np.zeros(60, int)), (x0[:2], y0[:2])):
+        with pytest.raises(ValueError):
+            model.fit(x, y)
+        assert state(model) == before
+
+
+def test_nothing_of_the_last_fit_is_left():
+    model = snb.LinearNBCV("poisson", FEW, folds=3).fit(x0, y0)
+    assert hasattr(model, "n_features_per_class_")
+    model.refit(class_weight="balanced")
+    model.set_params(scoring="neg_log_loss").fit(x0, y0)
+    assert not hasattr(model, "n_features_per_class_")
+    assert outcome(model) == outcome(clone(model).fit(x0, y0))
+
+
+@pytest.mark.parametrize("name", ["penalty", "family", "scheme", "scoring", "seed", "folds"])
+def test_parameters_that_scores_depend_on_wait_for_fit(name):
+    """However they were changed: the grid point that was chosen means nothing under another penalty."""
+    new = {"penalty": snb.L2([1.0, 2.0]), "family": "multinomial", "scheme": "ovr", "scoring": "accuracy"}
+    value = {**new, "seed": 5, "folds": np.arange(60) % 3}[name]
+    model = snb.LinearNBCV("poisson", FEW, folds=3).fit(x0, y0)
+    coef = model.coef_
+    for change in (lambda: model.refit(**{name: value}), lambda: model.set_params(**{name: value}).refit()):
+        with pytest.raises(ValueError, match=rf"(?s){name}=.*use fit"):
+            change()
+        assert (model.coef_ == coef).all()
+    assert model.fit(x0, y0).refit(rule="one_se", smoothing=0.5).rule == "one_se"
+
+
+def test_refitted_after_saving_and_pickling(tmp_path):
+    model = snb.LinearNBCV("poisson", snb.L1() + snb.L2([0.0, 1.0]), folds=np.arange(60) % 3, rule="one_se").fit(x0, y0)
+    model.save(tmp_path / "m.snb")
+    for copied in (snb.load(tmp_path / "m.snb"), pickle.loads(pickle.dumps(model))):
+        assert outcome(copied) == outcome(model)
+        assert copied.get_params().keys() == model.get_params().keys()
+        assert outcome(copied.refit(rule="best", smoothing=0.3)) == outcome(
+            clone(model).fit(x0, y0).refit(rule="best", smoothing=0.3)
+        )
+
+
+@pytest.mark.parametrize("scheme", ["joint", "ovr", "ovo", "reference"])
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_fewest_features_of_a_class_are_of_its_own_row_if_it_has_one(scheme, n_classes):
+    """Three classes have three pairs: those are not its rows."""
+    x, y, _ = problem(5, n_classes)
+    model = snb.LinearNBCV("poisson", folds=2, scheme=scheme, reference=0 if scheme == "reference" else None).fit(x, y)
+    path = snb.solve(
+        model.stats_,
+        "poisson",
+        snb.L1(model.cv_results_["param_l1"], "score"),
+        scheme=scheme,
+        reference=model.reference,
+    )
+    own = n_classes > 2 and scheme in ("joint", "ovr")
+    for k in range(n_classes):
+        scores = model.cv_results_[f"class_test_score_{k}"]
+        n_features = path.n_features_per_class[:, k] if own else path.n_features
+        assert model.n_features_per_class_[k] == n_features[scores >= 0.99 * scores.max()].min()
+
+
+# ------------------------------------------------------------------------------------------------- many classes
+
+
+def test_what_will_take_minutes_is_said_before_it_is_done(monkeypatch):
+    x, y = np.random.default_rng(0).poisson(1.0, (60, 4)), np.arange(60) % 3
+    monkeypatch.setattr(cross_validation, "PER_MARGIN", 1.0)
+    with pytest.warns(snb.StreamnbWarning, match=r"judging 60 rows by 5 x 7 models of 3 classes will .* 24 minutes of"):
+        snb.LinearNBCV("poisson", snb.L1(np.arange(7.0))).fit(x, y)
+    with pytest.warns(snb.StreamnbWarning, match=r"60 rows by 5 x 2 models .* 48 minutes of one core; progress=True"):
+        snb.compare(x, y, families=["poisson", "multinomial"], penalties={"plain": None}, show=False)
+
+
+def test_confusion_matrices_that_do_not_fit_are_refused_before_rows_are_judged(monkeypatch):
+    x, y = np.random.default_rng(0).poisson(1.0, (60, 4)), np.arange(60) % 3
+    monkeypatch.setattr(memory, "free_memory", lambda: 100_000)
+    with pytest.raises(MemoryError, match=r"what scoring=.accuracy_of. keeps of 5 x 7 models of 3 classes .* fewer"):
+        snb.LinearNBCV("poisson", snb.L1(np.arange(7.0)), scoring=accuracy_of).fit(x, y)
+
+
+def accuracy_of(evaluation):
+    return evaluation.accuracy()
+
+
+@pytest.mark.parametrize("scheme", ["joint", "ovr"])
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_weights_computed_for_few_rows_at_a_time_give_the_same_bits(scheme, sparse, monkeypatch):
+    rng = np.random.default_rng(0)
+    x, y = rng.poisson(0.3, (300, 50)), rng.integers(0, 40, 300)
+    x, model = (sp.csr_array(x) if sparse else x), snb.LinearNBCV(folds=2, scoring="neg_log_loss", scheme=scheme)
+    expected = model.fit(x, y).cv_results_["mean_test_score"]
+    monkeypatch.setattr(cross_validation, "WEIGHTS_BYTES", 0)
+    monkeypatch.setattr(cross_validation, "COSTLY_MARGINS", 5 * 40 * 20)
+    assert np.array_equal(model.fit(x, y).cv_results_["mean_test_score"], expected)
+
+
+# ------------------------------------------------------------------------------------------------- scikit-learn
+
+CHECKED = [
+    snb.LinearNBCV("poisson", snb.L1(0.5), folds=2),
+    snb.LinearNBCV("gaussian", snb.L1([0.0, 0.5]), folds=2, scoring="accuracy"),
+    snb.LinearNBCV("bernoulli", snb.L2(1.0), scheme="ovr", folds=3, repeats=2, scoring="neg_log_loss", rule="one_se"),
+]
+OF_ROW_NUMBERS = "a row of weight 2 is in one fold, two rows are in two: their models are judged on other rows"
+
+
+def of_a_cross_validated_model(estimator):
+    """Only where there is a choice does it matter which rows are judged together."""
+    grid = reduce(add, ([*part.tau] for part in estimator.penalty.parts))
+    names = ("dense", "sparse") if len(grid) > 1 else ()
+    return {f"check_sample_weight_equivalence_on_{name}_data": OF_ROW_NUMBERS for name in names}
+
+
+@pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")  # some of the data sets lack a class in a fold
+@parametrize_with_checks(CHECKED, expected_failed_checks=of_a_cross_validated_model)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)

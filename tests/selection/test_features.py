@@ -1,0 +1,368 @@
+"""Features ranked off the statistics, against scikit-learn and against counting row by row."""
+
+import math
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.feature_selection import chi2, f_classif
+from sklearn.metrics import mutual_info_score
+
+import streamnb as snb
+from streamnb.selection import criteria
+from streamnb.selection.criteria import CRITERIA
+from streamnb.selection.features import rank_features
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.tables import Table
+from tests.support.strategies import LABELS, example, labelled
+
+PRESENCE = ["mutual_info", "gain_ratio", "symmetrical_uncertainty", "kullback_leibler", "one_r"]
+every_criterion = pytest.mark.parametrize("by", CRITERIA)
+
+
+# ------------------------------------------------------------------- the definitions, one row at a time
+
+
+def plain_of_values(values, y, w, by):
+    """The score of one feature from its values."""
+    classes, total = sorted(set(y)), math.fsum(w)
+    share = {k: math.fsum(wi for yi, wi in zip(y, w) if yi == k) for k in classes}
+    sums = {k: math.fsum(wi * xi for xi, yi, wi in zip(values, y, w) if yi == k) for k in classes}
+    if by == "chi2":
+        expected = {k: share[k] * sum(sums.values()) / total for k in classes}
+        return sum((sums[k] - expected[k]) ** 2 / expected[k] for k in classes if expected[k])
+    if by == "poisson_log_ratio":
+        mean, ratios = sum(sums.values()) / total, []
+        for k in classes:
+            rest, n_rest = sum(sums.values()) - sums[k], total - share[k]
+            ratio = (sums[k] + mean) / (share[k] + 1) / ((rest + mean) / (n_rest + 1)) if mean else 1.0
+            ratios.append(abs(math.log(ratio)))
+        return max(ratios)
+    assert by == "f_classif"
+    means, mean = {k: sums[k] / share[k] for k in classes}, sum(sums.values()) / total
+    within = math.fsum(wi * (xi - means[yi]) ** 2 for xi, yi, wi in zip(values, y, w))
+    between = math.fsum(share[k] * (means[k] - mean) ** 2 for k in classes)
+    if between < 1e-25:
+        return 0.0
+    return between / (len(classes) - 1) / (within / (total - len(classes))) if within > 1e-25 else math.inf
+
+
+def entropy(labels, w):
+    """H in nats of whatever is listed, weighted."""
+    total = math.fsum(w)
+    masses = {v: math.fsum(wi for vi, wi in zip(labels, w) if vi == v) / total for v in set(labels)}
+    return -math.fsum(p * math.log(p) for p in masses.values() if p)
+
+
+def plain_of_presence(values, y, w, by):
+    present = [v > 0 for v in values]
+    if by == "one_r":
+        right = 0.0
+        for side in (True, False):
+            mass = {k: math.fsum(wi for p, yi, wi in zip(present, y, w) if p == side and yi == k) for k in set(y)}
+            right += max(mass.values())
+        return right / math.fsum(w)
+    h_x, h_y, h_xy = entropy(present, w), entropy(y, w), entropy(list(zip(present, y)), w)
+    information = h_x + h_y - h_xy
+    if by == "mutual_info":
+        return information
+    if by == "gain_ratio":
+        return information / h_x if h_x else 0.0
+    return 2 * information / (h_x + h_y)
+
+
+def plain_kullback_leibler(columns, y, w):
+    """Lee, Gutierrez and Dou 2011: average divergence of p(y | x) from p(y), over the split information, over Z."""
+    raw, total = [], math.fsum(w)
+    for values in columns:
+        present, average = [v > 0 for v in values], 0.0
+        for side in (True, False):
+            mass = math.fsum(wi for p, wi in zip(present, w) if p == side)
+            for k in set(y):
+                p_k = math.fsum(wi for yi, wi in zip(y, w) if yi == k) / total
+                joint = math.fsum(wi for p, yi, wi in zip(present, y, w) if p == side and yi == k)
+                average += joint / total * math.log(joint / mass / p_k) if joint else 0.0
+        split = entropy(present, w)
+        raw.append(average / split if split else 0.0)
+    z = math.fsum(raw) / len(raw)
+    return [v / z if z > 1e-12 else v for v in raw]
+
+
+def definition(x, y, w, by):
+    columns, y, w = x.T.tolist(), y.tolist(), w.tolist()
+    if by == "kullback_leibler":
+        return plain_kullback_leibler(columns, y, w)
+    score = plain_of_presence if by in PRESENCE else plain_of_values
+    return [score(values, y, w, by) for values in columns]
+
+
+@pytest.mark.parametrize("by", ["chi2", "poisson_log_ratio", *PRESENCE])
+@given(data=st.data(), kind=st.sampled_from(list(LABELS)))
+def test_definitions(by, data, kind):
+    rows = data.draw(labelled(min_rows=3, kind=kind))
+    rows.y[:2] = LABELS[kind][:2]
+    scores = rank_features(snb.scan(rows.x, rows.y, sample_weight=rows.w), by).scores
+    np.testing.assert_allclose(scores, definition(rows.x, rows.y, rows.w, by), rtol=1e-9, atol=1e-12)
+
+
+@given(rows=labelled(min_rows=8, kind="str"), scale=st.sampled_from([1.0, 0.1, 1e6]), shift=st.sampled_from([0.0, 0.3]))
+def test_definition_of_the_anova(rows, scale, shift):
+    rows.y[:3] = ["ash", "b", "willow"]
+    weight = rows.w + 1.0
+    x = rows.x + shift
+    scores = rank_features(snb.scan(x * scale, rows.y, sample_weight=weight), "f_classif").scores
+    expected = np.array(definition(x, rows.y, weight, "f_classif"))
+    np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-9)
+
+
+# ------------------------------------------------------------------------------------------- scikit-learn
+
+
+@pytest.mark.parametrize("load", [load_digits, load_breast_cancer])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.filterwarnings("ignore:Features:UserWarning", "ignore:invalid value:RuntimeWarning")
+def test_chi2_and_anova_of_scikit_learn(load, make):
+    X, y = load(return_X_y=True)
+    for by, function in (("chi2", chi2), ("f_classif", f_classif)):
+        ours, (scores, pvalues) = rank_features(snb.scan(make(X), y), by), function(X, y)
+        constant = np.isnan(scores)
+        np.testing.assert_allclose(ours.scores[~constant], scores[~constant], rtol=1e-10)
+        np.testing.assert_allclose(ours.pvalues[~constant], pvalues[~constant], rtol=1e-8, atol=1e-300)
+        assert (ours.scores[constant] == 0).all() and (ours.pvalues[constant] == 1).all()
+
+
+@pytest.mark.parametrize("by, function", [("chi2", chi2), ("f_classif", f_classif)])
+@pytest.mark.filterwarnings("ignore:Features:UserWarning", "ignore:invalid value:RuntimeWarning")
+def test_weights_are_frequencies(by, function):
+    rows = example()
+    x, repeats = rows.x + 1.0, np.arange(len(rows)) % 3 + 1
+    ours = rank_features(snb.scan(x, rows.y, sample_weight=repeats), by)
+    scores, pvalues = function(np.repeat(x, repeats, axis=0), np.repeat(rows.y, repeats))
+    varies = np.ptp(x, axis=0) > 0
+    np.testing.assert_allclose(ours.scores[varies], scores[varies], rtol=1e-10)
+    np.testing.assert_allclose(ours.pvalues[varies], pvalues[varies], rtol=1e-10)
+
+
+def test_mutual_information_of_scikit_learn():
+    X, y = load_digits(return_X_y=True)
+    scores = rank_features(snb.scan(X, y, binarize=7.0), "mutual_info").scores
+    expected = [mutual_info_score(column > 7.0, y) for column in X.T]
+    np.testing.assert_allclose(scores, expected, rtol=1e-9, atol=1e-14)
+
+
+# ----------------------------------------------------------------------------------------- score and ratios
+
+
+def test_score_of_two_classes_is_the_chi_squared_of_the_table():
+    rows = example("bool")
+    counts = snb.scan(rows.x, rows.y)
+    z = rank_features(counts, "score", family="bernoulli", smoothing=0.0).scores
+    tables = chi2(np.hstack([rows.x > 0, rows.x <= 0]), rows.y)[0]
+    n = rows.x.shape[1]
+    np.testing.assert_allclose(z**2, np.nan_to_num(tables[:n]) + np.nan_to_num(tables[n:]), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson", "bernoulli", snb.NegativeBinomial(2.0)], ids=str)
+@pytest.mark.parametrize("scheme", ["joint", "ovr", "ovo", "reference"])
+def test_features_leave_the_path_at_their_score(family, scheme):
+    rows = example("int")
+    options = {"family": family, "scheme": scheme, "smoothing": 0.5, "reference": 0 if scheme == "reference" else None}
+    stats = snb.scan(rows.x, rows.y)
+    z = rank_features(stats, "score", **options).scores
+    for j in np.flatnonzero(z > 0):
+        path = snb.solve(stats, penalty=snb.L1([0.999 * z[j], 1.001 * z[j]], scale="score"), **options)
+        assert path[0].coef_[:, j].any() and not path[1].coef_[:, j].any()
+
+
+@pytest.mark.parametrize("kind", ["int", "bool"])
+def test_poisson_log_ratio_is_the_largest_plain_weight(kind):
+    rows = example(kind)
+    stats = snb.scan(rows.x, rows.y)
+    scores = rank_features(stats, "poisson_log_ratio", smoothing=2.0).scores
+    coef = snb.solve(stats, "poisson", scheme="ovr", smoothing=2.0)[0].coef_
+    np.testing.assert_allclose(scores, np.abs(coef).max(axis=0), rtol=1e-12)
+
+
+# ---------------------------------------------------------------------------------------------- invariances
+
+
+@every_criterion
+def test_ranking_puts_the_best_first_and_keeps_the_order_of_equals(by):
+    rows = example()
+    x = np.hstack([rows.x, rows.x])
+    ranked = rank_features(snb.scan(x, rows.y), by)
+    assert ranked.by == by and ranked.scores.shape == (18,) and (ranked.scores >= 0).all()
+    assert sorted(ranked.ranking) == list(range(18))
+    keys = [(-ranked.scores[j], j) for j in ranked.ranking]
+    assert keys == sorted(keys)
+    assert np.array_equal(ranked.scores[:9], ranked.scores[9:])
+    assert (ranked.pvalues is not None) == (by in ("chi2", "f_classif"))
+
+
+@every_criterion
+def test_order_of_rows_and_columns_and_names_of_classes_do_not_matter(by):
+    rows, rng = example(), np.random.default_rng(1)
+    order, columns = rng.permutation(len(rows)), rng.permutation(9)
+    scores = rank_features(snb.scan(rows.x, rows.y), by).scores
+    renamed = np.select([rows.y == "ash", rows.y == "b"], ["z", "y"], "x")
+    moved = rank_features(snb.scan(sp.csr_array(rows.x[order][:, columns]), renamed[order]), by).scores
+    np.testing.assert_allclose(moved, scores[columns], rtol=1e-12, atol=1e-14)
+
+
+@every_criterion
+def test_small_blocks_give_the_same_scores(by, monkeypatch):
+    stats = snb.scan(example().x, example().y)
+    whole = rank_features(stats, by).scores
+    monkeypatch.setattr(criteria, "BLOCK", 1)
+    monkeypatch.setattr(criteria, "SCATTER_COLUMNS", 2)
+    assert np.array_equal(rank_features(stats, by).scores, whole)
+
+
+@every_criterion
+def test_classes_without_weight_are_left_out(by):
+    rows = example("int")
+    expected = rank_features(snb.scan(rows.x, rows.y, sample_weight=rows.w), by)
+    x, y = np.vstack([rows.x, np.full((2, 9), 5.0)]), np.append(rows.y, [3, 3])
+    stats = snb.scan(x, y, sample_weight=np.append(rows.w, [0.0, 0.0]), classes=[-1, 0, 1, 3, 7])
+    ranked = rank_features(stats, by)
+    assert np.array_equal(ranked.scores, expected.scores)
+    assert expected.pvalues is None or np.array_equal(ranked.pvalues, expected.pvalues)
+    assert stats.classes.tolist() == [-1, 0, 1, 3, 7]
+
+
+@every_criterion
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1e9 / 3])
+def test_constant_features_tell_nothing(by, value):
+    rows = example()
+    x = np.column_stack([rows.x, np.full(len(rows), value)])
+    scores = rank_features(snb.scan(x, rows.y, sample_weight=rows.w / 3), by).scores
+    least = max(rows.w[rows.y == k].sum() for k in set(rows.y)) / rows.w.sum() if by == "one_r" else 0.0
+    # smoothing draws small classes less to the mean than large ones, but the mean is their own
+    assert scores[-1] == pytest.approx(least, abs=1e-6 if by == "score" else 1e-12)
+    assert scores[-1] <= scores[:-1].max()
+
+
+def test_a_feature_that_is_the_class_comes_first():
+    y = np.repeat([0, 1, 2], 20)
+    noise = np.random.default_rng(0).poisson(1.0, (60, 5))
+    X = np.column_stack([noise, 0.1 + y, y == 1])
+    ranked = rank_features(snb.scan(X, y), "f_classif")
+    assert ranked.scores[5] == ranked.scores[6] == np.inf and ranked.ranking[:2].tolist() == [5, 6]
+    assert ranked.pvalues[5] == 0.0
+    for by in ("mutual_info", "gain_ratio", "symmetrical_uncertainty", "one_r", "score", "poisson_log_ratio"):
+        assert rank_features(snb.scan(X[:, [0, 1, 2, 3, 4, 6]], y), by).ranking[0] == 5
+
+
+def test_presence_is_above_the_threshold_or_not_zero():
+    rows = example()
+    stats = snb.scan(rows.x - 1.0, rows.y, binarize=0.5)
+    for presence, x in (("above", rows.x - 1.0 > 0.5), ("nonzero", rows.x - 1.0 != 0.0)):
+        expected = rank_features(snb.scan(x.astype(float), rows.y), "mutual_info").scores
+        assert np.array_equal(rank_features(stats, "mutual_info", presence=presence).scores, expected)
+
+
+def test_kullback_leibler_weights_are_gain_ratios_of_mean_one():
+    stats = snb.scan(example().x, example().y)
+    weights = rank_features(stats, "kullback_leibler")
+    assert weights.scores.mean() == pytest.approx(1.0)
+    assert np.array_equal(weights.ranking, rank_features(stats, "gain_ratio").ranking)
+
+
+@every_criterion
+def test_statistics_and_parts_of_them_give_the_same(by):
+    rows = example()
+    parts = [snb.scan(part.x, part.y) for part in rows.split((20, 21))]
+    whole = snb.scan(rows.x, rows.y)
+    assert np.array_equal(rank_features(parts[0] + parts[1], by).scores, rank_features(whole, by).scores)
+
+
+@pytest.mark.slow
+@every_criterion
+def test_temporaries_are_smaller_than_the_table(by):
+    table = np.tile(np.arange(56.0).reshape(8, 7), 120_000)
+    moments = {"sum": table, "sum_sq": 5.0 * table, "above": np.minimum(table, 10.0)}
+    tables = {"weight": Table(np.full((8, 1), 10.0))} | {name: Table(sums) for name, sums in moments.items()}
+    stats = ClassStats(np.arange(8), np.full(8, 10), tables, table.shape[1])
+    rank_features(snb.scan(example().x, example().y), by)  # what is imported or compiled on first use
+    tracemalloc.start()
+    try:
+        rank_features(stats, by)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < table.nbytes
+
+
+# ------------------------------------------------------------------------------------------------ bad input
+
+
+def test_unknown_names_are_answered_with_the_list():
+    stats = snb.scan(example().x, example().y)
+    with pytest.raises(ValueError, match=r"by='chi'.*'chi2'.*'one_r'"):
+        rank_features(stats, "chi")
+    for option in ("presence", "family", "scheme"):
+        with pytest.raises(ValueError, match=f"{option}='no'.*should be one of"):
+            rank_features(stats, **{option: "no"})
+    with pytest.raises(ValueError, match="smoothing"):
+        rank_features(stats, smoothing=-1.0)
+    with pytest.raises(ValueError, match="reference"):
+        rank_features(stats, "score", scheme="reference", reference="oak")
+    with pytest.raises(TypeError, match="stats"):
+        rank_features(example().x)
+
+
+@every_criterion
+def test_missing_moments_are_named(by):
+    moment = CRITERIA[by]().moments[-1]
+    others = [m for m in ("sum", "sum_sq", "nonzero", "above") if m != moment]
+    stats = snb.scan(example().x, example().y, moments=others)
+    with pytest.raises(ValueError, match=f"lack the moment '{moment}'.*moments="):
+        rank_features(stats, by)
+    enough = snb.scan(example().x, example().y, moments=CRITERIA[by]().moments)
+    assert rank_features(enough, by).scores.shape == (9,)
+
+
+@pytest.mark.parametrize("by", ["chi2", "poisson_log_ratio", "score"])
+def test_negative_values_are_refused(by):
+    rows = example()
+    with pytest.raises(ValueError, match=f"Negative values in data passed to by='{by}'"):
+        rank_features(snb.scan(-rows.x, rows.y), by)
+    assert rank_features(snb.scan(-rows.x, rows.y), "f_classif").scores.max() > 0
+
+
+@every_criterion
+def test_one_class_is_refused(by):
+    rows = example()
+    one = rows.y == "b"
+    for stats in (
+        snb.scan(rows.x[one], rows.y[one]),
+        snb.scan(rows.x[one], rows.y[one], classes=["ash", "b"]),
+        snb.scan(rows.x, rows.y, sample_weight=one.astype(float)),
+    ):
+        with pytest.raises(ValueError, match=r"one class.*'b'"):
+            rank_features(stats, by)
+
+
+def test_anova_needs_more_rows_than_classes():
+    with pytest.raises(ValueError, match=r"more rows than classes.*weight of all rows is 2 for 2"):
+        rank_features(snb.scan([[1.0], [2.0]], [0, 1]), "f_classif")
+
+
+def test_infinite_ratios_ask_for_smoothing():
+    stats = snb.scan([[1.0], [0.0]], [0, 1])
+    with pytest.raises(ValueError, match="smoothing"):
+        rank_features(stats, "poisson_log_ratio", smoothing=0.0)
+    assert rank_features(stats, "poisson_log_ratio").scores[0] == pytest.approx(math.log(3.0))
+
+
+def test_statistics_are_only_read():
+    stats = snb.scan(example().x, example().y)
+    before = {name: table.value().copy() for name, table in stats.tables.items()}
+    for by in CRITERIA:
+        rank_features(replace(stats), by)
+    assert all(np.array_equal(stats.tables[name].value(), before[name]) for name in before)

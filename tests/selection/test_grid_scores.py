@@ -1,0 +1,282 @@
+"""LinearNBCV against refitting by hand, on any problem and any holder of the rows."""
+
+import tracemalloc
+import warnings
+from collections import Counter
+from functools import partial
+
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+from sklearn import metrics
+from sklearn.base import clone
+from zarr.storage import MemoryStore
+
+import streamnb as snb
+from streamnb.selection import cross_validation, grid_models, grid_scores
+from tests.support.cross_validated import outcome, problem
+from tests.support.stores import CountingStore, chunk_keys
+from tests.support.strategies import chunkings, example, messy_csr, write_arrays
+
+PENALTIES = {
+    "l1": lambda p: snb.L1(p["l1"]),
+    "score": lambda p: snb.L1(p["l1"], scale="score"),
+    "l1 + l2": lambda p: snb.L1(p["l1"]) + snb.L2(p["l2"]),
+    "top": lambda p: snb.TopK([int(k) for k in np.atleast_1d(p["top_k"])]),
+    "decorrelation": lambda p: snb.L1(p["l1"]) + snb.Decorrelation(p["decorrelation"], scale="curvature"),
+    "soft": lambda p: snb.Separable(lambda w: -w / (1.0 + abs(w)), p["separable"]),
+}
+GRID = {
+    "l1": [0.0, 1.0, 4.0],
+    "l2": [0.0, 2.0],
+    "top_k": [1, 3, 6],
+    "decorrelation": [0.0, 0.05],
+    "separable": [0.0, 3],
+}
+
+
+def log_odds(scores):
+    return np.stack([s - logsumexp(np.delete(scores, k, axis=1), axis=1) for k, s in enumerate(scores.T)], axis=1)
+
+
+def ranked(model, x, scheme):
+    """What rows are ranked by: one number a row for two classes, else a column a class."""
+    scores = model.decision_function(x)
+    return log_odds(scores) if scores.ndim == 2 and scheme in ("joint", "reference") else scores
+
+
+def areas(of, y, scores, weight):
+    """The area of each class against the rest; of class 1 alone where there are two."""
+    if scores.ndim == 1:
+        return of(y == 1, scores, sample_weight=weight)
+    return np.mean([of(y == k, scores[:, k], sample_weight=weight) for k in range(scores.shape[1])])
+
+
+def by_library(scoring, model, x, y, weight, scheme):
+    """The score of a fitted model by scikit-learn; rows without weight are left out."""
+    x, y, weight = x[weight > 0], y[weight > 0], weight[weight > 0]
+    predicted = model.predict(x)
+    if scoring == "accuracy":
+        return metrics.accuracy_score(y, predicted, sample_weight=weight)
+    if scoring == "balanced_accuracy":
+        return np.mean(metrics.recall_score(y, predicted, labels=np.unique(y), average=None, sample_weight=weight))
+    if scoring in ("f1_macro", "precision_weighted", "recall_micro"):
+        name, average = scoring.split("_")
+        score = getattr(metrics, f"{name}_score")
+        return score(y, predicted, average=average, sample_weight=weight, zero_division=0.0)
+    if scoring == "neg_log_loss":
+        return -metrics.log_loss(y, model.predict_proba(x), sample_weight=weight, labels=model.classes_)
+    of = metrics.roc_auc_score if scoring == "roc_auc" else metrics.average_precision_score
+    return areas(of, y, ranked(model, x, scheme), weight)
+
+
+SCORINGS = [
+    "accuracy",
+    "balanced_accuracy",
+    "f1_macro",
+    "precision_weighted",
+    "recall_micro",
+    "neg_log_loss",
+    "roc_auc",
+    "average_precision",
+]
+
+
+@st.composite
+def settings_of_a_model(draw):
+    family = draw(st.sampled_from(["poisson", "multinomial", "gaussian", "geometric"]))
+    scheme = draw(st.sampled_from(["joint", "ovr", "ovo", "reference"]))
+    n_classes = draw(st.sampled_from([2, 3, 3, 4]))
+    kinds = [k for k in PENALTIES if k != "decorrelation" or (n_classes > 2 and family != "multinomial")]
+    kind = draw(st.sampled_from([k for k in kinds if k != "decorrelation" or scheme != "ovo"]))
+    scoring = draw(st.sampled_from([s for s in SCORINGS if scheme != "ovo" or s != "neg_log_loss"]))
+    options = {"scheme": scheme, "reference": n_classes - 1 if scheme == "reference" else None}
+    options["smoothing"] = draw(st.sampled_from([0.3, 1.0]))
+    options["priors"] = draw(st.sampled_from([None, "uniform"]))
+    if family != "gaussian":
+        options["transform"] = draw(st.sampled_from([None, "sqrt", "log1p"]))
+        options["idf"] = draw(st.booleans())
+    return family, kind, scoring, n_classes, options
+
+
+@given(drawn=settings_of_a_model(), data=st.data())
+@settings(max_examples=60)
+def test_scores_are_those_of_models_fitted_and_judged_by_hand(drawn, data):
+    """Each split: LinearNB fitted to the other rows, and scikit-learn's metric of its answers."""
+    family, kind, scoring, n_classes, options = drawn
+    x, y, weight = problem(data.draw(st.integers(0, 50)), n_classes)
+    folds, repeats, seed = data.draw(st.integers(2, 3)), data.draw(st.integers(1, 2)), data.draw(st.integers(0, 9))
+    storage = data.draw(st.sampled_from([np.asarray, sp.csr_array, messy_csr]))
+    run = {"folds": folds, "repeats": repeats, "seed": seed, "scoring": scoring}
+    model = snb.LinearNBCV(family, PENALTIES[kind](GRID), **run, **options)
+    with warnings.catch_warnings(action="ignore", category=snb.StreamnbWarning):  # a class whose rows weigh nothing
+        model.fit(storage(x), y, sample_weight=weight)
+    for repeat in range(repeats):
+        numbers = snb.fold_numbers(len(y), folds, seed=seed, repeat=repeat)
+        for fold in range(folds):
+            here, rest = numbers == fold, numbers != fold
+            complete = all(set(y[part & (weight > 0)]) == set(range(n_classes)) for part in (here, rest))
+            for at, point in enumerate(model.cv_results_["params"] if complete else ()):
+                one = snb.LinearNB(family, PENALTIES[kind](point), **options)
+                one.fit(x[rest], y[rest], sample_weight=weight[rest])
+                if 0.0 < np.abs(one.coef_).max() < 1e-9:
+                    continue  # weights of rounding alone put rows in any order
+                expected = by_library(scoring, one, x[here], y[here], weight[here], options["scheme"])
+                found = model.cv_results_[f"split{repeat * folds + fold}_test_score"][at]
+                np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12, err_msg=f"{point}")
+
+
+BY_LABEL = {
+    "accuracy": metrics.accuracy_score,
+    "neg_hamming_loss": lambda *a, **k: -metrics.hamming_loss(*a, **k),
+    "f1_macro": partial(metrics.f1_score, average="macro", zero_division=0.0),
+    "f1_samples": partial(metrics.f1_score, average="samples", zero_division=0.0),
+    "recall_micro": partial(metrics.recall_score, average="micro"),
+    "roc_auc": metrics.roc_auc_score,
+    "average_precision": metrics.average_precision_score,
+    "neg_ranking_loss": lambda *a, **k: -metrics.label_ranking_loss(*a, **k),
+}
+
+
+@given(
+    scoring=st.sampled_from(list(BY_LABEL)),
+    family=st.sampled_from(["poisson", "multinomial", "gaussian"]),
+    kind=st.sampled_from(["l1", "score", "l1 + l2", "top", "decorrelation"]),
+    seed=st.integers(0, 20),
+    sparse=st.booleans(),
+)
+def test_multilabel_scores_are_those_of_models_fitted_and_judged_by_hand(scoring, family, kind, seed, sparse):
+    kind = "l1" if family == "multinomial" and kind == "decorrelation" else kind
+    x, y, weight = problem(seed)
+    weight = np.maximum(weight, 0.5)
+    labels = np.stack([y == 0, y != 1, x[:, 0] > 1.0, (x[:, 1] > 1.0) | (y == 2)], axis=1).astype(int)
+    labels[:12, 2:] = np.arange(12)[:, None] % 2  # no label is that of all rows, or of none, in any fold
+    penalty = PENALTIES[kind]
+    model = snb.LinearNBCV(family, penalty(GRID), folds=2, scoring=scoring, seed=1)
+    with warnings.catch_warnings(action="ignore", category=snb.StreamnbWarning):
+        model.fit(x, sp.csr_array(labels) if sparse else labels, sample_weight=weight)
+    numbers = snb.fold_numbers(len(y), 2, seed=1)
+    for at, point in enumerate(model.cv_results_["params"]):
+        for fold in range(2):
+            here = numbers == fold
+            one = snb.LinearNB(family, penalty(point)).fit(x[~here], labels[~here], sample_weight=weight[~here])
+            of_scores = scoring in ("roc_auc", "average_precision", "neg_ranking_loss")
+            answer = (one.decision_function if of_scores else one.predict)(x[here])
+            expected = BY_LABEL[scoring](labels[here], answer, sample_weight=weight[here])
+            np.testing.assert_allclose(
+                model.cv_results_[f"split{fold}_test_score"][at], expected, rtol=1e-9, atol=1e-12
+            )
+
+
+@given(data=st.data(), scores=st.lists(st.lists(st.integers(-9, 9), min_size=3, max_size=3), min_size=1, max_size=6))
+def test_rules_choose_what_their_definitions_say(data, scores):
+    """Of the points good enough that with the fewest features, of these the one with the highest mean."""
+    splits = np.array(scores, float)
+    n_features = np.array(data.draw(st.lists(st.integers(1, 4), min_size=len(scores), max_size=len(scores))))
+    table = grid_scores.GridScores([{}] * len(scores), splits, None, n_features, n_features[:, None], np.arange(2))
+    mean = splits.mean(axis=1)
+    top = int(mean.argmax())
+    slack = {"best": 0.0, "parsimonious": 0.01 * abs(mean[top]), "one_se": splits[top].std(ddof=1) / np.sqrt(3)}
+    for rule, width in slack.items():
+        chosen = table.best(rule)
+        enough = mean >= mean[top] - width
+        assert enough[chosen]
+        assert n_features[chosen] == n_features[enough].min()
+        assert mean[chosen] == mean[enough & (n_features == n_features[chosen])].max()
+
+
+def test_the_same_scores_in_other_splits_are_a_tie():
+    """Which splits a point does well in says nothing of it: of such points that with the fewest features is chosen."""
+    rng = np.random.default_rng(0)
+    n_features = np.array([5, 4, 3, 2, 6])
+    for n_splits in (3, 10, 50):
+        scores = rng.random(n_splits)
+        splits = np.stack([rng.permutation(scores) for _ in n_features])
+        for held in (splits, np.asfortranarray(splits)):
+            arguments = [{"l1": 1.0}] * 5, held, held[:, :, None], n_features, n_features[:, None], np.arange(1)
+            table = grid_scores.GridScores(*arguments)
+            assert table.best("best") == 3
+            assert (table.table()["rank_test_score"] == 1).all()
+            assert len({*table.mean, *table.class_mean[:, 0]}) == len({*table.std}) == 1
+
+
+# ------------------------------------------------------------------------------------ whatever holds the rows
+
+
+@given(data=st.data(), scoring=st.sampled_from(["roc_auc", "f1_macro", "neg_log_loss"]))
+def test_chunks_threads_and_partitions_do_not_matter(data, scoring):
+    """To the last bit where sums are exact."""
+    rows = example("str")
+    groups = np.arange(len(rows)) // 2
+    model = snb.LinearNBCV("poisson", snb.L1([0.0, 0.5, 2.0]), folds=2, repeats=2, scoring=scoring)
+    expected = outcome(model.fit(rows.x, rows.y, rows.w, groups=groups))
+    sizes = data.draw(chunkings(len(rows)))
+    blocks = [(part.x, part.y, part.w) for part in rows.split(sizes)]
+    model.fit(lambda: iter(blocks), groups=groups, n_threads=data.draw(st.integers(1, 3)))
+    assert outcome(model) == expected
+    lazy = [
+        da.from_array(a, chunks=((*sizes,), *((n,) for n in a.shape[1:]))) for a in (rows.x, rows.y, rows.w, groups)
+    ]
+    if data.draw(st.booleans()):
+        lazy = [a[da.ones(len(rows), chunks=((*sizes,),), dtype=bool)] for a in lazy]  # lengths forgotten
+    x, y, w, g = lazy
+    assert outcome(model.fit(x, y, w, groups=g)) == expected
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 1000])
+def test_each_chunk_of_a_csr_group_is_read_twice(chunk):
+    store = CountingStore(MemoryStore())
+    group = write_arrays(zarr.create_group(store), example("int"), chunk=chunk)
+    group.create_array("site", data=np.arange(41) // 2, chunks=(11,))
+    store.reads.clear()
+    snb.LinearNBCV(penalty=snb.L1([0.0, 1.0]), folds=2, repeats=3).fit(group, "y", groups="site")
+    for name in ("data", "indices", "indptr", "y", "site"):
+        assert {key: store.reads[key] for key in chunk_keys(group[name])} == dict.fromkeys(chunk_keys(group[name]), 2)
+
+
+@pytest.mark.parametrize("chunks", [(7, 9), (7, 4), (100, 100)])
+def test_each_chunk_of_a_dense_array_is_read_twice(chunks):
+    store, rows = CountingStore(MemoryStore()), example("int")
+    array = zarr.create_array(store, name="x", data=rows.x + 1.0, chunks=chunks)
+    store.reads.clear()
+    snb.LinearNBCV(penalty=snb.L1([0.0, 1.0]), folds=np.arange(41) % 3).fit(array, rows.y)
+    assert store.reads == Counter(dict.fromkeys(chunk_keys(array), 2))
+
+
+@pytest.mark.parametrize("kind", PENALTIES)
+@pytest.mark.parametrize("labels", ["classes", "labels"])
+@pytest.mark.parametrize("family", ["poisson", "gaussian", "bernoulli", "multinomial"])
+def test_weights_for_the_columns_of_a_block_are_the_same(family, labels, kind, monkeypatch):
+    """Where the weights of all models would take too much memory they are computed block by block."""
+    kind = "soft" if family == "multinomial" and kind == "decorrelation" else kind
+    x, y, _ = problem(3)
+    y = np.eye(3, dtype=int)[y] if labels == "labels" else y
+    model = snb.LinearNBCV(family, PENALTIES[kind](GRID), folds=2, scoring="neg_log_loss", idf=family == "poisson")
+    expected = outcome(model.fit(x, y))
+    monkeypatch.setattr(cross_validation, "WEIGHTS_BYTES", 0)
+    monkeypatch.setattr(grid_models, "MARGINS", 50)
+    for rows in (x, sp.csr_array(x)):
+        model.fit(rows, y)
+        found = model.cv_results_["mean_test_score"]
+        np.testing.assert_allclose(found, clone(model).fit(x, y).cv_results_["mean_test_score"], rtol=1e-12)
+        assert str(model.best_) == str(expected[1])
+
+
+def test_memory_is_not_that_of_all_weights(monkeypatch):
+    """Neither for the intercepts, which every feature adds to, nor for the scores."""
+    n_features, taus = 40_000, np.arange(40.0)
+    x = sp.random_array((60, n_features), density=2e-4, format="csr", rng=np.random.default_rng(0))
+    y = np.arange(60) % 3
+    monkeypatch.setattr(cross_validation, "WEIGHTS_BYTES", 0)
+    monkeypatch.setattr(grid_models, "MARGINS", 1 << 15)
+    model = snb.LinearNBCV("poisson", snb.L1(taus), folds=2, scoring="accuracy").fit(x, y)
+    tracemalloc.start()
+    clone(model).fit(x, y, n_threads=1)  # each thread makes weights of its own
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < len(taus) * 3 * n_features * 8 / 2  # half the weights of one split

@@ -1,0 +1,255 @@
+"""Classes of which one weighs up to 1e16 times another, and features of any scale: weights with all their digits."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import streamnb as snb
+from streamnb.problem.schemes import as_scheme
+from streamnb.solving.posed import Problem
+from streamnb.stats.sparse_tables import SparseTable
+from tests.support import exact_sides
+
+FAMILIES = {
+    "gaussian": snb.Gaussian(),
+    "poisson": snb.Poisson(),
+    "bernoulli": snb.Bernoulli(),
+    "binomial": snb.Binomial(4),
+    "geometric": snb.Geometric(),
+    "negative_binomial": snb.NegativeBinomial(3.0),
+    "gamma": snb.Gamma(),
+    "inverse_gaussian": snb.InverseGaussian(),
+    "laplace": snb.Laplace(),
+    "multinomial": snb.Multinomial(),
+}
+SEPARABLE = [name for name in FAMILIES if name != "multinomial"]
+SCHEMES = [("joint", 2), ("joint", 3), ("ovr", 3), ("joint", 5), ("ovr", 5), ("ovo", 3), ("reference", 4)]
+RATIOS = [1.0, 1e6, 1e9, 1e12, 1e16]
+STATISTICS = {"bernoulli": lambda v: float(v > 0.0), "laplace": abs}
+X_OF_CLASS = np.array([[1, 2, 1, 0], [0, 0, 2, 2], [1, 3, 0, 1], [0, 1, 0, 0], [2, 0, 3, 3], [0, 1, 0, 1.0]])
+
+
+def spread(family, n_classes, ratio, heaviest_first):
+    """Rows, labels and weights; from class to class weights grow, or fall, by powers of a number up to the ratio."""
+    rng = np.random.default_rng(n_classes)
+    x = np.vstack([X_OF_CLASS[:, rng.permutation(4)] * (1 + k % 2) for k in range(n_classes)])
+    x = np.minimum(x, 4.0) if family == "binomial" else x
+    y = np.repeat(np.arange(n_classes), len(X_OF_CLASS))
+    scale = ratio ** (np.arange(n_classes) / (n_classes - 1))
+    weight = (scale[::-1] if heaviest_first else scale)[y] * rng.uniform(0.5, 1.5, len(y))
+    return x, y, weight
+
+
+def exactly(family, scheme, x, y, weight, smoothing=1.0):
+    """The sides of each row of weights."""
+    members = [np.flatnonzero(y == k) for k in range(y.max() + 1)]
+    sums, counts = exact_sides.class_sums(x, members, weight, STATISTICS.get(family, float))
+    return exact_sides.sides(family, scheme, sums, counts, smoothing)
+
+
+def solved(stats, family, scheme, penalty=None, smoothing=1.0):
+    """The path, and the dispersions."""
+    reference = 0 if scheme == "reference" else None
+    path = snb.solve(stats, FAMILIES[family], penalty, scheme=scheme, smoothing=smoothing, reference=reference)
+    of_scheme = as_scheme("joint", stats.classes, None, stats.multilabel)
+    return path, Problem(stats, FAMILIES[family], of_scheme, smoothing).parts[0].phi()
+
+
+def scanned(x, y, weight):
+    return snb.scan(x, y, sample_weight=weight, moments=["sum", "sum_sq", "above", "deviation"])
+
+
+def largest_error(coef, family, rows, phi, tau=0.0):
+    errors = (exact_sides.error(coef[r], exact_sides.weights(family, row, phi, tau)) for r, row in enumerate(rows))
+    return max(errors)
+
+
+@pytest.mark.parametrize("heaviest_first", [True, False])
+@pytest.mark.parametrize(("scheme", "n_classes"), SCHEMES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_weights_are_right_however_unequal_classes_are(family, scheme, n_classes, heaviest_first):
+    for ratio in RATIOS:
+        x, y, weight = spread(family, n_classes, ratio, heaviest_first)
+        path, phi = solved(scanned(x, y, weight), family, scheme)
+        rows = exactly(family, scheme, x, y, weight)
+        assert largest_error(path[0].coef_, family, rows, phi) < 1e-12
+
+
+@pytest.mark.parametrize("heaviest_first", [True, False])
+@pytest.mark.parametrize(("scheme", "n_classes"), SCHEMES[:4])
+@pytest.mark.parametrize("family", ["poisson", "bernoulli", "gaussian", "gamma"])
+def test_a_whole_grid_of_l1_is_right(family, scheme, n_classes, heaviest_first):
+    x, y, weight = spread(family, n_classes, 1e16, heaviest_first)
+    stats, taus = scanned(x, y, weight), np.array([1e-3, 0.1, 0.4])
+    path, phi = solved(stats, family, scheme, snb.L1(taus))
+    alone = [solved(stats, family, scheme, snb.L1(tau) + snb.TopK(4))[0] for tau in taus]  # by another way
+    rows = exactly(family, scheme, x, y, weight)
+    blocks = list(path.by_columns())
+    coef = np.vstack([weights.toarray() for _, weights in blocks]).T.reshape(len(taus), -1, x.shape[1])
+    for g, tau in enumerate(taus):
+        assert largest_error(coef[g], family, rows, phi, tau) < 2e-12
+        assert largest_error(alone[g][0].coef_, family, rows, phi, tau) < 2e-12
+        assert path.n_features[g] == (coef[g] != 0.0).any(axis=0).sum()
+    expected = np.max([[abs(float(t)) for t in exact_sides.pulls(row)] for row in rows], axis=0)
+    np.testing.assert_allclose(path.breakpoints(), expected, rtol=1e-12)
+
+
+@given(seed=st.integers(0, 2**32 - 1), log_ratio=st.floats(0.0, 16.0))
+def test_two_classes_by_the_other_name_have_the_negative_weights(seed, log_ratio):
+    rng = np.random.default_rng(seed)
+    x, y = rng.gamma(1.0, 2.0, (12, 3)), np.repeat([0, 1], 6)
+    weight = rng.random(12) * 10.0 ** (log_ratio * y)
+    for family in ("poisson", "gaussian", "gamma"):
+        for penalty in (None, snb.L1(0.1), snb.L2(0.3)):
+            one, other = (snb.LinearNB(family, penalty).fit(x, labels, weight) for labels in (y, 1 - y))
+            assert (one.coef_ == -other.coef_).all() and one.coef_.any()
+
+
+@given(seed=st.integers(0, 2**32 - 1), log_ratio=st.floats(0.0, 30.0), n_classes=st.integers(3, 6))
+def test_the_rest_of_a_class_has_the_digits_that_its_means_have(seed, log_ratio, n_classes):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(n_classes), 4)
+    x, scale = rng.gamma(1.0, 2.0, (len(y), 3)), 10.0 ** rng.uniform(0.0, log_ratio, n_classes)
+    weight = rng.random(len(y)) * scale[y]
+    coef = solved(scanned(x, y, weight), "poisson", "ovr")[0][0].coef_
+    for r, row in enumerate(exactly("poisson", "ovr", x, y, weight)):
+        right = np.array([float(w) for w in exact_sides.weights("poisson", row, np.ones(3))])
+        np.testing.assert_allclose(coef[r], right, rtol=1e-12, atol=1e-14 * n_classes)
+
+
+def test_a_class_that_fades_away_keeps_its_weights():
+    rng = np.random.default_rng(0)
+    x = rng.poisson([[6.0, 1.0, 3.0]] * 20 + [[1.0, 4.0, 1.0]] * 20).astype(float)
+    y = np.repeat([0, 1], 20)
+    for labels in (y, 1 - y):
+        model = snb.LinearNB("poisson", smoothing=0.0).fit(x, labels)
+        for _ in range(50):
+            model.partial_fit(x[:20], labels[:20], decay=0.5)
+        weight = np.where(y == 0, 2.0 - 2.0**-50, 2.0**-50)
+        (row,) = exactly("poisson", "joint", x, labels, weight, smoothing=0.0)
+        assert largest_error(model.coef_, "poisson", [row], np.ones(3)) < 1e-12
+
+
+@pytest.mark.parametrize("family", ["poisson", "bernoulli", "geometric", "laplace", "multinomial"])
+def test_labels_that_nearly_all_rows_bear_by_weight(family):
+    for ratio in RATIOS:
+        x, y, weight = spread(family, 3, ratio, False)
+        labels = np.column_stack([y == 2, y != 0, y != 2, y < 2]).astype(np.uint8)
+        stats, (*_, rows) = scanned(x, labels, weight), _indicator(family, x, labels, weight)
+        path, phi = solved(stats, family, "ovr")
+        assert largest_error(path[0].coef_, family, rows, phi) < 1e-12
+        sparse, _ = solved(stats.with_tables(SparseTable.of), family, "ovr")
+        assert largest_error(sparse[0].coef_, family, rows, phi) < 1e-12
+        own, rest = (
+            np.array([float(weight[of].sum()) for of in (labels[:, k] == v for k in range(4))]) for v in (1, 0)
+        )
+        np.testing.assert_allclose(path.intercepts, np.log(own / rest), rtol=1e-12, atol=1e-12)
+
+
+def _indicator(family, x, labels, weight):
+    members = [np.flatnonzero(column) for column in labels.T]
+    statistic = STATISTICS.get(family, float)
+    sums, counts = exact_sides.class_sums(x, members, weight, statistic)
+    ((total,), (count,)) = exact_sides.class_sums(x, [range(len(x))], weight, statistic)
+    return sums, counts, exact_sides.sides(family, "ovr", sums, counts, 1, every=(total, count))
+
+
+@pytest.mark.parametrize("heaviest_first", [True, False])
+@pytest.mark.parametrize("scheme", ["joint", "ovr"])
+@pytest.mark.parametrize("family", ["poisson", "bernoulli"])
+def test_weights_computed_when_needed_are_right_too(family, scheme, heaviest_first):
+    x, y, weight = spread(family, 4, 1e16, heaviest_first)
+    held = snb.LinearNB(family, scheme=scheme).fit(sp.csr_array(x), y, weight)
+    unheld = snb.LinearNB(family, scheme=scheme).fit(sp.csr_array(x), y, weight, memory_limit=100)
+    with pytest.raises(MemoryError):
+        _ = unheld.coef_
+    scores = [
+        model.decision_function(np.eye(4)) - model.decision_function(np.zeros((1, 4))) for model in (held, unheld)
+    ]
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(scores[0], held.coef_.T, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("heaviest_first", [True, False])
+@pytest.mark.parametrize(("scheme", "n_classes"), [("joint", 2), ("joint", 3), ("ovr", 3)])
+def test_the_features_that_are_kept_are_the_likeliest(scheme, n_classes, heaviest_first):
+    for ratio in RATIOS:
+        x, y, weight = spread("poisson", n_classes, ratio, heaviest_first)
+        rows = exactly("poisson", scheme, x, y, weight)
+        for k in (1, 2, 3):
+            coef = solved(scanned(x, y, weight), "poisson", scheme, snb.TopK(k, by="likelihood"))[0][0].coef_
+            for r, row in enumerate(rows):
+                best = np.argsort([-float(v) for v in exact_sides.likelihoods_lost(row)], kind="stable")[:k]
+                assert sorted(np.flatnonzero(coef[r])) == sorted(best)
+
+
+def test_a_label_without_other_rows_has_no_weights():
+    x, weight = np.array([[1.0, 2.0], [3.0, 0.5], [2.0, 2.0]]), np.array([1e16, 0.3, 1e-9])
+    stats = snb.scan(x, np.array([[1, 1], [1, 0], [1, 0]]), sample_weight=weight)
+    coef = snb.solve(stats, "poisson")[0].coef_
+    assert (coef[0] == 0.0).all() and (coef[1] != 0.0).all()
+
+
+# ------------------------------------------------------------------------------------------------- multinomial
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    scheme=st.sampled_from(["joint", "ovr", "ovo"]),
+    by=st.sampled_from(["weight", "score", "likelihood"]),
+    more=st.sampled_from([None, snb.L1(0.1), snb.L2(0.3)]),
+)
+def test_the_one_share_that_is_kept_is_the_pooled_one(seed, scheme, by, more):
+    rng = np.random.default_rng(seed)
+    n_classes, n = rng.integers(2, 6), rng.integers(1, 30)
+    y = np.append(np.arange(n_classes), rng.integers(0, n_classes, 30))
+    x, weight = rng.poisson(1.0, (len(y), n)), rng.random(len(y)) * 10.0 ** rng.integers(-8, 9)
+    penalty = snb.TopK(1, by) if more is None else snb.TopK(1, by) + more
+    path = snb.solve(snb.scan(x, y, sample_weight=weight), "multinomial", penalty, scheme=scheme)
+    assert not path[0].coef_.any()
+    assert path.n_features.tolist() == [0]
+
+
+def test_shares_in_one_proportion_all_have_no_weight():
+    x = np.array([[3, 0, 0], [1, 2, 1], [0, 1, 4.0]]) / 7.0
+    x = np.hstack([np.repeat(x[:, :1], 50, axis=1), x[:, 1:] / 100.0])
+    path = snb.solve(snb.scan(x, [0, 1, 2]), "multinomial", snb.TopK(50, by="score"), scheme="ovr", smoothing=0.01)
+    coef = path[0].coef_
+    assert ((coef == 0.0) | (np.abs(coef) > 1e-9)).all()
+
+
+# ------------------------------------------------------------------------------------------------------- roots
+
+SCALES = [1e-300, 1e-100, 1e-45, 1e90]
+ROWS = np.random.default_rng(1).integers(1, 5, (12, 2)) + np.array([[3.25, 0.5]] * 6 + [[0.75, 1.5]] * 6)
+
+
+@pytest.mark.parametrize("tau", [1e-30, 1.0])
+@pytest.mark.parametrize("family", ["poisson", "geometric", "gamma", "inverse_gaussian", "laplace", "gaussian"])
+def test_roots_at_any_scale(family, tau):
+    y = np.repeat([0, 1], 6)
+    least = {"gamma": 1e-100, "inverse_gaussian": 1e-100}.get(family, 0.0)
+    for x in (ROWS * scale for scale in SCALES if scale >= least):
+        (row,) = exactly(family, "joint", x, y, np.ones(12), smoothing=0.0)
+        for penalty in (snb.L2(tau), snb.Separable(lambda w: -w, tau)):
+            path, phi = solved(scanned(x, y, np.ones(12)), family, "joint", penalty, smoothing=0.0)
+            assert all(exact_sides.stops(family, row, phi, j, path[0].coef_[0, j], tau, 11) for j in range(2))
+
+
+@pytest.mark.parametrize("tau", [1e-95, 1e-50, 1e-5])
+@pytest.mark.parametrize("family", ["poisson", "gamma", "inverse_gaussian", "binomial"])
+def test_roots_next_to_weights_without_bound(family, tau):
+    x, y = np.minimum(ROWS, 4.0) * np.repeat([[0.0, 1.0], [1.0, 1.0]], 6, axis=0), np.repeat([0, 1], 6)
+    (row,) = exactly(family, "joint", x, y, np.ones(12), smoothing=0.0)
+    for penalty in (snb.L2(tau), snb.Separable(lambda w: -w, tau)):
+        path, phi = solved(scanned(x, y, np.ones(12)), family, "joint", penalty, smoothing=0.0)
+        assert all(exact_sides.stops(family, row, phi, j, path[0].coef_[0, j], tau, 11) for j in range(2))
+
+
+@pytest.mark.parametrize("family", ["gamma", "inverse_gaussian"])
+def test_a_dispersion_without_a_value_is_refused(family):
+    stats = scanned(ROWS * np.array([1.0, 1e-250]), np.repeat([0, 1], 6), np.ones(12))
+    with pytest.raises(ValueError, match="feature 1 are so small"):
+        snb.solve(stats, FAMILIES[family])

@@ -1,0 +1,107 @@
+"""Blocks of rows into class sums: classes of any kind, folds, indicators, and what is refused on the way."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamnb.rows.boundary import as_chunk
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.splits import Folding
+from streamnb.stats.accumulating import Accumulator
+from tests.support.strategies import MOMENTS, chunkings, example, labelled, same_stats, same_sums, sums_of
+
+
+def accumulated(parts, classes=None, folding=None, make=np.asarray, moments=MOMENTS, **options):
+    part, first = Accumulator(moments, RowOptions(**options), classes, folding), 0
+    for rows in parts:
+        chunk, survey = as_chunk(make(rows.x), first)
+        part.add(chunk, survey, rows.y, rows.w)
+        first += len(rows)
+    return part.finish()
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@given(data=st.data())
+def test_sums_are_those_of_the_rows_whatever_the_blocks(make, data):
+    rows = data.draw(labelled(low=-2))
+    stats = accumulated(rows.split(data.draw(chunkings(len(rows)))), make=make)
+    assert same_sums(stats, sums_of(rows))
+    assert (stats.n_rows, stats.n_features) == rows.x.shape
+    assert stats.rows.tolist() == [np.count_nonzero(rows.y == label) for label in stats.classes]
+    assert stats.negatives == np.count_nonzero(rows.x < 0) and not stats.closed
+
+
+@pytest.mark.parametrize("binarize", [-1.0, 1.0])
+def test_absent_values_count_where_they_are_above_the_threshold(binarize):
+    rows = example()
+    for make in (np.asarray, sp.csr_array):
+        assert same_sums(accumulated([rows], make=make, binarize=binarize), sums_of(rows, binarize=binarize))
+
+
+def test_classes_that_are_listed_come_in_order_also_without_rows():
+    rows = example("int")
+    stats = accumulated(rows.split([20, 21]), classes=np.array([7, 99, 0, -1]))
+    assert stats.closed and stats.classes.tolist() == [-1, 0, 7, 99]
+    assert same_sums(stats, sums_of(rows, classes=[-1, 0, 7, 99]))
+    with pytest.raises(ValueError, match=r"label 7 at row \d+, not in classes=\[-1, 0\]"):
+        accumulated([rows], classes=np.array([0, -1]))
+
+
+def test_without_rows_there_are_the_classes_alone():
+    for classes in (None, np.array(["b", "a"])):
+        stats = accumulated([], classes=classes)
+        assert stats.classes.tolist() == sorted([] if classes is None else classes.tolist())
+        assert stats.n_rows == 0 and not stats.weight.any()
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_folds_are_the_sums_of_their_rows(repeats):
+    rows, folding = example(), Folding(3, repeats, seed=5)
+    stats = accumulated(rows.split([11, 30]), folding=folding)
+    assert same_stats(stats, accumulated([rows])) and (stats.n_folds, len(stats.folds)) == (3, 3 * repeats)
+    splits = folding.splits(0, len(rows), None)
+    for number, fold in enumerate(stats.folds):
+        mine = splits[number // 3] == number
+        part = type(rows)(rows.x[mine], rows.y[mine], rows.w[mine])
+        assert same_sums(fold, sums_of(part, classes=stats.classes))
+        assert fold.n_rows == np.count_nonzero(mine) and fold.negatives == np.count_nonzero(part.x < 0)
+
+
+def test_negatives_are_those_of_each_fold():
+    rng = np.random.default_rng(0)
+    x, folding = rng.integers(-2, 3, (20, 4)).astype(float), Folding(2, seed=1)
+    for make in (np.asarray, sp.csr_array):
+        part = Accumulator(MOMENTS, RowOptions(), None, folding)
+        part.add(*as_chunk(make(x)), np.arange(20) % 3, None)
+        stats, splits = part.finish(), folding.splits(0, 20, None)[0]
+        assert [fold.negatives for fold in stats.folds] == [np.count_nonzero(x[splits == s] < 0) for s in range(2)]
+
+
+def test_rows_of_an_indicator_enter_each_of_their_labels_and_the_whole_once():
+    rng = np.random.default_rng(0)
+    x, labels = rng.integers(0, 4, (12, 5)).astype(float), sp.csr_array(rng.integers(0, 2, (12, 3)))
+    part, weight = Accumulator(MOMENTS, RowOptions(), None), rng.choice([0.5, 2.0], 12)
+    for some in (slice(0, 5), slice(5, 12)):
+        part.add(*as_chunk(x[some], some.start), labels[some], weight[some])
+    stats = part.finish()
+    on = labels.toarray().T
+    assert stats.multilabel and stats.classes.tolist() == [0, 1, 2] and stats.n_rows == 12
+    assert (stats.sum == (on * weight) @ x).all() and (stats.every.sum[0] == weight @ x).all()
+    assert stats.rows.tolist() == on.sum(axis=1).tolist()
+
+
+def test_what_does_not_go_together_is_refused():
+    x = np.ones((3, 2))
+    part = Accumulator(MOMENTS, RowOptions(), None)
+    part.add(*as_chunk(x), np.array([0, 1, 0]), None)
+    with pytest.raises(ValueError, match=r"X has 3 features, .* 2 features"):
+        part.add(*as_chunk(np.ones((3, 3))), np.array([0, 1, 0]), None)
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[3, 2\]"):
+        part.add(*as_chunk(x), np.array([0, 1]), None)
+    with pytest.raises(ValueError, match="two kinds"):
+        part.add(*as_chunk(x), np.array(["a", "b", "a"]), None)
+    with pytest.raises(ValueError, match="y is an indicator of labels here and was one label a row before"):
+        part.add(*as_chunk(x), sp.csr_array(np.ones((3, 1))), None)
+    assert part.nbytes > 0

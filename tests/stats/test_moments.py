@@ -1,0 +1,128 @@
+"""Moments of a function of the feature: exact sums, whatever the chunks; NaN outside the domain."""
+
+from fractions import Fraction
+from functools import reduce
+from operator import add
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import streamnb as snb
+from streamnb.stats.moments import MOMENTS, PLAIN_MOMENTS
+from tests.support.strategies import chunkings
+
+FUNCTIONS = {
+    "log_sum": np.log,
+    "inv_sum": np.reciprocal,
+    "log1m_sum": lambda x: np.log1p(-x),
+    "deviation": lambda x: np.abs(x - 0.25),
+}
+SPARSE = ["log1m_sum", "deviation"]  # those that have a value at 0
+
+
+def shares(seed=0, n_rows=40, n_features=5, n_classes=3, zeros=False):
+    """Values inside (0, 1), labels and weights that round."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0.01, 0.99, (n_rows, n_features))
+    if zeros:
+        x[rng.random(x.shape) < 0.6] = 0.0
+    return x, rng.integers(0, n_classes, n_rows), rng.random(n_rows)
+
+
+def sums_of(function, x, y, w):
+    return np.array([(w[y == k, None] * function(x[y == k])).sum(axis=0) for k in np.unique(y)])
+
+
+def scan(x, y, w=None, **options):
+    return snb.scan(x, y, sample_weight=w, moments=list(FUNCTIONS), centre=0.25, **options)
+
+
+def same(a, b):
+    return all(np.array_equal(getattr(a, name), getattr(b, name), equal_nan=True) for name in FUNCTIONS)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_moment_is_the_class_sum_of_its_function(name):
+    x, y, w = shares()
+    np.testing.assert_allclose(getattr(scan(x, y, w), name), sums_of(FUNCTIONS[name], x, y, w), rtol=1e-13)
+    np.testing.assert_allclose(getattr(scan(x, y), name), sums_of(FUNCTIONS[name], x, y, np.ones(40)), rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", SPARSE)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_absent_values_count_as_zeros(name, dtype):
+    x, y, w = shares(1, zeros=True)
+    x = x.astype(dtype)
+    dense, sparse = (getattr(scan(rows, y, w), name) for rows in (x, sp.csr_array(x)))
+    assert np.array_equal(dense, sparse)
+    np.testing.assert_allclose(dense, sums_of(FUNCTIONS[name], x.astype(float), y, w), rtol=1e-13)
+
+
+@pytest.mark.parametrize("centre", [-2.5, 0.0, 1e8])
+def test_deviations_are_exact_before_they_are_rounded(centre):
+    """Also around a centre far from 0, though they are counted relative to a value that is absent."""
+    rng = np.random.default_rng(2)
+    x = centre + rng.normal(size=(60, 3)) * (rng.random((60, 3)) < 0.7)
+    y, w = rng.integers(0, 2, 60), rng.random(60)
+    ours = snb.scan(x, y, sample_weight=w, moments="deviation", centre=centre).deviation
+    for k in (0, 1):
+        for j in range(3):
+            terms = (Fraction(w[i]) * abs(Fraction(x[i, j]) - Fraction(centre)) for i in np.flatnonzero(y == k))
+            assert abs(ours[k, j] - float(sum(terms))) <= 2e-16 * abs(ours[k, j])
+
+
+@given(st.data())
+def test_moments_do_not_depend_on_chunks_or_threads(data):
+    x, y, w = shares(data.draw(st.integers(0, 30)))
+    whole, stops = scan(x, y, w), np.cumsum(data.draw(chunkings(len(y))))[:-1]
+    make = data.draw(st.sampled_from([np.asarray, sp.csr_array]))
+    parts = [tuple(part) for part in zip(*(np.split(values, stops) for values in (x, y, w)))]
+    chunks = ((make(rows), *others) for rows, *others in parts)
+    assert same(scan(chunks, None, n_threads=data.draw(st.integers(1, 3))), whole)
+    merged = reduce(add, [scan(*part) for part in parts if len(part[0])])
+    assert same(merged, whole)
+
+
+def test_forgotten_rows_leave_no_trace():
+    (x, y, w), (x2, y2, w2) = shares(3), shares(4)
+    assert same(scan(x, y, w) + scan(x2, y2, w2) - scan(x2, y2, w2), scan(x, y, w))
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("name, bad", [("log_sum", 0.0), ("log_sum", -1.0), ("inv_sum", 0.0), ("log1m_sum", 1.0)])
+def test_a_value_outside_the_domain_makes_its_own_sum_nan(name, bad, make):
+    """Of that feature and class alone, whether a zero is stored or absent."""
+    x, y, w = shares(5)
+    x[7, 2] = bad
+    expected = np.zeros((3, 5), bool)
+    expected[y[7], 2] = True
+    assert np.array_equal(np.isnan(getattr(scan(make(x), y, w), name)), expected)
+    stored = sp.csr_array(np.where(x == 0, 1.0, x))
+    stored.data[7 * 5 + 2] = bad
+    assert np.array_equal(np.isnan(getattr(scan(stored, y, w), name)), expected)
+
+
+def test_the_plain_moments_are_what_is_summed_unless_told():
+    x, y, _ = shares()
+    stats = snb.scan(x, y)
+    assert set(stats.tables) == {"weight", *PLAIN_MOMENTS}
+    for name in set(MOMENTS) - set(PLAIN_MOMENTS):
+        with pytest.raises(ValueError, match=f"{name}.*moments"):
+            getattr(stats, name)
+    with pytest.raises(ValueError, match=r"'logsum' is unknown.*'log_sum'"):
+        snb.scan(x, y, moments=["logsum"])
+
+
+def test_the_centre_belongs_to_the_statistics(tmp_path):
+    x, y, _ = shares()
+    stats = scan(x, y)
+    with pytest.raises(ValueError, match=r"centre=0\.25, the others with 0\.0"):
+        stats + snb.scan(x, y, moments=list(FUNCTIONS))
+    with pytest.raises(ValueError, match="centre=nan"):
+        snb.scan(x, y, centre=np.nan)
+    stats.save(tmp_path / "stats.snb")
+    loaded = snb.ClassStats.load(tmp_path / "stats.snb")
+    assert loaded.options == stats.options and same(loaded, stats)

@@ -1,0 +1,155 @@
+"""Rows that go: each request once, and no rows that were never there, as far as sums can tell."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import streamnb as snb
+from streamnb.stats.sparse_tables import SparseTable
+
+X, Y = np.array([[1.0], [3.0], [3.0]]), np.array([0, 1, 0])
+
+
+def outcome(model):
+    sums = {name: getattr(model.stats_, name).tolist() for name in model.stats_.moments}
+    return model.classes_.tolist(), model.stats_.n_rows, model.forgotten_, sums
+
+
+# ------------------------------------------------------------------------------------------- rows that are not there
+
+
+TWICE = r"never added: a sum\w* is left without any weight \(class 0, feature 0\)"
+
+
+@pytest.mark.parametrize("family", ["multinomial", "poisson", "gaussian"])
+def test_a_row_does_not_go_twice_where_sums_tell(family):
+    model = snb.LinearNB(family).fit(X, Y).forget(X[:1], [0])
+    before = outcome(model)
+    with pytest.raises(ValueError, match=TWICE):
+        model.forget(X[:1], [0])
+    assert outcome(model) == before
+
+
+def test_nor_out_of_sparse_tables():
+    rows = sp.csr_array(np.pad(X, ((0, 0), (0, 5000))))
+    whole, row = (snb.scan(rows[:n], Y[:n], memory_limit="20 kB") for n in (3, 1))
+    assert isinstance(whole.table("sum"), SparseTable)
+    with pytest.raises(ValueError, match=TWICE):
+        _ = whole - row - row
+
+
+IMPOSSIBLE = {
+    "squares below 0": ([1, 2, 2], [5], ["sum_sq"], "a sum_sq of what is left is below 0"),
+    "too small squares": ([3, 3, 4], [1, 5], ["sum", "sum_sq"], "the sum_sq of what is left is too small for its sum"),
+    "squares of no value": ([0, 1, 3], [1, 1], ["nonzero", "sum_sq"], "a sum_sq is left where no value is"),
+    "a sum of no value": ([0, 3], [2], ["sum", "nonzero"], "a sum is left where no value is"),
+    "more values than rows": ([1, 1], [0], ["nonzero"], "the nonzero of what is left is above the weight"),
+    "more large values": ([1, 1], [0], ["above"], "the above of what is left is above the weight"),
+    "a sum below 0": ([1, 2], [4], ["sum"], "a sum of what is left is below 0"),
+    "a sum alone": ([1, 2], [1, 1], ["sum"], "a sum is left without any weight"),
+    "a reciprocal": ([2, 2, 2], [2.5, 1.5], ["sum", "inv_sum"], "the inv_sum of what is left is too small"),
+    "a distance": ([-1, 3, 3], [-2], ["sum", "deviation"], "the deviation of what is left is too small"),
+}
+
+
+@pytest.mark.parametrize("case", IMPOSSIBLE)
+def test_sums_that_no_rows_have_are_refused_by_class_and_feature(case):
+    rows, gone, moments, message = IMPOSSIBLE[case]
+    stats = [snb.scan(np.array([[1.0, x] for x in part]), ["a"] * len(part), moments=moments) for part in (rows, gone)]
+    with pytest.raises(ValueError, match=message + r".*\(class 'a', feature 1\)"):
+        _ = stats[0] - stats[1]
+
+
+def test_labels_of_an_indicator_are_looked_at_too():
+    labels = np.array([[1, 0], [1, 1], [0, 1]])
+    model = snb.LinearNB("poisson").fit(X, labels).forget(X[:1], labels[:1])
+    with pytest.raises(ValueError, match=r"never added|more rows of class"):
+        model.forget(np.array([[6.5]]), [[0, 0]])  # of all rows, 6 are left
+
+
+@pytest.mark.parametrize(("gamma", "sigma", "heaviest"), [(1.0, 1.0, 2.0), (0.5, 1.0, 2.0)])
+def test_rows_that_were_there_always_go(gamma, sigma, heaviest):
+    """No moment is so close to its bound that rounding refuses rows that were there."""
+    rng = np.random.default_rng(0)
+    x = rng.lognormal(sigma=sigma, size=(40, 6)) * (rng.random((40, 6)) < 0.7)
+    x[:, 5] = 0.1  # whose squares are as small as its sum allows
+    y, w = rng.integers(0, 2, 40), heaviest ** rng.uniform(-1, 1, 40)
+    options = {"moments": ["sum", "sum_sq", "nonzero", "above", "deviation"], "classes": [0, 1]}
+    left = snb.scan(x, y, sample_weight=w, **options) * gamma
+    for i in rng.permutation(40):
+        left = left - snb.scan(x[[i]], y[[i]], sample_weight=w[[i]], **options) * gamma
+    assert left.n_rows == 0 and not left.weight.any() and not left.sum_sq.any()
+
+
+# ------------------------------------------------------------------------------------------------------- the ledger
+
+
+def fitted():
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 5, (40, 3)).astype(float), np.arange(40) % 2
+    return snb.LinearNB("poisson").fit(x, y), x, y
+
+
+def test_a_request_is_forgotten_once():
+    model, x, y = fitted()
+    assert model.forgotten_ == ()
+    model.forget(x[:3], y[:3], key="request 17").forget(x[3:5], y[3:5]).forget(x[5:6], y[5:6], key=18)
+    assert model.forgotten_ == ("request 17", 18)
+    before = outcome(model)
+    for rows in (slice(0, 3), slice(8, 9)):  # whatever the rows
+        with pytest.raises(ValueError, match=r"key='request 17' was forgotten before, as request 1 of 2"):
+            model.forget(x[rows], y[rows], key="request 17")
+    assert outcome(model) == before
+    assert outcome(model.forget(x[8:9], y[8:9], key="18"))[2] == ("request 17", 18, "18")
+
+
+def test_what_is_refused_does_not_enter_the_ledger():
+    model, x, y = fitted()
+    with pytest.raises(ValueError, match="never added"):
+        model.forget(x[:3] + 1e9, y[:3], key="a")
+    assert model.forgotten_ == ()
+    model.forget(x[:3], y[:3], key="a")
+
+
+@pytest.mark.parametrize("key", [True, 1.5, "", b"17", ("a", 1)])
+def test_a_key_is_a_name_or_a_number(key):
+    model, x, y = fitted()
+    with pytest.raises(TypeError, match=r"key=.* should be the name of a request to forget rows, a str or an int"):
+        model.forget(x[:1], y[:1], key=key)
+
+
+def test_the_ledger_stays_with_the_model_until_it_is_fitted_anew(tmp_path):
+    model, x, y = fitted()
+    model.forget(x[:3], y[:3], key="a").refit(smoothing=2.0).partial_fit(x[:3], y[:3])
+    assert model.forgotten_ == ("a",) and "forgotten_" not in model.get_params()
+    model.save(tmp_path / "model.snb")
+    for again in (snb.load(tmp_path / "model.snb"), pickle.loads(pickle.dumps(model))):
+        assert again.forgotten_ == ("a",)
+        with pytest.raises(ValueError, match="key='a' was forgotten before"):
+            again.forget(x[:3], y[:3], key="a")
+    assert clone(model).forgotten_ == ()
+    with pytest.raises(ValueError, match="one class only"):
+        model.fit(x, np.zeros(40))  # a fit that fails changes nothing
+    assert model.forgotten_ == ("a",)
+    assert model.fit(x, y).forgotten_ == ()
+
+
+@pytest.mark.parametrize("model", [snb.MultinomialNB(), snb.GaussianNB(), snb.CategoricalNB()], ids=str)
+def test_other_estimators_keep_one_too(model, tmp_path):
+    _, x, y = fitted()
+    model.fit(x, y).forget(x[:1], y[:1], key="a").save(tmp_path / "model.snb")
+    with pytest.raises(ValueError, match="key='a' was forgotten before"):
+        snb.load(tmp_path / "model.snb").forget(x[1:2], y[1:2], key="a")
+
+
+def test_files_without_a_ledger_have_an_empty_one():
+    model, _, _ = fitted()
+    state = model.to_state()
+    assert "forgotten_" not in state["fitted"]
+    assert snb.LinearNB.from_state(state).forgotten_ == ()
+    state["fitted"]["forgotten_"] = ("a", "a")
+    with pytest.raises(ValueError, match="key='a' was forgotten before"):
+        snb.LinearNB.from_state(state)

@@ -1,0 +1,277 @@
+"""Sparse class sums: the same statistics as dense ones, to the last bit, wherever dense ones would not fit."""
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import streamnb as snb
+from streamnb.core.memory import check_memory_limit, free_memory
+from streamnb.rows.preparing import RowOptions
+from streamnb.stats import moment_sums
+from streamnb.stats.sparse_tables import Runs, SparseTable
+from streamnb.stats.tables import Table
+from tests.support.saved import read_without_pickle
+from tests.support.strategies import MOMENTS, Rows, chunkings, example, labelled, same_stats, same_sums, stream, sums_of
+
+WIDTH = 3
+PAIRS = st.sampled_from(["int", "str"]).flatmap(lambda kind: st.tuples(*[labelled(kind=kind, n_features=WIDTH)] * 2))
+
+
+def scan(rows, *, sparse=True, **options):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(moment_sums, "LARGE", 0 if sparse else np.inf)
+        patched.setattr(moment_sums, "EMPTY", 0)  # all that is large is empty
+        patched.setattr(moment_sums, "FULL", np.inf)  # and stays so
+        return snb.scan(rows.x, rows.y, sample_weight=rows.w, **options)
+
+
+def is_sparse(stats):
+    return {type(stats.tables[moment]) is SparseTable for moment in stats.moments} == {True}
+
+
+def real_rows(n_rows=400, n_classes=30, n_features=20, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n_rows, n_features)) * 10.0 ** rng.integers(-1, 2, (n_rows, n_features))
+    x *= rng.random((n_rows, n_features)) < 0.2
+    return Rows(x, rng.integers(0, n_classes, n_rows), rng.random(n_rows))
+
+
+@given(labelled(), st.data())
+def test_the_sums_are_those_of_dense_tables_however_the_rows_are_cut(rows, data):
+    sizes = data.draw(chunkings(len(rows)))
+    whole, cut = scan(rows), scan(Rows(stream(rows, "x", "y", "w", sizes=sizes), None, None))
+    assert is_sparse(whole) and is_sparse(cut)
+    assert same_sums(whole, sums_of(rows)) and same_stats(whole, cut)
+
+
+@pytest.mark.parametrize("options", [{}, {"folds": 3, "repeats": 2}, {"normalize": "l2", "transform": "sqrt"}], ids=str)
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_real_values_round_as_in_dense_tables(storage, options):
+    rows = real_rows()
+    rows = Rows(storage(np.abs(rows.x) if "transform" in options else rows.x), rows.y, rows.w)
+    dense, sparse = (scan(rows, sparse=sparse, **options) for sparse in (False, True))
+    assert is_sparse(sparse) and same_stats(dense, sparse)
+    for split in range(dense.n_folds):
+        assert same_stats(dense.without_fold(split, 1), sparse.without_fold(split, 1))
+    assert (dense.scatter() == sparse.scatter()).all()
+    for moment in MOMENTS:
+        assert (sparse.to_scipy(moment) != dense.to_scipy(moment)).nnz == 0
+
+
+@given(PAIRS, st.sampled_from([0.25, 0.3, 2.0]), st.booleans(), st.booleans())
+def test_adding_subtracting_and_scaling_agree_whatever_the_tables(rows, gamma, first, second):
+    a, b = (scan(part, sparse=sparse) for part, sparse in zip(rows, (first, second), strict=True))
+    x, y = (scan(part, sparse=False) for part in rows)
+    assert same_stats(a + b, x + y) and same_stats(a * gamma, x * gamma)
+    assert same_stats((a + b) - b, x)
+    if first or second:
+        assert is_sparse(a + b)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_the_bits_do_not_depend_on_blocks_and_threads(n_threads):
+    rows = real_rows(700)
+    cut = Rows(stream(rows, "x", "y", "w", sizes=[7, 0, 93, 200, 1, 399]), None, None)
+    assert same_stats(scan(cut, n_threads=n_threads), scan(rows, sparse=False))
+
+
+def test_what_is_subtracted_leaves_no_cell_behind():
+    a, b = scan(example(seed=0)), scan(Rows(np.eye(9), np.array(["new"] * 9), np.ones(9)))
+    assert (a + b - b).nbytes == a.nbytes < (a + b).nbytes
+
+
+def test_what_was_never_added_is_refused():
+    rows = example(seed=0)
+    other = Rows(np.roll(rows.x, 1, axis=1), rows.y, rows.w)
+    with pytest.raises(ValueError, match="never added"):
+        _ = scan(rows) - scan(other)
+
+
+@pytest.mark.parametrize("columns", [slice(1, 4), slice(None, None, 2), np.array([4, 0, 4]), slice(3, 3)], ids=str)
+@pytest.mark.parametrize("classes", [slice(None), slice(5, 9), np.array([7, 2, 7])], ids=str)
+def test_parts_of_tables(columns, classes):
+    dense, sparse = (scan(real_rows(), sparse=sparse).table("sum") for sparse in (False, True))
+    assert (sparse.value(columns, classes) == dense.value(columns, classes)).all()
+    assert (sparse.select(columns).value() == dense.select(columns).value()).all()
+    order = np.random.default_rng(0).permutation(30)[:17]
+    assert (sparse.take(order).value() == dense.take(order).value()).all()
+    assert (sparse.above(sparse.take(order)).value() == dense.above(dense.take(order)).value()).all()
+    for part in (sparse.row(3), dense.row(3)):
+        assert (part[0] + part[1] == dense.value()[3]).all()
+
+
+@pytest.mark.parametrize("scheme", ["joint", "ovr", "reference"])
+@pytest.mark.parametrize("penalty", [snb.L1(n_taus=5), snb.TopK(3) + snb.L1(0.5)], ids=str)
+def test_weights_are_those_from_dense_tables_however_many_classes_are_read_off_at_once(penalty, scheme, monkeypatch):
+    rows, options = real_rows(), {"scheme": scheme, "reference": 4 if scheme == "reference" else None, "n_threads": 3}
+    rows = Rows(np.abs(rows.x), rows.y, rows.w)
+    monkeypatch.setattr("streamnb.solving.parts.CLASSES_BLOCK", 7 * rows.x.shape[1])
+    dense, sparse = (
+        snb.solve(scan(rows, sparse=sparse), "multinomial", penalty, **options) for sparse in (False, True)
+    )
+    assert dense.grid == sparse.grid
+    assert all((a.coef_ == b.coef_).all() for a, b in zip(dense, sparse, strict=True))
+
+
+def test_an_indicator_of_labels():
+    rng = np.random.default_rng(0)
+    rows = Rows(rng.integers(0, 3, (60, 8)).astype(float), rng.random((60, 5)) < 0.3, np.ones(60))
+    dense, sparse = (scan(rows, sparse=sparse) for sparse in (False, True))
+    assert same_stats(dense, sparse) and same_stats(dense.every, sparse.every)
+    assert same_stats(dense.against_rest(2), sparse.against_rest(2))
+
+
+def test_an_indicator_that_gains_labels(monkeypatch):
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 3, (60, 8)), rng.random((60, 5)) < 0.3
+    dense = snb.LinearNB("poisson").partial_fit(x[:30], y[:30, :3]).partial_fit(x[30:], y[30:])
+    monkeypatch.setattr(moment_sums, "LARGE", 0)
+    monkeypatch.setattr(moment_sums, "EMPTY", 0)
+    monkeypatch.setattr(moment_sums, "FULL", np.inf)
+    sparse = snb.LinearNB("poisson").partial_fit(x[:30], y[:30, :3]).partial_fit(x[30:], y[30:])
+    assert is_sparse(sparse.stats_) and same_sums(sparse.stats_, {"sum": dense.stats_.sum})
+    assert (sparse.coef_ == dense.coef_).all()
+
+
+def test_tables_become_sparse_when_dense_ones_outgrow_the_limit():
+    n = 2000
+    blocks = [(sp.eye_array(50, n, k=50 * i, format="csr"), np.arange(50 * i, 50 * (i + 1))) for i in range(20)]
+    stats = snb.scan(iter(blocks), moments=["sum"], memory_limit="1MB")  # dense would be 16 MB
+    assert is_sparse(stats) and stats.nbytes < 1e6
+    assert (stats.to_scipy("sum") != sp.eye_array(1000, n)).nnz == 0
+    assert not is_sparse(snb.scan(iter(blocks), moments=["sum"], memory_limit="1GB"))
+
+
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_tasks_of_dask_keep_sparse_tables_too(scheduler):
+    x, y = sp.random_array((2000, 3000), density=0.002, format="csr", rng=0), np.arange(2000) % 700
+    lazy = da.from_array(x, chunks=(150, -1), asarray=False)
+    with dask.config.set(scheduler=scheduler):
+        stats = snb.scan(lazy, y, moments=["sum", "sum_sq"], memory_limit="1MB")  # dense would be 34 MB
+    whole = snb.scan(x, y, moments=["sum", "sum_sq"])
+    assert is_sparse(stats) and not is_sparse(whole)
+    assert (stats.sum == whole.sum).all() and (stats.sum_sq == whole.sum_sq).all()
+
+
+def test_folds_are_judged_on_sparse_tables():
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 40
+    x = sp.csr_array((np.ones(600), (np.arange(600), 3 * y + rng.integers(0, 3, 600))), shape=(600, 400))
+    chosen = [
+        snb.LinearNBCV("poisson", snb.L1([0.1, 0.5, 1.0]), folds=3).fit(x, y, memory_limit=limit)
+        for limit in ("1GB", "300kB")  # dense tables of three folds would be 384 kB
+    ]
+    assert [is_sparse(model.stats_) for model in chosen] == [False, True]
+    assert chosen[0].best_ == chosen[1].best_
+    assert (chosen[0].cv_results_["mean_test_score"] == chosen[1].cv_results_["mean_test_score"]).all()
+
+
+def test_tables_become_dense_again_when_they_are_full(monkeypatch):
+    monkeypatch.setattr(moment_sums, "LARGE", 0)
+    rows = real_rows(3000)
+    blocks = [(sp.csr_array(rows.x[i : i + 30]), rows.y[i : i + 30]) for i in range(0, 3000, 30)]
+    monkeypatch.setattr(moment_sums, "EMPTY", 1)
+    stats = snb.scan(iter(blocks), classes=range(30))
+    assert not is_sparse(stats)
+    assert same_stats(stats, snb.scan(rows.x, rows.y))
+
+
+@pytest.mark.parametrize("kind", ["int", "str", "bool"])
+def test_saved_tables_stay_sparse(tmp_path, kind):
+    stats = scan(example(kind), folds=2)
+    stats.save(tmp_path / "stats.snb")
+    loaded = snb.ClassStats.load(tmp_path / "stats.snb")
+    assert is_sparse(loaded) and same_stats(loaded, stats) and same_stats(loaded.fold(1), stats.fold(1))
+    read_without_pickle(tmp_path / "stats.snb")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"keys": np.array([3, 1, 2])},
+        {"keys": np.array([-1, 1, 2])},
+        {"keys": np.array([0, 1, 7])},
+        {"keys": np.array([0, 1, 3 << 61])},
+        {"keys": np.array([0.0, 1.0, 2.0])},
+        {"hi": np.ones(2)},
+        {"lo": np.ones(3, np.float32)},
+        {"shape": [4, -3]},
+        {"shape": [4, 1 << 70]},
+    ],
+    ids=str,
+)
+def test_cells_that_are_no_table_are_refused(wrong):
+    state = {"shape": [4, 3], "keys": np.arange(3), "hi": np.ones(3), "lo": None}
+    SparseTable.from_state(state)
+    with pytest.raises(ValueError, match="should"):
+        SparseTable.from_state({**state, **wrong})
+
+
+# ------------------------------------------------------------------------------------------- what does not fit
+
+
+def test_moments_of_absent_values_need_dense_tables_and_say_so():
+    X, y = np.random.default_rng(0).random((100, 40)) + 0.5, np.arange(100)
+    with pytest.raises(
+        MemoryError, match=r"the sums \(log_sum\) of 100 classes and 40 features would take 32.0 kB, and"
+    ):
+        snb.scan(X, y, moments=["log_sum"], memory_limit=1000)
+    with pytest.raises(MemoryError, match="name fewer moments, give a larger memory_limit"):
+        snb.scan(X, y, moments=["above"], binarize=-1.0, memory_limit=1000)
+
+
+def test_sparse_tables_that_outgrow_the_limit_too_say_so():
+    blocks = [(sp.random_array((50, 5000), density=0.01, format="csr"), np.arange(50) + 50 * i) for i in range(20)]
+    with pytest.raises(MemoryError, match=r"that the rows so far touch would take .* memory_limit allows 200.0 kB"):
+        snb.scan(iter(blocks), memory_limit=200_000)
+
+
+def test_what_is_too_large_to_be_dense_says_how_it_can_be_read(monkeypatch):
+    monkeypatch.setattr("streamnb.stats.sparse_tables.LARGE", 0)
+    monkeypatch.setattr("streamnb.core.memory.free_memory", lambda: 1000)
+    stats = scan(real_rows())
+    with pytest.raises(MemoryError, match=r"30 classes and 20 features would take 4.8 kB .* stats.to_scipy\(moment\)"):
+        _ = stats.sum
+    assert stats.select([2, 7], ("sum",)).sum.shape == (30, 2)
+
+
+@pytest.mark.parametrize("limit", [0, -5, "many", True, [1], "-1GB"])
+def test_limits_that_are_none(limit):
+    with pytest.raises(ValueError, match=r"memory_limit=.* should be a number of bytes above 0"):
+        snb.scan(np.eye(2), [0, 1], memory_limit=limit)
+
+
+def test_limits_are_bytes_or_words():
+    assert check_memory_limit("4GB") == 4_000_000_000 and check_memory_limit("1 MiB") == 1 << 20
+    assert check_memory_limit(1e6) == 1_000_000 and check_memory_limit(None) is None
+    assert 0 < free_memory() < 1 << 50
+
+
+def test_blocks_without_values_leave_nothing_behind():
+    run = SparseTable.of(Table(np.eye(3)))
+    nothing, runs = SparseTable.of(Table(np.zeros((3, 3)))), Runs()
+    for _ in range(50):
+        runs.add(nothing)
+        assert not runs._runs
+    runs.add(run)
+    runs.add(nothing)
+    assert runs.nbytes == run.nbytes and len(runs._runs) == 1
+    assert np.array_equal(runs.table(3, 3).value(), np.eye(3))
+
+
+def test_the_size_of_tables_may_be_asked_for_while_they_become_sparse():
+    """As the thread does that deals out the blocks."""
+    sums = moment_sums.MomentSums(MOMENTS, RowOptions())
+
+    class Meanwhile(Runs):
+        @property
+        def nbytes(self):
+            sums._runs["nonzero"] = Runs()  # what another thread does in this moment
+            return super().nbytes
+
+    sums._runs["sum"] = Meanwhile()
+    assert sums.nbytes == 0 and len(sums._runs) == 2

@@ -1,0 +1,110 @@
+"""One small file of each kind for every version of the container, and what it holds: they stay readable for ever.
+
+`python -m tests.support.saved_kinds` writes the files of the present version that are missing, and their answers.
+"""
+
+import json
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+import streamnb as snb
+from streamnb.core.persistence import FORMAT_VERSION, save
+from streamnb.passes.checkpoint import Checkpoint
+
+HERE = Path(__file__).parent / "formats"
+X = (np.arange(40).reshape(10, 4) * 7 % 5).astype(float)
+Y = np.array(["ash", "birch", "cedar", "ash", "birch", "ash", "cedar", "birch", "ash", "ash"])
+LABELS = np.array([[1, 0, 1], [0, 1, 1], [0, 0, 0], [1, 1, 0], [0, 1, 1]] * 2)
+WEIGHT = np.array([0.1, 1.0, 2.5, 0.3, 1.0, 1.0, 4.0, 0.7, 1.0, 0.2])  # whose sums need pairs
+
+
+def stats(y=Y, **options):
+    return snb.scan(X, y, sample_weight=WEIGHT, **options)
+
+
+def checkpoint():
+    with TemporaryDirectory() as folder:
+        stats(folds=2, checkpoint=f"{folder}/c.snb")
+        return snb.load(f"{folder}/c.snb")
+
+
+def judged(y, **options):
+    """A model judged on the rows that it was fitted on."""
+    model = snb.LinearNB("poisson").fit(X, y, WEIGHT)
+    needs = "hits", "confusion", "ranking", "pairs", "probabilities", "multilabel"
+    evaluation = snb.Evaluation(3, needs, classes=model.classes_, **options)
+    codes, predicted = (v if v.ndim == 2 else np.searchsorted(model.classes_, v) for v in (y, model.predict(X)))
+    scores = {"ranking": model.decision_function(X), "log_proba": model.predict_log_proba(X)}
+    evaluation.add(codes, WEIGHT, predicted=predicted, **scores)
+    return evaluation
+
+
+KINDS = {
+    "stats": lambda: stats(moments=["sum", "sum_sq", "nonzero", "above", "deviation"], centre=1.5),
+    "stats-folds": lambda: stats(folds=2, repeats=2, seed=3),
+    "stats-labels": lambda: stats(LABELS, folds=2),
+    "linear-nb": lambda: snb.LinearNB("gaussian", snb.L1(0.3) + snb.L2(0.1)).fit(X, Y, WEIGHT),
+    "linear-nb-labels": lambda: snb.LinearNB("poisson", transform="sqrt", idf=True).fit(X, LABELS, WEIGHT),
+    "linear-nb-mixed": lambda: snb.LinearNB(snb.Mixed({"poisson": [0, 2], snb.Binomial(4): ...})).fit(X, Y, WEIGHT),
+    "linear-nb-groups": lambda: snb.LinearNB(
+        snb.Mixed([("multinomial", [0, 3]), ("multinomial", slice(1, 3))]), snb.TopK(1)
+    ).fit(X, Y, WEIGHT),
+    "linear-nb-prior": lambda: snb.LinearNB("bernoulli", smoothing=snb.BetaPrior(2.0, [1.0, 2, 3, 4])).fit(X, Y),
+    "linear-nb-decides": lambda: snb.LinearNB("poisson", threshold=0.4, reject_label="none").fit(X, Y),
+    "linear-model": lambda: snb.solve(stats(), "poisson", snb.TopK(2), scheme="reference", reference="birch")[0],
+    "linear-model-sparse": lambda: snb.solve(stats(), "bernoulli", snb.L1(0.5), scheme="ovo")[0].sparsify(),
+    "linear-model-few": lambda: snb.solve(stats(), "poisson", snb.TopK(1))[0],
+    "linear-nb-cv": lambda: snb.LinearNBCV("poisson", snb.L1([0.1, 1.0]), folds=2).fit(X, Y, WEIGHT),
+    "multinomial-nb": lambda: snb.MultinomialNB(alpha=0.5).fit(X, Y, WEIGHT),
+    "complement-nb": lambda: snb.ComplementNB().fit(X, Y, WEIGHT),
+    "bernoulli-nb": lambda: snb.BernoulliNB(binarize=1.0).fit(X, Y, WEIGHT),
+    "poisson-nb": lambda: snb.PoissonNB().fit(X, Y, WEIGHT),
+    "gaussian-nb": lambda: snb.GaussianNB().fit(X, Y, WEIGHT),
+    "categorical-nb": lambda: snb.CategoricalNB().fit(X.astype(int), Y, WEIGHT),
+    "weight-path": lambda: snb.solve(stats(), "poisson", snb.L1(n_taus=3) + snb.L2([0.1, 1.0]), scheme="ovr"),
+    "feature-selector": lambda: snb.FeatureSelector("mutual_info", 2).fit(X, Y, WEIGHT),
+    "feature-ranking": lambda: snb.rank_features(stats()),
+    "comparison": lambda: snb.compare(X, Y, families="poisson", penalties=["plain", "L1"], folds=2, show=False),
+    "checkpoint": checkpoint,
+    "evaluation": lambda: judged(Y),
+    "evaluation-bins": lambda: judged(Y, exact_rows=4, n_bins=16),
+    "evaluation-labels": lambda: judged(LABELS, multilabel=True, exact_rows=4, n_bins=16),
+}
+
+
+def answers(value):
+    """What an object of any kind says, as plain numbers and words."""
+    if isinstance(value, snb.ClassStats):
+        parts = [value, *value.folds, *([value.every] if value.multilabel else [])]
+        return [[part.classes.tolist(), *(table.value().tolist() for table in part.tables.values())] for part in parts]
+    if isinstance(value, snb.WeightPath):
+        return [value.grid, value.n_features.tolist(), *(model.coef_.tolist() for model in value)]
+    if isinstance(value, snb.FeatureRanking | snb.FeatureSelector):
+        ranked = value if isinstance(value, snb.FeatureRanking) else value._ranked
+        return [ranked.by, ranked.scores.tolist(), ranked.ranking.tolist()]
+    if isinstance(value, snb.Comparison):
+        return [str(value), value.points.tolist(), value.classes.tolist(), value.report.rows]
+    if isinstance(value, snb.Evaluation):
+        twice = value + value
+        return [[e.n_rows, e.roc_auc(None).tolist(), e.f_score(None).tolist(), repr(e)] for e in (value, twice)]
+    if isinstance(value, Checkpoint):
+        return [value.about, list(map(list, value.done)), value.report.rows, answers(value.stats)]
+    scores = value.decision_function(X) if hasattr(value, "decision_function") else value.predict_joint_log_proba(X)
+    return [value.classes_.tolist(), np.asarray(scores).tolist(), value.predict(X).tolist()]
+
+
+def write():
+    path = HERE / f"v{FORMAT_VERSION}.json"
+    found = json.loads(path.read_text()) if path.exists() else {}
+    for name in KINDS.keys() - found.keys():
+        value = KINDS[name]()
+        save(HERE / f"v{FORMAT_VERSION}-{name}.snb", value)
+        found[name] = [type(value).__name__, answers(value)]
+    path.write_text(json.dumps(found) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(write())

@@ -1,0 +1,154 @@
+"""New processes: compiled kernels come from the disk, whoever wrote them and when; nothing is imported in vain."""
+
+import json
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+import streamnb
+from tests.support.processes import python
+
+pytestmark = pytest.mark.process
+
+PACKAGE = Path(streamnb.__file__).parent
+KERNEL = """
+import json, os
+import numpy as np
+from streamnb.kernels.exact import add_rows, two_sum
+
+out = []
+for dtype in (np.float64, np.float32):  # two compiled forms of each kernel
+    a, b, hi, lo = np.array([[1.0, 3.0], [1e-17, 2.0], [0.0, 0.0], [0.0, 0.0]], dtype)
+    left = add_rows(a, 0 * a, b, 0 * b, 1.0, hi, lo)
+    out += [*hi.tolist(), *lo.tolist(), bool(left)]
+hits = [sum(kernel.stats.cache_hits.values()) for kernel in (add_rows, two_sum)]
+print(json.dumps([out, add_rows.stats.cache_misses != {}, sum(hits)]))
+"""
+SUMS = [1.0, 5.0, 1e-17, 0.0, True]
+
+
+def start(code=KERNEL, package=PACKAGE, **environment):
+    """What a new process prints, as JSON."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    kept |= {"PYTHONDONTWRITEBYTECODE": "1", **{name: str(value) for name, value in environment.items()}}
+    ended = python("-c", code, cwd=package.parent, env=kept)  # the folder that Python searches first
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr == ""
+    return json.loads(ended.stdout)
+
+
+def copied(folder):
+    """The package without what Python or numba kept of it."""
+    return Path(shutil.copytree(PACKAGE, folder / "streamnb", ignore=shutil.ignore_patterns("__pycache__")))
+
+
+def files(folder):
+    return sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_second_process_compiles_nothing(tmp_path):
+    first, compiled, hits = start(NUMBA_CACHE_DIR=tmp_path)
+    assert first[:5] == SUMS and compiled and not hits
+    written = files(tmp_path)
+    second, compiled, hits = start(NUMBA_CACHE_DIR=tmp_path)
+    assert second == first and not compiled and hits == 2  # what two_sum became is inside add_rows
+    assert files(tmp_path) == written
+
+
+def test_kernels_are_kept_in_the_folder_of_the_user(tmp_path):
+    package = Path(
+        shutil.copytree(PACKAGE, tmp_path / "site" / "streamnb", ignore=shutil.ignore_patterns("__pycache__"))
+    )
+    start(package=package, XDG_CACHE_HOME=tmp_path / "cache", HOME=tmp_path / "home", PYTHONDONTWRITEBYTECODE=1)
+    kept = files(tmp_path / "cache" / "streamnb")
+    assert kept and {path.suffix for path in kept} == {".nbc"}
+    assert not (tmp_path / "home").exists()
+    assert {path.suffix for path in files(package)} <= {".py", ".typed"}
+
+
+@pytest.mark.parametrize("given", ["", "some/where"])
+def test_a_cache_folder_that_is_empty_or_relative_counts_as_not_given(given, tmp_path):
+    """As the XDG Base Directory Specification wants it."""
+    start(XDG_CACHE_HOME=given, HOME=tmp_path)
+    assert {path.parent for path in files(tmp_path)} == {Path(".cache/streamnb")}
+    assert start(XDG_CACHE_HOME=given, HOME=tmp_path)[1:] == [False, 2]
+
+
+def test_processes_that_compile_at_once_agree_and_leave_a_sound_cache(tmp_path):
+    with ThreadPoolExecutor(4) as pool:
+        ended = list(pool.map(lambda _: start(NUMBA_CACHE_DIR=tmp_path)[0], range(4)))
+    assert ended[0][:5] == SUMS and all(out == ended[0] for out in ended)
+    assert {path.suffix for path in files(tmp_path)} == {".nbc"}  # nothing half written
+    out, compiled, _ = start(NUMBA_CACHE_DIR=tmp_path)
+    assert out == ended[0] and not compiled
+
+
+def test_without_a_folder_to_write_to_each_process_compiles(tmp_path):
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0o500)
+    (tmp_path / "file").touch()
+    for folder in (shut, tmp_path / "file", "/proc/self"):  # the last two hold for root too
+        out, compiled, hits = start(XDG_CACHE_HOME=folder, HOME=folder)
+        assert out[:5] == SUMS and compiled and not hits
+
+
+def test_a_damaged_file_is_written_anew(tmp_path):
+    first, *_ = start(NUMBA_CACHE_DIR=tmp_path)
+    for path, length in zip(files(tmp_path), cycle((0, 5, 1000, -1))):
+        (tmp_path / path).write_bytes((tmp_path / path).read_bytes()[:length])
+    assert start(NUMBA_CACHE_DIR=tmp_path) == [first, True, 0]
+    assert start(NUMBA_CACHE_DIR=tmp_path) == [first, False, 2]
+
+
+def test_a_change_of_any_kernel_reaches_the_kernels_that_call_it(tmp_path):
+    package = copied(tmp_path)
+    first, *_ = start(package=package, NUMBA_CACHE_DIR=tmp_path / "cache")
+    called = package / "kernels" / "exact.py"
+    code = called.read_text()
+    assert "(b - v)\n" in code
+    stamp = called.stat()
+    called.write_text(code.replace("(b - v)\n", "(b + 1)\n"))
+    os.utime(called, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # installers may keep the time of a file
+    second, compiled, _ = start(package=package, NUMBA_CACHE_DIR=tmp_path / "cache")
+    assert compiled and second[1] != first[1]
+
+
+def test_checked_and_unchecked_kernels_are_kept_apart(tmp_path):
+    start(NUMBA_CACHE_DIR=tmp_path)
+    assert start(NUMBA_CACHE_DIR=tmp_path, NUMBA_BOUNDSCHECK=1)[1]  # compiled once more
+    assert not start(NUMBA_CACHE_DIR=tmp_path, NUMBA_BOUNDSCHECK=1)[1]
+
+
+def test_a_scan_imports_neither_scikit_learn_nor_dask_nor_pandas():
+    code = """
+import json, sys
+import numpy as np
+import streamnb as snb
+
+stats = snb.scan(np.eye(4, dtype=np.float32), [0, 1, 0, 1])
+print(json.dumps([stats.sum.sum(), sorted({name.partition(".")[0] for name in sys.modules})]))
+"""
+    total, modules = start(code)
+    assert total == 4.0
+    assert {"numba", "scipy"} <= {*modules} and {"sklearn", "dask", "distributed", "pandas"}.isdisjoint(modules)
+
+
+def test_whatever_can_be_saved_is_loaded_by_a_new_process():
+    """The classes that are registered are the same, whether what saves them was imported or not."""
+    code = """
+import importlib, json, pkgutil
+import streamnb as snb
+from streamnb.core import persistence
+
+snb.load
+alone = sorted(persistence._registry)
+for module in pkgutil.walk_packages(snb.__path__, "streamnb."):
+    importlib.import_module(module.name)
+print(json.dumps([alone, sorted(persistence._registry)]))
+"""
+    alone, every = start(code)
+    assert alone == every and {"Comparison", "LinearNBCV", "FeatureSelector", "WeightPath", "Mixed"} <= {*alone}

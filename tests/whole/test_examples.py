@@ -1,0 +1,247 @@
+"""The examples run as a user runs them, source_lines.py on less data; what they print is what they mean to teach."""
+
+import os
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+
+import streamnb as snb
+from tests.support.processes import python
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+N_TAUS = 6
+LINE_OF_TABLE = re.compile(r"^ *(?P<tau>plain|[\d.e+-]+) +(?P<features>[\d,]+) +(?P<accuracy>[\d.]+) +(?P<auc>[\d.]+)$")
+
+
+def run(folder, n_taus=N_TAUS, *options):
+    return python(EXAMPLES / "source_lines.py", "--rows", 6000, "--taus", n_taus, *options, cwd=folder)
+
+
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("source_lines")
+    return folder, run(folder)
+
+
+pytestmark = pytest.mark.slow  # without the JIT
+
+
+@pytest.fixture
+def output(request, capsys, monkeypatch):
+    """What the example of that name prints."""
+    monkeypatch.syspath_prepend(EXAMPLES)  # as python does with the folder of a script
+    runpy.run_path(str(EXAMPLES / f"{request.param}.py"), run_name="__main__")
+    return capsys.readouterr().out
+
+
+def example(name):
+    return pytest.mark.parametrize("output", [name], indirect=True)
+
+
+def numbers(output, start, pattern=r"-?[\d.]+"):
+    """The numbers of each line that starts so, behind that start."""
+    lines = [line.strip() for line in output.splitlines() if line.strip().startswith(start)]
+    return [[float(v) for v in re.findall(pattern, line[len(start) :])] for line in lines]
+
+
+def test_every_example_has_a_test():
+    tests = "".join(path.read_text() for path in Path(__file__).parents[1].rglob("test_*.py"))
+    imported = "".join(path.read_text() for path in EXAMPLES.glob("*.py"))
+    for path in EXAMPLES.glob("*.py"):
+        tested = re.search(rf'"{path.stem}(\.py)?"', tests)
+        assert tested or re.search(rf"^(from|import) {path.stem}\b", imported, re.MULTILINE), path.name
+
+
+FAMILY_LINES = {
+    "dark parts out of 16": "binomial",
+    "0, or a positive size": "compound_poisson",
+    "a positive size": "gamma",
+    "a first passage time": "inverse_gaussian",
+}
+
+
+@example("families")
+def test_families_shows_one_of_ones_own_beside_the_others(output):
+    accuracy = {name: numbers(output, meaning)[0][-1] for meaning, name in FAMILY_LINES.items()}
+    assert max(accuracy, key=accuracy.get) == "binomial" and accuracy["binomial"] > 0.9
+    assert accuracy["compound_poisson"] > accuracy["gamma"] > accuracy["inverse_gaussian"] > 0.1  # 10 classes
+
+
+@example("mixed")
+def test_mixed_columns_are_judged_by_families_of_their_own(output):
+    losses = {name: numbers(output, f"{name} ")[0][1] for name in ("gaussian", "inverse_gaussian", "mixed")}
+    assert min(losses, key=losses.get) == "mixed"
+    assert len(numbers(output, "strong")[0]) == 3 and "magnesium" not in output
+
+
+@example("penalties")
+def test_penalties_choose_shrink_and_help(output):
+    plain = numbers(output, "none")[0]
+    for name in ("L1 ", "L2 ", "Separable"):
+        lines = numbers(output, name)
+        assert all(size < plain[-2] for *_, size, _ in lines)
+        assert max(accuracy for *_, accuracy in lines) > plain[-1]
+    assert [line[:3] for line in numbers(output, "TopK")] == [[8, 31, 8], [32, 53, 32]]
+    wanted = [(line[1], line[2]) for line in numbers(output, "tau =")]
+    assert [n for n, _ in wanted] == [48, 32, 16]
+
+
+@example("schemes")
+def test_schemes_agree_where_they_are_one_classifier(output):
+    tables = output.split("penalty=")[1:]
+    plain = {name: numbers(tables[0], name)[0] for name in ("joint", "ovr", "ovo", "reference")}
+    assert plain["joint"][2:] == plain["reference"][2:]
+    assert [plain[name][0] for name in plain] == [10, 10, 45, 9]
+    assert len(re.findall(r"^ovo .* none$", output, re.MULTILINE)) == 2
+    assert numbers(tables[1], "joint")[0][1] < plain["joint"][1]
+
+
+@example("multilabel")
+def test_multilabel_finds_every_label(output):
+    for label in ("even", "prime", "has a loop", "is drawn in one stroke", "is zero"):
+        assert numbers(output, label)[0][-1] > 0.85  # ROC AUC
+    assert 0.5 < numbers(output, "all labels right:")[0][0] < 1
+
+
+@example("priors_and_estimates")
+def test_priors_matter_for_few_rows(output):
+    assert output.count("a feature never or always occurs in a class") == 9
+    found = re.findall(r"^(\w+) .*\b(posterior_mean|predictive) +[\d.]+ +([\d.]+)$", output, re.MULTILINE)
+    losses = {(family, estimate): float(loss) for family, estimate, loss in found}  # under the second prior
+    assert losses["bernoulli", "predictive"] == losses["bernoulli", "posterior_mean"]  # the mean is the predictive
+    for family in ("poisson", "multinomial"):
+        assert losses[family, "predictive"] < losses[family, "posterior_mean"]
+
+
+@example("decisions")
+def test_decisions_by_losses_cost_least_of_those_on_every_row(output):
+    cost = {name: numbers(output, name)[0][-1] for name in ("likeliest class  ", "class_weight='b", "least expected")}
+    assert min(cost, key=cost.get) == "least expected"
+    assert numbers(output, "likeliest class, unsure below 99 %")[0][2] > 0
+
+
+@example("drop_ins")
+def test_drop_ins_give_the_same_numbers(output):
+    lines = [line for line in output.splitlines() if "NB " in line]
+    assert len(lines) == 6 and sum("100.0%" in line for line in lines) == 5
+    assert all(float(line.split()[-1]) < 1e-8 for line in lines[:5])
+    assert "streamnb   variances are the same bits" in output
+
+
+@example("cross_validation")
+def test_cross_validation_rules_choose_fewer_features(output):
+    best, one_se, fewest = (numbers(output, rule)[0] for rule in ("best", "one_se", "parsimonious"))
+    assert best[0] < one_se[0] < fewest[0] and best[1] > one_se[1] > fewest[1]
+    assert best[2] >= one_se[2] >= fewest[2] >= 0.99 * best[2]
+    assert len(re.findall(r"^\d:.* #", output, re.MULTILINE)) == 10
+
+
+@example("streaming")
+def test_streaming_forgets_exactly(output):
+    assert "the same bits as a fit without them: True" in output
+    first, *_, last = (float(line.split()[-1]) for line in re.findall(r"^ +\d+,\d+ +\d .*$", output, re.MULTILINE))
+    assert last > first > 1 / 6
+
+
+@example("zarr_and_dask")
+def test_rows_from_anywhere_give_the_same_weights(output):
+    lines = [re.findall(r"\[(.*)\] +(\w+)", line)[0] for line in output.splitlines() if "[" in line]
+    assert len(lines) == 7 and len({weights for weights, _ in lines}) == 1
+    assert [kind for _, kind in lines].count("dask") == 1
+
+
+@example("select_features")
+def test_select_features_compares_the_criteria(output):
+    accuracy = {name: numbers(output, f"{name} ")[-1][-1] for name in ("chi2", "score", "all pixels")}
+    assert min(accuracy.values()) > 0.5 and max(accuracy, key=accuracy.get) == "all pixels"
+
+
+@pytest.mark.process
+def test_source_lines_prints_the_path(first_run):
+    _, ran = first_run
+    assert ran.returncode == 0, ran.stderr
+    table = [match for line in ran.stdout.splitlines() if (match := LINE_OF_TABLE.match(line))]
+    assert len(table) == N_TAUS + 1 and table[0]["tau"] == "plain"
+    kept = [int(match["features"].replace(",", "")) for match in table]
+    assert max(kept) == kept[0] and min(kept) == kept[-1] <= 2
+    assert 0.3 < float(table[0]["accuracy"]) < float(table[0]["auc"]) < 1
+    assert "Telling tokens" in ran.stdout and "rows/s" in ran.stdout and "GB/s" in ran.stdout
+
+
+@pytest.mark.process
+def test_source_lines_saves_model_and_picture(first_run):
+    folder, _ = first_run
+    model = snb.load(folder / "build" / "source_lines.model")
+    held_out = folder / "build" / "source_lines.zarr" / "held_out"
+    labels = zarr.open_group(held_out, mode="r")["y"][:].tolist()
+    assert np.mean(model.predict(held_out) == np.array(labels)) > 0.3
+    assert (folder / "build" / "source_lines.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.process
+def test_source_lines_keeps_its_store(first_run):
+    folder, first = first_run
+    again = run(folder, 2)
+    assert again.returncode == 0 and "kept in" in again.stdout and "kept in" not in first.stdout
+    plain = [next(filter(LINE_OF_TABLE.match, ran.stdout.splitlines())) for ran in (first, again)]
+    assert plain[0] == plain[1]
+
+
+@pytest.mark.process
+def test_source_lines_touches_no_folder_of_others(tmp_path):
+    kept = tmp_path / "kept.txt"
+    kept.write_text("mine")
+    ran = run(tmp_path, 2, "--store", tmp_path)
+    assert ran.returncode != 0 and "not a store of this example" in ran.stderr and kept.read_text() == "mine"
+
+
+@pytest.mark.process
+def test_thesis_tables_are_printed_and_saved(tmp_path):
+    without_apt = {**os.environ, "PATH": ""}
+    options = "--out", "tables", "--points", 3, "--debian"
+    ran = python(EXAMPLES / "thesis_tables.py", *options, cwd=tmp_path, env=without_apt)
+    assert ran.returncode == 0, ran.stderr
+    assert "No Debian packages" in ran.stdout
+    text = (tmp_path / "tables" / "digits.txt").read_text()
+    assert text in ran.stdout
+    cells = [float(score) for score in re.findall(r"(\d\.\d{4}) +\(\d+\)", text)]
+    frame = pd.read_csv(tmp_path / "tables" / "digits.csv")
+    assert len(cells) == len(frame) == 3 * 5 * 11
+    by_line = frame.pivot_table(index=["family", "class"], columns="penalty", values="score", sort=False)
+    np.testing.assert_allclose(cells, by_line.to_numpy().ravel(), atol=6e-5)
+    assert by_line.loc[("gaussian", "overall")].min() > 0.95
+
+
+@pytest.mark.process
+def test_which_package_tells_packages_apart_without_a_dense_table(tmp_path):
+    words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"]
+    names = [f"{a}-{b}" for a in words for b in words]
+    lines = [f"usr/share/{name}/part{i}/{name[::-1]}.txt  main/{name}\n" for name in names for i in range(20)]
+    (tmp_path / "Contents-all").write_text("".join(np.random.default_rng(0).permutation(lines)))
+    options = "--contents", "Contents-all", "--memory", "20MB"
+    ran = python(EXAMPLES / "which_package.py", *options, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "1,998 paths of 100 packages" in ran.stdout and "would need 0.2 GB" in ran.stdout
+    assert "2 held-out paths: 100.0% right, 100.0% among the first ten" in ran.stdout
+    assert 0.0 < numbers(ran.stdout, "Peak memory")[0][0] < 1.0
+    assert float(re.search(r"class sums ([\d.]+) MB", ran.stdout)[1]) < 1.0
+
+
+@pytest.mark.process
+def test_which_package_says_what_it_lacks():
+    ran = python(EXAMPLES / "which_package.py", env={**os.environ, "PATH": ""})
+    assert ran.returncode == 0 and "No file lists of Debian" in ran.stdout
+
+
+@pytest.mark.process
+def test_pictures_are_saved_and_their_paths_printed(tmp_path):
+    ran = python(EXAMPLES / "pictures.py", tmp_path / "new" / "folder")
+    assert ran.returncode == 0, ran.stderr
+    files = [Path(line) for line in ran.stdout.splitlines()]
+    assert len(files) == 8 and set(files) == set((tmp_path / "new" / "folder").iterdir())
+    assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
