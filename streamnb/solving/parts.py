@@ -16,7 +16,7 @@ from streamnb.problem.sides import CellSums, ClassSums, Sides
 from streamnb.problem.together import Together
 from streamnb.solving.equations import Equations, Fitted
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.moments import DOMAINS
+from streamnb.stats.moments import TABLE
 from streamnb.stats.rests import rests, sums_outside, weight_outside
 from streamnb.stats.sparse_tables import SparseTable
 
@@ -57,7 +57,7 @@ class Part:
         self._scored = stats.table(family.moment)
         self._neighbours = 0, np.empty((0, self.n_features))
         if idf and family.moment != "sum":
-            seen = _SEEN[family.moment]
+            seen = TABLE[family.moment].seen
             raise ValueError(f"idf=True means nothing for family={family.name!r}, which sees {seen} only; leave it out")
         self.scale = _idf(stats) if idf else None
         self._check_scanned(partly=stats is not whole)
@@ -148,9 +148,9 @@ class Part:
                     f"Negative values in data passed to family={family.name!r}: feature {at} has a sum below 0{label}; "
                     "values should be at least 0 (shift or clip them, or take family='gaussian')"
                 )
-        for moment in set(family.moments) & set(DOMAINS):
+        for moment in (name for name in family.moments if TABLE[name].partial):
             for at, label in self._first(np.isnan, moment):
-                where = "below 1" if moment == "log1m_sum" else "above 0"
+                where = "below 1" if TABLE[moment].domain[0] < 0.0 else "above 0"
                 raise ValueError(
                     f"family={family!r} takes values {where}, but feature {at} has others{label}, so its {moment} is "
                     f"NaN; {family.cure}"
@@ -336,9 +336,6 @@ class FeatureBlock:
             return self.part.fitted.take(self.local, self.rows)
         sides, phi = self.part.sides(self.local, self.rows), self.part.phi(self.local, self.rows)
         return Equations.of(sides, self.part.family, phi, None if total is None else total[self.rows])
-
-
-_SEEN = {"above": "presence", "deviation": "the distance from its centre", "log_sum": "ln x", "log1m_sum": "ln(1 - x)"}
 
 
 def _idf(stats: ClassStats) -> np.ndarray:

@@ -22,6 +22,15 @@ from streamnb.stats.tables import Table
 FADED = 2.0**-500  # a class of less weight counts nothing: far below it the rests of pairs fall out of float64
 
 
+def _values_of(moment: str) -> Any:
+    """The attribute that has a moment rounded to float64."""
+
+    def values(stats: "ClassStats") -> np.ndarray:
+        return stats.table(moment).value()
+
+    return attribute(values)
+
+
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassStats:
@@ -85,37 +94,7 @@ class ClassStats:
     def weight(self) -> np.ndarray:
         return self.tables["weight"].value()[:, 0]
 
-    @attribute
-    def sum(self) -> np.ndarray:
-        return self.table("sum").value()
-
-    @attribute
-    def sum_sq(self) -> np.ndarray:
-        return self.table("sum_sq").value()
-
-    @attribute
-    def nonzero(self) -> np.ndarray:
-        return self.table("nonzero").value()
-
-    @attribute
-    def above(self) -> np.ndarray:
-        return self.table("above").value()
-
-    @attribute
-    def log_sum(self) -> np.ndarray:
-        return self.table("log_sum").value()
-
-    @attribute
-    def inv_sum(self) -> np.ndarray:
-        return self.table("inv_sum").value()
-
-    @attribute
-    def log1m_sum(self) -> np.ndarray:
-        return self.table("log1m_sum").value()
-
-    @attribute
-    def deviation(self) -> np.ndarray:
-        return self.table("deviation").value()
+    sum, sum_sq, nonzero, above, log_sum, inv_sum, log1m_sum, deviation = map(_values_of, MOMENTS)
 
     @property
     def moments(self) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def test_parts_of_tables(columns, classes):
     order = np.random.default_rng(0).permutation(30)[:17]
     assert (sparse.take(order).value() == dense.take(order).value()).all()
     assert (sparse.above(sparse.take(order)).value() == dense.above(dense.take(order)).value()).all()
-    for part in (sparse.row(3), dense.row(3)):
+    for part in (dense.row(3), sparse.dense().row(3)):
         assert (part[0] + part[1] == dense.value()[3]).all()
 
 
