@@ -19,6 +19,7 @@ ROOMS = [  # in the order of the flow: a room uses those above it
     "rows",
     "passes",
     "stats",
+    "encoding",
     "scanning",
     "problem",
     "models",
