@@ -52,6 +52,8 @@ def _round_numbers(low: float, high: float) -> list[float]:
     """Ten at most, evenly on a log axis as far as possible."""
     from matplotlib import ticker
 
+    if low == high:
+        return [low]
     decades = np.log10(high / low)
     if decades < 0.8:
         numbers = np.asarray(ticker.MaxNLocator(5).tick_values(low, high))
