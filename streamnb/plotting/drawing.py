@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.estimators.linear_nb import LinearNB, fitted_model
+from streamnb.estimators.linear_nb import LinearNB
+from streamnb.estimators.linear_predictions import fitted_model
 from streamnb.models.linear import LinearModel
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.schemes import Scheme
