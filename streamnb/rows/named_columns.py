@@ -45,6 +45,9 @@ class NamedColumns(Source):
                 asked = {name: ask(row, until) for name, ask in asks.items()}
                 yield Block({name: wait() for name, wait in asked.items()}, None, None, None, row, 0)
 
+    def beside(self, step: int) -> Iterator[dict[str, Any]]:
+        return (block.X for block in self.blocks())
+
     def cut(self, start: int, stop: int) -> Self:
         part = super().cut(start, stop)
         part.columns = {}

@@ -81,7 +81,7 @@ class ClassScan(PassTask):
             if name == "options":
                 about |= {option: repr(chosen) for option, chosen in asdict(value).items()}
             elif name != "memory_limit":  # which does not change what the sums are
-                about[name] = shown(value.tolist() if isinstance(value, np.ndarray) else value)
+                about[name] = shown(value)
         return about
 
     def packed(self, total: Any) -> Any:
