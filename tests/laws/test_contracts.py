@@ -5,18 +5,14 @@ The examples stand in tests/support/examples_of_contracts.py; a class that has n
 
 import copy
 import pickle
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import cache
-from importlib import import_module
 from itertools import pairwise
 from math import fsum
-from pkgutil import walk_packages
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
 
 import streamnb as snb
 from streamnb.core import persistence
@@ -25,56 +21,20 @@ from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
-from streamnb.problem.families import FAMILIES, as_family
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
-from streamnb.problem.pull import Pull
-from streamnb.problem.together import Together
 from streamnb.rows import sizes
 from streamnb.rows.source import Source, row_ranges
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.moments import MOMENTS
-from streamnb.stats.sparse_tables import SparseTable
-from streamnb.stats.tables import Table
 from tests.support import examples_of_contracts as examples
+from tests.support.contracts import CLASSES, names, said, same, subclasses, tables
 from tests.support.examples_of_contracts import BASES, GROUPS, SHARES, WEIGHT, N, Y
 
 QUIET = RunOptions(progress=False)
-
-
-def walked():
-    """Every class that the package defines."""
-    modules = [import_module(found.name) for found in walk_packages(snb.__path__, "streamnb.")]
-    return [
-        value
-        for module in modules
-        for value in vars(module).values()
-        if isinstance(value, type) and value.__module__ == module.__name__ and not getattr(value, "_is_protocol", False)
-    ]
-
-
-CLASSES = walked()
-
-
-def names(cls):
-    """Attributes that the classes of the package give to objects of this one, also those that are only annotated."""
-    own = [base for base in cls.__mro__ if base.__module__.startswith("streamnb.")]
-    return {name for base in own for name in (*vars(base), *vars(base).get("__annotations__", ()))}
-
-
-def subclasses(base):
-    return {cls for cls in CLASSES if issubclass(cls, base)} - BASES
-
-
 PARTIALS = {cls for cls in CLASSES if {"finish", "nbytes"} <= names(cls)}
 TOTALS = {cls for cls in CLASSES if {"__add__", "arrays", "nbytes"} <= names(cls)}
 MERGED = {cls for cls in CLASSES if "__add__" in names(cls)} - TOTALS - subclasses(Penalty) - BASES
-
-
-def tables(table):
-    """The examples of a table, each under the name of its class."""
-    every = [(f"{cls.__name__}-{name}", example) for cls, named in table.items() for name, example in named.items()]
-    return pytest.mark.parametrize("example", [each for _, each in every], ids=[name for name, _ in every])
 
 
 @pytest.mark.parametrize(
@@ -98,33 +58,6 @@ def test_every_class_of_a_contract_has_an_example(found, table):
 def test_every_moment_has_a_definition():
     assert set(examples.MOMENTS) == set(MOMENTS)
     assert {*MOMENTS} <= {*examples.TASKS[ClassScan]}
-
-
-# ---- what a value says -----------------------------------------------------------------------------------------------
-
-
-def said(value):
-    """What a value says, to the last bit of what is rounded: low parts and the order of rows may differ."""
-    if isinstance(value, Table | SparseTable):
-        return value.value()
-    if isinstance(value, list | tuple):
-        return [said(part) for part in value]
-    if isinstance(value, Mapping):
-        return {name: said(part) for name, part in value.items()}
-    if not type(value).__module__.startswith("streamnb.") and not isinstance(value, examples.HighestValues):
-        return value
-    parts = {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else dict(vars(value))
-    if {"_hi", "_lo"} <= parts.keys():  # pairs
-        parts["_hi"] = parts["_hi"] + parts.pop("_lo")
-    if parts.get("_blocks"):  # scored rows
-        rows = [np.column_stack([np.atleast_2d(part.T).T for part in block]) for block in parts["_blocks"]]
-        rows = np.concatenate(rows)
-        parts["_blocks"] = rows[np.lexsort(rows.T)]
-    return {name: said(part) for name, part in parts.items()}
-
-
-def same(a, b):
-    np.testing.assert_equal(said(a), said(b))
 
 
 # ---- tasks: whatever the blocks, whoever adds them -------------------------------------------------------------------
@@ -226,9 +159,10 @@ def test_totals_are_made_again_of_their_arrays(example, tmp_path):
     kept.add(first, Report(), [(0, 1)])
     stats = snb.load(tmp_path / "c.snb").stats
     again = stats if persistence.registered(stats) else example.task.total(stats)
+    same(again, example.task.packed(first), whole=True)
     same(example.task.unpacked(again), first)
     same(again + others[0] + others[1], whole)
-    same(example.task.total(dict(first.arrays())), first)
+    same(example.task.total(dict(first.arrays())), first, whole=True)
 
 
 @every_task
@@ -399,180 +333,3 @@ def test_any_source_leaves_the_total_of_the_same_rows_in_memory(example, tmp_pat
     expected, _ = run(in_memory.task, in_memory.rows, QUIET)
     same(found, expected)
     assert report.rows == N
-
-
-# ---- families: values that stand for themselves ----------------------------------------------------------------------
-
-every_family = tables(examples.FAMILIES)
-SUM_TO_ONE = SHARES / SHARES.sum(axis=1, keepdims=True)  # takes every family
-ALL_FAMILIES = [family for named in examples.FAMILIES.values() for family in named.values()]
-
-
-def means(family):
-    """Means that a family may have, ascending."""
-    low, high = family.mean_range
-    low, high = max(low, -3.0), min(high, 1.0 if family.coupled else 5.0)
-    return low + (high - low) * np.linspace(0.02, 0.98, 49)
-
-
-@cache
-def scanned(family):
-    return snb.scan(SUM_TO_ONE, Y, sample_weight=WEIGHT, moments=MOMENTS, centre=family.centre)
-
-
-def copies(value, path):
-    """A value that was copied, sent, saved, and written down."""
-    persistence.save(path, value)
-    yield copy.deepcopy(value)
-    yield pickle.loads(pickle.dumps(value))
-    yield persistence.load(path, type(value))
-    yield eval(repr(value), {**vars(snb), **{name: getattr(snb, name) for name in snb.__all__}})
-
-
-@every_family
-def test_families_are_their_parameters(example, tmp_path):
-    for again in copies(example, tmp_path / "family.snb"):
-        assert type(again) is type(example) and again == example and hash(again) == hash(example)
-        assert repr(again) == repr(example)
-    assert [family for family in ALL_FAMILIES if family == example] == [example]
-    assert example != 3 and clone(snb.LinearNB(example)).family == example
-
-
-@pytest.mark.parametrize("cls", examples.FAMILIES, ids=lambda cls: cls.__name__)
-def test_families_that_need_no_parameter_have_a_name(cls):
-    try:
-        family = cls()
-    except TypeError:
-        assert cls.name not in FAMILIES
-    else:
-        assert FAMILIES[cls.name] is cls and as_family(cls.name) == family == as_family(family)
-
-
-@every_family
-def test_families_say_what_they_take_and_what_they_need(example):
-    assert example.moments and {*example.moments} <= {*MOMENTS}
-    assert example.name and example.lowest < example.highest and example.nonnegative == (example.lowest >= 0.0)
-    for member in example.members:
-        low, high = member.mean_range
-        assert low < high and member.moment in member.moments
-    owned = np.zeros(5, int)
-    for member, columns in example.parts(5):
-        assert member in example.members
-        owned[columns] += 1
-    assert (owned == 1).all()
-
-
-FUNCTIONS = {cls: named for cls, named in examples.FAMILIES.items() if cls.link is not Family.link}
-
-
-@tables(FUNCTIONS)
-def test_functions_of_the_mean_belong_together(example):
-    """dtheta = dm / c'', and dc = m dtheta; where means are coupled c is 0."""
-    m = means(example)
-    assert (np.diff(example.link(m)) > 0.0).all() and (example.variance(m) > 0.0).all()
-    h = 1e-5 * np.minimum(m - m[0] + 0.1, 1.0) * min(m[1] - m[0], 1.0)
-    dtheta = example.link(m + h) - example.link(m - h)
-    np.testing.assert_allclose(2.0 * h / dtheta, example.mean_slope(m), rtol=1e-5)
-    dc = example.cumulant(m + h) - example.cumulant(m - h)
-    np.testing.assert_allclose(dc / dtheta, 0.0 * m if example.coupled else m, rtol=1e-4)
-    change = example.cumulant_change(m[:-1], m[1:])
-    np.testing.assert_allclose(change, np.diff(example.cumulant(m)), rtol=1e-9, atol=1e-12)
-
-
-def test_families_without_functions_of_the_mean_are_fitted_together():
-    without = {cls for cls in examples.FAMILIES if cls not in FUNCTIONS}
-    assert without == {cls for cls in without if issubclass(cls, Together)} | {snb.Mixed}
-
-
-@every_family
-def test_weights_are_finite_and_saved_with_their_family(example, tmp_path):
-    path = snb.solve(scanned(example), example)
-    assert np.isfinite(path[0].coef_).all() and np.isfinite(path[0].intercept_).all()
-    path.save(tmp_path / "path.snb")
-    again = snb.load(tmp_path / "path.snb")
-    assert np.array_equal(again[0].coef_, path[0].coef_) and np.array_equal(again.intercepts, path.intercepts)
-
-
-@every_family
-def test_a_grid_goes_from_all_weights_to_none(example):
-    stats = scanned(example)
-    if isinstance(example, Together):
-        with pytest.raises(ValueError, match="penalty"):
-            snb.solve(stats, example, snb.L1(1.0))
-        return
-    path = snb.solve(stats, example, snb.L1([0.0, 1.0, 1e9]))
-    np.testing.assert_allclose(path[0].coef_, snb.solve(stats, example)[0].coef_, rtol=1e-9, atol=1e-12)
-    assert not path[2].coef_.any() and path.n_features[0] >= path.n_features[1] >= path.n_features[2] == 0
-    np.testing.assert_array_equal(path[1].coef_, snb.solve(stats, example, snb.L1(1.0))[0].coef_)
-
-
-# ---- penalties -------------------------------------------------------------------------------------------------------
-
-every_penalty = tables(examples.PENALTIES)
-ALL_PENALTIES = [penalty for named in examples.PENALTIES.values() for penalty in named.values()]
-SINGLE = {cls: named for cls, named in examples.PENALTIES.items() if cls is not examples._Sum}
-
-
-@every_penalty
-def test_penalties_are_their_parameters(example, tmp_path):
-    assert [penalty for penalty in ALL_PENALTIES if penalty == example] == [example]
-    assert clone(snb.LinearNB(penalty=example)).penalty == example
-    again = [copy.deepcopy(example), pickle.loads(pickle.dumps(example))]
-    again.append(eval(repr(example), {name: getattr(snb, name) for name in snb.__all__} | vars(examples)))
-    if "separable" in [part.kind for part in example.parts]:
-        with pytest.raises(TypeError, match="cannot be saved"):
-            persistence.save(tmp_path / "penalty.snb", example)
-    else:
-        again += copies(example, tmp_path / "penalty.snb")
-    for each in again:
-        assert type(each) is type(example) and each == example and hash(each) == hash(example)
-        assert repr(each) == repr(example)
-
-
-def test_kinds_of_penalties_are_named_once():
-    kinds = [cls.kind for cls in SINGLE]
-    assert len({*kinds}) == len(kinds)
-
-
-@tables(SINGLE)
-def test_penalties_have_a_grid_of_taus_and_a_pull_at_each(example):
-    assert example.parts == (example,)
-    if example.tau is not None:
-        assert example.tau.ndim == 1 and (np.diff(example.tau) > 0).all()
-    before, changed = repr(example), example.with_taus([1, 2])
-    assert type(changed) is type(example) and changed.tau.tolist() == [1, 2] and repr(example) == before
-    assert changed.with_taus([1, 2]) == changed != example
-    pulls = [example.pull(tau) for tau in changed.tau]
-    assert all(isinstance(pull, Pull) and not pull.none for pull in pulls) and pulls[0] != pulls[1]
-    assert example.pull(0).none or example.kind == "top_k"
-    w = np.array([-2.0, -0.5, 0.5, 2.0])
-    assert (pulls[0].of_weights(w) * w >= 0.0).all()  # towards 0
-
-
-@pytest.mark.parametrize("one", SINGLE, ids=lambda cls: cls.__name__)
-@pytest.mark.parametrize("two", SINGLE, ids=lambda cls: cls.__name__)
-def test_penalties_add_up_in_any_order(one, two):
-    a, b = SINGLE[one]["0"], SINGLE[two]["0"]
-    if one is two or {a.kind, b.kind} == {"decorrelation", "separable"}:
-        with pytest.raises(ValueError, match=r"^penalty (has|adds)"):
-            a + b
-        return
-    both = a + b
-    assert both == b + a and hash(both) == hash(b + a) and {part.kind for part in both.parts} == {a.kind, b.kind}
-    assert a.pull(1) + b.pull(1) == b.pull(1) + a.pull(1)
-    third = next(each for each in (snb.L1(0.5), snb.L2(0.5), snb.TopK(2)) if each.kind not in (a.kind, b.kind))
-    assert (a + b) + third == a + (b + third) == third + (b + a)
-    with pytest.raises(TypeError):
-        a + 3
-
-
-@every_penalty
-def test_a_point_of_a_grid_is_the_model_of_its_taus_alone(example):
-    stats = scanned(snb.Poisson())
-    path = snb.solve(stats, "gaussian", example)
-    sizes_of_grids = [3 if part.tau is None else len(part.tau) for part in example.parts]
-    assert len(path) == len(path.grid) == np.prod(sizes_of_grids)
-    for number in (0, len(path) - 1):
-        alone = [part.with_taus([path.grid[number][part.kind]]) for part in example.parts]
-        model = snb.solve(stats, "gaussian", sum(alone[1:], alone[0]))[0]
-        np.testing.assert_allclose(path[number].coef_, model.coef_, rtol=1e-9, atol=1e-12)

@@ -56,6 +56,7 @@ SHARES = rng.integers(1, 8, (N, 5)) / 8.0  # inside (0, 1), where every family a
 COUNTS = rng.poisson(0.5 + 2.0 * (np.arange(5) % K == CODES[:, None])).astype(float)
 SETS = (rng.random((N, K)) < 0.4).astype(int)
 WEIGHT = rng.choice([0.25, 0.5, 1.0, 2.0], N)
+REAL, REAL_WEIGHT = rng.normal(size=(N, 5)), rng.random(N)  # whose sums are rounded in every order but in pairs
 GROUPS = np.arange(N) // 3
 FOLDS = as_folding(2, repeats=2, seed=1)
 
@@ -96,9 +97,9 @@ class Pass:
     rows: Source
 
 
-def scan(*moments: str, X: Any = SHARES, y: Any = Y, classes: Any = None, folding: Any = None) -> Pass:
+def scan(*moments: str, X: Any = SHARES, y: Any = Y, w: Any = WEIGHT, classes: Any = None, folding: Any = None) -> Pass:
     options = RowOptions(binarize=THRESHOLD, centre=CENTRE)
-    return Pass(ClassScan(moments or ("sum", "sum_sq"), options, classes, folding=folding), opened(X, y, WEIGHT))
+    return Pass(ClassScan(moments or ("sum", "sum_sq"), options, classes, folding=folding), opened(X, y, w))
 
 
 def scoring(*needs: str, y: Any = Y) -> Pass:
@@ -162,6 +163,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         listed=lambda: scan("sum", "above", classes=np.array(["yew", "cedar", "birch", "ash"])),
         labels=lambda: scan("sum", y=SETS, folding=FOLDS),
         csr=lambda: scan(X=sp.csr_array(COUNTS)),
+        real=lambda: scan(X=REAL, w=REAL_WEIGHT, folding=FOLDS),
     ),
     CategoryScan: every(lambda: Pass(CategoryScan(("sum",), RowOptions()), opened(COUNTS, Y, WEIGHT))),
     ScoringTask: every(
@@ -180,7 +182,10 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         labels=lambda: evaluating(SETS, SETS[::-1], scores=PROBA),
     ),
     _LabelsTask: every(lambda: Pass(_LabelsTask(), opened_columns({"y_true": Y[:9], "y_pred": Y[9:18]}, LABELS))),
-    _HitsTask: every(lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, WEIGHT))),
+    _HitsTask: every(
+        lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, WEIGHT)),
+        real=lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, REAL_WEIGHT)),
+    ),
     _OfUser: every(lambda: Pass(_OfUser(Highest(), "highest"), opened(COUNTS, labelled=False))),
 }
 
