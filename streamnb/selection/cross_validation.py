@@ -14,7 +14,7 @@ from streamnb.evaluation.judging import Sheet
 from streamnb.evaluation.scorers import SCORERS, Scorer
 from streamnb.models.deciding import in_range
 from streamnb.models.grid_weights import DOUBLE
-from streamnb.passes.contract import PassTask, Wants
+from streamnb.passes.contract import PassTask, Wants, shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
@@ -63,6 +63,10 @@ class ScoringTask(PassTask):
         """Rows to judge at once of several times what weights come to the cache for each block."""
         n_bytes = TIMES_WEIGHTS * sum(models.nbytes for grids in self.candidates for models in grids)
         return Wants(block_bytes=min(n_bytes, LONGEST_BLOCK))
+
+    def about(self) -> dict[str, str]:
+        models = [[models.digest() for models in grids] for grids in self.candidates]
+        return super().about() | {"candidates": shown(models)}
 
     def partial(self) -> Sheet:
         n_models = sum(len(grids) * grids[0].shape[0] for grids in self.candidates)

@@ -43,7 +43,7 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
     "anndata": {"rows"},
 }
 LINES = 400  # no file has more
-LONGER = {"streamnb.estimators.linear_nb": 430, "streamnb.stats.class_stats": 410}  # not cut yet; these only shrink
+LONGER = {"streamnb.stats.class_stats": 410}  # not cut yet; these only shrink
 BODY = 60  # lines of a function without its docstring: fewer
 METHODS = 20  # public ones that a class defines itself: fewer
 MORE = {"ClassStats": 24, "SparseTable": 24}  # not cut yet; these only shrink
