@@ -18,6 +18,7 @@ PATIENT = {  # with workers that start, or answer, late
     "distributed.comm.timeouts.tcp": PATIENCE,
     "distributed.deploy.lost-worker-timeout": PATIENCE,
     "distributed.scheduler.worker-ttl": None,
+    "distributed.worker.multiprocessing-method": "forkserver",  # workers start faster
 }
 
 
