@@ -93,9 +93,9 @@ def test_columns_that_do_not_go_together():
 
 
 def test_columns_of_which_no_array_can_be_made_are_named():
-    for given in ({"scores": [[1.0], [1.0, 2.0]]}, {"y_true": LABELS, "scores": [LABELS, 3]}):
+    for columns in ({"scores": [[1.0], [1.0, 2.0]]}, {"y_true": LABELS, "scores": [LABELS, 3]}):
         with pytest.raises(ValueError, match=r"^scores should be an array, or lists of one length"):
-            opened_columns(given, ("y_true",))
+            opened_columns(columns, ("y_true",))
 
 
 def test_what_is_beside_the_rows_are_the_columns_themselves():
