@@ -18,7 +18,7 @@ from streamnb.scanning.class_scan import run_scan, with_folds
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, GridScores, check_choice
 
-_JUDGED = "family", "penalty", "folds", "repeats", "scoring", "seed", "scheme", "reference"  # what scores depend on
+_JUDGED = ("family", "penalty", "folds", "repeats", "scoring", "seed", "scheme", "reference", "overlap")  # of scores
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -55,7 +55,7 @@ class LinearNBCV(LinearNB):
         The point with the highest mean score; or that with the fewest features whose mean is within 1 % of it, or
         within one standard error of it.
     seed : int
-    scheme, reference, smoothing, binarize, transform, normalize, idf, estimate, priors
+    scheme, reference, overlap, smoothing, binarize, transform, normalize, idf, estimate, priors
         As for `LinearNB`.
     loss, threshold, reject_label
         As for `LinearNB`: what the chosen model predicts. The scores judge the likeliest classes.
@@ -93,6 +93,7 @@ class LinearNBCV(LinearNB):
         seed: int = 0,
         scheme: str = "joint",
         reference: Any = None,
+        overlap: str = "refuse",
         smoothing: Any = 1.0,
         binarize: float = 0.0,
         transform: str | None = None,
@@ -109,6 +110,7 @@ class LinearNBCV(LinearNB):
             penalty,
             scheme=scheme,
             reference=reference,
+            overlap=overlap,
             smoothing=smoothing,
             binarize=binarize,
             transform=transform,

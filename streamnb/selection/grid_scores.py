@@ -30,7 +30,8 @@ class GridScores(persistence.Parameters):
     scores : (G, S), the greater the better
     class_scores : (G, S, K) or None
     n_features : (G,)
-    n_features_per_class : (G, K), of all classes together where no row of weights is that of a class alone
+    n_features_per_class : (G, K), of all classes together where no row of weights is that of a class alone, as for the
+        one that is the reference of the others
     classes : (K,)
     errors : (G, S), bounds on the errors of scores that are read off histograms, or None where all are exact
     """
@@ -54,9 +55,8 @@ class GridScores(persistence.Parameters):
                 f"scoring={scorer.name!r} has no value in any of the {scores.shape[1]} splits, as each lacks rows of a "
                 "class; take fewer folds, or folds= that mix the classes"
             )
-        n_features = path.n_features_per_class
-        if not path.shell().scheme.of_classes:
-            n_features = np.repeat(path.n_features[:, None], len(classes), axis=1)
+        of_rows, of_all = path.n_features_per_class, path.n_features
+        n_features = path.shell().scheme.of_each_class(of_rows, of_all, len(classes))
         errors = errors if errors is not None and (errors > 0.0).any() else None
         return cls(path.grid, scores, per_class, path.n_features, n_features, classes, errors)
 
