@@ -50,7 +50,8 @@ class LinearNBCV(LinearNB):
     scoring : str or callable
         A name such as "roc_auc", "accuracy", "f1_macro", "neg_log_loss" (see `streamnb.metrics.SCORERS`), or a
         function of an `Evaluation`; the greater the better. For more than two classes "roc_auc" is the mean over
-        classes, each against the rest.
+        classes, each against the rest; "roc_auc_reference", for scheme="reference", that of each class or label u by
+        its margin on the rows of u and of the reference alone.
     rule : {"best", "parsimonious", "one_se"}
         The point with the highest mean score; or that with the fewest features whose mean is within 1 % of it, or
         within one standard error of it.
@@ -186,7 +187,7 @@ class LinearNBCV(LinearNB):
             self._check_whole(stats)
             asked = [(self._family(), self._grid())], self._options(), as_scorer(self.scoring)
             (scores,), scoring_report = cross_validated(stats, *asked, rows, replace(options, checkpoint=None))
-            scores.warn_missing()
+            scores.warn_missing(self.reference if self.scoring == "roc_auc_reference" else None)
             self._keep(stats, report)
             self._scores, self.scoring_report_ = scores, scoring_report
             self._choose()

@@ -44,7 +44,7 @@ class Scheme:
         return stats
 
     def groups(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Where `apart`: the classes on both sides of some rows of weights, two lists or one and one for all."""
+        """The classes on both sides of some rows of weights, the others of two or those set against one of them."""
         raise NotImplementedError
 
     def two_groups(self, stats: ClassStats, row: int) -> ClassStats:
@@ -149,8 +149,11 @@ class TwoClasses(Scheme):
     def width(self, n_classes):
         return None
 
+    def groups(self, rows):
+        return np.array([1]), np.array([0])
+
     def sides(self, data, pseudo, rows):
-        return class_against_class(data, pseudo, np.array([1]), np.array([0]))
+        return class_against_class(data, pseudo, *self.groups(rows))
 
     def intercepts(self, log_priors):
         return log_ratio(log_priors[1:], log_priors[:1])
@@ -210,8 +213,11 @@ class Reference(Scheme):
     def row_names(self, classes):
         return classes[self._others].tolist()
 
+    def groups(self, rows):
+        return self._others[rows], np.array([self.reference])
+
     def sides(self, data, pseudo, rows):
-        return class_against_class(data, pseudo, self._others[rows], np.array([self.reference]))
+        return class_against_class(data, pseudo, *self.groups(rows))
 
     def intercepts(self, log_priors):
         # the reference scores 0: without rows it has, in place of no probability, one that nothing comes down to

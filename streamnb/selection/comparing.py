@@ -153,7 +153,7 @@ def compare(
     scores, more = cross_validated(
         stats, list(pairs.values()), options, scorer, rows, replace(run_options, checkpoint=None)
     )
-    scores[0].warn_missing()
+    scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
     judged = dict(zip(pairs, scores, strict=True))
     comparison = Comparison.of(list(members), list(columns), judged, left_out, scorer.name, rule, report + more)
     if show or (show is None and not notebook.in_notebook()):

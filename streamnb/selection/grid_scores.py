@@ -131,10 +131,12 @@ class GridScores(persistence.Parameters):
         columns["n_features"] = self.n_features
         return columns
 
-    def warn_missing(self) -> None:
-        """Say once which classes had no score in some splits."""
+    def warn_missing(self, reference: Any = None) -> None:
+        """Say once which classes had no score in some splits; the reference of the others has none by itself."""
         per_class = self.class_scores if self.class_scores is not None else self.scores[:, :, None]
         missing = np.isnan(per_class).any(axis=0)
+        if self.class_scores is not None:
+            missing &= np.array([reference is None or label != reference for label in self.classes.tolist()])
         if missing.any():
             names = messages.listed(self.classes[missing.any(axis=0)]) if self.class_scores is not None else "the score"
             n_lacking = np.count_nonzero(missing.any(axis=1))
@@ -154,6 +156,8 @@ def check_choice(scheme: str, folds: Any, repeats: int, seed: int, scoring: Any,
     arguments.whole_number("seed", seed)
     arguments.one_of("rule", rule, RULES)
     scorer = as_scorer(scoring)
+    if "reference" in scorer.needs and scheme != "reference":
+        raise ValueError(f"scoring={scorer.name!r} needs scheme='reference' and a reference=, not scheme={scheme!r}")
     if scheme == "ovo" and isinstance(scoring, str) and "probabilities" in scorer.needs:
         raise ValueError(
             f"scoring={scoring!r} needs probabilities, which scheme='ovo' has not; take scoring='roc_auc' or "
