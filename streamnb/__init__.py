@@ -42,6 +42,7 @@ _HOMES = {
     "TopK": "problem.penalties",
     "Decorrelation": "problem.penalties",
     "Separable": "problem.penalties",
+    "UNLABELLED": "problem.references",
     "solve": "solving.solving",
     "tau_for": "solving.taus",
     "rank_features": "selection.features",

@@ -17,6 +17,7 @@ from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.penalties import Penalty, as_penalty
 from streamnb.problem.priors import Smoothing, class_probabilities
+from streamnb.problem.references import OVERLAPS
 from streamnb.problem.schemes import SCHEMES, as_scheme
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
@@ -52,8 +53,8 @@ class LinearNB(LinearPredictions):
     scheme : {"joint", "ovr", "ovo", "reference"}
         All classes against their pooled model, each against the rest, every pair, or each against one named class.
         Two classes make one problem. `predict_proba` does not exist for ovo.
-    reference : label
-        The named class of scheme="reference".
+    reference, overlap
+        The named class or label of scheme="reference", and what is done where rows bear it and a label: see `solve`.
     smoothing : float, BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
         The prior of the features in each class. A number s: Bernoulli Beta(s, s); multinomial alpha = s; Gaussian
         none; else s pseudo-rows at the mean of all rows.
@@ -104,6 +105,7 @@ class LinearNB(LinearPredictions):
         *,
         scheme: str = "joint",
         reference: Any = None,
+        overlap: str = "refuse",
         smoothing: Any = 1.0,
         binarize: float = 0.0,
         transform: str | None = None,
@@ -115,10 +117,9 @@ class LinearNB(LinearPredictions):
         threshold: float | None = None,
         reject_label: Any = None,
     ):
-        self.family = family
-        self.penalty = penalty
+        self.family, self.penalty = family, penalty
         self.scheme = scheme
-        self.reference = reference
+        self.reference, self.overlap = reference, overlap
         self.smoothing = smoothing
         self.binarize = binarize
         self.transform = transform
@@ -126,9 +127,7 @@ class LinearNB(LinearPredictions):
         self.idf = idf
         self.estimate = estimate
         self.priors = priors
-        self.loss = loss
-        self.threshold = threshold
-        self.reject_label = reject_label
+        self.loss, self.threshold, self.reject_label = loss, threshold, reject_label
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters of the constructor; `deep` has no effect, for none of them is an estimator."""
@@ -166,6 +165,7 @@ class LinearNB(LinearPredictions):
         as_penalty(self.penalty)
         arguments.one_of("scheme", self.scheme, SCHEMES)
         arguments.one_of("idf", self.idf, [False, True])
+        arguments.one_of("overlap", self.overlap, OVERLAPS)
         for member in as_family(self.family).members:
             Smoothing.of(member, self.smoothing, self.estimate)
         DecisionRule.of(self.loss, self.threshold, self.reject_label)
@@ -197,7 +197,7 @@ class LinearNB(LinearPredictions):
 
     def _options(self) -> dict[str, Any]:
         """What `solve` is told beside family and penalty."""
-        names = ("scheme", "reference", "smoothing", "priors", "idf", "estimate")
+        names = ("scheme", "reference", "overlap", "smoothing", "priors", "idf", "estimate")
         return {name: getattr(self, name) for name in names}
 
     def _penalty(self) -> Penalty | None:

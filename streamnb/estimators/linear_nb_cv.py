@@ -18,7 +18,7 @@ from streamnb.scanning.class_scan import run_scan, with_folds
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, GridScores, check_choice
 
-_JUDGED = "family", "penalty", "folds", "repeats", "scoring", "seed", "scheme", "reference"  # what scores depend on
+_JUDGED = ("family", "penalty", "folds", "repeats", "scoring", "seed", "scheme", "reference", "overlap")  # of scores
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -50,12 +50,13 @@ class LinearNBCV(LinearNB):
     scoring : str or callable
         A name such as "roc_auc", "accuracy", "f1_macro", "neg_log_loss" (see `streamnb.metrics.SCORERS`), or a
         function of an `Evaluation`; the greater the better. For more than two classes "roc_auc" is the mean over
-        classes, each against the rest.
+        classes, each against the rest; "roc_auc_reference", for scheme="reference", that of each class or label u by
+        its margin on the rows of u and of the reference alone.
     rule : {"best", "parsimonious", "one_se"}
         The point with the highest mean score; or that with the fewest features whose mean is within 1 % of it, or
         within one standard error of it.
     seed : int
-    scheme, reference, smoothing, binarize, transform, normalize, idf, estimate, priors
+    scheme, reference, overlap, smoothing, binarize, transform, normalize, idf, estimate, priors
         As for `LinearNB`.
     loss, threshold, reject_label
         As for `LinearNB`: what the chosen model predicts. The scores judge the likeliest classes.
@@ -93,6 +94,7 @@ class LinearNBCV(LinearNB):
         seed: int = 0,
         scheme: str = "joint",
         reference: Any = None,
+        overlap: str = "refuse",
         smoothing: Any = 1.0,
         binarize: float = 0.0,
         transform: str | None = None,
@@ -109,6 +111,7 @@ class LinearNBCV(LinearNB):
             penalty,
             scheme=scheme,
             reference=reference,
+            overlap=overlap,
             smoothing=smoothing,
             binarize=binarize,
             transform=transform,
@@ -184,7 +187,7 @@ class LinearNBCV(LinearNB):
             self._check_whole(stats)
             asked = [(self._family(), self._grid())], self._options(), as_scorer(self.scoring)
             (scores,), scoring_report = cross_validated(stats, *asked, rows, replace(options, checkpoint=None))
-            scores.warn_missing()
+            scores.warn_missing(self.reference if self.scoring == "roc_auc_reference" else None)
             self._keep(stats, report)
             self._scores, self.scoring_report_ = scores, scoring_report
             self._choose()

@@ -222,17 +222,27 @@ class Ranking:
         Labels are an indicator (n, K) of uint8, not class numbers (n,).
     n_models : int
         So many models rank the same rows, each with columns of its own.
+    skipping : bool
+        Of an indicator: rows whose label is 2 have no place in that column.
     pairs : bool
         Keep what `levels` needs to set two classes against each other: a histogram for each pair of classes.
     """
 
     def __init__(
-        self, n_classes: int, *, multilabel: bool, pairs: bool, exact_rows: int, n_bins: int, n_models: int = 1
+        self,
+        n_classes: int,
+        *,
+        multilabel: bool,
+        pairs: bool,
+        exact_rows: int,
+        n_bins: int,
+        n_models: int = 1,
+        skipping: bool = False,
     ):
         self._binary = n_classes == 2 and not multilabel
         self._classes = np.array([1]) if self._binary else np.arange(n_classes)
         self._pairs, self.exact_rows, self.n_bins = pairs, exact_rows, n_bins
-        self._n_groups = n_classes if pairs else 2
+        self._n_groups = n_classes if pairs else 2 + skipping
         self._n_models = n_models
         self.n_rows = 0
         self._blocks: list[ScoredRows] = []
@@ -354,8 +364,9 @@ class Ranking:
         scores = np.concatenate([scores[:, column] for scores, _, _ in self._blocks])
         labels = np.concatenate([labels[:, column] if labels.ndim == 2 else labels for _, labels, _ in self._blocks])
         weight = np.concatenate([weight for _, _, weight in self._blocks])
-        own = labels == (1 if self._blocks[0][1].ndim == 2 else class_)
-        rest = ~own if versus is None else labels == versus
+        indicated = self._blocks[0][1].ndim == 2
+        own = labels == (1 if indicated else class_)
+        rest = labels == 0 if indicated else ~own if versus is None else labels == versus
         return _exact_levels(-scores if negate else scores, weight * own, weight * rest)
 
     def _binned(self, column: int, class_: int, versus: int | None) -> tuple[np.ndarray, np.ndarray]:

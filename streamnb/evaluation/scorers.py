@@ -23,7 +23,7 @@ class Scorer:
     Attributes
     ----------
     name : str
-    needs : what the evaluation has to keep
+    needs : what the evaluation has to keep; with "reference" it is a `ReferenceEvaluation`
     value : function of an Evaluation, a number
     per_class : function of an Evaluation, (K,), or None where it makes no sense
     error : function of an Evaluation, a bound on the error of the value, or None where that is exact
@@ -50,6 +50,15 @@ def _of_classes(evaluation: Evaluation, method: str) -> np.ndarray:
 
 def _error(evaluation: Evaluation, method: str) -> float:
     return 0.0 if ranking(evaluation).is_exact else getattr(evaluation, f"{method}_error")
+
+
+def _areas(judged: Any) -> np.ndarray:
+    """Of each class against the reference, (K,)."""
+    return judged.roc_auc(average=None)
+
+
+def _bound(judged: Any) -> float:
+    return judged.roc_auc_error
 
 
 def _scorer(name: str, needs: str, method: str, per_class: str | None = None, **options: Any) -> Scorer:
@@ -81,6 +90,9 @@ def _scorers() -> dict[str, Scorer]:
         for average in ("micro", "macro", "weighted"):
             scorers.append(_scorer(f"{name}_{average}", "hits", method, method, average=average))
         scorers.append(_scorer(f"{name}_samples", "multilabel", method, method, average="samples"))
+    scorers.append(
+        replace(_scorer("roc_auc_reference", "ranking reference", "roc_auc"), per_class=_areas, error=_bound)
+    )
     scorers[0] = replace(scorers[0], of_grid=GridEvaluation.accuracy_and_recall)
     return {scorer.name: scorer for scorer in scorers}
 

@@ -16,7 +16,8 @@ from streamnb.passes.answering import answer
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.problem.schemes import MultiLabel, Reference, Scheme, as_scheme, probabilities
+from streamnb.problem.references import UNLABELLED
+from streamnb.problem.schemes import LabelReference, MultiLabel, Reference, Scheme, as_scheme, probabilities
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import Chunk
@@ -283,15 +284,18 @@ class LinearModel:
             arguments.one_of("moments", moment, MOMENTS)
             if columns is not None and not np.isin(array(moment, columns, ["i8"], (None,)), range(shape[0])).all():
                 raise ValueError(f"{moment} has columns that are none of the {shape[0]} features")
-        multilabel = state["scheme"] == MultiLabel.name
-        if not isinstance(state["scheme"], str) or (state.get("reference") is not None) != (
-            state["scheme"] == Reference.name
-        ):
-            raise ValueError(f"scheme is {state['scheme']!r} with reference={state.get('reference')!r}")
-        name = "joint" if multilabel or len(classes) == 2 else state["scheme"]
+        name, reference = state["scheme"], state.get("reference")
+        multilabel = name in (MultiLabel.name, LabelReference.name)
+        of_labels = name == LabelReference.name
+        if not isinstance(name, str) or (not of_labels and (reference is not None) != (name == Reference.name)):
+            raise ValueError(f"scheme is {name!r} with reference={reference!r}")
+        if of_labels:
+            name, reference = "reference", UNLABELLED if reference is None else reference
+        elif multilabel or len(classes) == 2:
+            name = "joint"
         if len(classes) > shape[1] + 1:  # before anything is made for every pair
             raise ValueError(f"there are {shape[1]} rows of weights for {len(classes)} classes")
-        scheme = as_scheme(name, classes, state.get("reference"), multilabel)
+        scheme = as_scheme(name, classes, reference, multilabel)
         if scheme.n_rows(len(classes)) != shape[1]:
             raise ValueError(f"there are {shape[1]} rows of weights for scheme={name!r} and {len(classes)} classes")
         rule = persistence.typed(cls, {"rule": state.get("rule")})["rule"]

@@ -1,18 +1,19 @@
 """How K classes become rows of weights, and what the scores of a row mean."""
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import expit, log_expit, logsumexp
 
 from streamnb.core import arguments, messages
-from streamnb.kernels import judge
 from streamnb.problem.priors import Pseudo
-from streamnb.problem.sides import ClassSums, Sides, against_rest, class_against_class
-from streamnb.stats.rests import HEAVY
+from streamnb.problem.references import UNLABELLED, two_labels, with_unlabelled
+from streamnb.problem.score_logs import log_odds, log_ratio, log_softmax, top_class
+from streamnb.problem.sides import ClassSums, Sides, against_rest, class_against_class, from_heaviest
+from streamnb.problem.voting import Ballot
+from streamnb.stats.class_stats import ClassStats
 
-CACHED = 1 << 14  # numbers of a table that stays in the cache while it is worked on
 _LEAST = float(np.log(np.finfo(np.float64).tiny))
 
 
@@ -24,6 +25,7 @@ class Scheme:
     multilabel: ClassVar[bool] = False  # True where a row bears any number of labels
     of_classes: ClassVar[bool] = True  # row k of coef_ is that of class k
     reference: Any = None  # number of the class that the others are set against
+    apart: ClassVar[bool] = False  # True where each row of weights knows the rows of its own two groups alone
 
     def n_rows(self, n_classes: int) -> int:
         """R, the rows of coef_."""
@@ -36,6 +38,18 @@ class Scheme:
     def width(self, n_classes: int) -> int | None:
         """Columns of `decision_function`; None where it has one number a row."""
         return n_classes
+
+    def posed(self, stats: ClassStats, moments: Iterable[str]) -> ClassStats:
+        """The statistics whose classes stand on the sides, with some moments at least."""
+        return stats
+
+    def groups(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The classes on both sides of some rows of weights, the others of two or those set against one of them."""
+        raise NotImplementedError
+
+    def two_groups(self, stats: ClassStats, row: int) -> ClassStats:
+        """Of an indicator: the rows on both sides of a row of weights, as two classes."""
+        raise NotImplementedError
 
     def sides(self, data: "ClassSums", pseudo: Pseudo, rows: Any) -> Sides:
         """Form the sides of some rows of coef_, each smoothed once."""
@@ -59,6 +73,10 @@ class Scheme:
     def ranking(self, margins: np.ndarray) -> np.ndarray:
         """What rows are ranked by in ROC curves: posterior log-odds of the class where it has one, else the margin."""
         return self.class_scores(margins)
+
+    def of_each_class(self, of_rows: np.ndarray, of_all: np.ndarray, n_classes: int) -> np.ndarray:
+        """Features of each class (G, K), from those of rows of weights (G, R) and of all together (G,)."""
+        return of_rows if self.of_classes else np.repeat(of_all[:, None], n_classes, axis=1)
 
     def decide(self, margins: np.ndarray) -> np.ndarray:
         """Number of the class for each row of data; multi-label: (n, K), 1 for its labels and 0 for the others.
@@ -86,17 +104,17 @@ class Joint(Scheme):
             pooled = pseudo.smoothed(data.sums(seen), data.counts[seen, None])[0].sum(axis=0, keepdims=True)
         n_pooled = np.atleast_2d(data.count + n_seen * pseudo.count)
         own = pseudo.smoothed(*data.own(rows))
-        apart = _from_heaviest(data, pseudo, rows, *own)
+        apart = from_heaviest(data, pseudo, rows, *own)
         return Sides(own[0], own[1], pooled, n_pooled, data.beside(data.seen, rows), True, apart)
 
     def intercepts(self, log_priors):
         return log_priors
 
     def ranking(self, margins):
-        return _log_odds(margins)
+        return log_odds(margins)
 
     def log_proba(self, margins):
-        return _log_softmax(margins)
+        return log_softmax(margins)
 
 
 class OneVsRest(Scheme):
@@ -109,7 +127,7 @@ class OneVsRest(Scheme):
 
     def intercepts(self, log_priors):
         others = np.where(np.eye(len(log_priors), dtype=bool), -np.inf, log_priors)
-        return _log_ratio(log_priors, logsumexp(others, axis=1))
+        return log_ratio(log_priors, logsumexp(others, axis=1))
 
     def log_proba(self, margins):
         logs = log_expit(margins)
@@ -131,11 +149,14 @@ class TwoClasses(Scheme):
     def width(self, n_classes):
         return None
 
+    def groups(self, rows):
+        return np.array([1]), np.array([0])
+
     def sides(self, data, pseudo, rows):
-        return class_against_class(data, pseudo, np.array([1]), np.array([0]))
+        return class_against_class(data, pseudo, *self.groups(rows))
 
     def intercepts(self, log_priors):
-        return _log_ratio(log_priors[1:], log_priors[:1])
+        return log_ratio(log_priors[1:], log_priors[:1])
 
     def class_scores(self, margins):
         return margins[:, 0]
@@ -155,6 +176,9 @@ class MultiLabel(Scheme):
 
     name = "multilabel"
     multilabel = True
+
+    def two_groups(self, stats, row):
+        return stats.against_rest(row)
 
     def sides(self, data, pseudo, rows):
         return against_rest(data, pseudo, rows)
@@ -189,12 +213,15 @@ class Reference(Scheme):
     def row_names(self, classes):
         return classes[self._others].tolist()
 
+    def groups(self, rows):
+        return self._others[rows], np.array([self.reference])
+
     def sides(self, data, pseudo, rows):
-        return class_against_class(data, pseudo, self._others[rows], np.array([self.reference]))
+        return class_against_class(data, pseudo, *self.groups(rows))
 
     def intercepts(self, log_priors):
         # the reference scores 0: without rows it has, in place of no probability, one that nothing comes down to
-        return _log_ratio(log_priors[self._others], np.maximum(log_priors[[self.reference]], _LEAST))
+        return log_ratio(log_priors[self._others], np.maximum(log_priors[[self.reference]], _LEAST))
 
     def class_scores(self, margins):
         return np.insert(margins, self.reference, 0.0, axis=1)
@@ -203,13 +230,77 @@ class Reference(Scheme):
         return np.insert(np.arange(n_classes - 1), self.reference, n_classes - 1)
 
     def ranking(self, margins):
-        return _log_odds(self.class_scores(margins))
+        return log_odds(self.class_scores(margins))
+
+    def of_each_class(self, of_rows, of_all, n_classes):
+        return np.insert(of_rows, self.reference, of_all, axis=1)
 
     def decide(self, margins):
         return top_class(self.class_scores(margins))
 
     def log_proba(self, margins):
-        return _log_softmax(self.class_scores(margins))
+        return log_softmax(self.class_scores(margins))
+
+
+class LabelReference(Scheme):
+    """Each label against one of them, or against the rows without any, which have the number after the last one's.
+
+    The rows of other labels change nothing: means, dispersion and prior of a row of weights are those of its two
+    groups (Shishkova 2016, 6.1).
+    """
+
+    name = "label reference"
+    multilabel = True
+    of_classes = False
+    apart = True
+
+    def __init__(self, n_labels: int, reference: int | None):
+        self.reference = reference
+        self.against = np.array([n_labels if reference is None else reference])
+        self._labels = np.setdiff1d(np.arange(n_labels), self.against)
+
+    def n_rows(self, n_classes):
+        return len(self._labels)
+
+    def row_names(self, classes):
+        return classes[self._labels].tolist()
+
+    def width(self, n_classes):
+        return len(self._labels)
+
+    def posed(self, stats, moments):
+        return stats if self.reference is not None else with_unlabelled(stats, moments)
+
+    def groups(self, rows):
+        return self._labels[rows], self.against
+
+    def two_groups(self, stats, row):
+        return two_labels(stats, int(self.against[0]), int(self._labels[row]))
+
+    def sides(self, data, pseudo, rows):
+        return class_against_class(data, pseudo, *self.groups(rows))
+
+    def intercepts(self, log_priors):
+        return log_ratio(log_priors[self._labels], np.maximum(log_priors[self.against], _LEAST))
+
+    def judged_by(self, n_classes):
+        return None
+
+    def ranking(self, margins):
+        """The margin of each label; a row is the more of the reference, the less its highest margin."""
+        if self.reference is None:
+            return margins
+        return np.insert(margins, self.reference, -margins.max(axis=1), axis=1)
+
+    def of_each_class(self, of_rows, of_all, n_classes):
+        return of_rows if self.reference is None else np.insert(of_rows, self.reference, of_all, axis=1)
+
+    def decide(self, margins):
+        found = (margins > 0).astype(np.int64)
+        return found if self.reference is None else np.insert(found, self.reference, 0, axis=1)
+
+    def log_proba(self, margins):
+        return log_expit(self.ranking(margins))
 
 
 class OneVsOne(Scheme):
@@ -233,7 +324,7 @@ class OneVsOne(Scheme):
         return class_against_class(data, pseudo, self._later[rows], self._earlier[rows])
 
     def intercepts(self, log_priors):
-        return _log_ratio(log_priors[self._later], log_priors[self._earlier])
+        return log_ratio(log_priors[self._later], log_priors[self._earlier])
 
     def class_scores(self, margins):
         """Votes, and the sum of margins squeezed into a third of a vote, (n, K)."""
@@ -241,7 +332,7 @@ class OneVsOne(Scheme):
         ballot.cast(margins, slice(0, margins.shape[1]))
         return ballot.scores()
 
-    def ballot(self, n_rows: int) -> "Ballot":
+    def ballot(self, n_rows: int) -> Ballot:
         """Votes of some rows, still to be cast."""
         return Ballot(n_rows, self._n_classes, self._earlier, self._later)
 
@@ -260,53 +351,44 @@ class Votes(OneVsOne):
         return margins
 
 
-class Ballot:
-    """Votes of rows for K classes, and the sums of bounded margins that decide between equal ones."""
-
-    def __init__(self, n_rows: int, n_classes: int, earlier: np.ndarray, later: np.ndarray):
-        self._earlier, self._later = earlier, later
-        self._votes = np.zeros((n_rows, n_classes))
-        self._confidence = np.zeros_like(self._votes)
-
-    def cast(self, margins: np.ndarray, pairs: slice) -> None:
-        """Add the votes of some pairs, margins (n_rows, n_pairs)."""
-        later, earlier = (self._sums(classes[pairs]) for classes in (self._later, self._earlier))
-        won = margins > 0
-        self._votes += (later @ won.T + earlier @ ~won.T).T
-        bounded = np.sign(margins) - np.sign(margins) / (1.0 + np.abs(margins))
-        self._confidence += ((later - earlier) @ bounded.T).T
-
-    def _sums(self, classes: np.ndarray) -> sp.csr_array:
-        """What adds up the pairs of each class, (K, n_pairs)."""
-        n_pairs = len(classes)
-        return sp.csr_array((np.ones(n_pairs), (classes, np.arange(n_pairs))), shape=(self._votes.shape[1], n_pairs))
-
-    def scores(self) -> np.ndarray:
-        """Votes and less than a third of a vote."""
-        return self._votes + self._confidence / (3.0 * (np.abs(self._confidence) + 1.0))
-
-
 SCHEMES = ("joint", "ovr", "ovo", "reference")
 
 
 def as_scheme(name: Any, classes: np.ndarray, reference: Any = None, multilabel: bool = False) -> Scheme:
     """The scheme of that name for these classes, or the one for two classes or for an indicator of labels."""
     arguments.one_of("scheme", name, SCHEMES)
-    if multilabel:
-        if name in ("ovo", "reference"):
-            raise ValueError(f"scheme={name!r} takes one label a row; an indicator of labels has binary relevance only")
-        return MultiLabel()
-    if name != "reference" and reference is not None:
-        raise ValueError(f"reference={reference!r} goes with scheme='reference', not with scheme={name!r}")
+    if multilabel and name == "ovo":
+        raise ValueError(
+            "scheme='ovo' takes one label a row; a 2-D y has binary relevance ('joint', 'ovr'), and 'reference'"
+        )
     if name == "reference":
-        at = np.flatnonzero([reference is not None and label == reference for label in classes])
-        if at.size == 0:
-            raise ValueError(f"reference={reference!r} is not a class; it should be one of {messages.listed(classes)}")
+        at = _reference(classes, reference, multilabel)
+    elif multilabel:
+        return MultiLabel()
+    elif reference is not None:
+        raise ValueError(f"reference={reference!r} goes with scheme='reference', not with scheme={name!r}")
+    if multilabel:
+        return LabelReference(len(classes), at)
     if len(classes) == 2:
         return TwoClasses()
     if name == "reference":
-        return Reference(len(classes), int(at[0]))
+        return Reference(len(classes), at or 0)
     return OneVsOne(len(classes)) if name == "ovo" else {"joint": Joint, "ovr": OneVsRest}[name]()
+
+
+def _reference(classes: np.ndarray, reference: Any, multilabel: bool) -> int | None:
+    """The number of the class or label that is named, None for the rows without any label."""
+    if multilabel and reference == UNLABELLED:
+        return None
+    kind, also = ("label", ", or snb.UNLABELLED") if multilabel else ("class", "")
+    at = np.flatnonzero([reference is not None and label == reference for label in classes])
+    if at.size == 0:
+        why = " (which is for a 2-D y)" if reference == UNLABELLED else ""
+        known = messages.listed(classes) + also
+        raise ValueError(f"reference={reference!r}{why} is not a {kind}; it should be one of {known}")
+    if multilabel and len(classes) == 1:
+        raise ValueError(f"reference={reference!r} is the only label; there should be others to set against it")
+    return int(at[0])
 
 
 def probabilities(scheme: Scheme, margins: np.ndarray) -> np.ndarray:
@@ -314,71 +396,3 @@ def probabilities(scheme: Scheme, margins: np.ndarray) -> np.ndarray:
     if isinstance(scheme, TwoClasses):
         return expit(np.hstack([-margins, margins]))
     return np.exp(scheme.log_proba(margins))
-
-
-def _from_heaviest(data: ClassSums, pseudo: Pseudo, classes: Any, sums: np.ndarray, n_positive: np.ndarray) -> Any:
-    """What a class that outweighs all others is set apart from: where it stands, and what the others come to.
-
-    `sums` and `n_positive` are smoothed; None where it is not among the `classes`, or there is none.
-    """
-    top = int(np.argmax(data.counts))
-    seen = np.flatnonzero(data.seen)
-    others = seen[seen != top]
-    n_others = np.atleast_2d(data.rests[top] + len(others) * pseudo.count)
-    heavy = data.beside(np.arange(len(data.counts)) == top, classes) & (n_positive > HEAVY * n_others)
-    if not heavy.any():
-        return None
-    where, of_others = np.broadcast_to(heavy, sums.shape), np.zeros(sums.shape)
-    if pseudo.highest is None:
-        of_others[where] = data.outside(*data.cells(where, classes))
-        of_others += len(others) * pseudo.sum
-    else:
-        of_others += pseudo.smoothed(data.sums(others), data.counts[others, None])[0].sum(axis=0)
-    return heavy, of_others, n_others
-
-
-def top_class(scores: np.ndarray) -> np.ndarray:
-    """The first class of the highest score, of (n, K) or (n, K, G) along axis 1."""
-    top = np.empty((len(scores), *scores.shape[2:]), np.int64)
-    judge.top_class(*((scores, top) if scores.ndim == 3 else (scores[:, :, None], top[:, None])))
-    return top
-
-
-def _log_softmax(scores: np.ndarray) -> np.ndarray:
-    """Scores less the log of the sum of their exponentials over the row, (n, K)."""
-    logs, sums = np.empty(scores.shape), np.empty(len(scores))
-    judge.below_top(scores, logs)
-    judge.row_sums(np.exp(logs), sums)
-    logs -= np.log(sums)[:, None]
-    return logs
-
-
-def _log_odds(scores: np.ndarray) -> np.ndarray:
-    """s_y - logsumexp of the others', (n, K), without cancellation."""
-    n_rows, n_classes = scores.shape
-    odds, step = np.empty(scores.shape), max(CACHED // n_classes, 1)
-    for first in range(0, n_rows, step):
-        some = slice(first, first + step)
-        _fill_log_odds(scores[some], odds[some])
-    return odds
-
-
-def _fill_log_odds(scores: np.ndarray, odds: np.ndarray) -> None:
-    """The same of few rows, into `odds`."""
-    top = top_class(scores)
-    judge.below_top(scores, odds)
-    mass = np.exp(odds)
-    judge.others(mass, top)
-    far = np.flatnonzero(mass[np.arange(len(top)), top] < 1e-290)  # too far below the highest for exp
-    distant = odds[far]
-    with np.errstate(divide="ignore"):
-        odds -= np.log(mass, out=mass)
-    if far.size:
-        at = np.arange(len(far)), top[far]
-        highest, distant[at] = distant[at], -np.inf
-        odds[far, top[far]] = highest - logsumexp(distant, axis=1)
-
-
-def _log_ratio(positive: np.ndarray, negative: np.ndarray) -> np.ndarray:
-    # -inf where the positive side is empty, whatever the other side
-    return np.where(np.isneginf(positive), -np.inf, positive - np.where(np.isneginf(positive), 0.0, negative))

@@ -107,3 +107,24 @@ def class_against_class(data: ClassSums, pseudo: Pseudo, positive: np.ndarray, n
         pseudo.smoothed(data.sums(classes), data.counts[classes, None]) for classes in (positive, negative)
     )
     return Sides(s_pos, n_pos, s_neg, n_neg, alive, False)
+
+
+def from_heaviest(data: ClassSums, pseudo: Pseudo, classes: Any, sums: np.ndarray, n_positive: np.ndarray) -> Any:
+    """What a class that outweighs all others is set apart from: where it stands, and what the others come to.
+
+    `sums` and `n_positive` are smoothed; None where it is not among the `classes`, or there is none.
+    """
+    top = int(np.argmax(data.counts))
+    seen = np.flatnonzero(data.seen)
+    others = seen[seen != top]
+    n_others = np.atleast_2d(data.rests[top] + len(others) * pseudo.count)
+    heavy = data.beside(np.arange(len(data.counts)) == top, classes) & (n_positive > HEAVY * n_others)
+    if not heavy.any():
+        return None
+    where, of_others = np.broadcast_to(heavy, sums.shape), np.zeros(sums.shape)
+    if pseudo.highest is None:
+        of_others[where] = data.outside(*data.cells(where, classes))
+        of_others += len(others) * pseudo.sum
+    else:
+        of_others += pseudo.smoothed(data.sums(others), data.counts[others, None])[0].sum(axis=0)
+    return heavy, of_others, n_others

@@ -103,7 +103,7 @@ def plan(
     n_rows, n_features, n_values = rows.n_rows, rows.n_features, rows.n_values
     n_classes, n_labels = known_classes(y, rows.group, n_rows)
     n_classes = n_classes if listed is None else len(listed)
-    of_all = int(n_labels > 0)  # beside labels that a row may bear any number of, the sums of all rows
+    of_all = 2 * int(n_labels > 0)  # beside labels that a row may bear any number of: rows with some, and with none
     dense = sparse = None
     if n_classes is not None and n_features is not None:
         n_groups = (n_classes + of_all) * (1 if folding is None else folding.n_splits)

@@ -39,6 +39,7 @@ def compare(
     penalties: Any = None,
     scheme: str = "ovr",
     reference: Any = None,
+    overlap: str = "refuse",
     folds: Any = 5,
     repeats: int = 1,
     seed: int = 0,
@@ -80,7 +81,7 @@ def compare(
         of ``Decorrelation(scale="curvature")`` for each point. None: these five. Of one's own: any penalties with
         any grids; None is no penalty. Decorrelation is left out, and the table says so, where it is not defined: for
         two classes, scheme="ovo" and multinomial.
-    scheme, reference, smoothing, priors, estimate, binarize, transform, normalize, idf
+    scheme, reference, overlap, smoothing, priors, estimate, binarize, transform, normalize, idf
         As for `LinearNB`, the same for all families.
     folds, repeats, seed, groups, scoring
         As for `LinearNBCV`.
@@ -135,7 +136,7 @@ def compare(
     columns = _penalties(penalties)
     scorer = check_choice(scheme, folds, repeats, seed, scoring, rule)
     options = {"scheme": scheme, "reference": reference, "smoothing": smoothing, "priors": priors}
-    options |= {"idf": idf, "estimate": estimate}
+    options |= {"overlap": overlap, "idf": idf, "estimate": estimate}
     every = tuple(members.values())
     _check_options(every, scheme, smoothing, estimate, idf)
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
@@ -152,7 +153,7 @@ def compare(
     scores, more = cross_validated(
         stats, list(pairs.values()), options, scorer, rows, replace(run_options, checkpoint=None)
     )
-    scores[0].warn_missing()
+    scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
     judged = dict(zip(pairs, scores, strict=True))
     comparison = Comparison.of(list(members), list(columns), judged, left_out, scorer.name, rule, report + more)
     if show or (show is None and not notebook.in_notebook()):

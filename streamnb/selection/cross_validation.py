@@ -11,6 +11,7 @@ from streamnb.core import label_checks, memory, messages
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
 from streamnb.evaluation.judging import Sheet
+from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
 from streamnb.evaluation.scorers import SCORERS, Scorer
 from streamnb.models.deciding import in_range
 from streamnb.models.grid_weights import DOUBLE
@@ -77,8 +78,14 @@ class ScoringTask(PassTask):
         def new() -> Evaluation:
             return Evaluation(len(self.classes), self.needs, multilabel=multilabel, **options)
 
-        of_grid = EachEvaluation if multilabel or "pairs" in self.needs else GridEvaluation
-        sheet = [[of_grid(new, models.shape[0]) for models in grids] for grids in self.candidates]
+        def of_grid(models: GridModels) -> Any:
+            scheme, n_points = models.shell.scheme, models.shape[0]
+            if "reference" in self.needs:
+                return ReferenceEvaluation.of(scheme, self.classes, n_points, exact_rows, n_bins)
+            each = multilabel or "pairs" in self.needs
+            return (EachEvaluation if each else GridEvaluation)(new, n_points)
+
+        sheet = [[of_grid(models) for models in grids] for grids in self.candidates]
         rows = np.zeros((self.folding.n_splits, len(self.classes)), np.int64)
         return Sheet(sheet, n_bytes, rows)
 
@@ -122,7 +129,7 @@ class ScoringTask(PassTask):
     def _judge(
         self,
         models: GridModels,
-        evaluation: GridEvaluation | EachEvaluation,
+        evaluation: GridEvaluation | EachEvaluation | ReferenceEvaluation,
         chunk: Chunk,
         screened: bool,
         rows: np.ndarray,
@@ -151,7 +158,8 @@ def _sheet_sizes(n_models: int, n_classes: int, needs: frozenset[str], multilabe
     """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of a sheet."""
     room = KEPT_SCORES // (n_models * n_classes)
     exact_rows, n_bins = min(max(room, 100), 10_000), min(max(room // 2, 64), 2048)
-    per_class = 24 + max(8 * exact_rows, 16 * n_bins) * ("ranking" in needs)
+    n_groups = 2 + ("reference" in needs)
+    per_class = 24 + max(8 * exact_rows, 8 * n_groups * n_bins) * ("ranking" in needs)
     per_class += 8 * n_classes * ("confusion" in needs and not multilabel)
     return exact_rows, n_bins, n_models * n_classes * per_class
 

@@ -30,7 +30,8 @@ class GridScores(persistence.Parameters):
     scores : (G, S), the greater the better
     class_scores : (G, S, K) or None
     n_features : (G,)
-    n_features_per_class : (G, K), of all classes together where no row of weights is that of a class alone
+    n_features_per_class : (G, K), of all classes together where no row of weights is that of a class alone, as for the
+        one that is the reference of the others
     classes : (K,)
     errors : (G, S), bounds on the errors of scores that are read off histograms, or None where all are exact
     """
@@ -54,9 +55,8 @@ class GridScores(persistence.Parameters):
                 f"scoring={scorer.name!r} has no value in any of the {scores.shape[1]} splits, as each lacks rows of a "
                 "class; take fewer folds, or folds= that mix the classes"
             )
-        n_features = path.n_features_per_class
-        if not path.shell().scheme.of_classes:
-            n_features = np.repeat(path.n_features[:, None], len(classes), axis=1)
+        of_rows, of_all = path.n_features_per_class, path.n_features
+        n_features = path.shell().scheme.of_each_class(of_rows, of_all, len(classes))
         errors = errors if errors is not None and (errors > 0.0).any() else None
         return cls(path.grid, scores, per_class, path.n_features, n_features, classes, errors)
 
@@ -131,10 +131,12 @@ class GridScores(persistence.Parameters):
         columns["n_features"] = self.n_features
         return columns
 
-    def warn_missing(self) -> None:
-        """Say once which classes had no score in some splits."""
+    def warn_missing(self, reference: Any = None) -> None:
+        """Say once which classes had no score in some splits; the reference of the others has none by itself."""
         per_class = self.class_scores if self.class_scores is not None else self.scores[:, :, None]
         missing = np.isnan(per_class).any(axis=0)
+        if self.class_scores is not None:
+            missing &= np.array([reference is None or label != reference for label in self.classes.tolist()])
         if missing.any():
             names = messages.listed(self.classes[missing.any(axis=0)]) if self.class_scores is not None else "the score"
             n_lacking = np.count_nonzero(missing.any(axis=1))
@@ -154,6 +156,8 @@ def check_choice(scheme: str, folds: Any, repeats: int, seed: int, scoring: Any,
     arguments.whole_number("seed", seed)
     arguments.one_of("rule", rule, RULES)
     scorer = as_scorer(scoring)
+    if "reference" in scorer.needs and scheme != "reference":
+        raise ValueError(f"scoring={scorer.name!r} needs scheme='reference' and a reference=, not scheme={scheme!r}")
     if scheme == "ovo" and isinstance(scoring, str) and "probabilities" in scorer.needs:
         raise ValueError(
             f"scoring={scoring!r} needs probabilities, which scheme='ovo' has not; take scoring='roc_auc' or "

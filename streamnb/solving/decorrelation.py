@@ -14,7 +14,7 @@ from streamnb.problem.families import Gaussian
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Decorrelation, Penalty
 from streamnb.problem.pull import Pull
-from streamnb.problem.schemes import OneVsOne, Scheme
+from streamnb.problem.schemes import LabelReference, OneVsOne, Scheme
 from streamnb.solving.equations import Equations, ScalarEquations
 
 EXACT = 1e-10  # Newton's last step, in units of the feature's largest weight: what is left is its square
@@ -36,6 +36,7 @@ def check_decorrelation(penalty: Penalty | None, family: Family, scheme: Scheme,
             f"penalty={part!r} is not defined for family={family.name!r}, whose features are coupled already; take "
             "another family, 'poisson' for counts"
         )
+    n_classes += isinstance(scheme, LabelReference) and scheme.reference is None  # the rows without any label
     if n_classes < 3:
         raise ValueError(f"penalty={part!r} needs at least 3 classes to set apart; there are {n_classes}")
     if isinstance(scheme, OneVsOne):

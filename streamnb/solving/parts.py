@@ -42,12 +42,14 @@ class Part:
         at_hand: bool = False,
     ):
         whole, moments = stats, (*family.moments, *(("nonzero",) if idf else ()))
-        stats = stats.select(columns, tuple(dict.fromkeys((family.moment, *moments))))
+        moments = tuple(dict.fromkeys((family.moment, *moments)))
+        self._given = stats.select(columns, moments)
+        stats = scheme.posed(self._given, moments)
         self.stats, self.family, self.columns = stats, family, columns
         self._scheme, self._smoothing = scheme, smoothing
         self.n_features = stats.n_features
         weight = stats.weight
-        self._seen = weight > 0
+        self._weight, self._seen = weight, weight > 0
         self._n_all = stats.total_weight
         outside = weight_outside(stats)
         self._has_rest = outside > 0.0 if stats.multilabel else np.count_nonzero(self._seen) - self._seen > 0
@@ -60,7 +62,7 @@ class Part:
             seen = TABLE[family.moment].seen
             raise ValueError(f"idf=True means nothing for family={family.name!r}, which sees {seen} only; leave it out")
         self.scale = _idf(stats) if idf else None
-        self._check_scanned(partly=stats is not whole)
+        self._check_scanned(partly=self._given is not whole)
         self._total, lengths = self._totals_of_cells() if at_hand else self._totals()
         self._counts = lengths if family.coupled else weight
         if stats.every is None:
@@ -125,12 +127,14 @@ class Part:
         return sums if self.scale is None else sums * self.scale[columns]
 
     def _dispersion(self) -> np.ndarray:
-        """phi, (n_features,); of an indicator that of each label against the rest, (n_labels, n_features)."""
+        """phi, (n_features,); of an indicator that of the two groups of each row of weights, (R, n_features)."""
         stats, family = self.stats, self.family
         if not stats.multilabel or type(family).dispersion is Family.dispersion:
             return self._smoothing.dispersion(stats, self.scale)
-        labels = range(len(stats.classes))
-        return np.stack([self._smoothing.dispersion(stats.against_rest(label), self.scale) for label in labels])
+        groups = (self._scheme.two_groups(stats, row) for row in range(self.n_rows))
+        nothing = np.ones(self.n_features)
+        of_groups = [self._smoothing.dispersion(two, self.scale) if two.total_weight else nothing for two in groups]
+        return np.stack(of_groups)
 
     def _check_scanned(self, partly: bool) -> None:
         """Refuse negative values, a moment that is taken about another centre, or that has no value."""
@@ -223,8 +227,14 @@ class Part:
                 rest = self._data(block.local).rest(sums, slice(None))[self._has_rest]
                 self._smoothing.check_mode(pseudo, rest, self._rests[self._has_rest])
 
-    def _pseudo(self, columns: Columns) -> Pseudo:
-        return self._smoothing.pseudo(self._total[columns] / self._n_all, columns, self.n_features)
+    def _pseudo(self, columns: Columns, rows: slice = slice(None)) -> Pseudo:
+        mean = self._total[columns] / self._n_all
+        if self._scheme.apart:  # a prior of its own for each row of weights, (R, n_columns)
+            sides = self._scheme.groups(rows)
+            (own, weight), (others, more) = ((self._sums(columns, side), self._weight[side]) for side in sides)
+            count = (weight + more)[:, None]
+            mean = np.divide(own + others, count, out=np.zeros(own.shape), where=count > 0.0)
+        return self._smoothing.pseudo(mean, columns, self.n_features)
 
     def _sums(self, columns: Columns, classes: Any = slice(None)) -> np.ndarray:
         whole = isinstance(self._scored, SparseTable) and isinstance(columns, slice) and columns == slice(None)
@@ -283,7 +293,7 @@ class Part:
 
     def sides(self, columns: Columns = slice(None), rows: slice = slice(None)) -> Sides:
         """Both sides of some rows of weights, for some features."""
-        return self._scheme.sides(self._data(columns), self._pseudo(columns), rows)
+        return self._scheme.sides(self._data(columns), self._pseudo(columns, rows), rows)
 
     @cached_property
     def fitted(self) -> Fitted:
@@ -292,7 +302,7 @@ class Part:
         sides, second = [self.sides()], self.family.second
         if second is not None:
             smoothing = replace(self._smoothing, family=second)
-            sides.append(Part(self.stats, second, slice(0, self.n_features), self._scheme, smoothing, False).sides())
+            sides.append(Part(self._given, second, slice(0, self.n_features), self._scheme, smoothing, False).sides())
         return Fitted.of(sides, self.family, self._number)
 
     def groups(self, rows: Iterable[int]) -> list[slice]:

@@ -11,7 +11,8 @@ from streamnb.core import memory, messages
 from streamnb.problem.family import Family
 from streamnb.problem.priors import Smoothing, class_probabilities
 from streamnb.problem.pull import Pull
-from streamnb.problem.schemes import Scheme
+from streamnb.problem.references import check_overlap
+from streamnb.problem.schemes import MultiLabel, Scheme
 from streamnb.problem.together import Together
 from streamnb.solving.equations import Equations
 from streamnb.solving.parts import Columns, FeatureBlock, Part
@@ -32,19 +33,23 @@ class Problem:
         priors: Any = None,
         idf: bool = False,
         estimate: str = "posterior_mean",
+        overlap: str = "refuse",
         memory_limit: int | None = None,
     ):
         self.stats, self.family, self.scheme = stats, family, scheme
+        if scheme.apart and scheme.reference is not None:
+            check_overlap(stats, scheme.reference, overlap)
         self.n_features = stats.n_features
         self.n_rows = scheme.n_rows(len(stats.classes))
         self.at_hand = self._too_large(memory_limit)
-        self.seen = stats.weight > 0
+        weighed = scheme.posed(stats, ())
+        self.seen = weighed.weight > 0
         self.parts = []
         for member, columns in family.parts(self.n_features):
             prior = Smoothing.of(member, smoothing, estimate, self.n_features).of_columns(columns)
             self.parts.append(Part(stats, member, columns, scheme, prior, idf, self.at_hand))
         self.blocks = [block for part in self.parts for block in part.blocks]
-        given = class_probabilities(priors, stats, estimate)
+        given = class_probabilities(priors, weighed, estimate)
         if not stats.multilabel and not given[self.seen].any():
             raise ValueError(
                 f"priors={priors!r} leave no probability to the classes that have rows, "
@@ -53,7 +58,9 @@ class Problem:
         with np.errstate(divide="ignore"):
             log_priors = np.where(self.seen, np.log(given), -np.inf)
         self.intercepts = scheme.intercepts(log_priors)
-        if stats.multilabel and priors is None:  # 1 - p has no digits left where nearly all rows bear a label
+        if (
+            isinstance(scheme, MultiLabel) and priors is None
+        ):  # 1 - p has no digits left where nearly all rows bear a label
             outside = weight_outside(stats)
             with np.errstate(divide="ignore"):
                 odds = np.log(stats.weight) - np.log(outside)

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from streamnb.core import messages
+from streamnb.core import arguments, messages
 from streamnb.core.memory import check_memory_limit
 from streamnb.problem.penalties import Penalty
+from streamnb.problem.references import OVERLAPS
 from streamnb.solving.weight_paths import WeightPath, weight_path
 from streamnb.stats.class_stats import ClassStats
 
@@ -16,6 +17,7 @@ def solve(
     *,
     scheme: str = "joint",
     reference: Any = None,
+    overlap: str = "refuse",
     smoothing: Any = 1.0,
     priors: Any = None,
     idf: bool = False,
@@ -34,9 +36,14 @@ def solve(
         L1 without taus takes its grid from the statistics.
     scheme : {"joint", "ovr", "ovo", "reference"}
         All classes against their pooled model, each against the rest, every pair, or each against one named class.
-        Two classes make one problem whatever the scheme; labels of an indicator each stand against the rest.
-    reference : label, optional
-        That named class.
+        Two classes make one problem whatever the scheme; labels of an indicator each stand against the rest, or under
+        "reference" against a named one, on the rows of the two alone (Shishkova 2016, 6.1): w_u = W(S_u, N_u; S_r,
+        N_r), intercept ln(N_u / N_r), prior and dispersion from these rows.
+    reference : label, or snb.UNLABELLED, optional
+        That named class or label; of an indicator also the rows without any label.
+    overlap : {"refuse", "keep"}
+        Of an indicator: rows that bear a label and the reference are refused, with their number, or stand on both
+        sides.
     smoothing : float, BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
         The prior of the features in each class (in the rest, too). A number s: Bernoulli Beta(s, s); multinomial
         alpha = s; Gaussian none; else s pseudo-rows at the mean of all rows.
@@ -65,7 +72,9 @@ def solve(
     ValueError, TypeError
         An argument is wrong, or the statistics lack a moment that the family needs.
     """
-    options = {"scheme": scheme, "reference": reference, "smoothing": smoothing, "priors": priors, "idf": idf}
+    options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing, "priors": priors}
+    options["idf"] = idf
+    arguments.one_of("overlap", overlap, OVERLAPS)
     options["memory_limit"] = check_memory_limit(memory_limit)
     path = weight_path(stats, family, penalty, estimate=estimate, n_threads=n_threads, **options)
     if (stats.weight == 0).any():

@@ -36,6 +36,7 @@ def tau_for(
     scale: str | None = None,
     scheme: str = "joint",
     reference: Any = None,
+    overlap: str = "refuse",
     smoothing: Any = 1.0,
     idf: bool = False,
     estimate: str = "posterior_mean",
@@ -44,7 +45,7 @@ def tau_for(
 
     Parameters
     ----------
-    stats, family, scheme, reference, smoothing, idf, estimate
+    stats, family, scheme, reference, overlap, smoothing, idf, estimate
         As for `solve`.
     n_features : int
         How many features may have any weight that is not zero; 0 for none.
@@ -69,7 +70,7 @@ def tau_for(
         raise ValueError(f"n_features={n_features!r} should be a whole number of at least 0")
     arguments.one_of("scale", scale, [None, "score"])
     checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
-    problem = Problem(stats, as_family(family), checked, smoothing, None, idf, estimate)
+    problem = Problem(stats, as_family(family), checked, smoothing, None, idf, estimate, overlap)
     check_unpenalised(L1(0.0, scale), problem.family)
     row = None if class_ is None else _row_of_class(problem, class_)
     breaks = np.append(np.sort(problem.breakpoints(scale == "score", row))[::-1], 0.0)

@@ -15,9 +15,10 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.rows.survey import Survey
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.grouping import Groups, LabelCodes
+from streamnb.stats.grouping import Groups, LabelCodes, LabelColumns
 from streamnb.stats.moment_sums import GrowingTable, MomentSums
 from streamnb.stats.moments import TABLE
+from streamnb.stats.overlaps import CountedOverlaps
 from streamnb.stats.sparse_tables import AnyTable
 from streamnb.stats.tables import Table
 
@@ -54,6 +55,7 @@ class Accumulator:
         self._weight.note(np.inf)
         self._rows = np.zeros(0, np.int64)
         self._negatives = np.zeros(self._groups.n_splits, np.int64)
+        self._overlaps = CountedOverlaps()
         self.n_features: int | None = None
 
     @property
@@ -91,6 +93,8 @@ class Accumulator:
         self._negatives += _negatives(chunk, survey, splits, len(self._negatives))
         entries = self._groups.entries(y, weight, splits, chunk.first_row)
         self._add_weights(entries)
+        if isinstance(self._groups.codes, LabelColumns):
+            self._overlaps.add(y, weight, splits, self._groups.n_splits)
         self._sums.add(chunk, survey, entries, self._groups.n, n_rows * heaviest if whole else np.inf)
 
     def _add_weights(self, entries: Entries) -> None:
@@ -136,12 +140,14 @@ class Accumulator:
             part = {name: table.take(at) for name, table in tables.items()}
             return ClassStats(classes, rows[at], part, n_features, options=self._options, **more)
 
-        negatives = int(self._negatives[split])
-        every = None
-        if labels.every is not None:
-            every = taken(np.zeros(1, np.int64), np.array([first + labels.every]), closed=True)
+        beside: dict[str, Any] = {}
+        if isinstance(labels, LabelColumns):  # rows with labels come next, then those without any
+            one, codes = np.zeros(1, np.int64), first + np.arange(len(classes), labels.n)[:, None]
+            labelled, unlabelled = (taken(one, code, closed=True) for code in codes)
+            beside = {"every": labelled + unlabelled, "unlabelled": unlabelled}
+            beside["overlaps"] = self._overlaps.of_split(split, len(classes))
         at = np.arange(first, first + len(classes))
-        return taken(classes, at, closed=labels.closed, every=every, negatives=negatives)
+        return taken(classes, at, closed=labels.closed, negatives=int(self._negatives[split]), **beside)
 
 
 def _negatives(chunk: Chunk, survey: Survey, splits: np.ndarray | None, n_splits: int) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Per-class sufficient statistics: the one thing that a scan leaves and everything else is computed from."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from operator import index
 from typing import Any
 
@@ -15,6 +15,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.matching import merged_classes, positions
 from streamnb.stats.moments import MOMENTS
+from streamnb.stats.overlaps import Overlaps
 from streamnb.stats.possible import check_left
 from streamnb.stats.sparse_tables import AnyTable, alike
 from streamnb.stats.tables import Table
@@ -68,6 +69,8 @@ class ClassStats:
     options: RowOptions = field(default_factory=RowOptions)
     closed: bool = False  # True where the user listed the classes
     every: "ClassStats | None" = None  # multi-label: of all rows, each once, as one class
+    unlabelled: "ClassStats | None" = None  # likewise of those without any label; None in files older than 0.2
+    overlaps: Overlaps | None = None  # multi-label: rows that bear two labels; None in older files
     folds: tuple["ClassStats", ...] = ()  # of each fold, repeat by repeat
     folding: Folding | None = None
 
@@ -104,20 +107,29 @@ class ClassStats:
     @property
     def nbytes(self) -> int:
         """Memory of the tables."""
-        parts = (*self.folds, *(() if self.every is None else (self.every,)))
-        return sum(t.nbytes for t in self.tables.values()) + sum(part.nbytes for part in parts)
+        counted = 0 if self.overlaps is None else self.overlaps.nbytes
+        return sum(t.nbytes for t in self.tables.values()) + sum(part.nbytes for part in self._parts) + counted
 
     @property
     def dense_bytes(self) -> int:
         """Memory of the tables, were all of them dense."""
-        parts = (*self.folds, *(() if self.every is None else (self.every,)))
-        return sum(t.dense_bytes for t in self.tables.values()) + sum(part.dense_bytes for part in parts)
+        return sum(t.dense_bytes for t in self.tables.values()) + sum(part.dense_bytes for part in self._parts)
+
+    @property
+    def _parts(self) -> list["ClassStats"]:
+        """The statistics that stand in these."""
+        return [*self.folds, *(part for part in (self.every, self.unlabelled) if part is not None)]
+
+    def _beside(self, change: Callable[["ClassStats"], "ClassStats"]) -> dict[str, Any]:
+        """What an indicator has beside its labels, changed alike."""
+        parts = {"every": self.every, "unlabelled": self.unlabelled}
+        return {name: None if part is None else change(part) for name, part in parts.items()}
 
     def with_tables(self, kind: Callable[[AnyTable], AnyTable]) -> "ClassStats":
         """The same sums of moments in tables of another kind."""
         tables = {name: table if name == "weight" else kind(table) for name, table in self.tables.items()}
-        every = None if self.every is None else self.every.with_tables(kind)
-        return replace(self, tables=tables, every=every, folds=tuple(fold.with_tables(kind) for fold in self.folds))
+        folds = tuple(fold.with_tables(kind) for fold in self.folds)
+        return replace(self, tables=tables, folds=folds, **self._beside(lambda part: part.with_tables(kind)))
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes  # Dask looks here before it moves them or spills them
@@ -163,7 +175,7 @@ class ClassStats:
             every, own = alike(self.every.tables[name], table.take(np.array([label])))
             tables[name] = every.combined(own, here, here, -1.0).above(own)
         rows = np.array([self.every.n_rows - self.rows[label], self.rows[label]])
-        return replace(self, classes=np.array([False, True]), rows=rows, tables=tables, every=None, folds=())
+        return ClassStats(np.array([False, True]), rows, tables, self.n_features, self.negatives, self.options)
 
     def select(self, columns: Any, moments: tuple[str, ...]) -> "ClassStats":
         """The statistics of some columns, a slice or numbers, without folds; itself where these are all.
@@ -174,8 +186,8 @@ class ClassStats:
         if n_features == self.n_features:
             return self
         tables = {"weight": self.tables["weight"]} | {name: self.table(name).select(columns) for name in moments}
-        every = None if self.every is None else self.every.select(columns, moments)
-        return replace(self, tables=tables, n_features=n_features, negatives=0, every=every, folds=(), folding=None)
+        beside = self._beside(lambda part: part.select(columns, moments))
+        return replace(self, tables=tables, n_features=n_features, negatives=0, folds=(), folding=None, **beside)
 
     def widened(self, n_labels: int) -> "ClassStats":
         """The statistics of an indicator that has `n_labels` columns, those at the right without any label set."""
@@ -185,7 +197,8 @@ class ClassStats:
         tables = {name: t.extended(new) for name, t in self.tables.items()}
         rows = np.concatenate([self.rows, np.zeros(new, np.int64)])
         folds = tuple(fold.widened(n_labels) for fold in self.folds)
-        return replace(self, classes=np.arange(n_labels), rows=rows, tables=tables, folds=folds)
+        overlaps = self.overlaps and self.overlaps.widened(n_labels)
+        return replace(self, classes=np.arange(n_labels), rows=rows, tables=tables, folds=folds, overlaps=overlaps)
 
     def __repr__(self) -> str:
         moments = ", ".join(self.moments)
@@ -212,8 +225,8 @@ class ClassStats:
             raise ValueError(f"gamma={gamma:g} makes the weight of the rows larger than {row_checks.LARGEST:g}")
         factors = np.where(self.weight * gamma < FADED, 0.0, gamma)
         tables = {name: t.scaled(factors) for name, t in self.tables.items()}
-        every = None if self.every is None else self.every * gamma
-        return replace(self, tables=tables, every=every, folds=tuple(fold * gamma for fold in self.folds))
+        folds = tuple(fold * gamma for fold in self.folds)
+        return replace(self, tables=tables, folds=folds, **self._beside(lambda part: part * gamma))
 
     __rmul__ = __mul__
 
@@ -243,6 +256,8 @@ class ClassStats:
         pairs = {m: alike(self.tables[m], other.tables[m]) for m in names}
         tables = {m: a.combined(b, mine, theirs, float(sign)) for m, (a, b) in pairs.items()}
         negatives = self.negatives + sign * other.negatives
+        beside = [(self.every, other.every), (self.unlabelled, other.unlabelled)]
+        every, unlabelled = (own and its and own._combined(its, sign) for own, its in beside)
         return replace(
             self,
             classes=classes,
@@ -250,7 +265,9 @@ class ClassStats:
             tables=tables,
             negatives=negatives,
             closed=self.closed or other.closed,
-            every=None if self.every is None or other.every is None else self.every._combined(other.every, sign),
+            every=every,
+            unlabelled=unlabelled,
+            overlaps=self.overlaps and other.overlaps and self.overlaps.combined(other.overlaps, sign),
             folds=tuple(a._onto(classes, b, sign) for a, b in zip(self.folds, other.folds, strict=True)),
         )
 
@@ -295,7 +312,7 @@ class ClassStats:
     def scatter(self, columns: slice = slice(None)) -> np.ndarray:
         """Sum over the rows of each class of (x - class mean)^2, (K, columns), free of cancellation."""
         sums, squares = (self.table(name).select(columns).dense() for name in ("sum", "sum_sq"))
-        weight = self.tables["weight"]
+        weight = self.tables["weight"].dense()
         out = np.zeros((len(self.classes), len(range(*columns.indices(self.n_features)))))
         for k in map(int, np.flatnonzero(self.weight > 0)):
             (s, s_lo), (q, q_lo), (w, w_lo) = sums.row(k), squares.row(k), weight.row(k)
@@ -316,18 +333,9 @@ class ClassStats:
         return self.to_state()
 
     def to_state(self) -> dict[str, Any]:
-        return {
-            "classes": self.classes,
-            "rows": self.rows,
-            "tables": self.tables,
-            "n_features": self.n_features,
-            "negatives": self.negatives,
-            "options": list(astuple(self.options)),
-            "closed": self.closed,
-            "every": self.every,
-            "folds": list(self.folds),
-            "folding": None if self.folding is None else asdict(self.folding),
-        }
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        folding = None if self.folding is None else asdict(self.folding)
+        return parts | {"options": list(astuple(self.options)), "folds": list(self.folds), "folding": folding}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "ClassStats":
@@ -341,8 +349,8 @@ class ClassStats:
             "options": RowOptions.of_state(state["options"]),
             "folding": None if folding is None else Folding.of_state(folding),
         }
-        fields = persistence.typed(cls, {**state, **restored})
-        stats = cls(**{**fields, "folds": tuple(fields.get("folds", ()))})
+        loaded = persistence.typed(cls, {**state, **restored})
+        stats = cls(**{**loaded, "folds": tuple(loaded.get("folds", ()))})
         stats._check_loaded()
         return stats
 
@@ -356,8 +364,9 @@ class ClassStats:
         for name, table in self.tables.items():
             if table.shape != (n_classes, 1 if name == "weight" else self.n_features):
                 raise ValueError(f"{name} has shape {table.shape} for {n_classes} classes, {self.n_features} features")
-        parts = [*self.folds, *([] if self.every is None else [self.every])]
-        alike = all(part._look() == self._look() and part.folding is None for part in parts)
+        alike = all(part._look() == self._look() and part.folding is None for part in self._parts)
+        if self.overlaps is not None and self.overlaps.counts.shape != (n_classes, n_classes):
+            raise ValueError(f"overlaps are of {self.overlaps.counts.shape[0]} labels, and there are {n_classes}")
         n_splits = 0 if self.folding is None else self.folding.n_splits
         if not alike or len(self.folds) != n_splits or any(f.multilabel != self.multilabel for f in self.folds):
             raise ValueError("the folds should have the moments, features and options of the whole")

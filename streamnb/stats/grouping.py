@@ -56,8 +56,6 @@ class Groups:
 class LabelCodes:
     """Labels to codes 0, 1, ..: in sorted order where the set is closed, else in order of appearance."""
 
-    every: int | None = None  # no code of its own holds every row
-
     def __init__(self, classes: np.ndarray | None):
         self.closed = classes is not None
         labels = np.zeros(0, np.int64) if classes is None else np.sort(classes)
@@ -121,26 +119,28 @@ class LabelCodes:
 
 
 class LabelColumns:
-    """The labels of an indicator are its columns; one more code holds every row once."""
+    """The labels of an indicator are its columns; two more codes hold the rows with labels, and those without any."""
 
     def __init__(self, classes: np.ndarray | None, n_labels: int):
         self.closed = classes is not None
         self._labels = np.arange(n_labels) if classes is None else classes
         if len(self._labels) != n_labels:
             raise ValueError(f"y is an indicator of {n_labels} labels, but classes names {len(self._labels)}")
-        self.every = n_labels
-        self.n = n_labels + 1
+        self.n_labels = n_labels
+        self.n = n_labels + 2
 
     def entries(self, y: Any, first_row: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and their codes; a row has one for each of its labels, and one more."""
+        """Rows and their codes; a row has one for each of its labels, and one that says whether it has any."""
         if not sp.issparse(y):
             raise ValueError("y is one label a row here and was an indicator of labels before; give one kind")
-        if y.shape[1] != self.every:
-            raise ValueError(f"y has {y.shape[1]} columns at row {first_row} and {self.every} before; give one width")
-        n_rows = y.shape[0]
-        rows = np.concatenate([np.repeat(np.arange(n_rows), np.diff(y.indptr)), np.arange(n_rows)])
-        return rows, np.concatenate([y.indices.astype(np.int64), np.full(n_rows, self.every)])
+        if y.shape[1] != self.n_labels:
+            raise ValueError(
+                f"y has {y.shape[1]} columns at row {first_row} and {self.n_labels} before; give one width"
+            )
+        every, n_own = np.arange(y.shape[0]), np.diff(y.indptr)
+        any_or_none = np.where(n_own > 0, self.n_labels, self.n_labels + 1)
+        return np.concatenate([np.repeat(every, n_own), every]), np.concatenate([y.indices, any_or_none])
 
     def sorted(self) -> tuple[np.ndarray, np.ndarray]:
         """Labels in the order of the columns, and their codes."""
-        return self._labels, np.arange(self.every)
+        return self._labels, np.arange(self.n_labels)

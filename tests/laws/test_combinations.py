@@ -13,7 +13,7 @@ import streamnb as snb
 README = (Path(__file__).parents[2] / "README.md").read_text()
 K, N_FEATURES, KEPT = 4, 6, 2
 NOT_DEFINED = "–"
-N_ROWS = {"K": K, "K(K - 1)/2": K * (K - 1) // 2, "K - 1": K - 1, "1": 1, "labels": 3}  # of coef_
+N_ROWS = {"K": K, "K(K - 1)/2": K * (K - 1) // 2, "K - 1": K - 1, "1": 1, "labels": 3, "labels - 1": 2}  # of coef_
 
 
 class Tweedie(snb.Family):
@@ -73,6 +73,7 @@ SCHEMES = {  # the scheme's name, number of classes, and whether y is an indicat
     "reference": ("reference", K, False),
     "two classes": ("joint", 2, False),
     "2-D y": ("joint", K, True),
+    "2-D y, reference": ("reference", K, True),
 }
 
 
@@ -149,7 +150,9 @@ def check_answers(model, x, scheme, indicator):
     scores, found = model.decision_function(x), model.predict(x)
     assert np.isfinite(scores).all()
     np.testing.assert_allclose(model.decision_function(sp.csr_array(x)), scores, rtol=1e-9, atol=1e-9)
-    if indicator:
+    if scheme == "2-D y, reference":
+        assert np.array_equal(np.delete(found, 1, axis=1), scores > 0) and not found[:, 1].any()
+    elif indicator:
         assert np.array_equal(found, scores > 0)
     elif len(model.classes_) == 2:
         assert np.array_equal(found, model.classes_[(scores > 0).astype(int)])
@@ -172,7 +175,7 @@ def cells():
 def test_the_cells_are_what_readme_says(family, scheme, row):
     """Every penalty for a family in a scheme."""
     name, n_classes, indicator = SCHEMES[scheme]
-    options = {"scheme": name, "reference": 1 if name == "reference" else None}
+    options = {"scheme": name, "reference": 1 if name == "reference" else None, "overlap": "keep"}
     dense, sparse = (scanned(family, n_classes, indicator, sparse) for sparse in (False, True))
     for moment, table in dense.tables.items():  # equal to the last bit, and so are the weights from them
         assert np.array_equal(table.value(), sparse.tables[moment].value())

@@ -7,6 +7,7 @@ from pkgutil import walk_packages
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.stats.sparse_tables import SparseTable
@@ -52,6 +53,8 @@ def said(value, whole=False):
     """What a value says, to the last bit of what is rounded; low parts and the order of rows only of the `whole`."""
     if isinstance(value, Table | SparseTable) and not whole:
         return value.value()
+    if sp.issparse(value):
+        return value.toarray()
     if isinstance(value, list | tuple):
         return [said(part, whole) for part in value]
     if isinstance(value, Mapping):

@@ -19,6 +19,7 @@ from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridDecisions, GridEvaluation
 from streamnb.evaluation.judging import JudgingTask
+from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
 from streamnb.evaluation.score_order import Histogram, Ranking
 from streamnb.evaluation.tallied import Tallied
 from streamnb.evaluation.tallies import Decisions, Losses, Rows, SetDecisions
@@ -223,6 +224,15 @@ def grid(kind: Any, seed: int, *needs: str, multilabel: bool = False) -> Any:
     return evaluations
 
 
+def against_reference(seed: int) -> Any:
+    rng, _, weight, margins = drawn(seed)
+    own, against = np.arange(K), np.full(K, K)  # rows without any label
+    evaluation = ReferenceEvaluation(own, against, False, np.arange(K), 2, 20, 8)
+    labels = sp.csr_array((rng.random((len(weight), K)) < 0.3).astype(int))
+    evaluation.add(None, margins, labels, weight)
+    return evaluation
+
+
 def grid_decisions(seed: int) -> Any:
     _, codes, weight, _ = drawn(seed)
     decisions = GridDecisions(2, K, True)
@@ -269,6 +279,7 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
         lambda seed: grid(EachEvaluation, seed, "ranking", "pairs"),
         labels=lambda seed: grid(EachEvaluation, seed, "multilabel", "ranking", multilabel=True),
     ),
+    ReferenceEvaluation: every(against_reference),
     GridDecisions: every(grid_decisions),
     Histogram: every(histogram),
     Ranking: every(lambda seed: ranking(seed, 100), bins=lambda seed: ranking(seed, 20)),

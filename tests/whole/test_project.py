@@ -86,7 +86,10 @@ def what_pages_take_for_granted(tmp_path, monkeypatch):
     for name in ("counts.zarr", "new_counts.zarr"):
         streamnb.write_csr(name, [(X_train[:200], y_train[:200]), (X_train[200:], y_train[200:])], n_features=32)
     frame = pd.DataFrame(X[:, 2:14] // 6, columns=["age", "height", *"abcdefghij"])
-    names = ["X", "y", "X_train", "y_train", "health", "X_test", "y_test", "X_val", "y_val", "health_val", "frame"]
+    fever, cough = digit % 3 == 0, digit > 5
+    healthy = ~fever & ~cough & (digit != 1)
+    names = ["fever", "cough", "healthy"]
+    names += ["X", "y", "X_train", "y_train", "health", "X_test", "y_test", "X_val", "y_val", "health_val", "frame"]
     yield {**{name: value for name, value in locals().items() if name in names}, "target": y}
     pyplot.close("all")
 

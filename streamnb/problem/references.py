@@ -1,0 +1,69 @@
+"""What the labels of an indicator are set against: one of them, or the rows without any."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from streamnb.core import persistence
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.sparse_tables import alike
+
+OVERLAPS = ("refuse", "keep")  # what may be done about rows that bear a label and the reference
+
+
+@persistence.register
+@dataclass(frozen=True, repr=False)
+class Unlabelled(persistence.Parameters):
+    """The rows of an indicator without any label, as a reference."""
+
+    def __repr__(self) -> str:
+        return "snb.UNLABELLED"
+
+
+UNLABELLED = Unlabelled()
+
+
+def with_unlabelled(stats: ClassStats, moments: Iterable[str]) -> ClassStats:
+    """Some moments of an indicator, the rows without any label as one label more, the last."""
+    if stats.unlabelled is None:
+        raise ValueError(
+            "stats were scanned by an earlier version, which did not keep the rows without any label apart, as "
+            "reference=snb.UNLABELLED needs; scan the rows again"
+        )
+    tables = {}
+    for name in dict.fromkeys(["weight", *moments]):
+        labels, unlabelled = alike(stats.table(name), stats.unlabelled.table(name))
+        tables[name] = labels.above(unlabelled)
+    classes = np.array([*stats.classes.tolist(), UNLABELLED], object)
+    rows = np.append(stats.rows, stats.unlabelled.rows)
+    return replace(stats, classes=classes, rows=rows, tables=tables, folds=(), folding=None)
+
+
+def two_labels(stats: ClassStats, negative: int, positive: int) -> ClassStats:
+    """Two classes: the rows of one label, and those of another."""
+    at = np.array([negative, positive])
+    tables = {name: table.take(at) for name, table in stats.tables.items()}
+    return ClassStats(np.array([False, True]), stats.rows[at], tables, stats.n_features, 0, stats.options)
+
+
+def check_overlap(stats: ClassStats, reference: int, overlap: str) -> None:
+    """Refuse rows that bear the reference and another label, unless they are to stand on both sides."""
+    if overlap == "keep":
+        return
+    name = stats.classes[reference].item()
+    if stats.overlaps is None:
+        raise ValueError(
+            f"stats were scanned by an earlier version, which did not count the rows that bear a label and the "
+            f"reference {name!r}; scan the rows again, or take overlap='keep', which lets them stand on both sides"
+        )
+    counts = stats.overlaps.with_label(reference)
+    if counts.any():
+        found = [
+            f"{n:,} bear label {label!r} too" for label, n in zip(stats.classes.tolist(), counts, strict=True) if n
+        ]
+        shown = ", ".join(found[:5]) + (f", and so on for {len(found)} labels" if len(found) > 5 else "")
+        raise ValueError(
+            f"reference={name!r} overlaps other labels: of its rows {shown}; take the reference off these rows, or "
+            "overlap='keep', which lets them stand on both sides"
+        )

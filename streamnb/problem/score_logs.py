@@ -1,0 +1,55 @@
+"""What is read off the scores of classes: the highest, its log-odds, log probabilities."""
+
+import numpy as np
+from scipy.special import logsumexp
+
+from streamnb.kernels import judge
+
+CACHED = 1 << 14  # numbers of a table that stays in the cache while it is worked on
+
+
+def top_class(scores: np.ndarray) -> np.ndarray:
+    """The first class of the highest score, of (n, K) or (n, K, G) along axis 1."""
+    top = np.empty((len(scores), *scores.shape[2:]), np.int64)
+    judge.top_class(*((scores, top) if scores.ndim == 3 else (scores[:, :, None], top[:, None])))
+    return top
+
+
+def log_softmax(scores: np.ndarray) -> np.ndarray:
+    """Scores less the log of the sum of their exponentials over the row, (n, K)."""
+    logs, sums = np.empty(scores.shape), np.empty(len(scores))
+    judge.below_top(scores, logs)
+    judge.row_sums(np.exp(logs), sums)
+    logs -= np.log(sums)[:, None]
+    return logs
+
+
+def log_odds(scores: np.ndarray) -> np.ndarray:
+    """s_y - logsumexp of the others', (n, K), without cancellation."""
+    n_rows, n_classes = scores.shape
+    odds, step = np.empty(scores.shape), max(CACHED // n_classes, 1)
+    for first in range(0, n_rows, step):
+        some = slice(first, first + step)
+        _fill_log_odds(scores[some], odds[some])
+    return odds
+
+
+def _fill_log_odds(scores: np.ndarray, odds: np.ndarray) -> None:
+    """The same of few rows, into `odds`."""
+    top = top_class(scores)
+    judge.below_top(scores, odds)
+    mass = np.exp(odds)
+    judge.others(mass, top)
+    far = np.flatnonzero(mass[np.arange(len(top)), top] < 1e-290)  # too far below the highest for exp
+    distant = odds[far]
+    with np.errstate(divide="ignore"):
+        odds -= np.log(mass, out=mass)
+    if far.size:
+        at = np.arange(len(far)), top[far]
+        highest, distant[at] = distant[at], -np.inf
+        odds[far, top[far]] = highest - logsumexp(distant, axis=1)
+
+
+def log_ratio(positive: np.ndarray, negative: np.ndarray) -> np.ndarray:
+    """The difference of two logs; -inf where the positive side is empty, whatever the other side."""
+    return np.where(np.isneginf(positive), -np.inf, positive - np.where(np.isneginf(positive), 0.0, negative))

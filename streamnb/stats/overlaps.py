@@ -1,0 +1,86 @@
+"""Rows that bear two labels at once, counted: what setting one label against another must know of an indicator."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import arguments, persistence
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class Overlaps:
+    """Rows with any weight that bear label u and label v, ``counts[u, v]`` (L, L); the diagonal is 0.
+
+    They are counted as rows, whatever they weigh. Counts add and subtract as the rows do.
+    """
+
+    counts: sp.csr_array
+
+    @property
+    def nbytes(self) -> int:
+        return self.counts.data.nbytes + self.counts.indices.nbytes + self.counts.indptr.nbytes
+
+    def combined(self, other: "Overlaps", sign: int) -> "Overlaps":
+        """self + sign * other."""
+        return Overlaps(self.counts + sign * other.counts)
+
+    def widened(self, n_labels: int) -> "Overlaps":
+        """The same of an indicator with more columns at the right, in which no label is set."""
+        counts = self.counts.copy()
+        counts.resize((n_labels, n_labels))
+        return Overlaps(counts)
+
+    def with_label(self, label: int) -> np.ndarray:
+        """How many of the rows of a label bear each other one as well, (L,)."""
+        return self.counts[[label]].toarray()[0]
+
+    def to_state(self) -> dict[str, Any]:
+        """Pairs of labels, each once, and the number of their rows."""
+        pairs = sp.triu(self.counts, 1).tocoo()
+        some = pairs.data != 0
+        table = np.stack([pairs.row[some], pairs.col[some], pairs.data[some]]).astype(np.int64)
+        return {"n_labels": self.counts.shape[0], "pairs": table}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "Overlaps":
+        n_labels = arguments.whole_number("n_labels", state["n_labels"])
+        one, two, counts = persistence.array("pairs", state["pairs"], ["i8"], (3, None))
+        if not ((one >= 0) & (one < two) & (two < n_labels)).all():
+            raise ValueError(f"pairs should be of {n_labels} labels, the lower first")
+        both = np.concatenate([one, two]), np.concatenate([two, one])
+        return cls(sp.csr_array((np.tile(counts, 2), both), shape=(n_labels, n_labels)))
+
+
+class CountedOverlaps:
+    """Overlaps while blocks of rows come, for each split of the rows."""
+
+    def __init__(self) -> None:
+        self._counts: Any = None  # (n_splits * L, L), one split after the other
+
+    def add(self, y: sp.csr_array, weight: np.ndarray | None, splits: np.ndarray | None, n_splits: int) -> None:
+        """Count the rows of an indicator (n_rows, L); `splits` (repeats, n_rows) or None."""
+        n_labels = y.shape[1]
+        if self._counts is None:
+            self._counts = sp.csr_array((n_splits * n_labels, n_labels), dtype=np.int64)
+        several = np.diff(y.indptr) > 1
+        rows = np.flatnonzero(several if weight is None else several & (weight > 0.0))
+        if not rows.size:
+            return
+        labels = y[rows].astype(np.int64)
+        owner = np.repeat(np.arange(len(rows)), np.diff(labels.indptr))
+        for of_rows in np.zeros((1, y.shape[0]), np.int64) if splits is None else splits:
+            groups = of_rows[rows][owner] * n_labels + labels.indices
+            by_group = sp.csr_array((labels.data, (groups, owner)), shape=(n_splits * n_labels, len(rows)))
+            self._counts = self._counts + by_group @ labels
+
+    def of_split(self, split: int, n_labels: int) -> Overlaps:
+        """Those of the rows of one split."""
+        if self._counts is None:  # no rows came
+            return Overlaps(sp.csr_array((n_labels, n_labels), dtype=np.int64))
+        own = self._counts[split * n_labels : (split + 1) * n_labels].tocoo()
+        apart = own.row != own.col
+        pairs = own.data[apart], (own.row[apart], own.col[apart])
+        return Overlaps(sp.csr_array(pairs, shape=own.shape, dtype=np.int64))

@@ -1,0 +1,121 @@
+"""The area of each class against the reference is scikit-learn's on the rows of the two."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import roc_auc_score
+
+import streamnb as snb
+from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
+from streamnb.problem.schemes import as_scheme
+
+rng = np.random.default_rng(8)
+N, K, G = 300, 4, 3
+Y = (rng.random((N, K)) < [0.4, 0.3, 0.2, 0.4]).astype(int)
+LABELS = rng.integers(0, K, N)
+WEIGHT = rng.choice([0.0, 1.0, 2.5], N)
+SCHEMES = {
+    "labels": (as_scheme("reference", np.arange(K), 3, True), Y),
+    "unlabelled": (as_scheme("reference", np.arange(K), snb.UNLABELLED, True), Y),
+    "classes": (as_scheme("reference", np.arange(K), 1), LABELS),
+    "two classes": (as_scheme("reference", np.arange(2), 0), LABELS % 2),
+}
+
+
+def expected(y, reference, margins, rows_of):
+    """Areas on subsets, column by column of the margins; `rows_of` the classes that these are of."""
+    on = np.eye(K, dtype=int)[y] if y.ndim == 1 else y
+    against = on.sum(axis=1) == 0 if reference is None else on[:, reference] == 1
+    areas = {}
+    for column, u in enumerate(rows_of):
+        asked = (on[:, u] == 1) != against
+        areas[u] = roc_auc_score(on[asked, u], margins[asked, column], sample_weight=WEIGHT[asked])
+    return areas
+
+
+@pytest.mark.parametrize("exact_rows", [N, 0], ids=["one by one", "bins"])
+@pytest.mark.parametrize("name", SCHEMES)
+def test_against_scikit_learn(name, exact_rows):
+    scheme, y = SCHEMES[name]
+    n_classes = 2 if name == "two classes" else K
+    n_rows, room = scheme.n_rows(n_classes), G + 1
+    margins = rng.normal(size=(N, n_rows, room)).round(1 if exact_rows else 9)
+    whole, parts = (ReferenceEvaluation.of(scheme, np.arange(n_classes), G, exact_rows, 2048) for _ in range(2))
+    codes = sp.csr_array(y) if y.ndim == 2 else y
+    whole.add(scheme, margins, codes, WEIGHT)
+    for some in (slice(0, 70), slice(70, N)):
+        part = ReferenceEvaluation.of(scheme, np.arange(n_classes), G, exact_rows, 2048)
+        part.add(scheme, margins[some], codes[some], WEIGHT[some])
+        parts = parts + part
+    rows_of = scheme.groups(slice(None))[0].tolist()
+    reference = 0 if name == "two classes" else scheme.reference
+    for point in range(G):
+        areas = expected(y, reference, margins[:, :, point], rows_of)
+        one = whole.of_point(point)
+        of_classes = one.roc_auc(average=None)
+        within = one.roc_auc_error + 1e-12
+        np.testing.assert_allclose(of_classes[rows_of], list(areas.values()), rtol=0.0, atol=within)
+        assert one.roc_auc() == pytest.approx(np.mean(list(areas.values())), abs=within)
+        assert np.array_equal(parts.of_point(point).roc_auc(average=None), of_classes, equal_nan=True)
+        assert one.roc_auc_error == 0.0 if exact_rows else 0.0 < one.roc_auc_error < 5e-3
+    if name in ("labels", "classes"):
+        assert np.isnan(of_classes[reference])
+
+
+def fitted_by_hand(x, y, reference, folds, penalty):
+    """Held-out areas (S, K) of models solved for each fold."""
+    areas = np.full((len(set(folds)), y.shape[1] if y.ndim == 2 else K), np.nan)
+    for s in set(folds.tolist()):
+        held = folds == s
+        model = snb.LinearNB("poisson", penalty, scheme="reference", reference=reference).fit(x[~held], y[~held])
+        margins = model.decision_function(x[held])
+        if y.ndim == 1:
+            margins = np.delete(margins, reference, axis=1)
+        on = np.eye(K, dtype=int)[y[held]] if y.ndim == 1 else y[held]
+        for column, u in enumerate(u for u in range(on.shape[1]) if u != reference):
+            asked = on[:, u] != on[:, reference]
+            areas[s, u] = roc_auc_score(on[asked, u], margins[asked, column])
+    return areas
+
+
+@pytest.mark.parametrize("kind", ["labels", "classes"])
+def test_cross_validated(kind):
+    y = Y * (1 - Y[:, [3]]) if kind == "labels" else LABELS
+    y = np.column_stack([y[:, :3], Y[:, 3]]) if kind == "labels" else y
+    x = rng.poisson(1.0, (N, 5)) + (y[:, [0, 1, 2, 3, 0]] if kind == "labels" else np.eye(5, dtype=int)[y])
+    folds = np.arange(N) % 3
+    penalty = snb.TopK([1, 3])
+    asked = {"scheme": "reference", "reference": 3, "scoring": "roc_auc_reference"}
+    model = snb.LinearNBCV("poisson", penalty, folds=folds, **asked).fit(x, y)
+    for point, k in enumerate(penalty.k):
+        areas = fitted_by_hand(x, y, 3, folds, snb.TopK(int(k)))
+        for u in range(3):
+            got = model.cv_results_[f"class_test_score_{u}"][point]
+            assert got == pytest.approx(areas[:, u].mean(), rel=1e-12)
+        assert model.cv_results_["mean_test_score"][point] == pytest.approx(np.nanmean(areas), rel=1e-12)
+    assert np.isnan(model.cv_results_["class_test_score_3"]).all() and model.n_features_per_class_[3] == -1
+    table = snb.compare(x, y, families="poisson", penalties={"k": penalty}, folds=folds, show=False, **asked)
+    assert np.isnan(table.scores[0, 0, 3]) and "\n3 " not in str(table)
+
+
+def test_a_label_that_a_fold_lacks():
+    """NaN there, one warning."""
+    folds = np.arange(N) % 3
+    y = np.column_stack([Y[:, 0] * (folds != 1), Y[:, 1], Y[:, :2].sum(axis=1) == 0]).astype(int)
+    x = rng.poisson(1.0, (N, 4)) + y[:, [0, 1, 2, 0]]
+    asked = {"scheme": "reference", "reference": 2, "scoring": "roc_auc_reference", "folds": folds}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = snb.LinearNBCV("poisson", snb.TopK([2]), **asked).fit(x, y)
+    assert [str(w.message) for w in caught] == [
+        "1 of 3 splits lack rows of a class: no score there for [0]; the means are those of the others"
+    ]
+    assert model.cv_results_["split1_test_score"][0] > 0.5 and 0.5 < model.best_score_ < 1.0
+
+
+def test_where_there_is_no_reference():
+    for scheme in ("joint", "ovr", "ovo"):
+        with pytest.raises(ValueError, match=f"'roc_auc_reference' needs scheme='reference' .*, not scheme='{scheme}'"):
+            snb.LinearNBCV("poisson", scheme=scheme, scoring="roc_auc_reference").fit(Y, LABELS)

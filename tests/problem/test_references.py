@@ -1,0 +1,39 @@
+"""What labels of an indicator are set against."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import streamnb as snb
+from streamnb.problem.references import check_overlap, two_labels, with_unlabelled
+
+Y = np.array([[1, 1, 0], [0, 1, 0], [0, 0, 0], [1, 0, 1]])
+STATS = snb.scan(np.arange(8.0).reshape(4, 2), Y)
+
+
+def test_unlabelled_stays_itself(tmp_path):
+    for again in (copy.deepcopy(snb.UNLABELLED), pickle.loads(pickle.dumps(snb.UNLABELLED))):
+        assert again == snb.UNLABELLED and repr(again) == "snb.UNLABELLED"
+    model = clone(snb.LinearNB("poisson", scheme="reference", reference=snb.UNLABELLED))
+    model.fit(np.arange(8.0).reshape(4, 2), Y).save(tmp_path / "model.snb")
+    assert snb.load(tmp_path / "model.snb").reference == snb.UNLABELLED
+
+
+def test_rows_without_a_label_become_the_last_one():
+    posed = with_unlabelled(STATS, ["sum"])
+    assert posed.classes.tolist() == [0, 1, 2, snb.UNLABELLED] and posed.moments == ("sum",)
+    assert posed.sum.tolist() == [[6, 8], [2, 4], [6, 7], [4, 5]] and posed.rows.tolist() == [2, 2, 1, 1]
+
+
+def test_two_labels_as_classes():
+    two = two_labels(STATS, 2, 0)
+    assert two.classes.tolist() == [False, True] and two.sum.tolist() == [[6, 7], [6, 8]] and two.total_weight == 3
+
+
+def test_overlaps_are_refused_with_their_numbers():
+    with pytest.raises(ValueError, match=r"reference=0 overlaps .* 1 bear label 1 too, 1 bear label 2 too; take"):
+        check_overlap(STATS, 0, "refuse")
+    check_overlap(STATS, 0, "keep")

@@ -1,0 +1,25 @@
+"""What is read off scores of classes."""
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax as reference
+from scipy.special import logsumexp
+
+from streamnb.problem.score_logs import log_odds, log_ratio, log_softmax, top_class
+
+SCORES = np.random.default_rng(0).normal(0.0, 30.0, (50, 4))
+
+
+def test_the_first_of_the_highest():
+    assert top_class(np.array([[1.0, 3.0, 3.0], [2.0, 0.0, 1.0]])).tolist() == [1, 0]
+    assert top_class(np.array([[[1.0, 5.0], [3.0, 4.0]]])).tolist() == [[1, 0]]
+
+
+def test_probabilities_and_odds():
+    np.testing.assert_allclose(log_softmax(SCORES), reference(SCORES, axis=1), rtol=1e-13, atol=1e-13)
+    others = np.stack([logsumexp(np.delete(SCORES, k, axis=1), axis=1) for k in range(4)], axis=1)
+    np.testing.assert_allclose(log_odds(SCORES), SCORES - others, rtol=1e-12, atol=1e-12)
+
+
+def test_a_side_without_rows():
+    assert log_ratio(np.array([-np.inf, -1.0]), np.array([-np.inf, -3.0])).tolist() == [-np.inf, pytest.approx(2.0)]
