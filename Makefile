@@ -8,7 +8,7 @@ DEV := $(VENV)/.installed-dev
 INTERPRETED := tests/kernels tests/stats tests/scanning \
 	$(patsubst %,tests/%.py,rows/test_splits rows/test_opening models/test_predictive evaluation/test_metrics_blocks)
 # Under coverage tests take half as long again. These and the interpreted ones reach all that quick tests reach but
-# half a percent of the lines; what only a cluster reaches is not counted, and missing in the report.
+# 0.7 % of the lines; what only a cluster reaches is not counted, and missing in the report.
 COVERED := $(addprefix tests/,core rows passes scanning problem models evaluation selection estimators plotting whole)
 BENCH := $(VENV)/.installed-bench
 SECONDS ?= 20

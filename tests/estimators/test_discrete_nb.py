@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import zarr
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -42,6 +42,7 @@ MODELS = [
     PoissonNB(alpha=0.5),
 ]
 every_model = pytest.mark.parametrize("model", MODELS, ids=str)
+few = settings(max_examples=12)  # for every model, whose scans are those of all others
 LEARNED = ["classes_", "class_count_", "class_prior_", "class_log_prior_", "feature_count_", "feature_all_", "var_"]
 LEARNED += ["feature_log_prob_", "theta_", "epsilon_", "rate_", "n_categories_", "category_count_"]
 
@@ -57,6 +58,7 @@ def outcome(model):
 
 
 @every_model
+@few
 @given(data=st.data(), rows=labelled(min_rows=2, kind="str"), real=st.booleans())
 def test_any_split_gives_the_same_to_the_last_bit(model, data, rows, real):
     scale = np.pi if real else 1.0  # weights that no float holds exactly
@@ -114,6 +116,7 @@ def test_answers_in_kind(model, tmp_path):
 
 
 @every_model
+@few
 @given(rows=labelled(min_rows=3, n_features=4, kind="int"))
 def test_sparse_rows_score_as_dense_ones(model, rows):
     fitted = clone(model).fit(rows.x, rows.y)

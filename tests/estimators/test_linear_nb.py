@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import naive_bayes
 from sklearn.base import clone
@@ -37,6 +37,7 @@ MODELS = [
 ]
 IDS = [str(number) for number in range(len(MODELS))]
 every_model = pytest.mark.parametrize("model", MODELS, ids=IDS)
+few = settings(max_examples=12)  # for every model, whose scans are those of all others
 
 
 @parametrize_with_checks([snb.LinearNB(), *MODELS[4:7], MODELS[8]])  # each family, scheme and kind of input once
@@ -52,6 +53,7 @@ def outcome(model):
 
 
 @every_model
+@few
 @given(data=st.data(), rows=labelled(min_rows=4, kind="str"))
 def test_fit_partial_fit_and_merged_statistics_agree(model, data, rows):
     rows.y[:2] = ["ash", "willow"]
@@ -80,6 +82,7 @@ def test_the_model_is_the_solution_of_its_statistics(model):
 
 
 @every_model
+@few
 @given(data=st.data())
 def test_forget_is_the_fit_of_the_rest(model, data):
     rows = example("int")
