@@ -13,10 +13,11 @@ from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.penalties import L1, Penalty, at_point
+from streamnb.problem.schemes import as_scheme
 from streamnb.rows.opening import opened
 from streamnb.scanning.class_scan import run_scan, with_folds
 from streamnb.selection.cross_validation import cross_validated
-from streamnb.selection.grid_scores import RULES, GridScores, check_choice
+from streamnb.selection.grid_scores import RULES, GridScores, check_choice, check_rule
 
 _JUDGED = ("family", "penalty", "folds", "repeats", "scoring", "seed", "scheme", "reference", "overlap")  # of scores
 
@@ -52,9 +53,12 @@ class LinearNBCV(LinearNB):
         function of an `Evaluation`; the greater the better. For more than two classes "roc_auc" is the mean over
         classes, each against the rest; "roc_auc_reference", for scheme="reference", that of each class or label u by
         its margin on the rows of u and of the reference alone.
-    rule : {"best", "parsimonious", "one_se"}
+    rule : {"best", "parsimonious", "one_se", "per_split"}
         The point with the highest mean score; or that with the fewest features whose mean is within 1 % of it, or
-        within one standard error of it.
+        within one standard error of it. "per_split" gives each class a number of features of its own, for `TopK`:
+        procedure 7.1, Shishkova 2016. In each split that is the smallest k whose score lies less than 0.01 below the
+        best of the split, k_s = min {k: AUC_s(k) > max AUC_s - 0.01}, and in the model their mean over splits, halves
+        rounded up, which need not be on the grid. (Taus of other penalties are those of the best point.)
     seed : int
     scheme, reference, overlap, smoothing, binarize, transform, normalize, idf, estimate, priors
         As for `LinearNB`.
@@ -64,9 +68,9 @@ class LinearNBCV(LinearNB):
     Attributes
     ----------
     best_ : dict
-        The grid point chosen, e.g. ``{"l1": 0.3}``.
+        The grid point chosen, e.g. ``{"l1": 0.3}``, or by "per_split" ``{"top_k": {label: k}}``.
     best_score_ : float
-        Its mean score.
+        Its mean score; by "per_split" the mean over classes, each at the grid point nearest to its k.
     cv_results_ : dict of (G,) arrays
         A row a grid point: params, param_<kind>, mean_test_score, std_test_score, rank_test_score,
         split<s>_test_score with s = repeat * folds + fold, class_test_score_<label>, n_features. NaN where a fold
@@ -75,7 +79,8 @@ class LinearNBCV(LinearNB):
         features are left that many rows score alike.
     n_features_per_class_ : (K,) int
         The fewest features of each class whose mean score is within 1 % of the best of that class (procedure 7.1,
-        Shishkova 2016); -1 where the class has no score. Only where the scoring has a value for each class.
+        Shishkova 2016, of the mean curve), or by rule="per_split" its k; -1 where the class has no score. Only where
+        the scoring has a value for each class.
     scoring_report_ : Report
         Of the second scan; `report_` is of the first.
     classes_, coef_, intercept_, stats_, n_features_in_, feature_names_in_
@@ -173,6 +178,7 @@ class LinearNBCV(LinearNB):
             minutes.
         """
         self._check_params()
+        check_rule(self.rule, self._grid(), as_scorer(self.scoring), self.scheme)
         listed = label_checks.check_classes(classes)
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         with self._all_or_nothing():
@@ -216,6 +222,7 @@ class LinearNBCV(LinearNB):
             raise ValueError(f"{changed[0]}={asked[changed[0]]!r} asks for other scores of the rows; use fit")
         with self._all_or_nothing():
             self.rule = arguments.one_of("rule", options.pop("rule", self.rule), RULES)
+            check_rule(self.rule, self._grid(), as_scorer(self.scoring), self.scheme)
             self._choose()
             return super().refit(**options)
 
@@ -230,6 +237,20 @@ class LinearNBCV(LinearNB):
         self.__dict__.pop("n_features_per_class_", None)
         if self._scores.class_scores is not None:
             self.n_features_per_class_ = self._scores.class_features()
+        if self.rule == "per_split":
+            self._choose_per_split(point)
+
+    def _choose_per_split(self, best: int) -> None:
+        """A number of features for each row of weights; one whose class has no score has that of the best point."""
+        scores, multilabel = self._scores, self.stats_.multilabel
+        k, points = scores.per_split(best)
+        class_scores = [scores.class_mean[point, u] for u, point in enumerate(points) if point >= 0]
+        self.n_features_per_class_, self.best_score_ = k, float(np.mean(class_scores))
+        rows = as_scheme(self.scheme, self.classes_, self.reference, multilabel).row_names(self.classes_)
+        of_class = dict(zip(self.classes_.tolist(), k.tolist(), strict=True))
+        same = scores.grid[best]["top_k"]
+        of_rows = {label: same if of_class[label] < 0 else of_class[label] for label in rows}
+        self.best_ = {**scores.grid[best], "top_k": of_rows}
 
     def _grid(self) -> Penalty:
         return L1(scale="score") if self.penalty is None else self.penalty

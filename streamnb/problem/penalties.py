@@ -1,6 +1,6 @@
 """Regularisers R(w): what pulls the means of the two sides together, -R'(w) being the pull."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from functools import reduce
 from operator import add
@@ -106,7 +106,8 @@ class TopK(Penalty):
 
     Parameters
     ----------
-    k : int or grid of ints
+    k : int, grid of ints, or {label: int}
+        A dict has a number for each row of weights, by its class or label; 0 leaves the row empty.
     by : {"weight", "score", "likelihood"}
         Best by abs(w_0), the unregularised weight; by abs(z), the score statistic; or by the likelihood that is
         lost without the feature, which maximises the penalised likelihood.
@@ -115,22 +116,28 @@ class TopK(Penalty):
     kind: ClassVar[str] = "top_k"
 
     def __init__(self, k: Any, by: str = "weight"):
-        ks = [arguments.positive_integer("k", v) for v in (k if np.ndim(k) else [k])]
-        self.k = arguments.tau_grid("k", ks).astype(int)
+        self.k: Any
+        if isinstance(k, Mapping):
+            self.k = {_plain(label): arguments.whole_number(f"k[{label!r}]", number) for label, number in k.items()}
+        else:
+            ks = [arguments.positive_integer("k", v) for v in (k if np.ndim(k) else [k])]
+            self.k = arguments.tau_grid("k", ks).astype(int)
         self.by = arguments.one_of("by", by, ["weight", "score", "likelihood"])
 
     @property
     def tau(self) -> np.ndarray:
-        """The grid, under the name that all penalties have for it."""
-        return self.k
+        """The grid, under the name that all penalties have for it; one number for each row is one point."""
+        return np.array([self.k, None], object)[:1] if isinstance(self.k, dict) else self.k
 
     def with_taus(self, taus: Any) -> "TopK":
-        return TopK([int(k) for k in taus], self.by)
+        return TopK(taus[0] if isinstance(taus[0], Mapping) else [int(k) for k in taus], self.by)
 
-    def pull(self, tau: float) -> Pull:
-        return Pull(top_k=int(tau), by=self.by)
+    def pull(self, tau: Any) -> Pull:
+        return Pull(top_k=tau if isinstance(tau, Mapping) else int(tau), by=self.by)
 
     def __repr__(self) -> str:
+        if isinstance(self.k, dict):
+            return f"TopK({self.k}, by={self.by!r})"
         return f"TopK({self.k.tolist() if len(self.k) > 1 else int(self.k[0])}, by={self.by!r})"
 
 
@@ -263,9 +270,17 @@ def at_point(penalty: Penalty, point: dict[str, float]) -> Penalty:
     return reduce(add, (part.with_taus([point[part.kind]]) for part in penalty.parts))
 
 
-def loaded_point(point: dict[str, float]) -> dict[str, float]:
+def loaded_point(point: dict[str, Any]) -> dict[str, Any]:
     """A point from a file, of which older ones have the number of features as a float."""
-    return {kind: int(tau) if kind == TopK.kind else tau for kind, tau in point.items()}
+    for kind, tau in point.items():
+        numbers = dict[Any, int] if kind == TopK.kind and isinstance(tau, dict) else float
+        if not persistence.is_a(numbers, tau):
+            raise ValueError(f"a point of a grid has {kind}={tau!r}; it should be a number")
+    return {kind: int(tau) if kind == TopK.kind and type(tau) is float else tau for kind, tau in point.items()}
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def pull_at(penalty: Penalty | None, point: dict[str, float]) -> Pull:

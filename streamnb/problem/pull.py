@@ -1,6 +1,6 @@
 """The pull t = -R'(w) that moves the means of both sides towards each other; pulls of several penalties add."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,8 @@ class Pull:
         tau_2.
     slopes : tuple of (strength, r')
         r' takes an array of weights; it never rises, and has the opposite sign of w.
-    top_k, by : int or None, str
-        How many features are kept, and the best by what.
+    top_k, by : int, {label: int} or None, str
+        How many features are kept, in each row of weights or in that of each label, and the best by what.
     decorrelation, curved : float, bool
         A multiple of the weights of the other classes, in units of min a where `curved`.
     """
@@ -29,7 +29,7 @@ class Pull:
     scored: bool = False
     l2: float = 0.0
     slopes: tuple[tuple[float, Callable[[np.ndarray], np.ndarray]], ...] = ()
-    top_k: int | None = None
+    top_k: int | Mapping[Any, int] | None = None
     by: str = "weight"
     decorrelation: float = 0.0
     curved: bool = False

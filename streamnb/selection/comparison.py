@@ -88,7 +88,7 @@ class Comparison:
         persistence.array("n_features", state["n_features"], ["i8"], shape)
         points = np.empty(len(state["points"]), object)
         points[:] = [None if point is None else loaded_point(point) for point in state["points"]]
-        if not persistence.is_a(list[dict[str, float] | None], state["points"]):
+        if not persistence.is_a(list[dict[str, Any] | None], state["points"]):
             raise ValueError("points should be points of a grid, or None")
         return cls(**persistence.typed(cls, {**state, "points": points.reshape(shape)}))
 

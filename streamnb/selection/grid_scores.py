@@ -12,11 +12,12 @@ from streamnb.core import arguments, label_checks, messages, persistence
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import GridEvaluation
 from streamnb.evaluation.scorers import Scorer, as_scorer
-from streamnb.problem.penalties import loaded_point
+from streamnb.problem.penalties import Penalty, TopK, loaded_point
 from streamnb.rows.splits import as_folding, check_no_splits
+from streamnb.selection.per_split import features_per_split, nearest, points_alike
 from streamnb.solving.weight_paths import WeightPath
 
-RULES = ("best", "parsimonious", "one_se")
+RULES = ("best", "parsimonious", "one_se", "per_split")
 
 
 @persistence.register
@@ -36,7 +37,7 @@ class GridScores(persistence.Parameters):
     errors : (G, S), bounds on the errors of scores that are read off histograms, or None where all are exact
     """
 
-    grid: Sequence[dict[str, float]]
+    grid: Sequence[dict[str, Any]]
     scores: np.ndarray
     class_scores: np.ndarray | None
     n_features: np.ndarray
@@ -105,8 +106,25 @@ class GridScores(persistence.Parameters):
         """The point that the rule chooses by the scores and features of each class alone, (K,); -1 without score."""
         if self.class_scores is None:
             return np.full(len(self.classes), -1)
+        if rule == "per_split":
+            return self.per_split()[1]
         by_class = zip(self.class_scores.transpose(2, 0, 1), self.n_features_per_class.T, strict=True)
         return np.array([-1 if np.isnan(s).all() else _chosen(s, n_features, rule) for s, n_features in by_class])
+
+    def per_split(self, at: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The number of features of each class by procedure 7.1, and the grid point nearest to it, (K,); -1 without.
+
+        The taus of other penalties are those of the point `at`, or of the best one for each class.
+        """
+        assert self.class_scores is not None
+        k, points = np.full((2, len(self.classes)), -1)
+        best = self.class_best("best")
+        for u in np.flatnonzero(best >= 0):
+            alike, numbers = points_alike(self.grid, int(best[u]) if at is None else at)
+            chosen = features_per_split(self.class_scores[alike, :, u], numbers)
+            if chosen is not None:
+                k[u], points[u] = chosen, alike[nearest(numbers, chosen)]
+        return k, points
 
     def class_features(self) -> np.ndarray:
         """For each class the fewest features whose mean score is within 1 % of its best, (K,); -1 without a score."""
@@ -166,6 +184,19 @@ def check_choice(scheme: str, folds: Any, repeats: int, seed: int, scoring: Any,
     return scorer
 
 
+def check_rule(rule: str, penalty: Penalty | None, scorer: Scorer, scheme: str) -> None:
+    """Refuse the rule "per_split" where there are no numbers of features, or no class has any of its own."""
+    if rule != "per_split":
+        return
+    parts = penalty.parts if penalty else ()
+    if not any(isinstance(part, TopK) and not isinstance(part.k, dict) for part in parts):
+        raise ValueError(f"rule='per_split' needs TopK with a grid of numbers to choose from, not penalty={penalty!r}")
+    if scorer.per_class is None:
+        raise ValueError(f"rule='per_split' needs a score of each class, which scoring={scorer.name!r} has not")
+    if scheme == "ovo":
+        raise ValueError("rule='per_split' is not for scheme='ovo', whose rows of weights are of pairs of classes")
+
+
 def _chosen(scores: np.ndarray, n_features: np.ndarray, rule: str) -> int:
     """The point that the rule chooses by scores (G, S) and what they cost in features (G,)."""
     mean = _mean(scores)
@@ -177,7 +208,12 @@ def _least(scores: np.ndarray, rule: str) -> float:
     """The mean score that is good enough by the rule; one score at least is defined."""
     mean = _mean(scores)
     top = int(np.nanargmax(mean))
-    slack = {"best": 0.0, "parsimonious": 0.01 * abs(mean[top]), "one_se": _standard_error(scores[top])}[rule]
+    slack = {
+        "best": 0.0,
+        "per_split": 0.0,
+        "parsimonious": 0.01 * abs(mean[top]),
+        "one_se": _standard_error(scores[top]),
+    }[rule]
     return float(mean[top] - slack)
 
 

@@ -1,6 +1,6 @@
 """A problem as it is posed: statistics, families, scheme and smoothing, in blocks of features."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -128,14 +128,31 @@ class Problem:
         """Which features TopK keeps."""
         if pull.top_k is None:
             return None
-        cut, last = np.empty((self.n_rows, 1)), np.empty((self.n_rows, 1), np.intp)
-        for r in range(self.n_rows):
+        cut, last = np.full((self.n_rows, 1), np.inf), np.full((self.n_rows, 1), -1, np.intp)
+        for r, k in enumerate(self.numbers_kept(pull.top_k)):
+            if k == 0:  # no merit is above infinity
+                continue
             row = slice(r, r + 1)
             merit = self._gathered(lambda part, row=row: part.of_rows(row)[1].merit(pull.by)[0])  # type: ignore[misc]
-            cut[r] = np.partition(merit, -pull.top_k)[-pull.top_k]
-            ties = pull.top_k - np.count_nonzero(merit > cut[r])
+            cut[r] = np.partition(merit, -k)[-k]
+            ties = k - np.count_nonzero(merit > cut[r])
             last[r] = np.flatnonzero(merit == cut[r])[ties - 1]
         return Kept(pull.by, cut, last, self.n_features)
+
+    def numbers_kept(self, k: Any) -> list[int]:
+        """How many features TopK keeps in each row of weights, (R,); refuse labels without a row, and too many."""
+        largest = max(k.values(), default=0) if isinstance(k, Mapping) else k
+        if largest > self.n_features:
+            given = f"k={k!r}" if isinstance(k, Mapping) else f"k={int(k)}"
+            raise ValueError(f"TopK({given}) keeps more features than the {self.n_features} there are")
+        if not isinstance(k, Mapping):
+            return [int(k)] * self.n_rows
+        names = self.scheme.row_names(self.stats.classes)
+        strange = [label for label in k if label not in names]
+        if strange or len(k) < len(names):
+            what = f"has no row of weights for {strange[0]!r}" if strange else "names no number for some"
+            raise ValueError(f"TopK(k={k!r}) {what}; it should have one for each of {', '.join(map(repr, names))}")
+        return [k[name] for name in names]
 
     def breakpoints(self, scored: bool, row: int | None = None) -> np.ndarray:
         """For each feature the L1 tau at which its last weight (or that of one row) becomes zero, (n_features,)."""

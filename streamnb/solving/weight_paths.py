@@ -96,10 +96,9 @@ class WeightPath:
         if n_points > MOST_POINTS:
             raise ValueError(f"penalty has a grid of {n_points:,} points, more than {MOST_POINTS:,}; take fewer taus")
         points = product(*(taus[kind].tolist() for kind in kinds))
-        self.grid: list[dict[str, float]] = [dict(zip(kinds, point, strict=True)) for point in points]
+        self.grid: list[dict[str, Any]] = [dict(zip(kinds, point, strict=True)) for point in points]
         for k in taus.get("top_k", ()):
-            if k > problem.n_features:
-                raise ValueError(f"TopK(k={int(k)}) keeps more features than the {problem.n_features} there are")
+            problem.numbers_kept(k)
         self._kept: dict[int, Kept | None] = {}
         self._totals: dict[int, Totals] = {}
         self._l1 = L1Grid.of(self.penalty)
