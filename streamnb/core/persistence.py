@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, BinaryIO, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -332,3 +332,18 @@ class _Reader:
         if fortran or dtype.kind not in "biufU" or not dtype.itemsize or min(shape, default=0) < 0:
             raise ValueError(f"{name} has dtype {dtype} and shape {shape}, which streamnb does not write")
         return np.frombuffer(values, dtype, offset=head.tell()).reshape(shape)
+
+
+class Saved:
+    """What is kept in one file."""
+
+    __slots__ = ()
+
+    def save(self, path: Any) -> None:
+        """Write to one file: typed JSON and .npy in a zip, no pickle; read it with `snb.load`."""
+        save(path, self)
+
+    @classmethod
+    def load(cls, path: Any) -> Self:
+        """Read what `save` wrote."""
+        return load(path, cls)

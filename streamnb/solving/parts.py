@@ -18,7 +18,7 @@ from streamnb.solving.equations import Equations, Fitted
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import TABLE
 from streamnb.stats.rests import rests, sums_outside, weight_outside
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.sparse_tables import SparseTable, as_scipy, first
 
 BLOCK = 1 << 16  # weights solved for at once
 CLASSES_BLOCK = 1 << 19  # sums of classes read off a sparse table at once
@@ -90,7 +90,7 @@ class Part:
         """The same without the cells that are empty."""
         every, factor = self.stats.every, 1.0 if self.scale is None else self.scale
         total = self._scored.totals() * factor if every is None else self._overall(slice(None))
-        lengths = self._sparse.to_scipy() @ np.broadcast_to(factor, self.n_features)
+        lengths = as_scipy(self._sparse) @ np.broadcast_to(factor, self.n_features)
         return total, lengths
 
     def _lengths_outside(self, classes: np.ndarray) -> list[float]:
@@ -163,7 +163,7 @@ class Part:
     def _first(self, wrong: Callable[[np.ndarray], np.ndarray], moment: str) -> Iterator[tuple[int, str]]:
         """The first feature with a class sum that is wrong, if any, and which class that is, in words."""
         stats = self.stats
-        at = (stats.every or stats).table(moment).first(wrong)
+        at = first((stats.every or stats).table(moment), wrong)
         if at is not None:
             label = "" if stats.multilabel else f" in class {stats.classes[at[0]].item()!r}"
             yield self._number(at[1]), label

@@ -17,7 +17,7 @@ from streamnb.stats.matching import merged_classes, positions
 from streamnb.stats.moments import MOMENTS
 from streamnb.stats.overlaps import Overlaps
 from streamnb.stats.possible import check_left
-from streamnb.stats.sparse_tables import AnyTable, alike
+from streamnb.stats.sparse_tables import AnyTable, alike, as_scipy, dense_bytes
 from streamnb.stats.tables import Table
 
 FADED = 2.0**-500  # a class of less weight counts nothing: far below it the rests of pairs fall out of float64
@@ -34,7 +34,7 @@ def _values_of(moment: str) -> Any:
 
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
-class ClassStats:
+class ClassStats(persistence.Saved):
     """Sums over the rows of each class; made by `scan`, never changed.
 
     `a + b` are the statistics of all rows of both, `a - b` those of the rows of a without b's, `a * gamma`
@@ -113,7 +113,7 @@ class ClassStats:
     @property
     def dense_bytes(self) -> int:
         """Memory of the tables, were all of them dense."""
-        return sum(t.dense_bytes for t in self.tables.values()) + sum(part.dense_bytes for part in self._parts)
+        return sum(dense_bytes(t) for t in self.tables.values()) + sum(part.dense_bytes for part in self._parts)
 
     @property
     def _parts(self) -> list["ClassStats"]:
@@ -134,11 +134,6 @@ class ClassStats:
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes  # Dask looks here before it moves them or spills them
 
-    @property
-    def columns_at_once(self) -> int:
-        """Features whose sums in all classes can be spared as a temporary."""
-        return max(min(1 << 16, (1 << 24) // max(len(self.classes), 1)), 1)
-
     def table(self, moment: str) -> AnyTable:
         """The pairs behind a moment; an error names those that were accumulated."""
         if not isinstance(moment, str) or moment not in self.tables:
@@ -151,8 +146,7 @@ class ClassStats:
 
     def to_scipy(self, moment: str) -> sp.csr_array:
         """A moment as SciPy CSR, (K, n_features): for tables too large to be read as dense arrays."""
-        table = self.table(moment)
-        return sp.csr_array(table.value()) if isinstance(table, Table) else table.to_scipy()
+        return as_scipy(self.table(moment))
 
     def fold(self, fold: int, repeat: int = 0) -> "ClassStats":
         """The statistics of the rows of one fold; it holds all classes of these."""
@@ -167,16 +161,6 @@ class ClassStats:
         """The statistics of all rows but those of one fold, with all classes: what its models are trained on."""
         return replace(self, folds=(), folding=None)._combined(self.fold(fold, repeat), -1)
 
-    def against_rest(self, label: int) -> "ClassStats":
-        """Two classes: the rows without the label of that number, and those with it."""
-        assert self.every is not None
-        tables, here = {}, np.zeros(1, np.intp)
-        for name, table in self.tables.items():
-            every, own = alike(self.every.tables[name], table.take(np.array([label])))
-            tables[name] = every.combined(own, here, here, -1.0).above(own)
-        rows = np.array([self.every.n_rows - self.rows[label], self.rows[label]])
-        return ClassStats(np.array([False, True]), rows, tables, self.n_features, self.negatives, self.options)
-
     def select(self, columns: Any, moments: tuple[str, ...]) -> "ClassStats":
         """The statistics of some columns, a slice or numbers, without folds; itself where these are all.
 
@@ -188,17 +172,6 @@ class ClassStats:
         tables = {"weight": self.tables["weight"]} | {name: self.table(name).select(columns) for name in moments}
         beside = self._beside(lambda part: part.select(columns, moments))
         return replace(self, tables=tables, n_features=n_features, negatives=0, folds=(), folding=None, **beside)
-
-    def widened(self, n_labels: int) -> "ClassStats":
-        """The statistics of an indicator that has `n_labels` columns, those at the right without any label set."""
-        new = n_labels - len(self.classes)
-        if not self.multilabel or self.closed or new <= 0:
-            return self
-        tables = {name: t.extended(new) for name, t in self.tables.items()}
-        rows = np.concatenate([self.rows, np.zeros(new, np.int64)])
-        folds = tuple(fold.widened(n_labels) for fold in self.folds)
-        overlaps = self.overlaps and self.overlaps.widened(n_labels)
-        return replace(self, classes=np.arange(n_labels), rows=rows, tables=tables, folds=folds, overlaps=overlaps)
 
     def __repr__(self) -> str:
         moments = ", ".join(self.moments)
@@ -318,15 +291,6 @@ class ClassStats:
             (s, s_lo), (q, q_lo), (w, w_lo) = sums.row(k), squares.row(k), weight.row(k)
             exact.scatter_about_mean(s, s_lo, q, q_lo, float(w[0]), float(w_lo[0]), out[k])
         return out
-
-    def save(self, path: Any) -> None:
-        """Write to one file: typed JSON and .npy in a zip, no pickle."""
-        persistence.save(path, self)
-
-    @classmethod
-    def load(cls, path: Any) -> "ClassStats":
-        """Read what `save` wrote."""
-        return persistence.load(path, cls)
 
     def arrays(self) -> dict[str, Any]:
         """All of it by name."""

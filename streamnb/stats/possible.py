@@ -9,6 +9,7 @@ import numpy as np
 
 from streamnb.stats.moments import TABLE
 from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import columns_at_once
 
 ROUNDING = 1e-12  # of what is compared; sums of terms are exact, terms and comparisons are rounded
 VANISHING = 1e-150  # smaller values may have squares without digits
@@ -87,7 +88,7 @@ def _cells(left: Any, before: Any) -> Iterator[_Cells]:
             at = classes[some], columns[some]
             yield _taken(left, before, *at, lambda table, at=at: _rounded(*table.pairs(at[1], at[0])))
     else:
-        step, every = left.columns_at_once, np.arange(len(left.classes))[:, None]
+        step, every = columns_at_once(len(left.classes)), np.arange(len(left.classes))[:, None]
         for first in range(0, left.n_features, step):
             columns = np.arange(first, min(first + step, left.n_features))
             yield _taken(left, before, every, columns, lambda table, some=slice(first, first + step): table.value(some))

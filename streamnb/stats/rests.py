@@ -7,7 +7,7 @@ import numpy as np
 
 from streamnb.kernels import exact
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.sparse_tables import AnyTable
+from streamnb.stats.sparse_tables import AnyTable, alike
 
 HEAVY = 128.0  # a side that is so many times the other takes away its digits where it is subtracted from both
 
@@ -40,3 +40,14 @@ def rests(count: float, counts: np.ndarray, of_heavy: Callable[[np.ndarray], Any
     if heavy.size:
         left[heavy] = of_heavy(heavy)
     return left
+
+
+def with_and_without(stats: ClassStats, label: int) -> ClassStats:
+    """Two classes: the rows without the label of that number, and those with it."""
+    assert stats.every is not None
+    tables, here = {}, np.zeros(1, np.intp)
+    for name, table in stats.tables.items():
+        every, own = alike(stats.every.tables[name], table.take(np.array([label])))
+        tables[name] = every.combined(own, here, here, -1.0).above(own)
+    rows = np.array([stats.every.n_rows - stats.rows[label], stats.rows[label]])
+    return ClassStats(np.array([False, True]), rows, tables, stats.n_features, stats.negatives, stats.options)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import cell_sums
 from streamnb.rows.chunk import Chunk, Entries
-from streamnb.stats.tables import NO_LOW_PARTS, Table, are_powers_of_two, low_of_state, low_state
+from streamnb.stats.tables import NO_LOW_PARTS, Table, are_powers_of_two, columns_at_once, low_of_state, low_state
 
 LARGE = 1 << 30  # bytes of a dense array that may be too much
 _SPAN = 1 << 24  # cells of a dense table looked at at once
@@ -71,11 +71,6 @@ class SparseTable:
     @property
     def nbytes(self) -> int:
         return self.keys.nbytes + self.hi.nbytes + (0 if self.lo is None else self.lo.nbytes)
-
-    @property
-    def dense_bytes(self) -> int:
-        """Memory of the same with every cell."""
-        return 8 * (1 + len(self._low)) * self.shape[0] * self.shape[1]
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes
@@ -147,19 +142,15 @@ class SparseTable:
         mine, theirs = np.append(np.arange(n), np.full(more, -1)), np.append(np.full(n, -1), np.arange(more))
         return self.combined(other, mine, theirs, 1.0)
 
-    def extended(self, n_more: int) -> "SparseTable":
-        """With more classes, whose sums are 0."""
-        return replace(self, shape=(self.shape[0] + n_more, self.shape[1]))
-
     def combined(self, other: "SparseTable", rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "SparseTable":
         """self + sign * other, row by row; where a row number is -1 that side has no such class."""
         a, b = (
             table._with_classes(_inverse(numbers, table.shape[0]), len(rows))
             for table, numbers in ((self, rows), (other, other_rows))
         )
-        return a.merged(b, sign)
+        return a._merged(b, sign)
 
-    def merged(self, other: "SparseTable", sign: float = 1.0) -> "SparseTable":
+    def _merged(self, other: "SparseTable", sign: float = 1.0) -> "SparseTable":
         """self + sign * other, of one shape."""
         n_cells = cell_sums.count_union(self.keys, other.keys)
         rounded = self.rounded or other.rounded
@@ -196,11 +187,6 @@ class SparseTable:
             lo[:, there] = self.lo[:, at[there]]
         return hi, lo
 
-    def first(self, wrong: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int] | None:
-        """Class and column of the first sum that is wrong; 0 never is."""
-        at = np.flatnonzero(wrong(self.hi))[:1]
-        return (int(self.classes_of(at)[0]), int(self.columns_of(at)[0])) if at.size else None
-
     def dense(self) -> Table:
         """The same with every cell."""
         _check_size(*self.shape)
@@ -210,10 +196,6 @@ class SparseTable:
         if lo is not None:
             lo[:, *at] = self.lo
         return Table(hi, lo, self.rounded)
-
-    def to_scipy(self) -> sp.csr_array:
-        """The sums rounded to float64, as CSR."""
-        return sp.csr_array((self.values_of(), (self.classes_of(), self.columns_of())), shape=self.shape)
 
     def _with_classes(self, place: np.ndarray, n_classes: int) -> "SparseTable":
         """With new numbers of the classes, (old n_classes,); -1 leaves a class out."""
@@ -259,10 +241,42 @@ class SparseTable:
 AnyTable = Table | SparseTable
 
 
+def dense_bytes(table: AnyTable) -> int:
+    """Memory of a table with every cell."""
+    return 8 * (1 if table.lo is None else 1 + len(table.lo)) * table.shape[0] * table.shape[1]
+
+
+def first(table: AnyTable, wrong: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int] | None:
+    """Class and column of the first sum that is wrong, as far as its high part tells; 0 never is."""
+    if isinstance(table, SparseTable):
+        at = np.flatnonzero(wrong(table.hi))[:1]
+        return (int(table.classes_of(at)[0]), int(table.columns_of(at)[0])) if at.size else None
+    step = columns_at_once(table.shape[0])
+    for start in range(0, table.shape[1], step):
+        cells = np.argwhere(wrong(table.hi[:, start : start + step]))
+        if cells.size:
+            return int(cells[0, 0]), start + int(cells[0, 1])
+    return None
+
+
+def as_scipy(table: AnyTable) -> sp.csr_array:
+    """The sums rounded to float64, as CSR."""
+    if isinstance(table, Table):
+        return sp.csr_array(table.value())
+    return sp.csr_array((table.values_of(), (table.classes_of(), table.columns_of())), shape=table.shape)
+
+
+def extended(table: AnyTable, n_more: int) -> AnyTable:
+    """A table with more classes, whose sums are 0."""
+    if isinstance(table, Table):
+        return table.above(Table(np.zeros((n_more, table.shape[1]))))
+    return replace(table, shape=(table.shape[0] + n_more, table.shape[1]))
+
+
 def compact(table: AnyTable) -> AnyTable:
     """The same sums in the kind of table that is clearly smaller."""
     if isinstance(table, SparseTable):
-        return table.dense() if 2 * table.nbytes > table.dense_bytes else table
+        return table.dense() if 2 * table.nbytes > dense_bytes(table) else table
     n_cells = np.count_nonzero(table.hi if table.lo is None else (table.hi != 0) | (table.lo[0] != 0))
     return SparseTable.of(table) if 8 * 24 * n_cells < table.nbytes else table
 
@@ -311,7 +325,7 @@ class Runs:
     def add(self, run: SparseTable) -> None:
         """Add the cells of more rows; runs of about one length become one."""
         while self._runs and len(self._runs[-1].keys) < 2 * len(run.keys):
-            run = self._runs.pop().merged(run)
+            run = self._runs.pop()._merged(run)
         if len(run.keys):
             self._runs.append(run)
 
@@ -320,7 +334,7 @@ class Runs:
         shape = n_classes, n_columns
         total = SparseTable(shape, np.zeros(0, np.int64), np.zeros(0))
         while self._runs:
-            total = self._runs.pop().merged(total)
+            total = self._runs.pop()._merged(total)
         return replace(total, shape=shape)
 
 

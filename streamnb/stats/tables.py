@@ -1,6 +1,5 @@
 """Class x feature sums in frozen parts (hi, lo): a commutative monoid with an inverse, in floating point."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -93,10 +92,6 @@ class Table:
                 lo[: len(table.lo), first : first + len(table.hi)] = table.lo
         return Table(hi, lo, rounded)
 
-    def extended(self, n_more: int) -> "Table":
-        """With more classes, whose sums are 0."""
-        return self.above(Table(np.zeros((n_more, self.shape[1]))))
-
     def combined(self, other: "Table", rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "Table":
         """self + sign * other, row by row; where a row number is -1 that side has no such class."""
         rounded = self.rounded or other.rounded
@@ -130,19 +125,6 @@ class Table:
         """Parts of a list of cells: hi (n,) and lo (n_parts, n)."""
         lo = np.zeros((1, len(columns))) if self.lo is None else np.ascontiguousarray(self.lo[:, classes, columns])
         return self.hi[classes, columns], lo
-
-    def first(self, wrong: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int] | None:
-        """Class and column of the first sum that is wrong, as far as its high part tells."""
-        for start in range(0, self.shape[1], _COLUMNS):
-            at = np.argwhere(wrong(self.hi[:, start : start + _COLUMNS]))
-            if at.size:
-                return int(at[0, 0]), start + int(at[0, 1])
-        return None
-
-    @property
-    def dense_bytes(self) -> int:
-        """Memory of the same with every cell."""
-        return self.nbytes
 
     def dense(self) -> "Table":
         """Itself: every cell is there."""
@@ -182,6 +164,11 @@ def renormalised(table: Table) -> Table:
     """The same sums, each hi rounded from all of its parts."""
     every = np.arange(len(table.hi))
     return table.combined(table, every, np.full(len(every), -1), 1.0)
+
+
+def columns_at_once(n_classes: int) -> int:
+    """Columns whose sums in all classes can be spared as a temporary."""
+    return max(min(_COLUMNS, (1 << 24) // max(n_classes, 1)), 1)
 
 
 def are_powers_of_two(factors: np.ndarray) -> bool:
