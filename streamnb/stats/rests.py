@@ -14,7 +14,7 @@ HEAVY = 128.0  # a side that is so many times the other takes away its digits wh
 
 def sums_outside(every: AnyTable, table: AnyTable, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The sums of the one class of `every` without those of a list of cells: a difference of all their parts."""
-    hi, lo = np.empty(len(columns)), np.zeros((3, len(columns)))
+    hi, lo = np.empty(len(columns)), np.zeros((1 if every.rounded or table.rounded else 3, len(columns)))
     own_hi, own_lo = table.pairs(columns, classes)
     exact.add_rows(*every.pairs(columns, np.zeros_like(classes)), own_hi, own_lo, -1.0, hi, lo)
     return hi

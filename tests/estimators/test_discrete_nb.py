@@ -342,3 +342,11 @@ def test_counts_of_category_zero_are_rounded_once_however_rows_are_cut():
         parts.partial_fit(X[cut:], y[cut:], sample_weight=weight[cut:])
         for a, b in zip(whole.category_count_, parts.category_count_):
             assert (a == b).all()
+
+
+@pytest.mark.parametrize("heaviest", [1e9, 1e16])
+def test_complements_of_a_class_that_outweighs_the_others_keep_their_digits(heaviest):
+    x, y = np.array([[3.0, 1.0], [1.0, 2.0], [2.0, 5.0], [4.0, 3.0]]), np.array([0, 0, 1, 2])
+    model = snb.ComplementNB().fit(x, y, np.array([heaviest, heaviest, 1.0, 1.0]))
+    alone = snb.ComplementNB().fit(x, y, np.array([1.0, 1.0, 1.0, 1.0]))
+    np.testing.assert_allclose(model.feature_log_prob_[0], alone.feature_log_prob_[0], rtol=1e-14)
