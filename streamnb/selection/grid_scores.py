@@ -2,7 +2,7 @@
 
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -129,6 +129,13 @@ class GridScores(persistence.Parameters):
             if chosen is not None:
                 k[u], points[u] = chosen, alike[nearest(numbers, chosen)]
         return k, points
+
+    def of_class(self, k: int) -> "GridScores":
+        """The scores of one class alone, and its features."""
+        assert self.class_scores is not None
+        own, n_features = self.class_scores[:, :, k], self.n_features_per_class[:, k]
+        seen = None if self.train is None else self.train.of_class(k)
+        return replace(self, scores=own, n_features=n_features, class_scores=None, errors=None, train=seen)
 
     def class_features(self) -> np.ndarray:
         """For each class the fewest features whose mean score is within 1 % of its best, (K,); -1 without a score."""
