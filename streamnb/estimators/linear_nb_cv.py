@@ -19,7 +19,10 @@ from streamnb.scanning.class_scan import run_scan, with_folds
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, GridScores, check_choice, check_rule
 
-_JUDGED = ("family", "penalty", "folds", "repeats", "scoring", "seed", "scheme", "reference", "overlap")  # of scores
+_JUDGED = (  # what scores depend on
+    *("family", "penalty", "scheme", "reference", "overlap"),
+    *("folds", "repeats", "scoring", "seed", "return_train_score"),
+)
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -60,6 +63,10 @@ class LinearNBCV(LinearNB):
         best of the split, k_s = min {k: AUC_s(k) > max AUC_s - 0.01}, and in the model their mean over splits, halves
         rounded up, which need not be on the grid. (Taus of other penalties are those of the best point.)
     seed : int
+    return_train_score : bool
+        Each row is also judged by the models that have seen it, in the same scan: `cv_results_` then has
+        mean_train_score, std_train_score, split<s>_train_score and class_train_score_<label> too. That makes `folds`
+        times as many scores of each row.
     scheme, reference, overlap, smoothing, binarize, transform, normalize, idf, estimate, priors
         As for `LinearNB`.
     loss, threshold, reject_label
@@ -97,6 +104,7 @@ class LinearNBCV(LinearNB):
         scoring: Any = "roc_auc",
         rule: str = "best",
         seed: int = 0,
+        return_train_score: bool = False,
         scheme: str = "joint",
         reference: Any = None,
         overlap: str = "refuse",
@@ -132,7 +140,7 @@ class LinearNBCV(LinearNB):
         self.repeats = repeats
         self.scoring = scoring
         self.rule = rule
-        self.seed = seed
+        self.seed, self.return_train_score = seed, return_train_score
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
@@ -192,7 +200,8 @@ class LinearNBCV(LinearNB):
             self._check_against(stats)
             self._check_whole(stats)
             asked = [(self._family(), self._grid())], self._options(), as_scorer(self.scoring)
-            (scores,), scoring_report = cross_validated(stats, *asked, rows, replace(options, checkpoint=None))
+            run_options = replace(options, checkpoint=None)
+            (scores,), scoring_report = cross_validated(stats, *asked, rows, run_options, self.return_train_score)
             scores.warn_missing(self.reference if self.scoring == "roc_auc_reference" else None)
             self._keep(stats, report)
             self._scores, self.scoring_report_ = scores, scoring_report
@@ -260,6 +269,7 @@ class LinearNBCV(LinearNB):
 
     def _check_params(self) -> None:
         self._check_options()
+        arguments.one_of("return_train_score", self.return_train_score, [False, True])
         check_choice(self.scheme, self.folds, self.repeats, self.seed, self.scoring, self.rule)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------

@@ -6,16 +6,17 @@ from typing import Any, Self
 import numpy as np
 from sklearn import metrics
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments
 from streamnb.estimators.classifier import ScanClassifier, model_and_rows
-from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
+from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import judged
 from streamnb.evaluation.tallies import ratio
 from streamnb.models.linear import LinearModel
-from streamnb.plotting.drawing import QUIET, axes, beside, line_style, log_axis, shortened, tau_name
+from streamnb.plotting.drawing import COLOURS, QUIET, axes, beside, line_style, log_axis, shortened
+from streamnb.plotting.grid_curves import curves_of
+from streamnb.problem.families import as_family
 from streamnb.rows.opening import with_labels
 
 MOST_CURVES = 100  # ROC curves; more can not be told apart
@@ -36,11 +37,13 @@ class ScoreDisplay:
     least : float
         The mean score that is good enough by the rule.
     x_name, score_name, rule : str
+    train : (G,), optional
+        The mean score of training rows.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
-    lines_ : list of Line2D
+    lines_, train_lines_ : list of Line2D
     bands_ : list of PolyCollection
         Mean plus and minus one standard deviation over splits: of every line if there are three at most, else of the
         line that has the chosen point.
@@ -62,14 +65,22 @@ class ScoreDisplay:
         x_name: str,
         score_name: str,
         rule: str,
+        train: np.ndarray | None = None,
     ):
         self.x, self.mean, self.std, self.lines, self.line_names = x, mean, std, lines, line_names
         self.chosen, self.chosen_name, self.least = chosen, chosen_name, least
-        self.x_name, self.score_name, self.rule = x_name, score_name, rule
+        self.x_name, self.score_name, self.rule, self.train = x_name, score_name, rule, train
 
     @classmethod
     def from_estimator(
-        cls, estimator: LinearNBCV, against: str | None = None, *, ax: Any = None, **kwargs: Any
+        cls,
+        estimator: LinearNBCV,
+        against: str | None = None,
+        *,
+        class_: Any = None,
+        train: bool = False,
+        ax: Any = None,
+        **kwargs: Any,
     ) -> Self:
         """Draw the scores by which `LinearNBCV` chose.
 
@@ -80,33 +91,19 @@ class ScoreDisplay:
         against : str, optional
             "n_features", or the kind of penalty whose tau is on the axis, such as "l1"; the kind with the most taus
             unless given. Every combination of the other taus has a line.
+        class_ : label, optional
+            The scores of one class and its features alone, with the point that the rule chooses for it.
+        train : bool
+            The scores of training rows as well, dashed, where the estimator has ``return_train_score=True``.
         ax : matplotlib axes, optional
+            Where another display is drawn there are both, each under the name of its family (or `label`).
         **kwargs
             Of `plot`.
         """
-        if not isinstance(estimator, LinearNBCV):
-            raise TypeError(f"estimator={estimator!r} should be a fitted snb.LinearNBCV")
-        check_is_fitted(estimator, "cv_results_")
-        (scores, grid), table = judged_grid(estimator), estimator.cv_results_
-        kinds = sorted(scores.grid[0], key=lambda kind: -len(set(table[f"param_{kind}"].tolist())))
-        against = kinds[0] if against is None else arguments.one_of("against", against, [*kinds, "n_features"])
-        axis = kinds[0] if against == "n_features" else against
-        rest = [_told({kind: point[kind] for kind in kinds if kind != axis}) for point in scores.grid]
-        names = list(dict.fromkeys(rest))
-        chosen, scoring = list(scores.grid).index(estimator.best_), estimator.scoring
-        return cls(
-            np.asarray(table[against if against == "n_features" else f"param_{against}"], dtype=np.float64),
-            scores.mean,
-            scores.std,
-            lines=np.array([names.index(name) for name in rest]),
-            line_names=names,
-            chosen=chosen,
-            chosen_name=f"{_told(estimator.best_)}, {scores.n_features[chosen]:,} features",
-            least=scores.least(estimator.rule),
-            x_name=tau_name(against, grid),
-            score_name=scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score"),
-            rule=estimator.rule,
-        ).plot(ax, **kwargs)
+        curves = curves_of(estimator, against, class_, train)
+        if ax is not None and "label" not in kwargs:  # where others may be
+            kwargs = {"label": as_family(estimator.family).name, **kwargs}
+        return cls(curves.pop("x"), curves.pop("mean"), curves.pop("std"), **curves).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, n_named: int = 8, **kwargs: Any) -> Self:
         """Draw.
@@ -118,11 +115,12 @@ class ScoreDisplay:
         n_named : int
             Lines that have a name and a colour, where there are several: that of the chosen point, then the best.
         **kwargs
-            Of the lines.
+            Of the lines; `label` stands before their names.
         """
-        n_lines = len(self.line_names)
+        n_lines, label = len(self.line_names), kwargs.pop("label", None)
         self.ax_ = ax = axes(ax, (8.4, 4.8))
-        self.figure_, self.lines_, self.bands_ = ax.figure, [], []
+        self.figure_, self.lines_, self.train_lines_, self.bands_ = ax.figure, [], [], []
+        n_before, before = len({line.get_color() for line in ax.lines} & {*COLOURS}), ax.get_legend_handles_labels()[0]
         main = self.lines[self.chosen]
         tops = [np.nan_to_num(self.mean[self.lines == k], nan=-np.inf).max() for k in range(n_lines)]
         best = sorted(range(n_lines), key=lambda k: (k != main, -tops[k]))
@@ -132,15 +130,20 @@ class ScoreDisplay:
             points = points[np.lexsort((self.mean[points], self.x[points]))]
             x, mean, std = self.x[points], self.mean[points], self.std[points]
             style: dict[str, Any] = {"marker": "o", "markersize": 3.5, "linewidth": 1.5}
-            style |= line_style(named.index(k)) if k in named else {**QUIET, "markersize": 0.0}
-            label = self.line_names[k] or "mean over splits"
-            self.lines_ += ax.plot(x, mean, **{**style, "label": label, **kwargs})
+            style |= line_style(n_before + named.index(k)) if k in named else {**QUIET, "markersize": 0.0}
+            name = ", ".join(filter(None, [label, self.line_names[k]])) or "mean over splits"
+            shown = name if k in named else f"_{name}"  # an underscore keeps it out of legends
+            self.lines_ += ax.plot(x, mean, **{**style, "label": shown, **kwargs})
+            colour = self.lines_[-1].get_color()
+            if self.train is not None:
+                dashed = {**style, "color": colour, "linestyle": "--", "label": f"{shown}, training rows"}
+                self.train_lines_ += ax.plot(x, self.train[points], **{**kwargs, **dashed})
             if k == main or n_lines <= 3:
-                colour, label = self.lines_[-1].get_color(), "± standard deviation"
-                self.bands_ += [
-                    ax.fill_between(x, mean - std, mean + std, color=colour, alpha=0.18, linewidth=0, label=label)
-                ]
-        self._mark(ax, [self.lines_[k] for k in named], main)
+                band = {"color": colour, "alpha": 0.18, "linewidth": 0, "label": "_± standard deviation"}
+                self.bands_ += [ax.fill_between(x, mean - std, mean + std, **band)]
+        self.bands_[main if len(self.bands_) > 1 else 0].set_label("± standard deviation")
+        of_lines = [lines[k] for k in named for lines in (self.lines_, self.train_lines_) if lines]
+        self._mark(ax, [*before, *of_lines], main)
         return self
 
     def _mark(self, ax: Any, handles: list[Any], main: int) -> None:
@@ -155,11 +158,6 @@ class ScoreDisplay:
         log_axis(ax, self.x)
         ax.set(xlabel=self.x_name, ylabel=f"{self.score_name}, mean over splits")
         beside(ax, handles)
-
-
-def _told(point: dict[str, float]) -> str:
-    """A point of a grid in words."""
-    return ", ".join(f"{kind} = {tau:,.4g}" for kind, tau in point.items())
 
 
 class RocDisplay:

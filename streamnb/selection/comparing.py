@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, label_checks, notebook
+from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
@@ -22,7 +23,7 @@ from streamnb.rows.survey import Survey
 from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
 from streamnb.selection.comparison import Comparison, Pair
 from streamnb.selection.cross_validation import cross_validated
-from streamnb.selection.grid_scores import check_choice
+from streamnb.selection.grid_scores import RULES, check_choice, check_rule
 from streamnb.solving.decorrelation import check_decorrelation
 from streamnb.stats.class_stats import ClassStats
 
@@ -44,7 +45,8 @@ def compare(
     repeats: int = 1,
     seed: int = 0,
     scoring: Any = "roc_auc",
-    rule: str = "parsimonious",
+    rule: Any = "parsimonious",
+    overall: str = "one_point",
     sample_weight: Any = None,
     groups: Any = None,
     classes: Any = None,
@@ -85,10 +87,17 @@ def compare(
         As for `LinearNB`, the same for all families.
     folds, repeats, seed, groups, scoring
         As for `LinearNBCV`.
-    rule : {"parsimonious", "best", "one_se"}
-        Which point of the grid a cell shows: that with the fewest features whose mean score is within 1 % of the best
-        (procedure 7.1), the best, or the fewest within one standard error of it. Each class has a point of its own,
-        chosen by its scores and its features; the last row has the one for the mean over classes and all features.
+    rule : {"parsimonious", "best", "one_se", "per_split"} or {penalty: rule}
+        Which point of the grid a cell shows: that with the fewest features whose mean score is within 1 % of the best,
+        the best, or the fewest within one standard error of it. Each class has a point of its own, chosen by its
+        scores and its features. "per_split" is procedure 7.1, Shishkova 2016, for columns with `TopK`: the number of
+        features of a class as `LinearNBCV` chooses it, under the taus of other penalties that are best for the class,
+        with the score of the grid point nearest to it. A dict gives columns rules of their own, such as ``{"TopK":
+        "per_split", "L1": "best"}``; others have "parsimonious".
+    overall : {"one_point", "mean_of_classes"}
+        What the last row has: the mean score of the one point that the rule chooses for all classes together, and all
+        features that it keeps; or the means over the classes of what stands above them, numbers of features rounded
+        (halves up), as in the tables of the thesis. Under "per_split" it is always the latter.
     sample_weight : (n_rows,), optional
         Counts as frequency.
     classes : array-like, optional
@@ -134,17 +143,16 @@ def compare(
     rows = opened(X, y, sample_weight)
     members = _families(families, getattr(rows.given, "columns", None))
     columns = _penalties(penalties)
-    scorer = check_choice(scheme, folds, repeats, seed, scoring, rule)
-    options = {"scheme": scheme, "reference": reference, "smoothing": smoothing, "priors": priors}
-    options |= {"overlap": overlap, "idf": idf, "estimate": estimate}
+    scorer = check_choice(scheme, folds, repeats, seed, scoring, "best")
+    rules = _rules(rule, columns, overall, scorer, scheme)
+    options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing}
+    options |= {"priors": priors, "idf": idf, "estimate": estimate}
     every = tuple(members.values())
     _check_options(every, scheme, smoothing, estimate, idf)
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
     rows.check_read_again("compare")
     row_options = RowOptions(transform, normalize, binarize, _centre(every))
-    listed = label_checks.check_classes(classes)
-    task = ClassScan((), row_options, listed, _Domains(every), memory_limit=run_options.memory_limit)
-    task = task.with_moments(_moments(every, idf))
+    task = _task(every, row_options, classes, run_options, idf)
     task, rows = with_folds(task, rows, folds, groups, repeats, seed)
     stats, report = run_scan(task, rows, run_options)
     _check_classes(stats)
@@ -155,7 +163,7 @@ def compare(
     )
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
     judged = dict(zip(pairs, scores, strict=True))
-    comparison = Comparison.of(list(members), list(columns), judged, left_out, scorer.name, rule, report + more)
+    comparison = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more)
     if show or (show is None and not notebook.in_notebook()):
         print(comparison)
     return comparison
@@ -192,6 +200,26 @@ def _penalties(penalties: Any) -> dict[str, Penalty | None] | tuple[str, ...]:
     for name in names:
         arguments.one_of("penalties", name, STANDARD)
     return tuple(dict.fromkeys(names))
+
+
+def _rules(rule: Any, columns: Any, overall: str, scorer: Scorer, scheme: str) -> dict[str, str]:
+    """The rule of each column; refuse those that have nothing to choose from, and means over classes without score."""
+    given = rule if isinstance(rule, Mapping) else dict.fromkeys(columns, rule)
+    strange = [name for name in given if name not in columns]
+    if strange:
+        raise ValueError(f"rule has the column {strange[0]!r}, which is none of {', '.join(map(repr, columns))}")
+    rules = {name: arguments.one_of("rule", given.get(name, "parsimonious"), RULES) for name in columns}
+    arguments.one_of("overall", overall, ["one_point", "mean_of_classes"])
+    if overall == "mean_of_classes" and scorer.per_class is None:
+        raise ValueError(
+            f"overall='mean_of_classes' needs a score of each class, which scoring={scorer.name!r} has not"
+        )
+    for name, penalty in (_standard(columns, 1) if isinstance(columns, tuple) else columns).items():
+        try:
+            check_rule(rules[name], penalty, scorer, scheme)
+        except ValueError as error:
+            raise ValueError(f"column {name!r}: {error}; columns have rules of their own by a dict") from error
+    return rules
 
 
 def _standard(names: Iterable[str], n_features: int) -> dict[str, Penalty | None]:
@@ -254,6 +282,13 @@ class _Domains:
         """Report the first value that is outside."""
         for family in self.families:
             FamilyDomain("compare", family).check(chunk, survey)
+
+
+def _task(families: tuple[Family, ...], options: RowOptions, classes: Any, run: RunOptions, idf: bool) -> ClassScan:
+    """The scan that serves all families."""
+    listed = label_checks.check_classes(classes)
+    task = ClassScan((), options, listed, _Domains(families), memory_limit=run.memory_limit)
+    return task.with_moments(_moments(families, idf))
 
 
 def _moments(families: Iterable[Family], idf: bool) -> set[str]:

@@ -36,9 +36,12 @@ class Comparison(persistence.Saved):
     points : (F, P, K + 1) object
         The grid point, such as ``{"l1": 0.3}``; None where there is no score.
     left_out : dict {(family, penalty): why}
-    scoring, rule : str
+    scoring : str
+    rule : str, or dict {penalty: rule} where columns have several
     report : Report
         Of both scans together.
+    overall : str
+        What the last of the K + 1 rows is: of one point for all classes, or the mean of these.
     """
 
     families: list[str]
@@ -49,30 +52,33 @@ class Comparison(persistence.Saved):
     points: np.ndarray
     left_out: dict[Pair, str]
     scoring: str
-    rule: str
+    rule: str | dict[str, str]
     report: Report
+    overall: str = "one_point"
 
     @classmethod
     def of(
         cls,
         families: list[str],
-        penalties: list[str],
+        rules: dict[str, str],
         judged: dict[Pair, GridScores],
         left_out: dict[Pair, str],
         scoring: str,
-        rule: str,
+        overall: str,
         report: Report,
     ) -> "Comparison":
-        """The tables of what was judged."""
+        """The tables of what was judged; `rules` has the rule of each penalty, a column each."""
+        penalties = list(rules)
         classes = next(iter(judged.values())).classes
         shape = len(families), len(penalties), len(classes) + 1
         scores, n_features, points = np.full(shape, np.nan), np.full(shape, -1), np.full(shape, None, object)
         for (family, penalty), grid_scores in judged.items():
             at = families.index(family), penalties.index(penalty)
-            for row, (point, score, kept) in enumerate(_cells(grid_scores, rule)):
+            for row, (point, score, kept) in enumerate(_cells(grid_scores, rules[penalty], overall)):
                 if not np.isnan(score):
-                    scores[*at, row], n_features[*at, row], points[*at, row] = score, kept, grid_scores.grid[point]
-        return cls(families, penalties, classes, scores, n_features, points, left_out, scoring, rule, report)
+                    scores[*at, row], n_features[*at, row], points[*at, row] = score, kept, point
+        rule = rules if len({*rules.values()}) > 1 else next(iter(rules.values()))
+        return cls(families, penalties, classes, scores, n_features, points, left_out, scoring, rule, report, overall)
 
     def to_state(self) -> dict[str, Any]:
         return {**vars(self), "points": self.points.reshape(-1).tolist()}
@@ -129,7 +135,10 @@ class Comparison(persistence.Saved):
         return f"<table><caption>{escape(self._caption(f))}</caption>{''.join(lines)}</table>{notes}"
 
     def _caption(self, f: int) -> str:
-        return f"{self.families[f]}: {self.scoring} (features kept), rule {self.rule!r}"
+        rules = self.rule.items() if isinstance(self.rule, dict) else ()
+        told = "rules " + ", ".join(f"{name} {rule!r}" for name, rule in rules) if rules else f"rule {self.rule!r}"
+        last = "" if self.overall == "one_point" else "; last the mean of the classes"
+        return f"{self.families[f]}: {self.scoring} (features kept), {told}{last}"
 
     def _table(self, f: int) -> list[list[str]]:
         """Cells of a family's table, the head first; rows and columns without any score are not in it."""
@@ -155,13 +164,25 @@ class Comparison(persistence.Saved):
         return [f"Left out: {', '.join(names)}; {why}" for why, names in reasons.items()]
 
 
-def _cells(scores: GridScores, rule: str) -> list[tuple[int, float, int]]:
+def _cells(scores: GridScores, rule: str, overall: str) -> list[tuple[Any, float, int]]:
     """Point, score and features kept of each class, and overall last."""
-    by_class = [
-        (point, float(scores.class_mean[point, k]), int(scores.n_features_per_class[point, k]))
-        if point >= 0
-        else (point, np.nan, -1)
-        for k, point in enumerate(scores.class_best(rule).tolist())
-    ]
-    best = scores.best(rule)
-    return [*by_class, (best, float(scores.mean[best]), int(scores.n_features[best]))]
+    cells: list[tuple[Any, float, int]] = []
+    numbers = scores.per_split()[0] if rule == "per_split" else None
+    for k, point in enumerate(scores.class_best(rule).tolist()):
+        if point < 0:
+            cells.append((None, np.nan, -1))
+            continue
+        chosen, kept = scores.grid[point], int(scores.n_features_per_class[point, k])
+        if numbers is not None:  # which need not be on the grid
+            kept = int(numbers[k])
+            chosen = {**chosen, "top_k": kept}
+        cells.append((chosen, float(scores.class_mean[point, k]), kept))
+    if overall == "one_point" and numbers is None:
+        best = scores.best(rule)
+        return [*cells, (scores.grid[best], float(scores.mean[best]), int(scores.n_features[best]))]
+    known = [(score, kept) for point, score, kept in cells if point is not None]
+    if not known:
+        return [*cells, (None, np.nan, -1)]
+    n, of_features = len(known), sum(kept for _, kept in known)
+    mean = float(np.mean([score for score, _ in known]))
+    return [*cells, (None, mean, (2 * of_features + n) // (2 * n))]

@@ -1,8 +1,8 @@
 """The scoring scan: every row judged by the models that did not see it, at every point of the grid."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,8 @@ LONG = 300.0  # seconds that nobody should wait without a word
 class ScoringTask(PassTask):
     """Every row goes to the models of its own splits.
 
-    `candidates` holds, for each path to be judged, the models of each split.
+    `candidates` holds, for each path to be judged, the models of each split. With `train` each row also goes to the
+    models that have seen it, and the evaluations of these stand behind the others.
     """
 
     candidates: tuple[tuple[GridModels, ...], ...]
@@ -57,6 +58,7 @@ class ScoringTask(PassTask):
     folding: Folding
     needs: frozenset[str]
     n_rows: int
+    train: bool = False
     title = "scoring"
     most_bytes = SHEETS_BYTES
 
@@ -70,7 +72,7 @@ class ScoringTask(PassTask):
         return super().about() | {"candidates": shown(models)}
 
     def partial(self) -> Sheet:
-        n_models = sum(len(grids) * grids[0].shape[0] for grids in self.candidates)
+        n_models = sum(len(grids) * grids[0].shape[0] for grids in self.candidates) * (1 + self.train)
         multilabel = self.candidates[0][0].shell.scheme.multilabel
         exact_rows, n_bins, n_bytes = _sheet_sizes(n_models, len(self.classes), self.needs, multilabel)
         options: dict[str, Any] = {"exact_rows": exact_rows, "n_bins": n_bins, "classes": self.classes}
@@ -85,7 +87,7 @@ class ScoringTask(PassTask):
             each = multilabel or "pairs" in self.needs
             return (EachEvaluation if each else GridEvaluation)(new, n_points)
 
-        sheet = [[of_grid(models) for models in grids] for grids in self.candidates]
+        sheet = [[of_grid(models) for models in grids] for grids in self.candidates * (1 + self.train)]
         rows = np.zeros((self.folding.n_splits, len(self.classes)), np.int64)
         return Sheet(sheet, n_bytes, rows)
 
@@ -95,14 +97,22 @@ class ScoringTask(PassTask):
         codes = self._codes(label_checks.check_y(block.y), chunk.first_row)
         splits = self.folding.splits(chunk.first_row, chunk.shape[0], block.split)
         self._count(partial, codes, splits)
-        for grids, evaluations in zip(self.candidates, partial.evaluations, strict=True):
+        for number, grids in enumerate(self.candidates):
             prepared = grids[0].shell.prepared(chunk, survey)
             known = survey if prepared is chunk else None
             screened = any(models.decider for models in grids) and in_range(prepared, known)
-            for of_rows in splits:
-                for split in np.flatnonzero(np.bincount(of_rows)):
-                    rows = np.flatnonzero(of_rows == split)
-                    self._judge(grids[split], evaluations[split], prepared, screened, rows, codes, block.weight)
+            for of_rows, split in self._asked(splits):
+                for kind, where in enumerate([of_rows == split, of_rows != split][: 1 + self.train]):
+                    rows = np.flatnonzero(where)
+                    evaluation = partial.evaluations[number + kind * len(self.candidates)][split]
+                    if rows.size:
+                        self._judge(grids[split], evaluation, prepared, screened, rows, codes, block.weight)
+
+    def _asked(self, splits: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+        """The split of each row in every repeat, with each of the splits of that repeat."""
+        n_folds = self.folding.n_folds
+        for repeat, of_rows in enumerate(splits):
+            yield from ((of_rows, split) for split in range(repeat * n_folds, (repeat + 1) * n_folds))
 
     def _count(self, sheet: Sheet, codes: Any, splits: np.ndarray) -> None:
         if codes.ndim == 2:
@@ -164,19 +174,20 @@ def _sheet_sizes(n_models: int, n_classes: int, needs: frozenset[str], multilabe
     return exact_rows, n_bins, n_models * n_classes * per_class
 
 
-def _check_costs(paths: Sequence[WeightPath], stats: ClassStats, scorer: Scorer, most_bytes: int) -> None:
+def _check_costs(paths: Sequence[WeightPath], stats: ClassStats, scorer: Scorer, most_bytes: int, train: bool) -> None:
     """Refuse what would not fit into memory, and say beforehand what will take long."""
     assert stats.folding is not None
     n_rows, n_classes, n_splits = stats.n_rows * stats.folding.repeats, len(stats.classes), stats.folding.n_splits
-    n_points = sum(map(len, paths))
+    n_points, n_kinds = sum(map(len, paths)), 1 + train
+    times_judged = stats.folding.n_folds if train else 1  # each row, by the models of a repeat
     models = f"{n_splits} x {n_points:,} models of {n_classes:,} classes"
-    n_bytes = _sheet_sizes(n_splits * n_points, n_classes, scorer.needs, stats.multilabel)[2]
+    n_bytes = _sheet_sizes(n_splits * n_points * n_kinds, n_classes, scorer.needs, stats.multilabel)[2]
     if n_bytes > (limit := memory.allowed(None)):
         cure = "take fewer taus or folds, or a scoring that needs less, such as 'accuracy'"
         memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)
     seconds = 0.0
     for path in paths:
-        margins = n_rows * DOUBLE.room(len(path)) * max(path.n_rows, n_classes)
+        margins = n_rows * times_judged * DOUBLE.room(len(path)) * max(path.n_rows, n_classes)
         most = WEIGHT_BYTES * len(path) * path.n_rows * stats.n_features
         by_columns = most > most_bytes and WEIGHT_BYTES * path.n_features_per_class.sum() > most_bytes
         times = n_splits + (max(margins / COSTLY_MARGINS, n_splits) if by_columns else 0)
@@ -196,17 +207,18 @@ def cross_validated(
     scorer: Scorer,
     rows: Source,
     run_options: RunOptions,
+    train: bool = False,
 ) -> tuple[list["GridScores"], Report]:
     """Scores of each (family, penalty) of `candidates` at every point of its grid, from one scan of the rows.
 
-    `stats` hold the folds; `options` are those of `solve`.
+    `stats` hold the folds; `options` are those of `solve`. With `train` also those of the rows that models have seen.
     """
     folding = stats.folding
     assert folding is not None
     n_threads = run_options.n_threads
     paths = [weight_path(stats, family, penalty, n_threads=n_threads, **options) for family, penalty in candidates]
     most_bytes = WEIGHTS_BYTES // (len(paths) * folding.n_splits)
-    _check_costs(paths, stats, scorer, most_bytes)
+    _check_costs(paths, stats, scorer, most_bytes, train)
 
     decide = bool(scorer.needs) and scorer.needs <= {"hits", "confusion"}
 
@@ -227,7 +239,7 @@ def cross_validated(
             pool.submit(getattr, path, "n_features")  # kept for the scores; while other threads still make models
         grids = tuple(zip(*of_splits, strict=True))
     needs = scorer.needs if grids[0][0].shell.scheme.has_probabilities else scorer.needs - {"probabilities"}
-    task = ScoringTask(grids, stats.classes, folding, needs, stats.n_rows)
+    task = ScoringTask(grids, stats.classes, folding, needs, stats.n_rows, train)
     _check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
     sheet, report = run(task, rows, run_options)
     if report.rows != stats.n_rows:
@@ -240,8 +252,11 @@ def cross_validated(
             "X gave its rows in another order in the second scan, so that their folds are not those of the first; "
             "a callable should return the same rows in the same order each time"
         )
-    judged = zip(sheet.evaluations, paths, strict=True)
-    return [GridScores.of(splits, path, scorer) for splits, path in judged], report
+    found = [GridScores.of(splits, path, scorer) for splits, path in zip(sheet.evaluations, paths * 2, strict=False)]
+    if train:
+        n = len(paths)
+        found = [replace(own, train=seen) for own, seen in zip(found[:n], found[n:], strict=True)]
+    return found, report
 
 
 def _check_scorer(scorer: Scorer, empty: Evaluation) -> None:

@@ -2,7 +2,7 @@
 
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ class GridScores(persistence.Parameters):
         one that is the reference of the others
     classes : (K,)
     errors : (G, S), bounds on the errors of scores that are read off histograms, or None where all are exact
+    train : GridScores of the rows that the models of each split have seen, where these were judged
     """
 
     grid: Sequence[dict[str, Any]]
@@ -44,6 +45,7 @@ class GridScores(persistence.Parameters):
     n_features_per_class: np.ndarray
     classes: np.ndarray
     errors: np.ndarray | None = None
+    train: "GridScores | None" = None
 
     @classmethod
     def of(cls, judged: Sequence[Any], path: WeightPath, scorer: Scorer) -> "GridScores":
@@ -75,6 +77,8 @@ class GridScores(persistence.Parameters):
             array("errors", state["errors"], ["f8"], (n_points, n_splits))
         array("n_features", state["n_features"], ["i8"], (n_points,))
         array("n_features_per_class", state["n_features_per_class"], ["i8"], (n_points, None))
+        if state.get("train") is not None and state["train"].scores.shape != state["scores"].shape:
+            raise ValueError("the scores of training rows should be of the same points and splits")
         grid = [loaded_point(point) for point in state["grid"]]
         return cls(**persistence.typed(cls, {**state, "grid": grid}))
 
@@ -126,6 +130,13 @@ class GridScores(persistence.Parameters):
                 k[u], points[u] = chosen, alike[nearest(numbers, chosen)]
         return k, points
 
+    def of_class(self, k: int) -> "GridScores":
+        """The scores of one class alone, and its features."""
+        assert self.class_scores is not None
+        own, n_features = self.class_scores[:, :, k], self.n_features_per_class[:, k]
+        seen = None if self.train is None else self.train.of_class(k)
+        return replace(self, scores=own, n_features=n_features, class_scores=None, errors=None, train=seen)
+
     def class_features(self) -> np.ndarray:
         """For each class the fewest features whose mean score is within 1 % of its best, (K,); -1 without a score."""
         points = self.class_best("parsimonious")
@@ -141,12 +152,19 @@ class GridScores(persistence.Parameters):
         if self.errors is not None:
             columns["mean_test_score_error"] = _mean(self.errors)
         columns["rank_test_score"] = rankdata(-np.where(np.isnan(self.mean), -np.inf, self.mean), "min").astype(int)
-        for split in range(self.scores.shape[1]):
-            columns[f"split{split}_test_score"] = self.scores[:, split]
-        if self.class_scores is not None:
-            for k, label in enumerate(self.classes.tolist()):
-                columns[f"class_test_score_{label}"] = self.class_mean[:, k]
+        columns |= self._in_full("test")
+        if self.train is not None:
+            columns["mean_train_score"], columns["std_train_score"] = self.train.mean, self.train.std
+            columns |= self.train._in_full("train")
         columns["n_features"] = self.n_features
+        return columns
+
+    def _in_full(self, rows: str) -> dict[str, np.ndarray]:
+        """The score of each split, and the mean of each class."""
+        columns = {f"split{split}_{rows}_score": scores for split, scores in enumerate(self.scores.T)}
+        if self.class_scores is not None:
+            of_classes = zip(self.classes.tolist(), self.class_mean.T, strict=True)
+            columns |= {f"class_{rows}_score_{label}": mean for label, mean in of_classes}
         return columns
 
     def warn_missing(self, reference: Any = None) -> None:

@@ -307,3 +307,55 @@ def test_one_class_is_not_enough():
 def test_a_stream_that_can_be_read_once():
     with pytest.raises(ValueError, match="compare reads the rows twice"):
         compare(iter([(X, y)]))
+
+
+# ---- a rule for each column, and what stands last --------------------------------------------------------------------
+
+
+def test_columns_have_rules_of_their_own():
+    """Each as `LinearNBCV` chooses by that rule; the number of features of a class may be off the grid."""
+    penalties, options = {"k": snb.TopK([1, 5, 20]), "l1": SMALL["l1"]}, {"scheme": "joint", "folds": 3}
+    rules = {"k": "per_split"}
+    table = snb.compare(X, y, families="poisson", penalties=penalties, rule=rules, show=False, **options)
+    assert table.rule == {"k": "per_split", "l1": "parsimonious"}
+    model = snb.LinearNBCV("poisson", penalties["k"], rule="per_split", **options).fit(X, y)
+    assert table.n_features[0, 0, :4].tolist() == list(model.best_["top_k"].values())
+    assert table.points[0, 0, :4].tolist() == [{"top_k": k} for k in model.best_["top_k"].values()]
+    assert table.scores[0, 0, 4] == model.best_score_ and table.points[0, 0, 4] is None
+    plain = snb.compare(X, y, families="poisson", penalties=penalties, show=False, **options)
+    assert np.array_equal(table.scores[0, 1], plain.scores[0, 1])
+    means = snb.compare(
+        X,
+        y,
+        families="poisson",
+        penalties=penalties,
+        overall="mean_of_classes",
+        memory_limit="1GB",
+        show=False,
+        **options,
+    )
+    np.testing.assert_allclose(means.scores[..., 4], plain.scores[..., :4].mean(axis=2), rtol=1e-14)
+    assert np.array_equal(means.n_features[..., 4], np.floor(plain.n_features[..., :4].mean(axis=2) + 0.5))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"rule": "per_split"},
+            "column 'plain': rule='per_split' needs TopK .*; columns have rules of their own by a dict",
+        ),
+        ({"rule": {"top": "best"}}, "rule has the column 'top', which is none of 'plain', 'l1'"),
+        ({"rule": {"l1": "cheapest"}}, "rule='cheapest' is unknown"),
+        ({"penalties": None, "rule": {"L1": "per_split"}}, "column 'L1': rule='per_split' needs TopK"),
+        ({"overall": "mean"}, "overall='mean' is unknown; it should be one of 'one_point', 'mean_of_classes'"),
+        (
+            {"overall": "mean_of_classes", "scoring": "neg_log_loss"},
+            "overall='mean_of_classes' needs a score of each class",
+        ),
+    ],
+    ids=str,
+)
+def test_rules_that_have_nothing_to_choose_from(options, message):
+    with pytest.raises(ValueError, match=message):
+        compare(X, y, **options)

@@ -26,8 +26,9 @@ def made(**changed):
         ("gaussian", "L1"): judged([[0.2, np.nan], [0.1, 0.3]]),
     }
     left_out = {("gaussian", "none"): "it is not <defined>"}
-    arguments = dict(judged=cells, left_out=left_out, scoring="accuracy", rule="best", report=Report(rows=7))
-    return Comparison.of(["poisson", "gaussian"], ["L1", "none"], **{**arguments, **changed})
+    arguments = dict(judged=cells, left_out=left_out, scoring="accuracy", overall="one_point", report=Report(rows=7))
+    rules = {"L1": "best", "none": "best"}
+    return Comparison.of(["poisson", "gaussian"], **{"rules": rules, **arguments, **changed})
 
 
 def test_each_cell_is_that_of_the_point_chosen():
@@ -83,5 +84,36 @@ def test_tables_are_saved_and_checked_when_they_are_read(tmp_path):
 
 def test_the_rule_says_which_point():
     scores = {("poisson", "L1"): judged([[0.85, 0.85], [0.849, 0.849]])}
-    best, fewer = (made(judged=scores, rule=rule) for rule in ("best", "parsimonious"))
+    best, fewer = (made(judged=scores, rules={"L1": rule}) for rule in ("best", "parsimonious"))
     assert best.points[0, 0, 2] == GRID[0] and fewer.points[0, 0, 2] == GRID[1] and fewer.n_features[0, 0, 2] == 4
+
+
+def numbered():
+    """Two splits, k = 1 or 10: procedure 7.1 says 6 of the first class and 1 of the second."""
+    first = np.array([[0.99, 0.90], [0.992, 0.95]])
+    each = np.stack([first, np.array([[0.8, 0.8], [0.7, 0.7]]), np.full((2, 2), np.nan)], axis=2)
+    grid, k = [{"top_k": 1}, {"top_k": 10}], np.array([1, 10])
+    of_classes = np.column_stack([k, k, k])
+    return GridScores(grid, np.nanmean(each, axis=2), each, np.array([2, 15]), of_classes, np.array(["a", "b", "c"]))
+
+
+def test_a_rule_for_each_column():
+    judged_of = {("poisson", name): numbered() for name in ("own", "best")}
+    table = made(judged=judged_of, left_out={}, rules={"own": "per_split", "best": "best"})
+    assert table.n_features[0].tolist() == [[6, 1, -1, 4], [10, 1, -1, 2]]
+    np.testing.assert_allclose(table.scores[0, :, :2], [[0.971, 0.8], [0.971, 0.8]])
+    np.testing.assert_allclose(table.scores[0, :, 3], [(0.971 + 0.8) / 2, (0.945 + 0.8) / 2])
+    assert table.points[0].tolist() == [
+        [{"top_k": 6}, {"top_k": 1}, None, None],
+        [{"top_k": 10}, {"top_k": 1}, None, {"top_k": 1}],
+    ]
+    assert table.rule == {"own": "per_split", "best": "best"} and "rules own 'per_split', best 'best'" in str(table)
+
+
+def test_the_mean_of_the_classes(tmp_path):
+    table = made(judged={("poisson", "k"): numbered()}, left_out={}, rules={"k": "best"}, overall="mean_of_classes")
+    assert table.scores[0, 0, 3] == pytest.approx((0.971 + 0.8) / 2) and table.points[0, 0, 3] is None
+    assert table.n_features[0, 0].tolist() == [10, 1, -1, 6]  # 5.5, halves up
+    assert str(table).splitlines()[0].endswith("rule 'best'; last the mean of the classes")
+    table.save(tmp_path / "table.snb")
+    assert snb.load(tmp_path / "table.snb").overall == "mean_of_classes"

@@ -4,10 +4,13 @@ import pickle
 from functools import reduce
 from operator import add
 
+import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import logsumexp
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
@@ -340,3 +343,53 @@ def of_a_cross_validated_model(estimator):
 @parametrize_with_checks(CHECKED, expected_failed_checks=of_a_cross_validated_model)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+# ---- scores of the rows that models have seen ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "accuracy", "roc_auc_reference"])
+def test_training_rows_are_judged_by_the_models_that_saw_them(scoring):
+    rng = np.random.default_rng(4)
+    labels = rng.integers(0, 3, 150)
+    x = rng.poisson(1.0, (150, 6)) + np.eye(6, dtype=int)[labels] * rng.poisson(1.0, (150, 1))
+    options = {"folds": 3, "repeats": 2, "scoring": scoring, "scheme": "reference", "reference": 0}
+    penalty, kept_open = snb.TopK([1, 6]), {"scheme": "reference", "reference": 0}
+    plain = snb.LinearNBCV("poisson", penalty, **options).fit(x, labels)
+    model = snb.LinearNBCV("poisson", penalty, return_train_score=True, **options).fit(
+        da.from_array(x, (40, 6)), labels
+    )
+    for name, values in plain.cv_results_.items():
+        np.testing.assert_array_equal(model.cv_results_[name], values)
+    seen = [name for name in model.cv_results_ if "train" in name]
+    assert {name.replace("train", "test") for name in seen} == {n for n in plain.cv_results_ if "test_score" in n} - {
+        "rank_test_score"
+    }
+    for split in range(6):
+        rest = snb.fold_numbers(150, 3, repeat=split // 3) != split % 3
+        for point, k in enumerate(penalty.k):
+            alone = snb.LinearNB("poisson", snb.TopK(int(k)), **kept_open).fit(x[rest], labels[rest])
+            scores = alone.decision_function(x[rest])
+            if scoring == "accuracy":
+                expected = alone.score(x[rest], labels[rest])
+            elif scoring == "roc_auc":
+                odds = scores - np.stack([logsumexp(np.delete(scores, c, axis=1), axis=1) for c in range(3)], axis=1)
+                expected = np.mean([roc_auc_score(labels[rest] == c, odds[:, c]) for c in range(3)])
+            else:
+                pairs = [(c, np.isin(labels[rest], [0, c])) for c in (1, 2)]
+                expected = np.mean([roc_auc_score(labels[rest][two] == c, scores[two, c]) for c, two in pairs])
+            assert model.cv_results_[f"split{split}_train_score"][point] == pytest.approx(expected, rel=1e-12)
+    means = np.mean([model.cv_results_[f"split{split}_train_score"] for split in range(6)], axis=0)
+    np.testing.assert_allclose(model.cv_results_["mean_train_score"], means, rtol=1e-14)
+
+
+def test_training_scores_are_saved(tmp_path):
+    x, y = np.random.default_rng(0).poisson(1.0, (40, 3)), np.arange(40) % 2
+    model = snb.LinearNBCV("poisson", snb.L1([0.1]), folds=2, return_train_score=True).fit(x, y)
+    model.save(tmp_path / "model.snb")
+    again = snb.load(tmp_path / "model.snb")
+    assert again.cv_results_["mean_train_score"] == model.cv_results_["mean_train_score"]
+    with pytest.raises(ValueError, match="return_train_score=False asks for other scores of the rows; use fit"):
+        again.refit(return_train_score=False)
+    with pytest.raises(ValueError, match="return_train_score='yes' is unknown"):
+        snb.LinearNBCV("poisson", return_train_score="yes").fit(x, y)

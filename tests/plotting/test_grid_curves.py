@@ -1,0 +1,81 @@
+"""Curves of a grid: of one class, on held-out and on training rows, several families in one picture."""
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+import streamnb as snb
+from streamnb.plotting.grid_curves import curves_of, told
+
+matplotlib.use("Agg")
+rng = np.random.default_rng(2)
+Y = (rng.random((200, 2)) < 0.4).astype(int)
+Y = np.column_stack([Y, Y.sum(axis=1) == 0]).astype(int)
+X = rng.poisson(1.0, (200, 8)) + np.column_stack([Y, Y, Y])[:, :8] * rng.poisson(0.7, (200, 8))
+ASKED = {"scheme": "reference", "reference": 2, "scoring": "roc_auc_reference", "folds": 3, "return_train_score": True}
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {f: snb.LinearNBCV(f, snb.TopK([1, 3, 8]), **ASKED).fit(X, Y) for f in ("poisson", "bernoulli")}
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def legend(display):
+    return [text.get_text() for text in display.figure_.legends[-1].get_texts()]
+
+
+@pytest.mark.parametrize("against", ["n_features", "top_k"])
+def test_the_scores_of_one_class_are_drawn(models, against):
+    model = models["poisson"]
+    display = snb.ScoreDisplay.from_estimator(model, against, class_=1, train=True)
+    results = model.cv_results_
+    (held_out,), (training,) = display.lines_, display.train_lines_
+    assert held_out.get_xdata().tolist() == training.get_xdata().tolist() == [1, 3, 8]  # of its own row of weights
+    assert np.array_equal(held_out.get_ydata(), results["class_test_score_1"])
+    assert np.array_equal(training.get_ydata(), results["class_train_score_1"])
+    assert training.get_linestyle() == "--" and training.get_color() == held_out.get_color()
+    best = results["class_test_score_1"].argmax()
+    assert display.chosen_.get_xydata().tolist() == [[[1, 3, 8][best], results["class_test_score_1"].max()]]
+    assert display.ax_.get_ylabel() == "roc_auc_reference of class 1, mean over splits"
+    assert legend(display)[:2] == ["mean over splits", "mean over splits, training rows"]
+    assert not snb.ScoreDisplay.from_estimator(model, against).train_lines_
+
+
+def test_several_families_in_one_picture(models):
+    first = snb.ScoreDisplay.from_estimator(models["poisson"], "n_features", class_=0, train=True, label="Poisson")
+    second = snb.ScoreDisplay.from_estimator(models["bernoulli"], "n_features", class_=0, train=True, ax=first.ax_)
+    assert second.ax_ is first.ax_ and len(first.figure_.legends) == 1
+    names = legend(second)
+    assert [name for name in names if "training" in name] == ["Poisson, training rows", "bernoulli, training rows"]
+    assert {"Poisson", "bernoulli"} <= set(names)
+    assert first.lines_[0].get_color() != second.lines_[0].get_color()
+
+
+def test_numbers_of_each_class():
+    model = snb.LinearNBCV("poisson", snb.TopK([1, 3, 8]), rule="per_split", **ASKED).fit(X, Y)
+    k = model.best_["top_k"][0]
+    curves = curves_of(model, None, 0, False)
+    assert curves["chosen_name"] == f"top_k = {k}, {k} features" and curves["train"] is None
+    assert curves["chosen"] == np.abs(np.array([1, 3, 8]) - k).argmin()
+    assert "a number for each class" in legend(snb.ScoreDisplay.from_estimator(model))[-1]
+    assert told({"top_k": {"a": 3}, "l2": 0.5}) == "top_k = {'a': 3}, l2 = 0.5"
+
+
+def test_what_cannot_be_drawn(models):
+    model = models["poisson"]
+    with pytest.raises(ValueError, match="class_=7 is not a class; it should be one of 0, 1, 2"):
+        curves_of(model, None, 7, False)
+    with pytest.raises(ValueError, match="class_=2 has no score in any split"):
+        curves_of(model, None, 2, False)
+    plain = snb.LinearNBCV("poisson", snb.TopK([1]), folds=2, scoring="neg_log_loss").fit(X, Y[:, 0])
+    with pytest.raises(ValueError, match="class_=0: there is no score of each class"):
+        curves_of(plain, None, 0, False)
+    with pytest.raises(ValueError, match="train=True needs scores of training rows; fit with return_train_score=True"):
+        curves_of(plain, None, None, True)
