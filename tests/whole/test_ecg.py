@@ -1,4 +1,4 @@
-"""The example with electrocardiograms: records are read, windows encoded and labelled, and what is none is refused.
+"""The example with electrocardiograms: records are read, windows encoded, labelled, and told from the healthy.
 
 STREAMNB_ECG may name the file of beats of real people that is read in place of the generated ones.
 """
@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import streamnb as snb
@@ -173,15 +174,50 @@ def test_too_few_windows_are_refused(ecg, beats_file):
 # ---- as a user runs it -----------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def ran(beats_file, tmp_path_factory):
+    """The example, run on few points, and the folder that it wrote to."""
+    folder = tmp_path_factory.mktemp("tables")
+    few = "--order", 2, "--points", 3, "--folds", 3
+    outcome = python(EXAMPLES / "thesis_ecg.py", beats_file, "--length", LENGTH, 50, *few, "--out", folder)
+    assert outcome.returncode == 0, outcome.stderr
+    return outcome.stdout, folder
+
+
 @pytest.mark.slow
 @pytest.mark.process
-def test_the_labels_of_windows_are_printed(ecg, beats_file):
+def test_the_labels_of_windows_are_printed(ecg, beats_file, ran):
     windows = ecg.encode(ecg.read_beats(beats_file), LENGTH)
-    ran = python(EXAMPLES / "thesis_ecg.py", beats_file, "--length", LENGTH)
-    assert ran.returncode == 0, ran.stderr
-    printed = re.findall(r"^(\w.*?) +([\d,]+) +([\d,]+)$", ran.stdout, re.MULTILINE)
+    printed = re.findall(r"^(\w.*?) +([\d,]+) +([\d,]+)$", ran[0].split("Windows of")[1], re.MULTILINE)
     n_windows = {name: int(count.replace(",", "")) for name, count, _ in printed}
     assert n_windows == dict(zip(windows.labels, windows.Y.sum(axis=0).tolist())) | {"all": len(windows.person)}
+
+
+@pytest.mark.slow
+@pytest.mark.process
+@pytest.mark.parametrize("length", [LENGTH, 50])
+def test_the_tables_have_each_label_against_the_healthy_and_the_mean_last(ran, length):
+    printed, folder = ran
+    text, frame = (folder / f"tables_{length}.txt").read_text(), pd.read_csv(folder / f"tables_{length}.csv")
+    assert text in printed
+    scores = frame[frame["class"] != "healthy"].pivot_table("score", ["family", "penalty"], "class", sort=False)
+    assert scores.shape[0] == 3 * 5 and scores.columns[-1] == "overall"
+    labels = scores.drop(columns="overall")
+    np.testing.assert_allclose(scores["overall"], labels.mean(axis=1), rtol=1e-12)
+    assert REAL or labels.loc["poisson"].to_numpy().min() > 0.9
+    last = re.findall(rf"^(\w+) +{length} letters +(.*)$", printed, re.MULTILINE)
+    for family, cells in last:
+        means = [float(mean) for mean in re.findall(r"(\d\.\d+) \(", cells)]
+        np.testing.assert_allclose(means, scores.loc[family]["overall"], atol=6e-5)
+    assert len(last) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.process
+def test_the_figures_are_drawn(ran):
+    printed, folder = ran
+    files = [folder / f"figure_{number}.png" for number in (1, 2, 3, 4)]
+    assert all(file.read_bytes().startswith(b"\x89PNG") and f"Wrote {file}" in printed for file in files)
 
 
 @pytest.mark.process
