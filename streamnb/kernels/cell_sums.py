@@ -6,7 +6,6 @@ Low parts are (n_parts, n_cells): none, one or three. Those of results should be
 from streamnb.kernels.class_sums import weighted_moment
 from streamnb.kernels.compiler import kernel
 from streamnb.kernels.exact import (
-    RESIDUE,
     add_deep,
     add_shallow,
     is_power_of_two,
@@ -56,7 +55,7 @@ def count_union(a_keys, b_keys):
 
 
 @kernel
-def merge_cells(a_keys, a_hi, a_lo, b_keys, b_hi, b_lo, sign, keys, hi, lo):
+def merge_cells(a_keys, a_hi, a_lo, b_keys, b_hi, b_lo, sign, residue, keys, hi, lo):
     # (keys, hi, lo) = a + sign * b, cell by cell, renormalised; how many low parts are in use
     used, shallow = 0, max(len(a_lo), len(b_lo)) <= 1
     i, j, c = 0, 0, 0
@@ -74,8 +73,8 @@ def merge_cells(a_keys, a_hi, a_lo, b_keys, b_hi, b_lo, sign, keys, hi, lo):
         if not (whole and shallow):
             left = parts_of(a_hi, a_lo, i) if from_a else NOTHING
             right = parts_of(b_hi, b_lo, j) if from_b else NOTHING
-            used = max(used, keep_parts(add_deep(left, right, sign), hi, lo, c))
-        if len(lo) == 1 and abs(hi[c]) <= RESIDUE * abs(a):
+            used = max(used, keep_parts(add_deep(left, right, sign, residue), hi, lo, c))
+        if abs(hi[c]) <= residue * abs(a):
             hi[c], lo[0, c] = 0.0, 0.0
         used = max(used, int(lo[0, c] != 0.0))
         i += from_a
@@ -83,19 +82,20 @@ def merge_cells(a_keys, a_hi, a_lo, b_keys, b_hi, b_lo, sign, keys, hi, lo):
         c += 1
     for k in range(i, len(a_keys)):
         keys[c] = a_keys[k]
-        used = max(used, keep_parts(add_deep(parts_of(a_hi, a_lo, k), NOTHING, sign), hi, lo, c))
+        used = max(used, keep_parts(add_deep(parts_of(a_hi, a_lo, k), NOTHING, sign, residue), hi, lo, c))
         c += 1
     for k in range(j, len(b_keys)):
         keys[c] = b_keys[k]
-        used = max(used, keep_parts(add_deep(NOTHING, parts_of(b_hi, b_lo, k), sign), hi, lo, c))
+        used = max(used, keep_parts(add_deep(NOTHING, parts_of(b_hi, b_lo, k), sign, residue), hi, lo, c))
         c += 1
     return used
 
 
 @kernel
 def scale_cells(a_hi, a_lo, factors, hi, lo):
-    # (hi, lo)[c] = factors[c] * a[c], renormalised; how many low parts are in use
-    used = 0
+    # (hi, lo)[c] = factors[c] * a[c], renormalised; how many low parts are in use, and whether any digit was lost
+    used, lost = 0, False
     for c in range(len(hi)):
-        used = max(used, scale_cell(a_hi, a_lo, c, factors[c], is_power_of_two(factors[c]), hi, lo))
-    return used
+        of_cell, lost_of_cell = scale_cell(a_hi, a_lo, c, factors[c], is_power_of_two(factors[c]), hi, lo)
+        used, lost = max(used, of_cell), lost or lost_of_cell
+    return used, lost

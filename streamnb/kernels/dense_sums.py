@@ -8,7 +8,7 @@ from streamnb.kernels.lanes import LANES, add_both_lanes, prefetch
 
 FEWEST = 32  # rows of a group, on the average, that are worth sums of their own
 AHEAD = 16  # rows asked for before they are added
-PARTS = 6  # of these: sums, their low parts in two, sums of squares, their low parts in two
+PARTS = 8  # of these: sums, their low parts in three, sums of squares, their low parts in three
 
 
 @kernel
@@ -25,12 +25,12 @@ def add_both(values, codes, tops, tile, top, sums, hi, lo, hi_sq, lo_sq):
             raise_to(tops[u], top)
         first, last = t * tile, min((t + together) * tile, len(values))
         for k in range(n_groups):
-            begin(top, last - first, False, sums[PARTS * k : PARTS * k + 3])
-            begin(top, last - first, True, sums[PARTS * k + 3 : PARTS * k + 6])
+            begin(top, last - first, False, sums[PARTS * k : PARTS * k + 4])
+            begin(top, last - first, True, sums[PARTS * k + 4 : PARTS * k + 8])
         add_rows(values[first:last], codes[first:last], sums)
         for k in range(n_groups):
-            spilled |= end(top, last - first, False, sums[PARTS * k : PARTS * k + 3], k, hi, lo)
-            spilled_sq |= end(top, last - first, True, sums[PARTS * k + 3 : PARTS * k + 6], k, hi_sq, lo_sq)
+            spilled |= end(top, last - first, False, sums[PARTS * k : PARTS * k + 4], k, hi, lo)
+            spilled_sq |= end(top, last - first, True, sums[PARTS * k + 4 : PARTS * k + 8], k, hi_sq, lo_sq)
     return spilled, spilled_sq
 
 
@@ -67,7 +67,7 @@ def begin(top, n_rows, squared, sums):
     for j in range(len(top)):
         sums[0, j] = height(top[j], n_rows, squared)
         sums[1, j] = rest_height(top[j], n_rows, squared)
-        sums[2, j] = 0.0
+        sums[2, j] = sums[3, j] = 0.0
 
 
 @kernel
@@ -94,5 +94,5 @@ def end(top, n_rows, squared, sums, k, hi, lo):
     for j in range(len(top)):
         hi[k, j], e = two_sum(hi[k, j], sums[0, j] - height(top[j], n_rows, squared))
         spilled |= add_low(lo, k, j, e, sums[1, j] - rest_height(top[j], n_rows, squared))
-        spilled |= add_low(lo, k, j, sums[2, j], 0.0)
+        spilled |= add_low(lo, k, j, sums[2, j], sums[3, j])
     return spilled

@@ -7,9 +7,9 @@ import numpy as np
 from streamnb.kernels.compiler import kernel
 from streamnb.kernels.lanes import product_error
 
-RESIDUE, DEEP_RESIDUE = 2.0**-85, 2.0**-190  # of a sum, what rounding may leave of one low part, and of three
+RESIDUE, DEEP_RESIDUE = 2.0**-85, 2.0**-190  # of a sum, what may be left of pairs that were rounded, and of others
 TINY = 2.0**-960  # less has no error-free products, and soon no full digits
-SMALL = 2.0**-700  # of less some part may be too small
+SMALL = 2.0**-1000, 2.0**-960, 2.0**-850  # of less some part may be too small: without low parts, with one, with more
 
 
 @kernel
@@ -58,10 +58,10 @@ def add_shallow(a, a_lo, b, b_lo, sign):
 
 
 @kernel
-def add_deep(a, b, sign):
-    """Return a + sign * b of four parts each, renormalised.
+def add_deep(a, b, sign, residue):
+    """Return a + sign * b of four parts each, renormalised: the first is the rounded sum.
 
-    Only what is below 2^-212 of the largest part may be lost; what is below 2^-190 of a is its residue, and is 0.
+    Only what is below 2^-212 of the largest part may be lost; a sum of no more than `residue` of a is 0.
     """
     s, e = two_sum(a[0], sign * b[0])
     t, f = two_sum(a[1], sign * b[1])
@@ -76,8 +76,12 @@ def add_deep(a, b, sign):
         s, t = two_sum(s, t)
     if not math.isfinite(s):
         return s, 0.0, 0.0, 0.0
-    if abs(s) <= DEEP_RESIDUE * abs(a[0]):
+    if abs(s) <= residue * abs(a[0]):
         return 0.0, 0.0, 0.0, 0.0
+    if u != 0.0:  # where t is half a unit, the rest says to which side all of it is rounded
+        nearest = s + (t + math.copysign(2.0**-52 * abs(t), u))
+        if nearest != s:
+            s, t = nearest, t - (nearest - s)
     return s, t, u, v
 
 
@@ -100,21 +104,22 @@ def keep_parts(parts, hi, lo, c):
 
 
 @kernel
-def add_rows(a_hi, a_lo, b_hi, b_lo, sign, hi, lo):
+def add_rows(a_hi, a_lo, b_hi, b_lo, sign, residue, hi, lo):
     """Put a + sign * b, renormalised, into (hi, lo); return how many low parts are in use.
 
     The low parts are (0, 1 or 3, n). Of three nothing is lost; of one, digits below 2^-106 of the sum. The second and
-    third part of `lo` should be 0 before.
+    third part of `lo` should be 0 before. Sums of no more than `residue` of a are 0.
     """
     none = np.zeros(0 if len(a_lo) and len(b_lo) else len(hi))
     if max(len(a_lo), len(b_lo)) <= 1:
         a_low, b_low = a_lo[0] if len(a_lo) else none, b_lo[0] if len(b_lo) else none
         if add_pairs(a_hi, a_low, b_hi, b_low, sign, hi, lo[0]):
-            return int(settled(a_hi, hi, lo))
+            return int(settled(a_hi, residue, hi, lo[0]))
     used = 0
     for j in range(len(hi)):
-        used = max(used, keep_parts(add_deep(parts_of(a_hi, a_lo, j), parts_of(b_hi, b_lo, j), sign), hi, lo, j))
-    return min(used, int(settled(a_hi, hi, lo))) if len(lo) == 1 else used
+        parts = add_deep(parts_of(a_hi, a_lo, j), parts_of(b_hi, b_lo, j), sign, residue)
+        used = max(used, keep_parts(parts, hi, lo, j))
+    return used
 
 
 @kernel
@@ -128,13 +133,13 @@ def add_pairs(a_hi, a_lo, b_hi, b_lo, sign, hi, lo):
 
 
 @kernel
-def settled(a_hi, hi, lo):
-    # of one low part leave no residue of what was rounded; True if any low part is left
+def settled(a_hi, residue, hi, lo):
+    # leave no residue of what was rounded; True if any low part is left
     left = 0
     for j in range(len(hi)):
-        if len(lo) == 1 and abs(hi[j]) <= RESIDUE * abs(a_hi[j]):
-            hi[j], lo[0, j] = 0.0, 0.0
-        left += lo[0, j] != 0.0
+        if abs(hi[j]) <= residue * abs(a_hi[j]):
+            hi[j], lo[j] = 0.0, 0.0
+        left += lo[j] != 0.0
     return left > 0
 
 
@@ -152,29 +157,33 @@ def scale_pair(a_hi, a_lo, factor):
 
 @kernel
 def scale_cell(a_hi, a_lo, at, factor, exactly, hi, lo):
-    """Put factor * a[at] into (hi, lo)[at]; return how many low parts are in use.
+    """Put factor * a[at] into (hi, lo)[at]; return how many low parts are in use, and whether any digit was lost.
 
     By a power of two (`exactly`) all parts are scaled; by other numbers a pair is left of them.
     """
-    if exactly and len(a_lo) > 0 and abs(factor * a_hi[at]) >= SMALL:
+    n_low = len(a_lo)
+    scaled = factor * a_hi[at]
+    if factor == 1.0 or (exactly and abs(scaled) >= SMALL[(n_low + 1) // 2]):
         used = 0
-        hi[at] = factor * a_hi[at]
-        for p in range(len(a_lo)):
+        hi[at] = scaled
+        for p in range(n_low):
             lo[p, at] = factor * a_lo[p, at]
             if lo[p, at] != 0.0:
                 used = 1 if p == 0 else 3
-        return used
-    hi[at], lo[0, at] = scale_pair(a_hi[at], a_lo[0, at] if len(a_lo) > 0 else 0.0, factor)
-    return int(lo[0, at] != 0.0)
+        return used, False
+    hi[at], lo[0, at] = scale_pair(a_hi[at], a_lo[0, at] if n_low > 0 else 0.0, factor)
+    lost = a_hi[at] != 0.0 and factor != 0.0 and (n_low > 0 or abs(scaled) < TINY)
+    return int(lo[0, at] != 0.0), lost
 
 
 @kernel
 def scale_rows(a_hi, a_lo, factor, hi, lo):
-    # (hi, lo) = factor * a, renormalised; how many low parts are in use
-    used, exactly = 0, is_power_of_two(factor)
+    # (hi, lo) = factor * a, renormalised; how many low parts are in use, and whether any digit was lost
+    used, lost, exactly = 0, False, is_power_of_two(factor)
     for j in range(len(hi)):
-        used = max(used, scale_cell(a_hi, a_lo, j, factor, exactly, hi, lo))
-    return used
+        of_cell, lost_of_cell = scale_cell(a_hi, a_lo, j, factor, exactly, hi, lo)
+        used, lost = max(used, of_cell), lost or lost_of_cell
+    return used, lost
 
 
 @kernel

@@ -163,9 +163,9 @@ def _fill_one_by_one(out: Any, begin: Any, value: Any, step: Any) -> None:
 def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, skip: Any, sums: Any, k: Any) -> Any:
     """Add x = values[row, column + l] and x^2, skip <= l < LANES, to sums that are larger, all at once.
 
-    `values` are float32, so that x^2 is exact in float64. Rows 6 k to 6 k + 5 of `sums`, float64, are the sums of x,
-    what rounding took from them, what it took from that, and the same of x^2. The larger of two numbers tells what was
-    lost of the smaller (FastTwoSum, Dekker 1971); the last sum is seldom touched.
+    `values` are float32, so that x^2 is exact in float64. Rows 8 k to 8 k + 7 of `sums`, float64, are the sums of x,
+    what rounding took from them, what it took from that, and again, and the same of x^2. The larger of two numbers
+    tells what was lost of the smaller (FastTwoSum, Dekker 1971); the last two sums are seldom touched.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -176,21 +176,23 @@ def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, ski
         numbers = ir.Constant(ir.VectorType(skip.type, LANES), [*range(LANES)])
         taken = builder.icmp_signed(">=", numbers, _spread(builder, skip))
         x = builder.select(taken, builder.fpext(stored, floats), zeros)
-        first = builder.mul(k, k.type(6))
+        first = builder.mul(k, k.type(8))
 
-        def add(term: Any, part: int) -> Any:
-            """Add to a sum; return where it lies, and what was lost."""
+        def add(term: Any, part: int, larger: bool = True) -> Any:
+            """Add to a sum, which is larger or may not be; return what was lost."""
             into = place(signature.args[4], sums, [builder.add(first, first.type(part)), column])
             before = builder.load(into, align=8)
             after = builder.fadd(before, term)
             builder.store(after, into, align=8)
-            return builder.fsub(term, builder.fsub(after, before))
+            gained = builder.fsub(after, before)
+            lost = builder.fsub(term, gained)
+            return lost if larger else builder.fadd(builder.fsub(before, builder.fsub(after, gained)), lost)
 
-        for term, part in ((x, 0), (builder.fmul(x, x), 3)):
+        for term, part in ((x, 0), (builder.fmul(x, x), 4)):
             lost = add(add(term, part), part + 1)
             some = builder.bitcast(builder.fcmp_unordered("!=", lost, zeros), ir.IntType(LANES))
             with builder.if_then(builder.icmp_unsigned("!=", some, some.type(0)), likely=False):
-                add(lost, part + 2)
+                add(add(lost, part + 2, larger=False), part + 3)
         return context.get_dummy_value()
 
     number = types.intp
@@ -201,11 +203,12 @@ def _add_both_one_by_one(values: Any, row: Any, column: Any, skip: Any, sums: An
     """The same of interpreted kernels."""
     lanes = slice(column + skip, column + LANES)
     x = values[row, lanes].astype("f8")
-    for first, term in ((6 * k, x), (6 * k + 3, x * x)):
-        for part in range(first, first + 3):
+    for first, term in ((8 * k, x), (8 * k + 4, x * x)):
+        for part in range(first, first + 4):
             before = sums[part, lanes].copy()
             sums[part, lanes] += term
-            term = term - (sums[part, lanes] - before)
+            gained = sums[part, lanes] - before
+            term = (before - (sums[part, lanes] - gained)) + (term - gained)
 
 
 _SINGLE = ir.VectorType(ir.FloatType(), SINGLES)

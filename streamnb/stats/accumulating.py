@@ -121,7 +121,7 @@ class Accumulator:
             absent = TABLE[name].of_absent(self._options)
             if absent and n:  # the kernels count relative to an absent value
                 every = np.arange(n)
-                weight = tables["weight"].dense().scaled(absent)
+                weight = tables["weight"].dense().times(absent)
                 tables[name] = _spread(weight, n_features).combined(tables[name].dense(), every, every, 1.0)
         n_splits = self._groups.n_splits
         folds = tuple(self._part(tables, self._rows[by_split], classes, split) for split in range(n_splits))
@@ -141,13 +141,15 @@ class Accumulator:
             return ClassStats(classes, rows[at], part, n_features, options=self._options, **more)
 
         beside: dict[str, Any] = {}
+        negatives = int(self._negatives[split])
         if isinstance(labels, LabelColumns):  # rows with labels come next, then those without any
             one, codes = np.zeros(1, np.int64), first + np.arange(len(classes), labels.n)[:, None]
-            labelled, unlabelled = (taken(one, code, closed=True) for code in codes)
-            beside = {"every": labelled + unlabelled, "unlabelled": unlabelled}
+            labelled, unlabelled = (taken(one, code, closed=True, negatives=negatives) for code in codes)
+            every = replace(labelled + unlabelled, negatives=negatives)
+            beside = {"every": every, "unlabelled": unlabelled}
             beside["overlaps"] = self._overlaps.of_split(split, len(classes))
         at = np.arange(first, first + len(classes))
-        return taken(classes, at, closed=labels.closed, negatives=int(self._negatives[split]), **beside)
+        return taken(classes, at, closed=labels.closed, negatives=negatives, **beside)
 
 
 def _negatives(chunk: Chunk, survey: Survey, splits: np.ndarray | None, n_splits: int) -> np.ndarray:

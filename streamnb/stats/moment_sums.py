@@ -214,7 +214,7 @@ class GrowingTable:
             return Table(hi)
         in_order = (order == np.arange(len(order))).all()
         found = Table(hi, self.lo[: self.n_low, slice(len(order)) if in_order else order])
-        return renormalised(found) if self.spilled else found
+        return renormalised(found)
 
 
 def _in_order(sums: np.ndarray, order: np.ndarray) -> np.ndarray:

@@ -86,7 +86,7 @@ def _cells(left: Any, before: Any) -> Iterator[_Cells]:
         for first in range(0, len(keys), AT_ONCE):
             some = slice(first, first + AT_ONCE)
             at = classes[some], columns[some]
-            yield _taken(left, before, *at, lambda table, at=at: _rounded(*table.pairs(at[1], at[0])))
+            yield _taken(left, before, *at, lambda table, at=at: table.pairs(at[1], at[0])[0])
     else:
         step, every = columns_at_once(len(left.classes)), np.arange(len(left.classes))[:, None]
         for first in range(0, left.n_features, step):
@@ -104,10 +104,6 @@ def _taken(left: Any, before: Any, classes: np.ndarray, columns: np.ndarray, val
         for name, values in dropped.items()
     }
     return _Cells(left.classes[classes], columns, left.weight[classes], of(left), slack)
-
-
-def _rounded(hi: np.ndarray, lo: np.ndarray) -> np.ndarray:
-    return hi + lo[0]
 
 
 def _share_dropped(before: Any, left: Any) -> float:

@@ -8,15 +8,17 @@ import numpy as np
 from streamnb.kernels import exact
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.sparse_tables import AnyTable, alike
+from streamnb.stats.tables import residue_of
 
 HEAVY = 128.0  # a side that is so many times the other takes away its digits where it is subtracted from both
 
 
 def sums_outside(every: AnyTable, table: AnyTable, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The sums of the one class of `every` without those of a list of cells: a difference of all their parts."""
-    hi, lo = np.empty(len(columns)), np.zeros((1 if every.rounded or table.rounded else 3, len(columns)))
+    hi, lo = np.empty(len(columns)), np.zeros((3, len(columns)))
     own_hi, own_lo = table.pairs(columns, classes)
-    exact.add_rows(*every.pairs(columns, np.zeros_like(classes)), own_hi, own_lo, -1.0, hi, lo)
+    residue = residue_of(every.rounded or table.rounded)
+    exact.add_rows(*every.pairs(columns, np.zeros_like(classes)), own_hi, own_lo, -1.0, residue, hi, lo)
     return hi
 
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import cell_sums
 from streamnb.rows.chunk import Chunk, Entries
-from streamnb.stats.tables import NO_LOW_PARTS, Table, are_powers_of_two, columns_at_once, low_of_state, low_state
+from streamnb.stats.tables import NO_LOW_PARTS, Table, columns_at_once, low_of_state, low_state, residue_of
 
 LARGE = 1 << 30  # bytes of a dense array that may be too much
 _SPAN = 1 << 24  # cells of a dense table looked at at once
@@ -77,7 +77,7 @@ class SparseTable:
 
     def values_of(self, at: Any = slice(None)) -> np.ndarray:
         """The sums of cells, rounded to float64."""
-        return self.hi[at] if self.lo is None else self.hi[at] + self.lo[0, at]
+        return self.hi[at]
 
     @property
     def _bits(self) -> int:
@@ -154,18 +154,17 @@ class SparseTable:
         """self + sign * other, of one shape."""
         n_cells = cell_sums.count_union(self.keys, other.keys)
         rounded = self.rounded or other.rounded
-        keys, hi, lo = np.empty(n_cells, np.int64), np.empty(n_cells), np.zeros((1 if rounded else 3, n_cells))
+        keys, hi, lo = np.empty(n_cells, np.int64), np.empty(n_cells), np.zeros((3, n_cells))
         arrays = self.keys, self.hi, self._low, other.keys, other.hi, other._low
-        used = cell_sums.merge_cells(*arrays, sign, keys, hi, lo)
+        used = cell_sums.merge_cells(*arrays, sign, residue_of(rounded), keys, hi, lo)
         return SparseTable(self.shape, keys, hi, lo[:used] if used else None, rounded)._packed()
 
     def scaled(self, factor: Any) -> "SparseTable":
         """self * factor; one number, or one for each class."""
         factors = np.broadcast_to(np.asarray(factor, np.float64), self.shape[0])[self.classes_of()]
         hi, lo = np.empty(len(self.keys)), np.zeros((3, len(self.keys)))
-        used = cell_sums.scale_cells(self.hi, self._low, factors, hi, lo)
-        rounded = self.rounded or (self.lo is not None and not are_powers_of_two(factors))
-        return replace(self, hi=hi, lo=lo[:used] if used else None, rounded=rounded)._packed()
+        used, lost = cell_sums.scale_cells(self.hi, self._low, factors, hi, lo)
+        return replace(self, hi=hi, lo=lo[:used] if used else None, rounded=self.rounded or bool(lost))._packed()
 
     def totals(self) -> np.ndarray:
         """The sums over all classes, rounded to float64, (n_columns,)."""
@@ -231,7 +230,7 @@ class SparseTable:
         n_classes, n_columns = (arguments.whole_number("shape", n) for n in state["shape"])
         keys = persistence.array("keys", state["keys"], ["i8"], (None,))
         hi = persistence.array("hi", state["hi"], ["f8"], keys.shape)
-        table = cls((n_classes, n_columns), keys, hi, *low_of_state(state, keys.shape))
+        table = cls((n_classes, n_columns), keys, hi, *low_of_state(state, hi))
         inside = (table.classes_of() < n_classes).all() and (table.columns_of() < n_columns).all()
         if (keys < 0).any() or not inside or (keys[1:] <= keys[:-1]).any():
             raise ValueError("the keys of a sparse table should rise, and number its classes and columns")

@@ -1,6 +1,8 @@
 """Class x feature sums in frozen parts (hi, lo): a commutative monoid with an inverse, in floating point."""
 
 from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,10 @@ NO_LOW_PARTS.flags.writeable = False
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Sums (n_classes, n_columns), each the unevaluated sum of hi and of the parts of lo.
+    """Sums (n_classes, n_columns), each the unevaluated sum of hi, which is the rounded sum, and of the parts of lo.
 
-    `lo` (n_parts, n_classes, n_columns) is None while every hi is exact; otherwise it has one part, or the three that
-    sums of any values of one size need: these are exact, and subtracting gives back what there was. What was scaled is
-    `rounded` to one part, and sums with it are.
+    `lo` (n_parts, n_classes, n_columns) is None while every hi is exact; otherwise it has one part, or three. Sums are
+    exact, and subtracting gives back what there was; scaling leaves one part, `rounded` where that loses digits.
     """
 
     hi: np.ndarray
@@ -47,8 +48,7 @@ class Table:
         """The sums rounded to float64, (classes, columns); each a slice or numbers."""
         if isinstance(columns, np.ndarray) and isinstance(classes, np.ndarray):
             classes = classes[:, None]
-        hi = self.hi[classes, columns]
-        return hi if self.lo is None else hi + self.lo[0][classes, columns]
+        return self.hi[classes, columns]
 
     def select(self, columns: Any) -> "Table":
         """Some columns, a slice or numbers."""
@@ -78,7 +78,8 @@ class Table:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "Table":
         hi = persistence.array("hi", state["hi"], ["f8"], (None, None))
-        return cls(hi, *low_of_state(state, hi.shape))
+        table = cls(hi, *low_of_state(state, hi))
+        return table if "rounded" in state or table.lo is None else renormalised(table)
 
     def above(self, other: "Table") -> "Table":
         """The rows of this table and then those of the other."""
@@ -95,12 +96,12 @@ class Table:
     def combined(self, other: "Table", rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "Table":
         """self + sign * other, row by row; where a row number is -1 that side has no such class."""
         rounded = self.rounded or other.rounded
-        out = _Builder(len(rows), self.shape[1], 1 if rounded else 3)
+        out, residue = _Builder(len(rows), self.shape[1]), residue_of(rounded)
         nothing = np.zeros(self.shape[1]), NO_LOW_PARTS
         for k, (a, b) in enumerate(zip(rows, other_rows, strict=True)):
             hi, lo = self.parts(a) if a >= 0 else nothing
             more, more_lo = other.parts(b) if b >= 0 else nothing
-            out.keep(k, exact.add_rows(hi, lo, more, more_lo, sign, out.hi[k], out.lo))
+            out.keep(k, exact.add_rows(hi, lo, more, more_lo, sign, residue, out.hi[k], out.lo))
         return out.table(rounded)
 
     def totals(self) -> np.ndarray:
@@ -133,19 +134,27 @@ class Table:
     def scaled(self, factor: Any) -> "Table":
         """self * factor; one number, or one for each class."""
         factors = np.broadcast_to(np.asarray(factor, np.float64), self.shape[0])
-        out = _Builder(*self.shape, 3)
+        out, rounded = _Builder(*self.shape), self.rounded
         for k in range(self.shape[0]):
             hi, lo = self.parts(k)
-            out.keep(k, exact.scale_rows(hi, lo, float(factors[k]), out.hi[k], out.lo))
-        return out.table(self.rounded or (self.lo is not None and not are_powers_of_two(factors)))
+            used, lost = exact.scale_rows(hi, lo, float(factors[k]), out.hi[k], out.lo)
+            out.keep(k, used)
+            rounded |= bool(lost)
+        return out.table(rounded)
+
+    def times(self, factor: float) -> "Table":
+        """self * factor, exactly."""
+        parts = [Table(part).scaled(factor) for part in (self.hi, *(() if self.lo is None else self.lo))]
+        every = np.arange(len(self.hi))
+        return reduce(lambda a, b: a.combined(b, every, every, 1.0), parts)
 
 
 class _Builder:
     """Collects rows of a table; low parts get memory with the first row that needs them."""
 
-    def __init__(self, n_rows: int, n_columns: int, n_parts: int):
+    def __init__(self, n_rows: int, n_columns: int):
         self.hi = np.empty((n_rows, n_columns))
-        self.lo = np.zeros((n_parts, n_columns))  # of the row at hand
+        self.lo = np.zeros((3, n_columns))  # of the row at hand
         self._all_lo = np.zeros((0, n_rows, n_columns))
 
     def keep(self, k: int, used: int) -> None:
@@ -171,25 +180,31 @@ def columns_at_once(n_classes: int) -> int:
     return max(min(_COLUMNS, (1 << 24) // max(n_classes, 1)), 1)
 
 
-def are_powers_of_two(factors: np.ndarray) -> bool:
-    """True where scaling by these rounds nothing."""
-    return bool(np.isin(np.frexp(factors)[0], (0.0, 0.5)).all())
+def residue_of(rounded: bool) -> float:
+    """What part of a sum a difference must be more than: less is what rounding leaves."""
+    return exact.RESIDUE if rounded else exact.DEEP_RESIDUE
 
 
 def low_state(table: Any) -> dict[str, Any]:
     """What a file keeps of low parts: of one part alone, as the first versions did, without an axis for it."""
-    if table.lo is None:
-        return {"lo": None}
-    return {"lo": table.lo[0] if len(table.lo) == 1 else table.lo, "rounded": table.rounded}
+    lo = table.lo[0] if table.lo is not None and len(table.lo) == 1 else table.lo
+    return {"lo": lo, "rounded": table.rounded} if table.rounded or lo is not None else {"lo": None}
 
 
-def low_of_state(state: dict[str, Any], shape: tuple[int, ...]) -> tuple[np.ndarray | None, bool]:
+def low_of_state(state: dict[str, Any], hi: np.ndarray) -> tuple[np.ndarray | None, bool]:
     """Low parts and whether they are rounded; the first versions did not say so, and rounded all."""
-    if state["lo"] is None:
-        return None, False
-    rounded = state.get("rounded", True)
+    lo, rounded = state["lo"], state.get("rounded", state["lo"] is not None)
     if not isinstance(rounded, bool):
         raise ValueError(f"rounded should be true or false, not {rounded!r}")
-    if np.ndim(state["lo"]) == len(shape):
-        return persistence.array("lo", state["lo"], ["f8"], shape)[None], rounded
-    return persistence.array("lo", state["lo"], ["f8"], (3, *shape)), rounded
+    if lo is None:
+        return None, rounded
+    if np.ndim(lo) == hi.ndim:
+        lo = persistence.array("lo", lo, ["f8"], hi.shape)[None]
+    lo = persistence.array("lo", lo, ["f8"], (len(lo), *hi.shape))
+    if len(lo) not in (1, 3) or not np.isfinite(lo).all():
+        raise ValueError(f"lo should be one or three parts of finite numbers, not {len(lo)}")
+    if "rounded" in state and any(
+        (lower[lower != 0] + upper[lower != 0] != upper[lower != 0]).any() for upper, lower in pairwise([hi, *lo])
+    ):
+        raise ValueError("each part of lo should be what rounding took from the part before")
+    return lo, rounded

@@ -114,11 +114,11 @@ def test_pairs_add_and_scale(pairs, sign):
     a[1] *= 2.0**-80
     b[1] *= 2.0**-80
     hi, lo = np.empty(5), np.zeros((1, 5))
-    left = exact.add_rows(a[0], a[1:], b[0], b[1:], sign, hi, lo)
+    left = exact.add_rows(a[0], a[1:], b[0], b[1:], sign, exact.RESIDUE, hi, lo)
     assert left == lo.any()
     assert (hi + lo == hi).all()
     np.testing.assert_allclose(hi, a[0] + sign * b[0], rtol=1e-15, atol=1e-12)
-    left = exact.scale_rows(a[0], a[1:], 0.7, hi, lo)
+    left, _ = exact.scale_rows(a[0], a[1:], 0.7, hi, lo)
     assert left == lo.any()
     np.testing.assert_allclose(hi, 0.7 * a[0], rtol=1e-15, atol=1e-12)
 

@@ -1,6 +1,7 @@
 """Rows that go: each request once, and no rows that were never there, as far as sums can tell."""
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -105,6 +106,49 @@ def test_windows_over_values_of_any_size_are_those_of_fresh_scans(sigma, width, 
         for name in ("weight", "sum", "sum_sq", "above"):
             assert np.array_equal(getattr(found, name), getattr(fresh, name))
         assert np.array_equal(found.scatter(), fresh.scatter())
+
+
+def test_squares_of_float32_of_any_size_do_not_depend_on_cuts():
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(1, 2, (256, 16)).astype(np.float32), np.zeros(256, int)
+    x[::2] *= np.float32(3e13)
+    whole, large, small = (snb.scan(rows, y[: len(rows)]) for rows in (x, x[::2], x[1::2]))
+    assert np.array_equal((whole - large).sum_sq, small.sum_sq)
+    assert np.array_equal((snb.scan(x[:100], y[:100]) + snb.scan(x[100:], y[100:])).sum_sq, whole.sum_sq)
+
+
+def test_deviations_under_real_weights_are_taken_away_whole():
+    rng = np.random.default_rng(0)
+    parts = [(rng.random((9, 40)), rng.uniform(0.1, 3.0, 9)) for _ in range(2)]
+    options = {"moments": ["deviation", "above"], "centre": 0.3, "binarize": -1.0}
+    a, b = (snb.scan(x, np.zeros(9, int), sample_weight=w, **options) for x, w in parts)
+    for name in ("deviation", "above"):
+        assert np.array_equal(getattr(a + b - b, name), getattr(a, name))
+    tiny = snb.scan(np.array([[0.5], [-2.0], [3.0]]), [0, 0, 0], sample_weight=np.full(3, 1e-290), binarize=-1.0)
+    assert tiny.above[0, 0] == pytest.approx(2e-290, rel=1e-15)
+
+
+def test_rows_of_an_indicator_may_have_negative_values():
+    a, b = (snb.scan(np.array([[x]]), np.array([[1, 0]])) for x in (-1.0, 2.0))
+    assert (a + b - b).sum.tolist() == a.sum.tolist()
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(30, 3)), (rng.random((30, 2)) < 0.5).astype(int)
+    assert snb.LinearNB("gaussian").partial_fit(x, y).forget(x[:5], y[:5]).stats_.n_rows == 25
+
+
+def test_sums_beside_a_tie_do_not_depend_on_cuts():
+    values = np.array([2.0**46] * 512 + [8.0, 3.0, 1 - 2.0**-51])[:, None]
+    whole, *parts = (snb.scan(x, np.zeros(len(x), int)) for x in (values, values[:512], values[512:]))
+    assert (parts[0] + parts[1]).sum == whole.sum == float(sum(map(Fraction, values[:, 0])))
+
+
+def test_faded_sums_are_taken_away_whole():
+    rng = np.random.default_rng(0)
+    a, b = (snb.scan(rng.uniform(1, 2, (n, 500)), np.zeros(n, int)) for n in (50, 3))
+    left = (a * 0.9 + b) - a * 0.9
+    assert np.array_equal(left.sum, b.sum) and np.array_equal(left.sum_sq, b.sum_sq)
+    small = snb.scan(np.array([[1e-146, 2e-147]]), [0])
+    assert (small * 1.0).sum_sq.tolist() == small.sum_sq.tolist()
 
 
 def test_what_was_scaled_keeps_the_digits_of_a_pair():
