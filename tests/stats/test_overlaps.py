@@ -66,8 +66,11 @@ def test_saved_and_read(tmp_path):
     again = snb.load(tmp_path / "stats.snb")
     assert np.array_equal(again.overlaps.counts.toarray(), counted(Y))
     assert np.array_equal(again.unlabelled.sum, stats.unlabelled.sum)
-    with pytest.raises(ValueError, match="pairs should be of 2 labels"):
-        Overlaps.from_state({"n_labels": 2, "pairs": np.array([[1], [2], [3]])})
+    one = np.array([1])
+    with pytest.raises(ValueError, match="indices"):
+        Overlaps.from_state({"counts": one, "labels": np.array([2]), "ends": np.array([0, 1, 1])})
+    with pytest.raises(ValueError, match=r"ends is int64 \(1, 1\)"):
+        Overlaps.from_state({"counts": one, "labels": one, "ends": one[None]})
 
 
 def test_nothing_came():
