@@ -5,13 +5,15 @@ VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(subst /,-,$(PYTHON)))
 RUN := $(VENV)/bin/python -m
 DEV := $(VENV)/.installed-dev
 # Tests that reach the lines of all kernels: compiled, coverage does not see these.
-INTERPRETED := tests/kernels tests/stats $(patsubst %,tests/%.py,rows/test_splits rows/test_opening \
-	scanning/test_class_scan scanning/test_multilabel solving/test_multinomial models/test_predictive \
-	evaluation/test_evaluation evaluation/test_metrics_blocks estimators/test_linear_nb_cv estimators/test_drop_ins)
+INTERPRETED := tests/kernels tests/stats tests/scanning \
+	$(patsubst %,tests/%.py,rows/test_splits rows/test_opening models/test_predictive evaluation/test_metrics_blocks)
+# Under coverage tests take half as long again. These and the interpreted ones reach all that quick tests reach but
+# 0.7 % of the lines; what only a cluster reaches is not counted, and missing in the report.
+COVERED := $(addprefix tests/,core rows passes scanning problem models evaluation selection estimators plotting whole)
 BENCH := $(VENV)/.installed-bench
 SECONDS ?= 20
 
-.PHONY: help demo test sklearn test-slow test-quick test-interpreted test-checked lint bench fuzz peers clean
+.PHONY: help demo test sklearn test-covered test-interpreted test-slow test-rest test-checked lint bench fuzz peers clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
@@ -27,28 +29,33 @@ help:
 demo: $(DEV)
 	$(VENV)/bin/python examples/source_lines.py
 
-# Two parts at a time: nothing in them goes by the clock.
+# Two parts at a time, in this order: nothing in them goes by the clock. Of the first two only one compiles kernels,
+# which later parts find on the disk; the shortest comes last.
 test: $(DEV)
 	$(RUN) coverage erase
-	$(MAKE) --no-print-directory --keep-going --jobs=2 test-slow test-quick test-interpreted test-checked
+	$(MAKE) --no-print-directory --keep-going --jobs=2 \
+		test-covered test-interpreted test-slow test-rest test-checked
 	$(RUN) coverage combine --quiet
 	$(RUN) coverage report --fail-under=95
 
 # coverage starts before pytest, because pytest imports streamnb to read its warning filters.
-COVERED := $(RUN) coverage run --parallel-mode -m pytest
+COUNTING := $(RUN) coverage run --parallel-mode -m pytest
 QUICK := -m "not slow and not cluster and not process"
 # Each part says what it is from its first second on, and every line of it which part it is of.
 SHELL := /bin/bash
 WHOLE = 2>&1 | sed --unbuffered "s/^/$@ | /"; exit $${PIPESTATUS[0]}
 
-test-slow: $(DEV)
-	@echo "$@ begins"; $(COVERED) -m "slow or cluster or process" $(WHOLE)
-
-test-quick: $(DEV)
-	@echo "$@ begins"; $(COVERED) $(QUICK) $(WHOLE)
+test-covered: $(DEV)
+	@echo "$@ begins"; $(COUNTING) $(QUICK) $(COVERED) $(WHOLE)
 
 test-interpreted: $(DEV)
-	@echo "$@ begins"; NUMBA_DISABLE_JIT=1 $(COVERED) $(QUICK) $(INTERPRETED) $(WHOLE)
+	@echo "$@ begins"; NUMBA_DISABLE_JIT=1 $(COUNTING) $(QUICK) $(INTERPRETED) $(WHOLE)
+
+test-slow: $(DEV)
+	@echo "$@ begins"; $(RUN) pytest -m "slow or cluster or process" $(WHOLE)
+
+test-rest: $(DEV)
+	@echo "$@ begins"; $(RUN) pytest $(QUICK) $(addprefix --ignore=,$(COVERED)) $(WHOLE)
 
 test-checked: $(DEV)
 	@echo "$@ begins"; NUMBA_BOUNDSCHECK=1 $(RUN) pytest tests/kernels $(WHOLE)

@@ -16,6 +16,8 @@ _HOMES = {
     "fold_numbers": "rows.splits",
     "ClassStats": "stats.class_stats",
     "write_csr": "rows.writing",
+    "codegram": "encoding.codegrams",
+    "codegram_names": "encoding.codegrams",
     "Family": "problem.family",
     "Gaussian": "problem.families",
     "Poisson": "problem.families",

@@ -1,5 +1,6 @@
 """Settings for all tests."""
 
+import os
 import signal
 
 from hypothesis import HealthCheck, settings
@@ -9,6 +10,7 @@ from hypothesis import HealthCheck, settings
 slow_checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 settings.register_profile("search", deadline=None, max_examples=25, suppress_health_check=slow_checks)
 settings.register_profile("laws", settings.get_profile("search"), derandomize=True)
-settings.load_profile("laws")
+settings.register_profile("interpreted", settings.get_profile("laws"), max_examples=6)  # for what only numba could do
+settings.load_profile("interpreted" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "laws")
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background are started without it

@@ -28,14 +28,27 @@ def family_name(family: Any, names: Iterable[str]) -> str:
     return str(one_of("family", family, names))
 
 
+def as_array(name: str, value: Any) -> np.ndarray:
+    """Return `value` as NumPy makes an array of it; what holds none is named."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:  # rows of several lengths; an __array__ that refuses
+        raise ValueError(f"{name} should be an array, or lists of one length: {error}") from error
+
+
 def finite_number(name: str, value: Any, *, minimum: float = -math.inf) -> float:
     """Return `value` as a finite float not below `minimum`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.number)):
+    is_real = isinstance(value, (numbers.Real, np.integer, np.floating))
+    if isinstance(value, (bool, np.bool_)) or not is_real:
         raise TypeError(f"{name}={value!r} should be a number")
-    if not math.isfinite(value) or value < minimum:
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise ValueError(f"{name} is a number larger than float64 holds; it should be below 1.8e308") from error
+    if not math.isfinite(number) or value < minimum:
         bound = "" if minimum == -math.inf else f" and at least {minimum:g}"
         raise ValueError(f"{name}={value!r} should be finite{bound}")
-    return float(value)
+    return number
 
 
 def positive_integer(name: str, value: Any, minimum: int = 1) -> int:
@@ -58,9 +71,11 @@ def whole_number(name: str, value: Any) -> int:
 
 def numbers_for_features(name: str, value: Any) -> Any:
     """Return a finite float, or a 1-D array of such with one for each feature."""
-    if np.ndim(value) == 0:
+    given = as_array(name, value)
+    if given.ndim == 0:
         return finite_number(name, value)
-    given = np.asarray(value)
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name} has masked entries; it should have a number for each feature")
     if given.dtype.kind not in "iuf":
         raise TypeError(f"{name} has dtype {given.dtype}; it should be a number, or one number for each feature")
     if given.ndim != 1 or not given.size:
@@ -85,7 +100,7 @@ def positive_numbers(name: str, value: Any) -> Any:
 
 def tau_grid(name: str, tau: Any) -> np.ndarray:
     """Return one tau or a grid of them as an ascending float array without repeats."""
-    if np.ndim(tau) == 0:
+    if as_array(name, tau).ndim == 0:
         return np.array([finite_number(name, tau, minimum=0.0)])
     taus = [finite_number(f"{name}[{i}]", t, minimum=0.0) for i, t in enumerate(tau)]
     if not taus:
@@ -156,7 +171,7 @@ def check_label_priors(priors: Any, labels: np.ndarray, shares: np.ndarray) -> n
 def _given_priors(priors: Any, classes: np.ndarray) -> np.ndarray:
     try:
         given = np.asarray(priors, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(
             f"priors={priors!r} should be None, 'uniform', or numbers in the order of the classes"
         ) from error

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from streamnb.core.arguments import as_array
 from streamnb.core.csr import sound_csr
 
 # ---- labels ----------------------------------------------------------------------------------------------------------
@@ -36,7 +37,7 @@ def check_labels(y: Any, name: str = "y", first_row: int = 0) -> np.ndarray:
     if labels.ndim != 1:
         raise ValueError(f"{name} should be a 1d array, got an array of shape {labels.shape} instead.")
     if labels.dtype.kind == "O":
-        labels = _from_objects(labels, name)
+        labels = _from_objects(labels, name, first_row)
     elif labels.dtype.kind in "TS":
         labels = labels.astype(str)
     if labels.dtype.kind == "c":
@@ -63,7 +64,7 @@ def _without_missing(y: Any, name: str, first_row: int) -> np.ndarray:
         if missing.size:
             raise ValueError(f"{name} has a missing label at row {first_row + missing[0]} (NaN or None); {cure}")
     # NumPy would turn a list of strings and a NaN, or a number, into strings
-    labels = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
+    labels = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else as_array(name, y)
     labels = labels.astype(object) if labels.dtype.kind == "T" else labels
     if labels.dtype.kind == "O" and labels.ndim == 1 and not {*map(type, labels)} <= {str, int, bool}:
         row = next((i for i, v in enumerate(labels) if _is_missing(v)), None)
@@ -82,11 +83,13 @@ def _is_missing(label: Any) -> bool:
         return True
 
 
-def _from_objects(labels: np.ndarray, name: str) -> np.ndarray:
+def _from_objects(labels: np.ndarray, name: str, first_row: int) -> np.ndarray:
     kinds = {type(v) for v in labels}
-    for kind, dtype in ((str, str), ((bool, np.bool_), bool)):
-        if all(issubclass(k, kind) for k in kinds):
-            return labels.astype(dtype)
+    if all(issubclass(k, str) for k in kinds):
+        _check_no_nulls(labels, name, first_row)
+        return labels.astype(str)
+    if all(issubclass(k, (bool, np.bool_)) for k in kinds):
+        return labels.astype(bool)
     if all(issubclass(k, (numbers.Real, np.number)) for k in kinds) and not any(issubclass(k, bool) for k in kinds):
         if all(issubclass(k, numbers.Integral) for k in kinds) and max(labels) >= 2**63:  # floats in NumPy
             raise ValueError(f"{name} has the label {max(labels)}; numbers should be below 2**63, or give strings")
@@ -96,6 +99,18 @@ def _from_objects(labels: np.ndarray, name: str) -> np.ndarray:
         f"Unknown label type: {name} holds objects of type {names}; "
         "labels should be all ints, all strings or all bools (argument must be a string or a real number)"
     )
+
+
+def _check_no_nulls(labels: np.ndarray, name: str, first_row: int) -> None:
+    """Refuse strings that end in a NULL character, which NumPy's would lose: two labels would be one."""
+    if "\0" not in "".join(labels):
+        return
+    for row, label in enumerate(labels):
+        if label.endswith("\0"):
+            raise ValueError(
+                f"{name} has the label {label!r} at row {first_row + row}; labels should not end in a NULL character, "
+                "which arrays of strings do not keep: strip it, or give other labels"
+            )
 
 
 def _check_float_labels(labels: np.ndarray, name: str, first_row: int) -> None:
@@ -111,7 +126,7 @@ def check_y(y: Any, first_row: int = 0) -> np.ndarray | sp.csr_array:
     """Return labels as `check_labels` does, or an indicator of labels as `check_indicator` does."""
     if sp.issparse(y):
         return check_indicator(y, first_row=first_row)
-    if not isinstance(y, np.ndarray) and isinstance(y, (list, tuple)) and len(y) and np.ndim(y[0]) == 1:
+    if not isinstance(y, np.ndarray) and isinstance(y, (list, tuple)) and len(y) and as_array("y", y[0]).ndim == 1:
         try:
             y = np.array(y)
         except ValueError as error:
@@ -126,17 +141,18 @@ def check_y(y: Any, first_row: int = 0) -> np.ndarray | sp.csr_array:
 
 def check_indicator(y: Any, n_labels: int | None = None, name: str = "y", first_row: int = 0) -> sp.csr_array:
     """Return a 0/1 indicator (n_rows, n_labels), dense or sparse, as canonical CSR of uint8 without explicit zeros."""
-    given, y = y, y if sp.issparse(y) else np.asarray(y)
+    given, y = y, y if sp.issparse(y) else as_array(name, y)
     if y.ndim != 2 or (n_labels is not None and y.shape[1] != n_labels):
+        width = "n_labels" if n_labels is None else n_labels
         raise ValueError(
-            f"{name} has shape {y.shape}; multi-label rows should be an indicator of shape (n_rows, {n_labels})"
+            f"{name} has shape {y.shape}; multi-label rows should be an indicator of shape (n_rows, {width})"
         )
     if y.dtype.kind not in "buifO":
         raise TypeError(f"{name} is 2-D with dtype {y.dtype}; an indicator of labels should hold 0 and 1")
     if np.ma.is_masked(given):
         raise ValueError(f"{name} is a masked array with masked entries; fill them (with 0 or 1), or drop those rows")
     y = sound_csr(y, name) if sp.issparse(y) else y  # the user's stays as it is
-    indicator = sp.csr_array(y if y.dtype.kind != "O" else y.astype(np.float64))
+    indicator = sp.csr_array(y if y.dtype.kind != "O" else _numbers_of(y, name))
     if not indicator.has_canonical_format or (indicator.data == 0).any():
         indicator.sum_duplicates()
         indicator.eliminate_zeros()
@@ -149,6 +165,13 @@ def check_indicator(y: Any, n_labels: int | None = None, name: str = "y", first_
         )
     indicator.data = indicator.data.astype(np.uint8)  # one dtype for the kernels
     return indicator
+
+
+def _numbers_of(y: Any, name: str) -> Any:
+    try:
+        return y.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(f"{name} holds objects that are no 0 or 1 ({error}); an indicator should hold these") from error
 
 
 def check_classes(classes: Any) -> np.ndarray | None:
@@ -168,7 +191,7 @@ def check_classes(classes: Any) -> np.ndarray | None:
 
 def check_class_numbers(codes: Any, n_classes: int, name: str, lowest: int = 0) -> np.ndarray:
     """Return class numbers (n,) in [lowest, n_classes) as int64."""
-    codes = np.asarray(codes)
+    codes = as_array(name, codes)
     if codes.ndim != 1 or codes.dtype.kind not in "iub":
         raise TypeError(
             f"{name} has shape {codes.shape} and dtype {codes.dtype}; it should hold one class number (an int) a row; "

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, BinaryIO, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -153,6 +153,11 @@ def remove_unfinished(path: Path) -> None:
         left.unlink(missing_ok=True)
 
 
+def digest(value: Any) -> str:
+    """16 letters that tell a value from others, of whatever can be saved: those of what a file would hold of it."""
+    return hashlib.sha256(json.dumps(_Digester().encode(value)).encode()).hexdigest()[:16]
+
+
 def _sync_folder(folder: Path) -> None:
     """Make the new name safe from a crash, where the system and the disk can."""
     with suppress(OSError):
@@ -215,6 +220,17 @@ class _Writer:
         with self._archive.open(name, "w", force_zip64=True) as member:
             np.lib.format.write_array(member, np.ascontiguousarray(array).reshape(array.shape), allow_pickle=False)
         return name
+
+
+class _Digester(_Writer):
+    """Says what a file would hold, of arrays their checksums."""
+
+    def __init__(self) -> None:
+        pass
+
+    def _store(self, array: np.ndarray) -> str:
+        array = array.astype(str) if array.dtype.kind == "O" else np.ascontiguousarray(array)
+        return f"{array.dtype.str} {array.shape} {hashlib.sha256(array.reshape(-1).view(np.uint8).data).hexdigest()}"
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
@@ -316,3 +332,18 @@ class _Reader:
         if fortran or dtype.kind not in "biufU" or not dtype.itemsize or min(shape, default=0) < 0:
             raise ValueError(f"{name} has dtype {dtype} and shape {shape}, which streamnb does not write")
         return np.frombuffer(values, dtype, offset=head.tell()).reshape(shape)
+
+
+class Saved:
+    """What is kept in one file."""
+
+    __slots__ = ()
+
+    def save(self, path: Any) -> None:
+        """Write to one file: typed JSON and .npy in a zip, no pickle; read it with `snb.load`."""
+        save(path, self)
+
+    @classmethod
+    def load(cls, path: Any) -> Self:
+        """Read what `save` wrote."""
+        return load(path, cls)

@@ -5,23 +5,25 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from streamnb.core.arguments import as_array
+
 LARGEST = 1e100  # a larger value or weight could take a weighted sum of squares out of float64
 
 
-def check_weights(weights: Any, first_row: int = 0) -> np.ndarray:
+def check_weights(weights: Any, first_row: int = 0, name: str = "sample_weight") -> np.ndarray:
     """Return sample weights as finite, non-negative float64, 1-D; `first_row` as in `check_labels`."""
-    w = np.asarray(weights)
+    w = as_array(name, weights)
     if w.dtype.kind not in "buif":
-        raise TypeError(f"sample_weight has dtype {w.dtype}; it should hold numbers")
+        raise TypeError(f"{name} has dtype {w.dtype}; it should hold numbers")
     if np.ma.is_masked(weights):
-        raise ValueError("sample_weight has masked entries; fill them, or drop those rows")
+        raise ValueError(f"{name} has masked entries; fill them, or drop those rows")
     if w.ndim != 1:
-        raise ValueError(f"sample_weight has shape {w.shape}; Sample weights must be 1D array or scalar")
+        raise ValueError(f"{name} has shape {w.shape}; Sample weights must be 1D array or scalar")
     w = w.astype(np.float64, copy=False)
     bad = np.flatnonzero(~((w >= 0) & (w <= LARGEST)))
     if bad.size:
         raise ValueError(
-            f"sample_weight has {w[bad[0]]} at row {first_row + bad[0]}; weights should be finite and not negative "
+            f"{name} has {w[bad[0]]} at row {first_row + bad[0]}; weights should be finite and not negative "
             "(to take rows away use `forget` or subtract their statistics)"
         )
     return w
@@ -44,7 +46,7 @@ def check_lengths(n_rows: int, n_labels: int, name: str = "y", of: str = "X") ->
 
 def check_scores(scores: Any, n_rows: int, n_columns: int, name: str = "ranking", first_row: int = 0) -> np.ndarray:
     """Return scores as float64 (n_rows, n_columns); one dimension will do for one column."""
-    given, scores = scores, np.asarray(scores)
+    given, scores = scores, as_array(name, scores)
     if scores.dtype.kind not in "buif":
         raise TypeError(f"{name} has dtype {scores.dtype}; it should hold numbers")
     if np.ma.is_masked(given):

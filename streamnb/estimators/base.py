@@ -15,6 +15,7 @@ from streamnb.passes.report import Report
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
+from streamnb.stats.matching import widened
 from streamnb.stats.moments import check_moments
 
 _FITTED = "stats_", "report_", "decay_", "class_weight_", "feature_names_in_", "forgotten_"  # what is saved of a fit
@@ -164,7 +165,7 @@ class ScanEstimator(BaseEstimator):
             stats, report = self._scan(rows, listed, first, options)
             if not first:
                 before = self.stats_ if decay == 1.0 else self.stats_ * decay
-                stats = stats + (before.widened(len(stats.classes)) if self._takes_indicator else before)
+                stats = stats + (widened(before, len(stats.classes)) if self._takes_indicator else before)
             self._keep(stats, report, 1.0 if first else self.decay_ * decay)
             self._warn()
         return self

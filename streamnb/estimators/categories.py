@@ -230,14 +230,13 @@ class CategoryStats:
         source = _starts(self.sizes)[features[kept]] + categories[kept]
         width = len(features)
 
-        def placed(part: np.ndarray | None) -> np.ndarray | None:
-            if part is None:
-                return None
-            wide = np.zeros((len(part), width))
-            wide[:, kept] = part[:, source]
+        def placed(part: np.ndarray) -> np.ndarray:
+            wide = np.zeros((*part.shape[:-1], width))
+            wide[..., kept] = part[..., source]
             return wide
 
-        return self._with(sizes, Table(placed(table.hi), placed(table.lo)))  # type: ignore[arg-type]
+        lo = None if table.lo is None else placed(table.lo)
+        return self._with(sizes, replace(table, hi=placed(table.hi), lo=lo))
 
     def is_wide(self, sizes: np.ndarray) -> bool:
         """Whether a dense table with so many categories would be large, and mostly empty."""

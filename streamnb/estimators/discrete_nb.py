@@ -212,7 +212,7 @@ class ComplementNB(_CountNB):
     @learned
     def feature_log_prob_(self) -> np.ndarray:
         """Weights of each class, (K, n_features)."""
-        log_shares = _log_shares(np.maximum(self.feature_all_ - self.feature_count_, 0.0) + self._alpha)
+        log_shares = _log_shares(np.maximum(_of_others(self.feature_count_), 0.0) + self._alpha)
         if not self.norm:
             return -log_shares
         infinite = np.isneginf(log_shares)  # outweighs all that is finite
@@ -387,3 +387,10 @@ class OddsModel(LinearModel):
 
 def _finite(log_probabilities: np.ndarray) -> np.ndarray:
     return np.where(np.isneginf(log_probabilities), 0.0, log_probabilities)
+
+
+def _of_others(counts: np.ndarray) -> np.ndarray:
+    """Sums over all classes but one, (K, n_features); added up, for subtraction loses those of light classes."""
+    nothing = np.zeros((1, counts.shape[1]))
+    before, after = np.cumsum(counts, axis=0), np.cumsum(counts[::-1], axis=0)[::-1]
+    return np.vstack([nothing, before[:-1]]) + np.vstack([after[1:], nothing])

@@ -1,11 +1,11 @@
 """All models of a grid judged on the same rows at once: what an `Evaluation` keeps of each, in tables of all."""
 
 from copy import copy
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import row_checks
+from streamnb.core import arguments, persistence, row_checks
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.tallies import Decisions, Losses, Rows
 from streamnb.kernels import judge
@@ -15,6 +15,7 @@ from streamnb.stats.row_means import RowMeans
 CACHED_MARGINS = 1 << 16  # turned round at once
 
 
+@persistence.register
 class GridEvaluation:
     """G models judged on some rows of one label each; merges with ``+`` as `Evaluation` does.
 
@@ -96,8 +97,35 @@ class GridEvaluation:
             tallies["losses"] = self._losses[point]
         return self._empty.with_tallies(self.n_rows, tallies)
 
-    def to_state(self) -> list[dict[str, Any]]:
-        return [self.of_point(point).to_state() for point in range(self._n_points)]
+    def to_state(self) -> dict[str, Any]:
+        return {
+            "empty": self._empty,
+            "n_points": self._n_points,
+            "n_rows": self.n_rows,
+            "total": self._total.to_state(),
+            "decisions": None if self._decisions is None else self._decisions.to_state(),
+            "ranking": None if self._ranking is None else self._ranking.to_state(),
+            "losses": [losses.to_state() for losses in self._losses],
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        empty, n_points = state["empty"], arguments.whole_number("n_points", state["n_points"])
+        if not isinstance(empty, Evaluation) or len(state["losses"]) != n_points * ("probabilities" in empty.needs):
+            raise ValueError("a grid of evaluations should say what each is like, and have the losses of each")
+        if state["decisions"] is not None:  # before tables are made that are larger than the file
+            persistence.array("predicted", state["decisions"]["_predicted"], ["f8"], (n_points, empty.n_classes))
+        grid = cls(lambda: empty, n_points)
+        grid.n_rows = arguments.whole_number("n_rows", state["n_rows"])
+        parts: dict[str, Any] = {"total": grid._total, "decisions": grid._decisions, "ranking": grid._ranking}
+        for name, part in parts.items():
+            if (part is None) != (state[name] is None):
+                raise ValueError(f"{name} of a grid of evaluations are missing, or there should be none")
+            if part is not None:
+                part.restore(state[name])
+        for losses, kept in zip(grid._losses, state["losses"], strict=True):
+            losses.restore(kept)
+        return grid
 
     def accuracy_and_recall(self) -> tuple[np.ndarray, np.ndarray]:
         """Accuracy of all models (G,), and the recall of each class (G, K), NaN of those without rows."""
@@ -105,6 +133,7 @@ class GridEvaluation:
         return self._decisions.rates()
 
 
+@persistence.register
 class EachEvaluation:
     """The same, model by model: for rows of many labels, and for pairs of classes."""
 
@@ -135,8 +164,16 @@ class EachEvaluation:
         """The evaluation of one model."""
         return self._each[point]
 
-    def to_state(self) -> list[dict[str, Any]]:
-        return [evaluation.to_state() for evaluation in self._each]
+    def to_state(self) -> dict[str, Any]:
+        return {"each": self._each}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        each = state["each"]
+        if not persistence.is_a(list[Evaluation], each):
+            raise ValueError("a grid of evaluations should be a list of them")
+        left = iter(each)
+        return cls(lambda: next(left), len(each))
 
 
 def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
@@ -176,6 +213,17 @@ class GridDecisions:
         for name, own in vars(self).items():
             setattr(total, name, own + getattr(other, name))
         return total
+
+    def to_state(self) -> dict[str, Any]:
+        return {name: part.to_state() if isinstance(part, RowMeans) else part for name, part in vars(self).items()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over what `to_state` gave, in place of nothing."""
+        for name, part in vars(self).items():
+            if isinstance(part, RowMeans):
+                part.restore(state[name])
+            else:
+                part[...] = persistence.array(name, state[name], ["f8"], part.shape)  # which lies as kernels want it
 
     def rates(self) -> tuple[np.ndarray, np.ndarray]:
         """The share of the weight that was decided right (G,), and that of each class (G, K); NaN without weight."""

@@ -18,14 +18,16 @@ from streamnb.rows.opening import opened
 from streamnb.stats.matching import merged_classes, positions
 
 
+@dataclass(eq=False)
 class Sheet:
-    """What is known of each model: evaluations[candidate][split][point], or one alone; sheets merge.
+    """What is known of each model: evaluations[candidate][split], each of a grid, or one alone; sheets merge.
 
     `rows` (n_splits, K) counts the rows of each class in each split, to be compared with those of the first scan.
     """
 
-    def __init__(self, evaluations: Any, nbytes: int, rows: Any = 0):
-        self.evaluations, self.nbytes, self.rows = evaluations, nbytes, rows
+    evaluations: Any
+    nbytes: int
+    rows: Any = 0
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes
@@ -34,15 +36,11 @@ class Sheet:
         return self
 
     def arrays(self) -> dict[str, Any]:
-        """What is known of each model, as a file would keep it."""
-        return {"evaluations": _states(self.evaluations), "rows": self.rows}
+        """All of it by name."""
+        return vars(self)
 
     def __add__(self, other: "Sheet") -> "Sheet":
         return Sheet(_added(self.evaluations, other.evaluations), self.nbytes, self.rows + other.rows)
-
-
-def _states(evaluations: Any) -> Any:
-    return list(map(_states, evaluations)) if isinstance(evaluations, list) else evaluations.to_state()
 
 
 def _added(a: Any, b: Any) -> Any:

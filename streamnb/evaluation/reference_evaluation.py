@@ -2,12 +2,12 @@
 
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import row_checks
+from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.evaluation.decision_metrics import mean
 from streamnb.evaluation.score_order import Ranking
 from streamnb.problem.schemes import Scheme, TwoClasses
@@ -15,6 +15,7 @@ from streamnb.problem.schemes import Scheme, TwoClasses
 OWN, REFERENCE, NEITHER = 1, 0, 2  # what a row is to a class
 
 
+@persistence.register
 class ReferenceEvaluation:
     """G models judged on some rows; merges with ``+`` as `Evaluation` does.
 
@@ -23,8 +24,10 @@ class ReferenceEvaluation:
 
     Parameters
     ----------
-    scheme : Scheme
-        With a reference, or of two classes.
+    own, against : (R,) int
+        Numbers of the classes u and r of each row of weights; that of rows without any label is the last.
+    either : bool
+        True of two classes: turned round, they have the same pairs.
     classes : (K,) labels
     n_points : int
         G.
@@ -32,18 +35,31 @@ class ReferenceEvaluation:
         As for `Evaluation`.
     """
 
-    def __init__(self, scheme: Scheme, classes: np.ndarray, n_points: int, exact_rows: int, n_bins: int):
-        self.classes, self._n_points = classes, n_points
-        self._own, self._against = scheme.groups(slice(None))
-        self._either = isinstance(scheme, TwoClasses)  # turned round, the two have the same pairs
-        sizes: Any = {"exact_rows": exact_rows, "n_bins": n_bins, "n_models": n_points}
-        self._ranking = Ranking(len(self._own), multilabel=True, pairs=False, skipping=True, **sizes)
+    def __init__(
+        self,
+        own: np.ndarray,
+        against: np.ndarray,
+        either: bool,
+        classes: np.ndarray,
+        n_points: int,
+        exact_rows: int,
+        n_bins: int,
+    ):
+        self._own, self._against, self._either, self.classes = own, against, either, classes
+        self._sizes: Any = {"exact_rows": exact_rows, "n_bins": n_bins, "n_models": n_points}
+        self._ranking = Ranking(len(own), multilabel=True, pairs=False, skipping=True, **self._sizes)
+
+    @classmethod
+    def of(cls, scheme: Scheme, classes: np.ndarray, n_points: int, exact_rows: int, n_bins: int) -> Self:
+        """Of a scheme with a reference, or of two classes."""
+        own, against = (np.asarray(group, np.int64) for group in scheme.groups(slice(None)))
+        return cls(own, against, isinstance(scheme, TwoClasses), classes, n_points, exact_rows, n_bins)
 
     def add(self, scheme: Scheme, margins: np.ndarray, labels: Any, weight: np.ndarray) -> None:
         """Add rows with their margins (n, R, G), and room behind these; labels (n,) or an indicator (n, K)."""
         sides = self._sides(labels)
         rows = np.flatnonzero((sides != NEITHER).any(axis=1) & (weight > 0.0))
-        scores = margins[rows, :, : self._n_points].swapaxes(1, 2).reshape(len(rows), -1)
+        scores = margins[rows, :, : self._sizes["n_models"]].swapaxes(1, 2).reshape(len(rows), -1)
         scores = row_checks.check_scores(scores, len(rows), scores.shape[1])
         self._ranking.add(scores, sides[rows], weight[rows])
 
@@ -67,7 +83,7 @@ class ReferenceEvaluation:
         """Those of one model."""
         one = copy(self)
         one.__dict__.pop("_areas", None)
-        one._n_points, one._ranking = 1, self._ranking.of_model(point)
+        one._sizes, one._ranking = self._sizes | {"n_models": 1}, self._ranking.of_model(point)
         return one
 
     @cached_property
@@ -96,4 +112,21 @@ class ReferenceEvaluation:
         return max((error for error in errors if not np.isnan(error)), default=np.nan)
 
     def to_state(self) -> dict[str, Any]:
-        return self._ranking.to_state()
+        groups = {"own": self._own, "against": self._against, "either": self._either, "classes": self.classes}
+        return {**groups, **self._sizes, "ranking": self._ranking.to_state()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        own, against = (persistence.array(name, state[name], ["i8"], (None,)) for name in ("own", "against"))
+        classes = label_checks.check_labels(state["classes"], "classes")
+        n_models, exact_rows, n_bins = (
+            arguments.whole_number(n, state[n]) for n in ("n_models", "exact_rows", "n_bins")
+        )
+        numbers = np.concatenate([own, against])
+        if len(own) != len(against) or not ((numbers >= 0) & (numbers <= len(classes))).all():
+            raise ValueError("own and against should be numbers of classes, two for each row of weights")
+        if not isinstance(state["either"], bool):
+            raise ValueError(f"either should be true or false, not {state['either']!r}")
+        judged = cls(own, against, state["either"], classes, n_models, exact_rows, n_bins)
+        judged._ranking.restore(state["ranking"])
+        return judged

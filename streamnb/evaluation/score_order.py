@@ -249,6 +249,10 @@ class Ranking:
         self._histogram: Histogram | None = None
 
     @property
+    def _n_columns(self) -> int:
+        return self._n_models * len(self._classes)
+
+    @property
     def is_exact(self) -> bool:
         """True while scores are kept one by one."""
         return self._histogram is None
@@ -282,7 +286,7 @@ class Ranking:
         self._blocks = []
 
     def _empty(self) -> Histogram:
-        return Histogram(self._n_models * len(self._classes), self._n_groups, self.n_bins)
+        return Histogram(self._n_columns, self._n_groups, self.n_bins)
 
     def of_model(self, model: int) -> "Ranking":
         """The ranking of one model."""
@@ -302,14 +306,14 @@ class Ranking:
         self.n_rows = arguments.whole_number("n_rows", state["n_rows"])
         self._blocks = [self._checked(*block) for block in state["blocks"]]
         if state["histogram"] is not None:
-            shape = len(self._classes), self.n_bins + 2, self._n_groups
+            shape = self._n_columns, self.n_bins + 2, self._n_groups
             persistence.array("histogram", state["histogram"][-1], ["f8"], shape)  # before another one is made
             self._histogram = self._empty()
             self._histogram.restore(state["histogram"])
 
     def _checked(self, scores: Any, labels: Any, weight: Any) -> ScoredRows:
         n_rows, array = len(persistence.array("weight", weight, ["f8"], (None,))), persistence.array
-        array("scores", scores, ["f8"], (n_rows, len(self._classes)))
+        array("scores", scores, ["f8"], (n_rows, self._n_columns))
         if labels.ndim == 2:
             array("labels", labels, ["u1"], scores.shape)
         else:

@@ -124,7 +124,7 @@ class Tallied:
         else:
             labels = label_checks.check_class_numbers(codes, K, "codes", lowest=-1)
         n_rows = labels.shape[0]
-        weight = np.ones(n_rows) if weight is None else row_checks.check_weights(weight)
+        weight = np.ones(n_rows) if weight is None else row_checks.check_weights(weight, name="weight")
         row_checks.check_lengths(n_rows, len(weight), "weight", "codes")
         rows: dict[str, Any] = {}
         if "decisions" in self._tallies:

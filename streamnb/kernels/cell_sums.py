@@ -1,27 +1,46 @@
-"""Sums of the cells of a sparse table, each a key and a pair (hi, lo); keys are sorted, and none comes twice.
+"""Sums of the cells of a sparse table, each a key and parts (hi, lo); keys are sorted, and none comes twice.
 
-Where the low parts of a table are all 0 its `lo` is one 0.
+Low parts are (n_parts, n_cells): none, one or three. Those of results should be 0 before.
 """
 
 from streamnb.kernels.class_sums import weighted_moment
 from streamnb.kernels.compiler import kernel
-from streamnb.kernels.exact import add_pairs, scale_pair, two_sum
+from streamnb.kernels.exact import (
+    RESIDUE,
+    add_deep,
+    add_shallow,
+    is_power_of_two,
+    keep_parts,
+    parts_of,
+    scale_cell,
+    two_sum,
+)
+
+NOTHING = 0.0, 0.0, 0.0, 0.0
 
 
 @kernel
 def sum_cells(values, weight, starts, moment, threshold, hi, lo):
-    # (hi, lo)[c] = sum of weight * moment(value) from starts[c] to starts[c + 1]; True if any low part is left
-    left = False
+    # (hi, lo)[c] = sum of weight * moment(value) from starts[c] to starts[c + 1]; how many low parts are in use
+    used = 0
     for c in range(len(hi)):
         s, rest = 0.0, 0.0
         for q in range(starts[c], starts[c + 1]):
             v, err = weighted_moment(weight[q], values[q], moment, threshold)
             s, r = two_sum(s, v)
-            rest += r + err
+            r, err = two_sum(r, err)
+            rest, lost = two_sum(rest, r)
+            if abs(lost) > 0.0 or abs(err) > 0.0:
+                lo[1, c], r = two_sum(lo[1, c], lost)
+                lo[2, c] += r
+                lo[1, c], r = two_sum(lo[1, c], err)
+                lo[2, c] += r
+                used = 3
         hi[c] = s
-        lo[c] = rest
-        left |= rest != 0.0
-    return left
+        lo[0, c] = rest
+        if rest != 0.0:
+            used = max(used, 1)
+    return used
 
 
 @kernel
@@ -38,41 +57,45 @@ def count_union(a_keys, b_keys):
 
 @kernel
 def merge_cells(a_keys, a_hi, a_lo, b_keys, b_hi, b_lo, sign, keys, hi, lo):
-    # (keys, hi, lo) = a + sign * b, cell by cell, renormalised; True if any low part is left
-    left = False
+    # (keys, hi, lo) = a + sign * b, cell by cell, renormalised; how many low parts are in use
+    used, shallow = 0, max(len(a_lo), len(b_lo)) <= 1
     i, j, c = 0, 0, 0
-    a_step, b_step = int(len(a_lo) > 1), int(len(b_lo) > 1)
+    a_low, b_low = len(a_lo) > 0, len(b_lo) > 0
     while i < len(a_keys) and j < len(b_keys):
         # which side comes first is a toss-up: values of both are read, and none chosen by a jump
         a_key, b_key = a_keys[i], b_keys[j]
         from_a, from_b = a_key <= b_key, b_key <= a_key
-        a, a_rest, b, b_rest = a_hi[i], a_lo[i * a_step], b_hi[j], b_lo[j * b_step]
+        a, b = a_hi[i], b_hi[j]
+        a_rest, b_rest = a_lo[0, i] if a_low else 0.0, b_lo[0, j] if b_low else 0.0
         keys[c] = a_key if from_a else b_key
         a, a_rest = a if from_a else 0.0, a_rest if from_a else 0.0
         b, b_rest = b if from_b else 0.0, b_rest if from_b else 0.0
-        hi[c], lo[c] = add_pairs(a, a_rest, b, b_rest, sign)
-        left |= lo[c] != 0.0
+        hi[c], lo[0, c], whole = add_shallow(a, a_rest, b, b_rest, sign)
+        if not (whole and shallow):
+            left = parts_of(a_hi, a_lo, i) if from_a else NOTHING
+            right = parts_of(b_hi, b_lo, j) if from_b else NOTHING
+            used = max(used, keep_parts(add_deep(left, right, sign), hi, lo, c))
+        if len(lo) == 1 and abs(hi[c]) <= RESIDUE * abs(a):
+            hi[c], lo[0, c] = 0.0, 0.0
+        used = max(used, int(lo[0, c] != 0.0))
         i += from_a
         j += from_b
         c += 1
     for k in range(i, len(a_keys)):
         keys[c] = a_keys[k]
-        hi[c], lo[c] = add_pairs(a_hi[k], a_lo[k * a_step], 0.0, 0.0, sign)
-        left |= lo[c] != 0.0
+        used = max(used, keep_parts(add_deep(parts_of(a_hi, a_lo, k), NOTHING, sign), hi, lo, c))
         c += 1
     for k in range(j, len(b_keys)):
         keys[c] = b_keys[k]
-        hi[c], lo[c] = add_pairs(0.0, 0.0, b_hi[k], b_lo[k * b_step], sign)
-        left |= lo[c] != 0.0
+        used = max(used, keep_parts(add_deep(NOTHING, parts_of(b_hi, b_lo, k), sign), hi, lo, c))
         c += 1
-    return left
+    return used
 
 
 @kernel
 def scale_cells(a_hi, a_lo, factors, hi, lo):
-    # (hi, lo)[c] = factors[c] * a[c], renormalised; True if any low part is left
-    left, step = False, int(len(a_lo) > 1)
+    # (hi, lo)[c] = factors[c] * a[c], renormalised; how many low parts are in use
+    used = 0
     for c in range(len(hi)):
-        hi[c], lo[c] = scale_pair(a_hi[c], a_lo[c * step], factors[c])
-        left |= lo[c] != 0.0
-    return left
+        used = max(used, scale_cell(a_hi, a_lo, c, factors[c], is_power_of_two(factors[c]), hi, lo))
+    return used

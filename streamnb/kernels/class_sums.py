@@ -1,4 +1,6 @@
-"""Group sums of a moment of the feature: CSR and dense, plain (integers, exact) and in (hi, lo) pairs.
+"""Group sums of a moment of the feature: CSR and dense, plain (integers, exact) and in parts (hi, lo).
+
+The low parts are (n_parts, n_groups, n_features): of one, what it has no room for is lost; of three nothing is.
 
 An entry e puts row rows[e] into group codes[e] with weight[e]; a row may have several entries, or none.
 Values become float64 by np.float64: numba's float() leaves float32 what it is.
@@ -9,7 +11,7 @@ import math
 import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel
-from streamnb.kernels.exact import two_product, two_sum
+from streamnb.kernels.exact import add_low, spill, two_product, two_sum
 from streamnb.kernels.lanes import prefetch
 
 # Moments, as the kernels know them. ABOVE and DEVIATION are counted relative to an absent value, so that sparse rows
@@ -149,18 +151,20 @@ def count_csr(indices, indptr, rows, codes, weight, hi):
 
 @kernel
 def add_csr_pairs(data, indices, indptr, rows, codes, weight, moment, threshold, hi, lo):
-    # the same, error-free: what rounding takes from hi goes to lo
-    start = indptr[0]
+    # the same, error-free: what rounding takes from hi goes to lo; True if more than the first low part took any
+    start, spilled, low = indptr[0], False, lo[0]
     ahead = distance(len(codes), 4 * len(data))
-    far = hi.nbytes > NEAR
     for e in range(len(codes)):
         k, w = np.uint64(codes[e]), weight[e]
         plain = w == 1.0 and moment <= ABOVE
-        if far:
+        if (hi.nbytes + lo.nbytes if spilled else hi.nbytes) > NEAR:
             f = min(e + ahead, len(codes) - 1)
             for p in range(indptr[rows[f]] - start, indptr[rows[f] + 1] - start):
                 prefetch(hi, codes[f], indices[p])
-                prefetch(lo, codes[f], indices[p])
+                prefetch(low, codes[f], indices[p])
+                if spilled:
+                    prefetch(lo[1], codes[f], indices[p])
+                    prefetch(lo[2], codes[f], indices[p])
         for p in range(np.uint64(indptr[rows[e]] - start), np.uint64(indptr[rows[e] + 1] - start)):
             j = np.uint64(indices[p])
             if plain:
@@ -168,7 +172,12 @@ def add_csr_pairs(data, indices, indptr, rows, codes, weight, moment, threshold,
             else:
                 v, err = weighted_moment(w, np.float64(data[p]), moment, threshold)
             hi[k, j], r = two_sum(hi[k, j], v)
-            lo[k, j] += r + err
+            if err != 0.0:  # often the first low part has room for both
+                r, err = two_sum(r, err)
+            low[k, j], lost = two_sum(low[k, j], r)
+            if abs(lost) > 0.0 or abs(err) > 0.0:  # neither is NaN
+                spilled |= spill(lo, k, j, lost, err)
+    return spilled
 
 
 @kernel
@@ -182,32 +191,44 @@ def add_dense(values, rows, codes, weight, moment, threshold, hi):
 
 @kernel
 def add_dense_pairs(values, rows, codes, weight, moment, threshold, hi, lo):
-    # the same, error-free: what rounding takes from hi goes to lo; loops without branches take vectors
-    squared = moment == SUM_SQ
+    # the same, error-free: what rounding takes from hi goes to lo, and what rounding takes from that to later parts, if
+    # there are any; loops without branches take vectors. True if more than the first low part took any
+    n_features, squared, spilled = values.shape[1], moment == SUM_SQ, False
+    lost = np.zeros((2, n_features))
     for e in range(len(codes)):
-        i, k, w = rows[e], codes[e], weight[e]
+        i, k, w, more = rows[e], codes[e], weight[e], 0  # numbers of values are counted in vectors
         if w == 1.0 and (moment == SUM or (squared and values.itemsize <= 4)):  # squares of float32 are exact
-            for j in range(values.shape[1]):
+            for j in range(n_features):
                 x = np.float64(values[i, j])
                 hi[k, j], r = two_sum(hi[k, j], x * x if squared else x)
-                lo[k, j] += r
+                lo[0, k, j], lost[0, j] = two_sum(lo[0, k, j], r)
+                more += lost[0, j] != 0.0
         elif moment <= ABOVE:
-            for j in range(values.shape[1]):
+            for j in range(n_features):
                 v, err = weighted_plain(w, np.float64(values[i, j]), moment, threshold)
                 hi[k, j], r = two_sum(hi[k, j], v)
-                lo[k, j] += r + err
+                r, lost[1, j] = two_sum(r, err)
+                lo[0, k, j], lost[0, j] = two_sum(lo[0, k, j], r)
+                more += (lost[0, j] != 0.0) | (lost[1, j] != 0.0)
         else:
-            for j in range(values.shape[1]):
+            for j in range(n_features):
                 v, err = weighted_moment(w, np.float64(values[i, j]), moment, threshold)
                 hi[k, j], r = two_sum(hi[k, j], v)
-                lo[k, j] += r + err
+                spilled |= add_low(lo, k, j, r, err)
+        if more:
+            for j in range(n_features):
+                spilled |= spill(lo, k, j, lost[0, j], lost[1, j])
+            lost[:] = 0.0
+    return spilled
 
 
 @kernel
 def add_weights(codes, weight, count, hi, lo):
-    # count[k] += 1 and (hi, lo)[k] += weight[e] over entries e of group k
+    # count[k] += 1 and (hi, lo)[k] += weight[e] over entries e of group k; True as above
+    spilled = False
     for e in range(len(codes)):
         k = codes[e]
         count[k] += 1
         hi[k, 0], r = two_sum(hi[k, 0], weight[e])
-        lo[k, 0] += r
+        spilled |= add_low(lo, k, 0, r, 0.0)
+    return spilled

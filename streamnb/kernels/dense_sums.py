@@ -1,22 +1,23 @@
-"""Sums and sums of squares of dense rows of weight 1, in pairs, from one reading of each value."""
+"""Sums and sums of squares of dense float32 rows of weight 1, in parts, from one reading of each value."""
 
 import numpy as np
 
 from streamnb.kernels.compiler import kernel
-from streamnb.kernels.exact import two_sum
+from streamnb.kernels.exact import add_low, two_sum
 from streamnb.kernels.lanes import LANES, add_both_lanes, prefetch
 
 FEWEST = 32  # rows of a group, on the average, that are worth sums of their own
 AHEAD = 16  # rows asked for before they are added
-PARTS = 4  # of these: sums, their low parts, sums of squares, their low parts
+PARTS = 6  # of these: sums, their low parts in two, sums of squares, their low parts in two
 
 
 @kernel
 def add_both(values, codes, tops, tile, top, sums, hi, lo, hi_sq, lo_sq):
-    # (hi, lo)[codes[i], j] += x[i, j] and (hi_sq, lo_sq)[codes[i], j] += x[i, j]^2, error-free
+    # (hi, lo)[codes[i], j] += x[i, j] and (hi_sq, lo_sq)[codes[i], j] += x[i, j]^2, error-free; True, of either, where
+    # more than the first low part took any
     # In rows t * tile to (t + 1) * tile no value of feature j is larger than tops[t, j]. `top` (n_features,) and `sums`
     # (PARTS * n_groups, n_features or more) hold anything.
-    n_groups = len(sums) // PARTS
+    n_groups, spilled, spilled_sq = len(sums) // PARTS, False, False
     together = 1 + FEWEST * n_groups // tile
     for t in range(0, len(tops), together):
         top[:] = 0.0
@@ -24,12 +25,13 @@ def add_both(values, codes, tops, tile, top, sums, hi, lo, hi_sq, lo_sq):
             raise_to(tops[u], top)
         first, last = t * tile, min((t + together) * tile, len(values))
         for k in range(n_groups):
-            begin(top, last - first, False, sums[PARTS * k], sums[PARTS * k + 1])
-            begin(top, last - first, True, sums[PARTS * k + 2], sums[PARTS * k + 3])
+            begin(top, last - first, False, sums[PARTS * k : PARTS * k + 3])
+            begin(top, last - first, True, sums[PARTS * k + 3 : PARTS * k + 6])
         add_rows(values[first:last], codes[first:last], sums)
         for k in range(n_groups):
-            end(top, last - first, False, sums[PARTS * k], sums[PARTS * k + 1], hi[k], lo[k])
-            end(top, last - first, True, sums[PARTS * k + 2], sums[PARTS * k + 3], hi_sq[k], lo_sq[k])
+            spilled |= end(top, last - first, False, sums[PARTS * k : PARTS * k + 3], k, hi, lo)
+            spilled_sq |= end(top, last - first, True, sums[PARTS * k + 3 : PARTS * k + 6], k, hi_sq, lo_sq)
+    return spilled, spilled_sq
 
 
 @kernel
@@ -55,10 +57,17 @@ def height(size, n_rows, squared):
 
 
 @kernel
-def begin(top, n_rows, squared, sums, rests):
+def rest_height(size, n_rows, squared):
+    """The same of what rounding takes from them: less than a unit of rounding of the sum."""
+    return 3.0 * n_rows * 2.0**-52 * height(size, n_rows, squared)
+
+
+@kernel
+def begin(top, n_rows, squared, sums):
     for j in range(len(top)):
-        sums[j] = height(top[j], n_rows, squared)
-        rests[j] = 0.0
+        sums[0, j] = height(top[j], n_rows, squared)
+        sums[1, j] = rest_height(top[j], n_rows, squared)
+        sums[2, j] = 0.0
 
 
 @kernel
@@ -70,8 +79,6 @@ def add_rows(values, codes, sums):
         k, coming = codes[i], min(i + AHEAD, len(codes) - 1)
         for column in range(0, n_features - 2 * LANES + 1, 2 * LANES):
             prefetch(values, coming, column)
-            if values.itemsize == 8:
-                prefetch(values, coming, column + LANES)
             add_both_lanes(values, i, column, 0, sums, k)
             add_both_lanes(values, i, column + LANES, 0, sums, k)
         if n_features // LANES % 2:
@@ -81,8 +88,11 @@ def add_rows(values, codes, sums):
 
 
 @kernel
-def end(top, n_rows, squared, sums, rests, hi, lo):
-    # (hi, lo) += what the sums have grown by, exact for less than half of them (Sterbenz), and what was lost
+def end(top, n_rows, squared, sums, k, hi, lo):
+    # (hi, lo)[k] += what the sums have grown by, exact for less than half of them (Sterbenz), and what was lost
+    spilled = False
     for j in range(len(top)):
-        s, e = two_sum(hi[j], sums[j] - height(top[j], n_rows, squared))
-        hi[j], lo[j] = two_sum(s, e + lo[j] + rests[j])
+        hi[k, j], e = two_sum(hi[k, j], sums[0, j] - height(top[j], n_rows, squared))
+        spilled |= add_low(lo, k, j, e, sums[1, j] - rest_height(top[j], n_rows, squared))
+        spilled |= add_low(lo, k, j, sums[2, j], 0.0)
+    return spilled

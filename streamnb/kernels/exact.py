@@ -1,10 +1,15 @@
-"""Error-free float64 addition and multiplication (Dekker 1971, Knuth 1969), the bricks of (hi, lo) sums."""
+"""Error-free float64 addition and multiplication (Dekker 1971, Knuth 1969), the bricks of sums in parts (hi, lo)."""
+
+import math
+
+import numpy as np
 
 from streamnb.kernels.compiler import kernel
 from streamnb.kernels.lanes import product_error
 
-RESIDUE = 2.0**-85
+RESIDUE, DEEP_RESIDUE = 2.0**-85, 2.0**-190  # of a sum, what rounding may leave of one low part, and of three
 TINY = 2.0**-960  # less has no error-free products, and soon no full digits
+SMALL = 2.0**-700  # of less some part may be too small
 
 
 @kernel
@@ -23,14 +28,114 @@ def two_product(a, b):
 
 
 @kernel
-def add_pairs(a_hi, a_lo, b_hi, b_lo, sign):
-    """Return a + sign * b as a pair, renormalised."""
-    s, e = two_sum(a_hi, sign * b_hi)
-    e += a_lo + sign * b_lo
-    if abs(s + e) <= RESIDUE * abs(a_hi):
-        return 0.0, 0.0  # what was added is taken away again; no digit of a pair reaches further down
-    hi = s + e
-    return hi, e - (hi - s)
+def add_low(lo, k, j, r, error):
+    """Add r + error to the low parts of a cell, lo (n_parts, n_classes, n_columns); True if later parts took any."""
+    r, error = two_sum(r, error)
+    lo[0, k, j], lost = two_sum(lo[0, k, j], r)
+    return spill(lo, k, j, lost, error) if abs(lost) > 0.0 or abs(error) > 0.0 else False  # neither is NaN
+
+
+@kernel
+def spill(lo, k, j, lost, error):
+    """Add what the first low part has no room for to the others, if there are any."""
+    if lo.shape[0] == 1:
+        return False
+    lo[1, k, j], r = two_sum(lo[1, k, j], lost)
+    lo[2, k, j] += r
+    lo[1, k, j], r = two_sum(lo[1, k, j], error)
+    lo[2, k, j] += r
+    return True
+
+
+@kernel
+def add_shallow(a, a_lo, b, b_lo, sign):
+    """Return a + sign * b as a pair, renormalised, and whether a pair has room for all of it."""
+    s, e = two_sum(a, sign * b)
+    t, f = two_sum(a_lo, sign * b_lo)
+    t, g = two_sum(t, e)
+    hi, lo = two_sum(s, t)
+    return hi, lo, (f == 0.0) & (g == 0.0)
+
+
+@kernel
+def add_deep(a, b, sign):
+    """Return a + sign * b of four parts each, renormalised.
+
+    Only what is below 2^-212 of the largest part may be lost; what is below 2^-190 of a is its residue, and is 0.
+    """
+    s, e = two_sum(a[0], sign * b[0])
+    t, f = two_sum(a[1], sign * b[1])
+    u, g = two_sum(a[2], sign * b[2])
+    t, e = two_sum(t, e)
+    u, f = two_sum(u, f)
+    u, e = two_sum(u, e)
+    v = a[3] + sign * b[3] + (g + (e + f))
+    for _ in range(3):  # each time the rounded sum of all comes first, and what rounding took from it stays behind
+        u, v = two_sum(u, v)
+        t, u = two_sum(t, u)
+        s, t = two_sum(s, t)
+    if not math.isfinite(s):
+        return s, 0.0, 0.0, 0.0
+    if abs(s) <= DEEP_RESIDUE * abs(a[0]):
+        return 0.0, 0.0, 0.0, 0.0
+    return s, t, u, v
+
+
+@kernel
+def parts_of(hi, lo, at):
+    """Return the four parts of a cell whose low parts are (0, 1 or 3, n)."""
+    n = len(lo)
+    return hi[at], lo[0, at] if n > 0 else 0.0, lo[1, at] if n > 1 else 0.0, lo[2, at] if n > 1 else 0.0
+
+
+@kernel
+def keep_parts(parts, hi, lo, c):
+    """Put a cell into (hi, lo), as many low parts as there is room for; return how many are in use."""
+    s, t, u, v = parts
+    hi[c], lo[0, c] = s, t
+    if lo.shape[0] == 1 or (u == 0.0 and v == 0.0):
+        return int(t != 0.0)
+    lo[1, c], lo[2, c] = u, v
+    return 3
+
+
+@kernel
+def add_rows(a_hi, a_lo, b_hi, b_lo, sign, hi, lo):
+    """Put a + sign * b, renormalised, into (hi, lo); return how many low parts are in use.
+
+    The low parts are (0, 1 or 3, n). Of three nothing is lost; of one, digits below 2^-106 of the sum. The second and
+    third part of `lo` should be 0 before.
+    """
+    none = np.zeros(0 if len(a_lo) and len(b_lo) else len(hi))
+    if max(len(a_lo), len(b_lo)) <= 1:
+        a_low, b_low = a_lo[0] if len(a_lo) else none, b_lo[0] if len(b_lo) else none
+        if add_pairs(a_hi, a_low, b_hi, b_low, sign, hi, lo[0]):
+            return int(settled(a_hi, hi, lo))
+    used = 0
+    for j in range(len(hi)):
+        used = max(used, keep_parts(add_deep(parts_of(a_hi, a_lo, j), parts_of(b_hi, b_lo, j), sign), hi, lo, j))
+    return min(used, int(settled(a_hi, hi, lo))) if len(lo) == 1 else used
+
+
+@kernel
+def add_pairs(a_hi, a_lo, b_hi, b_lo, sign, hi, lo):
+    # (hi, lo) = a + sign * b, renormalised; True if a pair has room for every sum
+    lost = 0
+    for j in range(len(hi)):
+        hi[j], lo[j], whole = add_shallow(a_hi[j], a_lo[j], b_hi[j], b_lo[j], sign)
+        lost += not whole
+    return lost == 0
+
+
+@kernel
+def settled(a_hi, hi, lo):
+    # of one low part leave no residue of what was rounded; True if any low part is left
+    left = 0
+    for j in range(len(hi)):
+        if len(lo) == 1 and abs(hi[j]) <= RESIDUE * abs(a_hi[j]):
+            hi[j], lo[0, j] = 0.0, 0.0
+        left += lo[0, j] != 0.0
+    return left > 0
 
 
 @kernel
@@ -41,28 +146,40 @@ def scale_pair(a_hi, a_lo, factor):
     """
     p, e = two_product(factor, a_hi)
     e += factor * a_lo
-    hi = p + e if abs(p) >= TINY else 0.0
+    hi = 0.0 if abs(p) < TINY else p + e  # NaN stays
     return hi, e - (hi - p) if abs(e) >= TINY else 0.0
 
 
 @kernel
-def add_rows(a_hi, a_lo, b_hi, b_lo, sign, hi, lo):
-    # (hi, lo) = a + sign * b, renormalised; True if any low part is left
-    left = False
-    for j in range(len(hi)):
-        hi[j], lo[j] = add_pairs(a_hi[j], a_lo[j], b_hi[j], b_lo[j], sign)
-        left |= lo[j] != 0.0
-    return left
+def scale_cell(a_hi, a_lo, at, factor, exactly, hi, lo):
+    """Put factor * a[at] into (hi, lo)[at]; return how many low parts are in use.
+
+    By a power of two (`exactly`) all parts are scaled; by other numbers a pair is left of them.
+    """
+    if exactly and len(a_lo) > 0 and abs(factor * a_hi[at]) >= SMALL:
+        used = 0
+        hi[at] = factor * a_hi[at]
+        for p in range(len(a_lo)):
+            lo[p, at] = factor * a_lo[p, at]
+            if lo[p, at] != 0.0:
+                used = 1 if p == 0 else 3
+        return used
+    hi[at], lo[0, at] = scale_pair(a_hi[at], a_lo[0, at] if len(a_lo) > 0 else 0.0, factor)
+    return int(lo[0, at] != 0.0)
 
 
 @kernel
 def scale_rows(a_hi, a_lo, factor, hi, lo):
-    # (hi, lo) = factor * a, renormalised; True if any low part is left
-    left = False
+    # (hi, lo) = factor * a, renormalised; how many low parts are in use
+    used, exactly = 0, is_power_of_two(factor)
     for j in range(len(hi)):
-        hi[j], lo[j] = scale_pair(a_hi[j], a_lo[j], factor)
-        left |= lo[j] != 0.0
-    return left
+        used = max(used, scale_cell(a_hi, a_lo, j, factor, exactly, hi, lo))
+    return used
+
+
+@kernel
+def is_power_of_two(factor):
+    return math.frexp(factor)[0] == 0.5
 
 
 @kernel

@@ -163,34 +163,34 @@ def _fill_one_by_one(out: Any, begin: Any, value: Any, step: Any) -> None:
 def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, skip: Any, sums: Any, k: Any) -> Any:
     """Add x = values[row, column + l] and x^2, skip <= l < LANES, to sums that are larger, all at once.
 
-    Rows 4 k to 4 k + 3 of `sums`, float64, are the sums of x, what rounding took from them, and the same of x^2. The
-    larger of two numbers tells what was lost of the smaller (FastTwoSum, Dekker 1971).
+    `values` are float32, so that x^2 is exact in float64. Rows 6 k to 6 k + 5 of `sums`, float64, are the sums of x,
+    what rounding took from them, what it took from that, and the same of x^2. The larger of two numbers tells what was
+    lost of the smaller (FastTwoSum, Dekker 1971); the last sum is seldom touched.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         values, row, column, skip, sums, k = arguments
         place, floats = partial(_lanes_at, context, builder), ir.VectorType(ir.DoubleType(), LANES)
-        shape, name = ir.FunctionType(floats, [floats] * 3), f"llvm.fma.v{LANES}f64"
-        fused = get_or_insert_function(builder.module, shape, name)
-        kind = signature.args[0]
-        stored = builder.load(place(kind, values, [row, column]), align=kind.dtype.bitwidth // 8)
-        wide = stored if stored.type == floats else builder.fpext(stored, floats)
+        zeros = ir.Constant(floats, [0.0] * LANES)
+        stored = builder.load(place(signature.args[0], values, [row, column]), align=4)
         numbers = ir.Constant(ir.VectorType(skip.type, LANES), [*range(LANES)])
         taken = builder.icmp_signed(">=", numbers, _spread(builder, skip))
-        x = builder.select(taken, wide, ir.Constant(floats, [0.0] * LANES))
-        first = builder.mul(k, k.type(4))
+        x = builder.select(taken, builder.fpext(stored, floats), zeros)
+        first = builder.mul(k, k.type(6))
 
-        def add(term: Any, part: int, lost_beside: Any) -> None:
-            rows = builder.add(first, first.type(part)), builder.add(first, first.type(part + 1))
-            into, rest = (place(signature.args[4], sums, [row, column]) for row in rows)
+        def add(term: Any, part: int) -> Any:
+            """Add to a sum; return where it lies, and what was lost."""
+            into = place(signature.args[4], sums, [builder.add(first, first.type(part)), column])
             before = builder.load(into, align=8)
             after = builder.fadd(before, term)
-            lost = lost_beside(builder.fsub(after, before))
             builder.store(after, into, align=8)
-            builder.store(builder.fadd(builder.load(rest, align=8), lost), rest, align=8)
+            return builder.fsub(term, builder.fsub(after, before))
 
-        add(x, 0, lambda gained: builder.fsub(x, gained))
-        add(builder.fmul(x, x), 2, lambda gained: builder.call(fused, [x, x, builder.fneg(gained)]))
+        for term, part in ((x, 0), (builder.fmul(x, x), 3)):
+            lost = add(add(term, part), part + 1)
+            some = builder.bitcast(builder.fcmp_unordered("!=", lost, zeros), ir.IntType(LANES))
+            with builder.if_then(builder.icmp_unsigned("!=", some, some.type(0)), likely=False):
+                add(lost, part + 2)
         return context.get_dummy_value()
 
     number = types.intp
@@ -201,10 +201,11 @@ def _add_both_one_by_one(values: Any, row: Any, column: Any, skip: Any, sums: An
     """The same of interpreted kernels."""
     lanes = slice(column + skip, column + LANES)
     x = values[row, lanes].astype("f8")
-    for part, term, error in ((4 * k, x, 0.0), (4 * k + 2, x * x, _split_product_error(x, x, x * x))):
-        gained = (sums[part, lanes] + term) - sums[part, lanes]
-        sums[part, lanes] += term
-        sums[part + 1, lanes] += (term - gained) + error
+    for first, term in ((6 * k, x), (6 * k + 3, x * x)):
+        for part in range(first, first + 3):
+            before = sums[part, lanes].copy()
+            sums[part, lanes] += term
+            term = term - (sums[part, lanes] - before)
 
 
 _SINGLE = ir.VectorType(ir.FloatType(), SINGLES)

@@ -25,7 +25,7 @@ from streamnb.rows.domain import Domain
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.stats.matching import merged_classes
-from streamnb.stats.moments import DOMAINS, MOMENTS
+from streamnb.stats.moments import MOMENTS, TABLE
 from streamnb.stats.row_means import RowMeans
 
 MARGINS = 1 << 25  # held at once
@@ -188,7 +188,7 @@ class LinearModel:
         """What the function of an absent value is, (n_features,): `prepared` takes the others relative to it."""
         absent = np.zeros(self.n_features)
         for moment, columns in self.moments.items():
-            absent[slice(None) if columns is None else columns] = self.options.of_absent(moment)
+            absent[slice(None) if columns is None else columns] = TABLE[moment].of_absent(self.options)
         return absent
 
     def prepared(self, chunk: Chunk, survey: Any) -> Chunk:
@@ -196,11 +196,11 @@ class LinearModel:
         row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
         chunk, survey = transformed(chunk, survey, self.options.transform, self.options.normalize)
         for moment, columns in self.moments.items():
-            if moment in DOMAINS:
-                Domain(type(self).__name__, *DOMAINS[moment], columns, self.options.seen).check(chunk, survey)
+            if TABLE[moment].partial:
+                Domain(type(self).__name__, *TABLE[moment].domain, columns, self.options.seen).check(chunk, survey)
         for moment, columns in self.moments.items():
             if moment != "sum":
-                chunk = chunk.mapped(partial(self.options.statistic, moment), columns)
+                chunk = chunk.mapped(partial(TABLE[moment].of, options=self.options), columns)
         return chunk
 
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
@@ -239,8 +239,9 @@ class LinearModel:
         assert self.second is not None
         columns = np.flatnonzero(self.second.any(axis=1))
         chunk, survey = transformed(chunk, survey, self.options.transform, self.options.normalize)
-        Domain(type(self).__name__, *DOMAINS["log1m_sum"], columns, self.options.seen).check(chunk, survey)
-        chunk.mapped(partial(self.options.statistic, "log1m_sum"), columns).add_scores(self.second, out)
+        log1m = TABLE["log1m_sum"]
+        Domain(type(self).__name__, *log1m.domain, columns, self.options.seen).check(chunk, survey)
+        chunk.mapped(partial(log1m.of, options=self.options), columns).add_scores(self.second, out)
 
     # ---- any X, answered in kind -------------------------------------------------------------------------------------
 

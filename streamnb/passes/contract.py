@@ -8,6 +8,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, Self
 
+import numpy as np
+
+from streamnb.core import persistence
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block
 
@@ -23,7 +26,10 @@ class Total(Protocol):
         """What a pass over the rows of both would have left."""
 
     def arrays(self) -> Mapping[str, Any]:
-        """All of it by name: arrays, numbers, strings, and lists and dicts of these, as a file keeps them."""
+        """All of it by name, as a file keeps it and `PassTask.total` makes it again.
+
+        Arrays, numbers, strings, objects that are saved by themselves, and lists and dicts of these.
+        """
 
 
 class Partial(Protocol):
@@ -98,6 +104,12 @@ class PassTask:
 
 
 def shown(value: Any) -> str:
-    """A value in words, of what is long the beginning and a digest."""
+    """A value in words, the same in every process; of what is long or not said in full the beginning and a digest."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()  # whose words leave nothing out
+    elif isinstance(value, (set, frozenset)):
+        value = sorted(value, key=repr)
     text = repr(value)
+    if persistence.registered(value):
+        return f"{text[:100]}.. ({persistence.digest(value)})"
     return text if len(text) <= 200 else f"{text[:100]}.. ({hashlib.sha256(text.encode()).hexdigest()[:16]})"

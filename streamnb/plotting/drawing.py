@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.estimators.linear_nb import LinearNB, fitted_model
+from streamnb.estimators.linear_nb import LinearNB
+from streamnb.estimators.linear_predictions import fitted_model
 from streamnb.models.linear import LinearModel
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.schemes import Scheme
@@ -52,6 +53,8 @@ def _round_numbers(low: float, high: float) -> list[float]:
     """Ten at most, evenly on a log axis as far as possible."""
     from matplotlib import ticker
 
+    if low == high:
+        return [low]
     decades = np.log10(high / low)
     if decades < 0.8:
         numbers = np.asarray(ticker.MaxNLocator(5).tick_values(low, high))

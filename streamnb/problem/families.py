@@ -8,6 +8,7 @@ from scipy.special import digamma, gammaln, logit, polygamma
 from streamnb.core import arguments
 from streamnb.problem.family import ABOVE_ZERO, Family, column_blocks
 from streamnb.problem.positive import Gamma, InverseGaussian
+from streamnb.stats.tables import columns_at_once
 
 
 class Gaussian(Family):
@@ -45,7 +46,7 @@ class Gaussian(Family):
         total = weight.sum()
         within = np.empty(stats.n_features)
         overall = np.empty(stats.n_features)
-        for columns in column_blocks(stats.n_features, stats.columns_at_once):
+        for columns in column_blocks(stats.n_features, columns_at_once(len(stats.classes))):
             within[columns] = stats.scatter(columns).sum(axis=0) / total
             sums = stats.table("sum").value(columns)
             means = sums / np.where(weight > 0, weight, 1.0)[:, None]

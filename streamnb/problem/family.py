@@ -6,9 +6,8 @@ import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.moments import MOMENTS
+from streamnb.stats.moments import MOMENTS, TABLE
 
-MEANS = {"above": (0.0, 1.0), "deviation": (0.0, np.inf)}  # between which the means of a moment other than x lie
 ABOVE_ZERO = np.nextafter(0.0, 1.0)  # the lowest value of families without 0
 FLOOR = 1e-12  # of an estimated dispersion of positive values of mean 1: they do not vary within classes
 _LACKS = "family={!r} has no {}; a family of your own defines link(m), variance(m) and cumulant(m), see snb.Family"
@@ -56,7 +55,7 @@ class Family(persistence.Parameters):
     @property
     def mean_range(self) -> tuple[float, float]:
         """The lowest and highest mean of its moment."""
-        return (self.lowest, self.highest) if self.moment == "sum" else MEANS.get(self.moment, (-np.inf, np.inf))
+        return (self.lowest, self.highest) if self.moment == "sum" else TABLE[self.moment].means
 
     def link(self, m: np.ndarray) -> np.ndarray:
         """theta = g(m)."""

@@ -13,6 +13,7 @@ import numpy as np
 from streamnb.core import arguments, persistence
 from streamnb.problem.family import Family, column_blocks
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.tables import columns_at_once
 
 ESTIMATES = ("posterior_mean", "map", "mle")
 
@@ -201,7 +202,7 @@ class NormalInverseGamma(Prior):
 
     def dispersion(self, stats, scale, estimate):
         n_seen, phi = np.count_nonzero(stats.weight > 0), np.empty(stats.n_features)
-        for columns in column_blocks(stats.n_features, stats.columns_at_once):
+        for columns in column_blocks(stats.n_features, columns_at_once(len(stats.classes))):
             a = _of(self.a, columns) + stats.weight.sum() / 2.0
             b = _of(self.b, columns) + self.spread(stats, columns, scale).sum(axis=0) / 2.0
             if estimate == "posterior_mean" and np.min(a) <= 1.0:

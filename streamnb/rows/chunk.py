@@ -79,13 +79,13 @@ class DenseChunk:
     def with_values(self, stored: np.ndarray) -> "DenseChunk":
         return replace(self, values=frozen(stored.reshape(self.shape)))
 
-    def add_moment(self, entries: Entries, moment: int, threshold: float, hi: Any, lo: Any) -> None:
-        """Add the group sums of a moment to the table hi, or to the pairs (hi, lo)."""
+    def add_moment(self, entries: Entries, moment: int, threshold: float, hi: Any, lo: Any) -> bool:
+        """Add the group sums of a moment to the table hi, or to (hi, lo); True where a second low part took any."""
         arrays = self.values, *entries, moment, threshold, hi
         if lo is None:
             class_sums.add_dense(*arrays)
-        else:
-            class_sums.add_dense_pairs(*arrays, lo)
+            return False
+        return bool(class_sums.add_dense_pairs(*arrays, lo))
 
     def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
@@ -177,17 +177,18 @@ class CSRChunk:
     def with_values(self, stored: np.ndarray) -> "CSRChunk":
         return replace(self, data=frozen(stored), ones=False)
 
-    def add_moment(self, entries: Entries, moment: int, threshold: float, hi: Any, lo: Any) -> None:
-        """Add the group sums of a moment to the table hi, or to the pairs (hi, lo)."""
-        arrays = self.data, self.indices, self.indptr, *entries, moment, threshold, hi
+    def add_moment(self, entries: Entries, moment: int, threshold: float, hi: Any, lo: Any) -> bool:
+        """Add the group sums of a moment to the table hi, or to (hi, lo); True where a second low part took any."""
+        arrays, spilled = (self.data, self.indices, self.indptr, *entries, moment, threshold, hi), False
         if lo is None and self.ones and moment == class_sums.NONZERO:
             class_sums.count_csr(*arrays[1:6], hi)
         elif lo is None:
             class_sums.add_csr(*arrays)
         else:
-            class_sums.add_csr_pairs(*arrays, lo)
+            spilled = bool(class_sums.add_csr_pairs(*arrays, lo))
         if moment in (class_sums.LOG, class_sums.INVERSE):
             self._mark_absent(entries, hi)
+        return spilled
 
     def _mark_absent(self, entries: Entries, hi: np.ndarray) -> None:
         """Put NaN into hi where some row of the group has no value, hence no logarithm."""

@@ -8,10 +8,11 @@ import scipy.sparse as sp
 import zarr
 
 from streamnb.core import label_checks, row_checks
+from streamnb.core.arguments import as_array
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
 from streamnb.rows.columns import InMemory, Stored, in_zarr
-from streamnb.rows.lazy import dask_array, is_dask
+from streamnb.rows.lazy import check_not_delayed, dask_array, is_dask
 from streamnb.rows.reading import Clock, Readers
 from streamnb.rows.source import Source
 
@@ -44,6 +45,9 @@ class NamedColumns(Source):
                 asked = {name: ask(row, until) for name, ask in asks.items()}
                 yield Block({name: wait() for name, wait in asked.items()}, None, None, None, row, 0)
 
+    def beside(self, step: int) -> Iterator[dict[str, Any]]:
+        return (block.X for block in self.blocks())
+
     def cut(self, start: int, stop: int) -> Self:
         part = super().cut(start, stop)
         part.columns = {}
@@ -67,6 +71,7 @@ def opened_columns(given: Mapping[str, Any], labels: tuple[str, ...] = ()) -> So
 
     `labels` names those that hold labels, 1-D, or an indicator of labels, 2-D.
     """
+    check_not_delayed(**given)
     columns = {name: _as_column(name, values, name in labels) for name, values in given.items()}
     return (DaskColumns if any(map(is_dask, columns.values())) else NamedColumns)(columns)
 
@@ -79,10 +84,10 @@ def _as_column(name: str, values: Any, is_label: bool) -> Any:
         return values
     elif sp.issparse(values):
         values = sp.csr_array(values)
-    elif is_label and np.ndim(values) != 2 and not isinstance(values, zarr.Array):
+    elif is_label and not isinstance(values, zarr.Array) and as_array(name, values).ndim != 2:
         values = label_checks.check_labels(values, name)
     elif not isinstance(values, np.ndarray | zarr.Array):
-        values = np.asarray(values)
+        values = as_array(name, values)
     if values.ndim not in (1, 2):
         raise ValueError(f"{name} has shape {values.shape}; it should have one dimension or two")
     return values

@@ -19,7 +19,7 @@ from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_memory import ArraySource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.layout import check_layout
-from streamnb.rows.lazy import is_dask
+from streamnb.rows.lazy import check_not_delayed, is_dask
 from streamnb.rows.matrices import as_matrix, made_by
 from streamnb.rows.source import Source
 from streamnb.rows.stores import persistently
@@ -154,6 +154,7 @@ def opened(
     """
     if isinstance(X, Source):  # it was opened before
         return X
+    check_not_delayed(X=X, y=y, sample_weight=sample_weight)
     X, y = with_labels(X, y)
     rows, group = resolve(X)
     given = _with_names(rows)

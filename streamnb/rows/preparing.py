@@ -59,18 +59,3 @@ class RowOptions:
         """What is summed, in words."""
         done = [f"{name}={how!r}" for name in ("transform", "normalize") if (how := getattr(self, name)) is not None]
         return f"X after {' and '.join(done)}" if done else "X"
-
-    def statistic(self, moment: str, x: np.ndarray) -> np.ndarray:
-        """The function of values whose sum the moment is, less that of an absent value where it has one."""
-        if moment == "sum":
-            return x
-        if moment == "above":
-            return (x > np.float64(self.binarize)) - np.float32(self.binarize < 0.0)
-        x = x.astype(np.float64)
-        if moment == "deviation":
-            return np.abs(x - self.centre) - abs(self.centre)
-        return np.log1p(-x) if moment == "log1m_sum" else np.log(x)
-
-    def of_absent(self, moment: str) -> float:
-        """The moment of a value that is not stored, where it is not 0 and has to be added for each row."""
-        return {"above": float(self.binarize < 0.0), "deviation": abs(self.centre)}.get(moment, 0.0)

@@ -15,6 +15,7 @@ from streamnb.passes.run import run
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import as_chunk, checked
 from streamnb.rows.domain import Domain, TakesValues
+from streamnb.rows.lazy import check_not_delayed
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
@@ -80,7 +81,7 @@ class ClassScan(PassTask):
             if name == "options":
                 about |= {option: repr(chosen) for option, chosen in asdict(value).items()}
             elif name != "memory_limit":  # which does not change what the sums are
-                about[name] = shown(value.tolist() if isinstance(value, np.ndarray) else value)
+                about[name] = shown(value)
         return about
 
     def packed(self, total: Any) -> Any:
@@ -203,6 +204,7 @@ def with_folds(
     task: ClassScan, rows: Source, folds: Any, groups: Any, repeats: int, seed: int
 ) -> tuple[ClassScan, Source]:
     """The scan that keeps folds, and the rows with what must be read beside them for it."""
+    check_not_delayed(folds=folds, groups=groups)
     check_no_splits(folds)
     column = folds
     if folds is not None and not isinstance(folds, numbers.Number):

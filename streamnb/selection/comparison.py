@@ -20,7 +20,7 @@ Pair = tuple[str, str]  # the names of a family and a penalty
 
 @persistence.register
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(persistence.Saved):
     """Tables of F families by P penalties, K classes and, last, overall.
 
     Attributes
@@ -79,10 +79,6 @@ class Comparison:
                     scores[*at, row], n_features[*at, row], points[*at, row] = score, kept, point
         rule = rules if len({*rules.values()}) > 1 else next(iter(rules.values()))
         return cls(families, penalties, classes, scores, n_features, points, left_out, scoring, rule, report, overall)
-
-    def save(self, path: Any) -> None:
-        """Write the tables to one file; read it with `snb.load`."""
-        persistence.save(path, self)
 
     def to_state(self) -> dict[str, Any]:
         return {**vars(self), "points": self.points.reshape(-1).tolist()}

@@ -15,7 +15,7 @@ from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
 from streamnb.evaluation.scorers import SCORERS, Scorer
 from streamnb.models.deciding import in_range
 from streamnb.models.grid_weights import DOUBLE
-from streamnb.passes.contract import PassTask, Wants
+from streamnb.passes.contract import PassTask, Wants, shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
@@ -67,6 +67,10 @@ class ScoringTask(PassTask):
         n_bytes = TIMES_WEIGHTS * sum(models.nbytes for grids in self.candidates for models in grids)
         return Wants(block_bytes=min(n_bytes, LONGEST_BLOCK))
 
+    def about(self) -> dict[str, str]:
+        models = [[models.digest() for models in grids] for grids in self.candidates]
+        return super().about() | {"candidates": shown(models)}
+
     def partial(self) -> Sheet:
         n_models = sum(len(grids) * grids[0].shape[0] for grids in self.candidates) * (1 + self.train)
         multilabel = self.candidates[0][0].shell.scheme.multilabel
@@ -79,7 +83,7 @@ class ScoringTask(PassTask):
         def of_grid(models: GridModels) -> Any:
             scheme, n_points = models.shell.scheme, models.shape[0]
             if "reference" in self.needs:
-                return ReferenceEvaluation(scheme, self.classes, n_points, exact_rows, n_bins)
+                return ReferenceEvaluation.of(scheme, self.classes, n_points, exact_rows, n_bins)
             each = multilabel or "pairs" in self.needs
             return (EachEvaluation if each else GridEvaluation)(new, n_points)
 

@@ -12,7 +12,7 @@ from streamnb.stats.class_stats import ClassStats, check_stats
 
 @persistence.register
 @dataclass(frozen=True, eq=False)
-class FeatureRanking(persistence.Parameters):
+class FeatureRanking(persistence.Parameters, persistence.Saved):
     """Scores of features and the order they give.
 
     Those by "mutual_info", "gain_ratio", "symmetrical_uncertainty", "kullback_leibler" and "one_r" are of presence
@@ -34,10 +34,6 @@ class FeatureRanking(persistence.Parameters):
     scores: np.ndarray
     ranking: np.ndarray
     pvalues: np.ndarray | None = None
-
-    def save(self, path: Any) -> None:
-        """Write to one file; read it with `snb.load`."""
-        persistence.save(path, self)
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "FeatureRanking":

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from streamnb.core import persistence
 from streamnb.core.memory import aligned
 from streamnb.models.deciding import Decider
 from streamnb.models.grid_weights import DOUBLE, GridWeights
@@ -67,6 +68,10 @@ class GridModels:
     def by_columns(self) -> bool:
         """Whether weights are computed for the columns of each block."""
         return self._weights is None and self.decider is None
+
+    def digest(self) -> str:
+        """Tells these models from others: what they are like, and intercepts, in which every weight has its part."""
+        return persistence.digest([self.shell, self._intercepts])
 
     def _raw(self, weights: sp.csr_array, columns: Any) -> sp.csr_array:
         """Weights for rows before idf, (n_columns, G * R)."""

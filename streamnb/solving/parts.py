@@ -16,9 +16,9 @@ from streamnb.problem.sides import CellSums, ClassSums, Sides
 from streamnb.problem.together import Together
 from streamnb.solving.equations import Equations, Fitted
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.moments import DOMAINS
+from streamnb.stats.moments import TABLE
 from streamnb.stats.rests import rests, sums_outside, weight_outside
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.sparse_tables import SparseTable, as_scipy, first
 
 BLOCK = 1 << 16  # weights solved for at once
 CLASSES_BLOCK = 1 << 19  # sums of classes read off a sparse table at once
@@ -59,7 +59,7 @@ class Part:
         self._scored = stats.table(family.moment)
         self._neighbours = 0, np.empty((0, self.n_features))
         if idf and family.moment != "sum":
-            seen = _SEEN[family.moment]
+            seen = TABLE[family.moment].seen
             raise ValueError(f"idf=True means nothing for family={family.name!r}, which sees {seen} only; leave it out")
         self.scale = _idf(stats) if idf else None
         self._check_scanned(partly=self._given is not whole)
@@ -90,7 +90,7 @@ class Part:
         """The same without the cells that are empty."""
         every, factor = self.stats.every, 1.0 if self.scale is None else self.scale
         total = self._scored.totals() * factor if every is None else self._overall(slice(None))
-        lengths = self._sparse.to_scipy() @ np.broadcast_to(factor, self.n_features)
+        lengths = as_scipy(self._sparse) @ np.broadcast_to(factor, self.n_features)
         return total, lengths
 
     def _lengths_outside(self, classes: np.ndarray) -> list[float]:
@@ -152,9 +152,9 @@ class Part:
                     f"Negative values in data passed to family={family.name!r}: feature {at} has a sum below 0{label}; "
                     "values should be at least 0 (shift or clip them, or take family='gaussian')"
                 )
-        for moment in set(family.moments) & set(DOMAINS):
+        for moment in (name for name in family.moments if TABLE[name].partial):
             for at, label in self._first(np.isnan, moment):
-                where = "below 1" if moment == "log1m_sum" else "above 0"
+                where = "below 1" if TABLE[moment].domain[0] < 0.0 else "above 0"
                 raise ValueError(
                     f"family={family!r} takes values {where}, but feature {at} has others{label}, so its {moment} is "
                     f"NaN; {family.cure}"
@@ -163,7 +163,7 @@ class Part:
     def _first(self, wrong: Callable[[np.ndarray], np.ndarray], moment: str) -> Iterator[tuple[int, str]]:
         """The first feature with a class sum that is wrong, if any, and which class that is, in words."""
         stats = self.stats
-        at = (stats.every or stats).table(moment).first(wrong)
+        at = first((stats.every or stats).table(moment), wrong)
         if at is not None:
             label = "" if stats.multilabel else f" in class {stats.classes[at[0]].item()!r}"
             yield self._number(at[1]), label
@@ -346,9 +346,6 @@ class FeatureBlock:
             return self.part.fitted.take(self.local, self.rows)
         sides, phi = self.part.sides(self.local, self.rows), self.part.phi(self.local, self.rows)
         return Equations.of(sides, self.part.family, phi, None if total is None else total[self.rows])
-
-
-_SEEN = {"above": "presence", "deviation": "the distance from its centre", "log_sum": "ln x", "log1m_sum": "ln(1 - x)"}
 
 
 def _idf(stats: ClassStats) -> np.ndarray:

@@ -17,6 +17,7 @@ from streamnb.rows.survey import Survey
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import Groups, LabelCodes, LabelColumns
 from streamnb.stats.moment_sums import GrowingTable, MomentSums
+from streamnb.stats.moments import TABLE
 from streamnb.stats.overlaps import CountedOverlaps
 from streamnb.stats.sparse_tables import AnyTable
 from streamnb.stats.tables import Table
@@ -99,7 +100,8 @@ class Accumulator:
     def _add_weights(self, entries: Entries) -> None:
         self._weight.grow(self._groups.n, 1)
         self._grow_rows()
-        class_sums.add_weights(entries.codes, entries.weight, self._rows, self._weight.hi, self._weight.lo)
+        arrays = entries.codes, entries.weight, self._rows, self._weight.hi, self._weight.lo
+        self._weight.spilled |= class_sums.add_weights(*arrays)
 
     def _grow_rows(self) -> None:
         self._rows = np.concatenate([self._rows, np.zeros(self._groups.n - len(self._rows), np.int64)])
@@ -116,7 +118,7 @@ class Accumulator:
         tables: dict[str, AnyTable] = {"weight": self._weight.table(by_split, 1)}
         for name in self._sums.moments:
             tables[name] = self._sums.take(name, by_split, n_features)  # one moment at a time is held twice
-            absent = self._options.of_absent(name)
+            absent = TABLE[name].of_absent(self._options)
             if absent and n:  # the kernels count relative to an absent value
                 every = np.arange(n)
                 weight = tables["weight"].dense().scaled(absent)
@@ -158,5 +160,5 @@ def _negatives(chunk: Chunk, survey: Survey, splits: np.ndarray | None, n_splits
 
 
 def _spread(weight: Table, n_columns: int) -> Table:
-    lo = None if weight.lo is None else np.repeat(weight.lo, n_columns, axis=1)
-    return Table(np.repeat(weight.hi, n_columns, axis=1), lo)
+    lo = None if weight.lo is None else np.repeat(weight.lo, n_columns, axis=2)
+    return Table(np.repeat(weight.hi, n_columns, axis=1), lo, weight.rounded)

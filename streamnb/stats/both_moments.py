@@ -1,4 +1,4 @@
-"""Sums and sums of squares of dense rows at once: each value is read once for both."""
+"""Sums and sums of squares of dense float32 rows at once: each value is read once for both."""
 
 from typing import Any
 
@@ -11,16 +11,18 @@ from streamnb.rows.chunk import Chunk, Entries
 from streamnb.rows.survey import Survey
 
 
-def may_add_both(survey: Survey, entries: Entries, n_groups: int) -> bool:
-    """True where each row enters one group with weight 1, and groups have enough rows for sums of their own."""
-    if survey.tops is None or survey.tops.shape[1] < LANES or len(entries.rows) < dense_sums.FEWEST * n_groups:
+def may_add_both(chunk: Chunk, survey: Survey, entries: Entries, n_groups: int) -> bool:
+    """True where each float32 row enters one group with weight 1, and groups have enough rows for sums of their own."""
+    if survey.tops is None or survey.tops.shape[1] < LANES or chunk.stored.dtype != np.float32:
         return False
-    return dense_sums.each_once(entries.rows, entries.weight)
+    return len(entries.rows) >= dense_sums.FEWEST * n_groups and dense_sums.each_once(entries.rows, entries.weight)
 
 
-def add_both(chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, sums: Any, squares: Any) -> None:
-    """Add the group sums of x and of x^2 to the pairs (hi, lo) of two tables."""
+def add_both(
+    chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, sums: Any, squares: Any
+) -> tuple[bool, bool]:
+    """Add the group sums of x and of x^2 to the parts (hi, lo) of two tables; True where a second low part took any."""
     n_features = chunk.shape[1]
     top, room = np.empty(n_features), aligned(dense_sums.PARTS * n_groups, n_features)
     values, (hi, lo), (hi_sq, lo_sq) = chunk.stored.reshape(chunk.shape), sums, squares
-    dense_sums.add_both(values, entries.codes, survey.tops, survey.tile, top, room, hi, lo, hi_sq, lo_sq)
+    return dense_sums.add_both(values, entries.codes, survey.tops, survey.tile, top, room, hi, lo, hi_sq, lo_sq)

@@ -17,15 +17,24 @@ from streamnb.stats.matching import merged_classes, positions
 from streamnb.stats.moments import MOMENTS
 from streamnb.stats.overlaps import Overlaps
 from streamnb.stats.possible import check_left
-from streamnb.stats.sparse_tables import AnyTable, alike
+from streamnb.stats.sparse_tables import AnyTable, alike, as_scipy, dense_bytes
 from streamnb.stats.tables import Table
 
 FADED = 2.0**-500  # a class of less weight counts nothing: far below it the rests of pairs fall out of float64
 
 
+def _values_of(moment: str) -> Any:
+    """The attribute that has a moment rounded to float64."""
+
+    def values(stats: "ClassStats") -> np.ndarray:
+        return stats.table(moment).value()
+
+    return attribute(values)
+
+
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
-class ClassStats:
+class ClassStats(persistence.Saved):
     """Sums over the rows of each class; made by `scan`, never changed.
 
     `a + b` are the statistics of all rows of both, `a - b` those of the rows of a without b's, `a * gamma`
@@ -88,37 +97,7 @@ class ClassStats:
     def weight(self) -> np.ndarray:
         return self.tables["weight"].value()[:, 0]
 
-    @attribute
-    def sum(self) -> np.ndarray:
-        return self.table("sum").value()
-
-    @attribute
-    def sum_sq(self) -> np.ndarray:
-        return self.table("sum_sq").value()
-
-    @attribute
-    def nonzero(self) -> np.ndarray:
-        return self.table("nonzero").value()
-
-    @attribute
-    def above(self) -> np.ndarray:
-        return self.table("above").value()
-
-    @attribute
-    def log_sum(self) -> np.ndarray:
-        return self.table("log_sum").value()
-
-    @attribute
-    def inv_sum(self) -> np.ndarray:
-        return self.table("inv_sum").value()
-
-    @attribute
-    def log1m_sum(self) -> np.ndarray:
-        return self.table("log1m_sum").value()
-
-    @attribute
-    def deviation(self) -> np.ndarray:
-        return self.table("deviation").value()
+    sum, sum_sq, nonzero, above, log_sum, inv_sum, log1m_sum, deviation = map(_values_of, MOMENTS)
 
     @property
     def moments(self) -> tuple[str, ...]:
@@ -134,7 +113,7 @@ class ClassStats:
     @property
     def dense_bytes(self) -> int:
         """Memory of the tables, were all of them dense."""
-        return sum(t.dense_bytes for t in self.tables.values()) + sum(part.dense_bytes for part in self._parts)
+        return sum(dense_bytes(t) for t in self.tables.values()) + sum(part.dense_bytes for part in self._parts)
 
     @property
     def _parts(self) -> list["ClassStats"]:
@@ -155,11 +134,6 @@ class ClassStats:
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes  # Dask looks here before it moves them or spills them
 
-    @property
-    def columns_at_once(self) -> int:
-        """Features whose sums in all classes can be spared as a temporary."""
-        return max(min(1 << 16, (1 << 24) // max(len(self.classes), 1)), 1)
-
     def table(self, moment: str) -> AnyTable:
         """The pairs behind a moment; an error names those that were accumulated."""
         if not isinstance(moment, str) or moment not in self.tables:
@@ -172,8 +146,7 @@ class ClassStats:
 
     def to_scipy(self, moment: str) -> sp.csr_array:
         """A moment as SciPy CSR, (K, n_features): for tables too large to be read as dense arrays."""
-        table = self.table(moment)
-        return sp.csr_array(table.value()) if isinstance(table, Table) else table.to_scipy()
+        return as_scipy(self.table(moment))
 
     def fold(self, fold: int, repeat: int = 0) -> "ClassStats":
         """The statistics of the rows of one fold; it holds all classes of these."""
@@ -188,16 +161,6 @@ class ClassStats:
         """The statistics of all rows but those of one fold, with all classes: what its models are trained on."""
         return replace(self, folds=(), folding=None)._combined(self.fold(fold, repeat), -1)
 
-    def against_rest(self, label: int) -> "ClassStats":
-        """Two classes: the rows without the label of that number, and those with it."""
-        assert self.every is not None
-        tables, here = {}, np.zeros(1, np.intp)
-        for name, table in self.tables.items():
-            every, own = alike(self.every.tables[name], table.take(np.array([label])))
-            tables[name] = every.combined(own, here, here, -1.0).above(own)
-        rows = np.array([self.every.n_rows - self.rows[label], self.rows[label]])
-        return ClassStats(np.array([False, True]), rows, tables, self.n_features, self.negatives, self.options)
-
     def select(self, columns: Any, moments: tuple[str, ...]) -> "ClassStats":
         """The statistics of some columns, a slice or numbers, without folds; itself where these are all.
 
@@ -209,17 +172,6 @@ class ClassStats:
         tables = {"weight": self.tables["weight"]} | {name: self.table(name).select(columns) for name in moments}
         beside = self._beside(lambda part: part.select(columns, moments))
         return replace(self, tables=tables, n_features=n_features, negatives=0, folds=(), folding=None, **beside)
-
-    def widened(self, n_labels: int) -> "ClassStats":
-        """The statistics of an indicator that has `n_labels` columns, those at the right without any label set."""
-        new = n_labels - len(self.classes)
-        if not self.multilabel or self.closed or new <= 0:
-            return self
-        tables = {name: t.extended(new) for name, t in self.tables.items()}
-        rows = np.concatenate([self.rows, np.zeros(new, np.int64)])
-        folds = tuple(fold.widened(n_labels) for fold in self.folds)
-        overlaps = self.overlaps and self.overlaps.widened(n_labels)
-        return replace(self, classes=np.arange(n_labels), rows=rows, tables=tables, folds=folds, overlaps=overlaps)
 
     def __repr__(self) -> str:
         moments = ", ".join(self.moments)
@@ -333,21 +285,12 @@ class ClassStats:
     def scatter(self, columns: slice = slice(None)) -> np.ndarray:
         """Sum over the rows of each class of (x - class mean)^2, (K, columns), free of cancellation."""
         sums, squares = (self.table(name).select(columns).dense() for name in ("sum", "sum_sq"))
-        weight = self.tables["weight"]
+        weight = self.tables["weight"].dense()
         out = np.zeros((len(self.classes), len(range(*columns.indices(self.n_features)))))
         for k in map(int, np.flatnonzero(self.weight > 0)):
             (s, s_lo), (q, q_lo), (w, w_lo) = sums.row(k), squares.row(k), weight.row(k)
             exact.scatter_about_mean(s, s_lo, q, q_lo, float(w[0]), float(w_lo[0]), out[k])
         return out
-
-    def save(self, path: Any) -> None:
-        """Write to one file: typed JSON and .npy in a zip, no pickle."""
-        persistence.save(path, self)
-
-    @classmethod
-    def load(cls, path: Any) -> "ClassStats":
-        """Read what `save` wrote."""
-        return persistence.load(path, cls)
 
     def arrays(self) -> dict[str, Any]:
         """All of it by name."""

@@ -1,8 +1,12 @@
 """Classes of two statistics, matched by label."""
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from streamnb.core import label_checks
+from streamnb.stats.sparse_tables import extended
 
 
 def merged_classes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -34,3 +38,15 @@ def positions(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
         return np.full(len(classes), -1)
     at = np.minimum(np.searchsorted(labels, classes), len(labels) - 1)
     return np.where(labels[at] == classes, at, -1)
+
+
+def widened(stats: Any, n_labels: int) -> Any:
+    """The statistics of an indicator that has `n_labels` columns, those at the right without any label set."""
+    new = n_labels - len(stats.classes)
+    if not stats.multilabel or stats.closed or new <= 0:
+        return stats
+    tables = {name: extended(table, new) for name, table in stats.tables.items()}
+    rows = np.concatenate([stats.rows, np.zeros(new, np.int64)])
+    folds = tuple(widened(fold, n_labels) for fold in stats.folds)
+    overlaps = stats.overlaps and stats.overlaps.widened(n_labels)
+    return replace(stats, classes=np.arange(n_labels), rows=rows, tables=tables, folds=folds, overlaps=overlaps)

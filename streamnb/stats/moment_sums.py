@@ -6,16 +6,14 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import memory
-from streamnb.kernels import class_sums
 from streamnb.rows.chunk import Chunk, Entries
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.survey import Survey
 from streamnb.stats.both_moments import add_both, may_add_both
-from streamnb.stats.moments import MOMENTS
+from streamnb.stats.moments import TABLE
 from streamnb.stats.sparse_tables import LARGE, AnyTable, Listing, Runs, SparseTable
-from streamnb.stats.tables import Table
+from streamnb.stats.tables import Table, renormalised
 
-_KERNEL_MOMENT = dict(zip(MOMENTS, class_sums.ALL, strict=True))
 _NARROW = 2.0**31  # integers below this are exact in int32
 _EXACT = 2.0**53  # and below this in float64
 CELL = 16  # bytes of a key and a sum
@@ -57,26 +55,26 @@ class MomentSums:
             if listing is not None:
                 self._runs[name].add(listing.sums(*self._moment(name, survey)))
                 continue
-            largest = {"sum": survey.top, "sum_sq": survey.top**2}.get(name, 1.0)
-            counts = name in ("nonzero", "above") or (survey.whole and name in ("sum", "sum_sq"))
-            table.note(weight * largest if counts and np.isfinite(weight) else np.inf)
+            table.note(_product(weight, TABLE[name].whole_up_to(survey.top, survey.whole)))
             table.grow(n_groups, chunk.shape[1])
         if listing is None:
             self._add_to_dense(chunk, survey, entries, n_groups)
 
     def _add_to_dense(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int) -> None:
-        tables = {name: (table.hi, table.lo) for name, table in self._dense.items()}
+        tables = dict(self._dense)
         both = [tables[name] for name in ("sum", "sum_sq") if name in tables]
-        if len(both) == 2 and all(lo is not None for _, lo in both) and may_add_both(survey, entries, n_groups):
-            add_both(chunk, survey, entries, n_groups, *both)
+        if len(both) == 2 and all(t.lo is not None for t in both) and may_add_both(chunk, survey, entries, n_groups):
+            spilled = add_both(chunk, survey, entries, n_groups, *((table.hi, table.lo) for table in both))
+            for table, more in zip(both, spilled, strict=True):
+                table.spilled |= more
             del tables["sum"], tables["sum_sq"]
-        for name, parts in tables.items():
-            chunk.add_moment(entries, *self._moment(name, survey), *parts)
+        for name, table in tables.items():
+            table.spilled |= chunk.add_moment(entries, *self._moment(name, survey), table.hi, table.lo)
 
     def _moment(self, name: str, survey: Survey) -> tuple[int, float]:
         if name == "above" and self._options.binarize == 0.0 and not survey.negatives:
             name = "nonzero"  # the same then, and cheaper
-        return _KERNEL_MOMENT[name], self._options.centre if name == "deviation" else self._options.binarize
+        return TABLE[name].kernel, getattr(self._options, TABLE[name].threshold)
 
     def _choose(self, n_groups: int, n_features: int) -> None:
         """Take to the other kind of tables where this one does not do; refuse where neither does."""
@@ -96,8 +94,7 @@ class MomentSums:
             memory.refuse(_in_words(self._dense, n_groups, n_features), needed, limit, CURE)
 
     def _dense_bytes(self, n_groups: int, n_features: int) -> int:
-        each = sum(8 if table.lo is None else 16 for table in self._dense.values())
-        return each * n_groups * n_features
+        return sum(8 * (1 + table.n_low) for table in self._dense.values()) * n_groups * n_features
 
     def _make_sparse(self, n_groups: int, n_features: int) -> None:
         for name, table in self._dense.items():
@@ -121,7 +118,7 @@ class MomentSums:
 
 def may_be_sparse(moments: Iterable[str], options: RowOptions) -> bool:
     """False where a moment of an absent value is not 0."""
-    return all(name not in ("log_sum", "inv_sum") and not options.of_absent(name) for name in moments)
+    return all(TABLE[name].may_be_sparse(options) for name in moments)
 
 
 def kind(dense: int, sparse: int | None, limit: int) -> str:
@@ -140,6 +137,11 @@ def check_fits(
         memory.refuse(_in_words(moments, n_groups, n_features), needed, memory.allowed(memory_limit), CURE)
 
 
+def _product(weight: float, largest: float) -> float:
+    """No sum is larger; inf where some term may not be a whole number."""
+    return weight * largest if np.isfinite(weight) and np.isfinite(largest) else np.inf
+
+
 def _is_empty(dense: int, sparse: int) -> bool:
     return dense > LARGE and EMPTY * sparse < dense
 
@@ -153,25 +155,36 @@ class GrowingTable:
     """Sums that grow with the number of classes.
 
     They are kept in int32 (half the memory, and more of it in the cache) until they might leave it, then in float64,
-    and as pairs from the first block on that plain sums would round.
+    and in parts (hi, lo) from the first block on that plain sums would round. Of the three low parts all but the first
+    take memory only once a sum needs them.
     """
 
     def __init__(self) -> None:
         self.hi: np.ndarray = np.zeros((0, 0), np.int32)
-        self.lo: np.ndarray | None = None
+        self.lo: np.ndarray | None = None  # (3, n_classes, n_columns)
+        self.spilled = False  # True once more than the first low part is in use
         self._bound = 0.0  # no sum so far is larger
 
     @classmethod
     def of(cls, table: SparseTable) -> "GrowingTable":
         """Go on from a sparse table."""
         self = cls()
-        self.hi, self.lo = table.dense_parts()
+        dense = table.dense()
+        self.hi = dense.hi.copy()
+        if dense.lo is not None:
+            self.lo, self.spilled = np.zeros((3, *dense.shape)), len(dense.lo) > 1
+            self.lo[: len(dense.lo)] = dense.lo
         self.note(float(np.abs(table.hi).max(initial=0.0)) if (table.hi == np.floor(table.hi)).all() else np.inf)
         return self
 
     @property
     def nbytes(self) -> int:
-        return self.hi.nbytes + (0 if self.lo is None else self.lo.nbytes)
+        return self.hi.nbytes + 8 * self.n_low * self.hi.size
+
+    @property
+    def n_low(self) -> int:
+        """Low parts in use."""
+        return 0 if self.lo is None else 3 if self.spilled else 1
 
     def grow(self, n_classes: int, n_columns: int) -> None:
         if n_classes <= self.hi.shape[0]:
@@ -180,7 +193,9 @@ class GrowingTable:
         room = n_classes if not len(self.hi) else max(n_classes, 2 * len(self.hi))
         self.hi = _enlarged(self.hi, room, n_columns)
         if self.lo is not None:
-            self.lo = _enlarged(self.lo, room, n_columns)
+            low, self.lo = self.lo, np.zeros((3, room, n_columns))
+            if low.size:
+                self.lo[: self.n_low, : low.shape[1]] = low[: self.n_low]
 
     def note(self, growth: float) -> None:
         """Expect sums to grow by at most this much; inf where a plain sum would round."""
@@ -188,14 +203,18 @@ class GrowingTable:
         if self._bound >= _NARROW:
             self.hi = self.hi.astype(np.float64, copy=False)
         if self._bound >= _EXACT and self.lo is None:
-            self.lo = np.zeros(self.hi.shape)
+            self.lo = np.zeros((3, *self.hi.shape))
 
     def table(self, order: np.ndarray, n_columns: int) -> Table:
         """The sums of some classes in this order."""
         if len(order) == 0:
             return Table(np.zeros((0, n_columns)))
-        lo = self.lo if self.lo is not None and self.lo.any() else None
-        return Table(_in_order(self.hi, order), None if lo is None else _in_order(lo, order))
+        hi = _in_order(self.hi, order)
+        if self.lo is None or not self.lo[: self.n_low].any():
+            return Table(hi)
+        in_order = (order == np.arange(len(order))).all()
+        found = Table(hi, self.lo[: self.n_low, slice(len(order)) if in_order else order])
+        return renormalised(found) if self.spilled else found
 
 
 def _in_order(sums: np.ndarray, order: np.ndarray) -> np.ndarray:

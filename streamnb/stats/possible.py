@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from streamnb.stats.moments import TABLE
 from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import columns_at_once
 
-EITHER_SIGN = {"sum", "log_sum", "log1m_sum"}  # sums that may be below 0
 ROUNDING = 1e-12  # of what is compared; sums of terms are exact, terms and comparisons are rounded
 VANISHING = 1e-150  # smaller values may have squares without digits
 AT_ONCE = 1 << 16  # cells
 DROPPED = 2.0**-40  # of what there was before: pairs drop what is below 2^-106 of it
+UNHELD = 2.0**-150  # the same of three low parts
 
 
 def check_left(left: Any, before: Any) -> None:
@@ -84,9 +86,9 @@ def _cells(left: Any, before: Any) -> Iterator[_Cells]:
         for first in range(0, len(keys), AT_ONCE):
             some = slice(first, first + AT_ONCE)
             at = classes[some], columns[some]
-            yield _taken(left, before, *at, lambda table, at=at: np.add(*table.pairs(at[1], at[0])))
+            yield _taken(left, before, *at, lambda table, at=at: _rounded(*table.pairs(at[1], at[0])))
     else:
-        step, every = left.columns_at_once, np.arange(len(left.classes))[:, None]
+        step, every = columns_at_once(len(left.classes)), np.arange(len(left.classes))[:, None]
         for first in range(0, left.n_features, step):
             columns = np.arange(first, min(first + step, left.n_features))
             yield _taken(left, before, every, columns, lambda table, some=slice(first, first + step): table.value(some))
@@ -98,16 +100,28 @@ def _taken(left: Any, before: Any, classes: np.ndarray, columns: np.ndarray, val
 
     dropped = of(before) | {"weight": before.weight[classes]}
     slack: dict[str, Any] = {
-        name: 0.0 if left.tables[name].lo is None else DROPPED * np.abs(values) for name, values in dropped.items()
+        name: _share_dropped(before.tables[name], left.tables[name]) * np.abs(values)
+        for name, values in dropped.items()
     }
     return _Cells(left.classes[classes], columns, left.weight[classes], of(left), slack)
+
+
+def _rounded(hi: np.ndarray, lo: np.ndarray) -> np.ndarray:
+    return hi + lo[0]
+
+
+def _share_dropped(before: Any, left: Any) -> float:
+    """What part of a sum before may be the error of what is left."""
+    if left.rounded:
+        return DROPPED
+    return 0.0 if before.lo is None and left.lo is None else UNHELD
 
 
 def _check_cells(cells: _Cells, centre: float, not_negative: bool) -> None:
     sums, slack, weight = cells.sums, cells.slack, cells.weight
     heaviest = weight + slack["weight"]
     for name, values in sums.items():
-        if name not in EITHER_SIGN or (name == "sum" and not_negative):
+        if TABLE[name].means[0] == 0.0 or (name == "sum" and not_negative):
             cells.refuse(values < 0, f"a {name} of what is left is below 0")
         cells.refuse((weight == 0) & (np.abs(values) > slack[name]), f"a {name} is left without any weight")
         if name in ("nonzero", "above"):

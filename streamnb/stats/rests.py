@@ -7,14 +7,14 @@ import numpy as np
 
 from streamnb.kernels import exact
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.sparse_tables import AnyTable
+from streamnb.stats.sparse_tables import AnyTable, alike
 
 HEAVY = 128.0  # a side that is so many times the other takes away its digits where it is subtracted from both
 
 
 def sums_outside(every: AnyTable, table: AnyTable, columns: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The sums of the one class of `every` without those of a list of cells: a difference of pairs."""
-    hi, lo = np.empty((2, len(columns)))
+    """The sums of the one class of `every` without those of a list of cells: a difference of all their parts."""
+    hi, lo = np.empty(len(columns)), np.zeros((1 if every.rounded or table.rounded else 3, len(columns)))
     own_hi, own_lo = table.pairs(columns, classes)
     exact.add_rows(*every.pairs(columns, np.zeros_like(classes)), own_hi, own_lo, -1.0, hi, lo)
     return hi
@@ -40,3 +40,14 @@ def rests(count: float, counts: np.ndarray, of_heavy: Callable[[np.ndarray], Any
     if heavy.size:
         left[heavy] = of_heavy(heavy)
     return left
+
+
+def with_and_without(stats: ClassStats, label: int) -> ClassStats:
+    """Two classes: the rows without the label of that number, and those with it."""
+    assert stats.every is not None
+    tables, here = {}, np.zeros(1, np.intp)
+    for name, table in stats.tables.items():
+        every, own = alike(stats.every.tables[name], table.take(np.array([label])))
+        tables[name] = every.combined(own, here, here, -1.0).above(own)
+    rows = np.array([stats.every.n_rows - stats.rows[label], stats.rows[label]])
+    return ClassStats(np.array([False, True]), rows, tables, stats.n_features, stats.negatives, stats.options)

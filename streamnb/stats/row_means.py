@@ -27,7 +27,7 @@ class RowMeans:
         """Add rows; values of each name (n,)."""
         columns = np.column_stack([*values, np.ones(len(weight))])
         entries = np.arange(len(weight)), np.zeros(len(weight), np.int64), weight
-        add_dense_pairs(columns, *entries, SUM, 0.0, self._hi, self._lo)
+        add_dense_pairs(columns, *entries, SUM, 0.0, self._hi, self._lo[None])
 
     @property
     def nbytes(self) -> int:
@@ -49,7 +49,7 @@ class RowMeans:
 
     def __add__(self, other: "RowMeans") -> "RowMeans":
         total = RowMeans(self._names[:-1])
-        add_rows(self._hi[0], self._lo[0], other._hi[0], other._lo[0], 1.0, total._hi[0], total._lo[0])
+        add_rows(self._hi[0], self._lo, other._hi[0], other._lo, 1.0, total._hi[0], total._lo)
         return total
 
     def arrays(self) -> dict[str, Any]:

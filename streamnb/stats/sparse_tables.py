@@ -14,10 +14,8 @@ import scipy.sparse as sp
 from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import cell_sums
 from streamnb.rows.chunk import Chunk, Entries
-from streamnb.stats.tables import Table
+from streamnb.stats.tables import NO_LOW_PARTS, Table, are_powers_of_two, columns_at_once, low_of_state, low_state
 
-_NO_LOW_PARTS = np.zeros(1)
-_NO_LOW_PARTS.flags.writeable = False
 LARGE = 1 << 30  # bytes of a dense array that may be too much
 _SPAN = 1 << 24  # cells of a dense table looked at at once
 
@@ -36,16 +34,17 @@ def check_countable(n_classes: int, n_columns: int) -> None:
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseTable:
-    """Sums (n_classes, n_columns) as sorted cells, each with a pair hi + lo; has all that `Table` has.
+    """Sums (n_classes, n_columns) as sorted cells, each in parts hi and lo; has all that `Table` has.
 
     A key is ``column << class_bits(n_columns) | class``: cells are in the order of their columns, so that the blocks
-    of columns that solving asks for lie together. `lo` is None while every hi is exact.
+    of columns that solving asks for lie together. `lo` is None while every hi is exact; see `Table`.
     """
 
     shape: tuple[int, int]
     keys: np.ndarray  # (n_cells,) int64
     hi: np.ndarray  # (n_cells,)
-    lo: np.ndarray | None = None
+    lo: np.ndarray | None = None  # (1 or 3, n_cells)
+    rounded: bool = False
 
     def __post_init__(self) -> None:
         for part in (self.keys, self.hi, self.lo):
@@ -61,28 +60,24 @@ class SparseTable:
         step = max(_SPAN // max(n_classes, 1), 1)
         for first in range(0, n_columns, step):
             some = slice(first, first + step)
-            hi, lo = table.hi[:, some].T, None if table.lo is None else table.lo[:, some].T
-            columns, classes = np.nonzero(hi if lo is None else (hi != 0.0) | (lo != 0.0))
+            hi, lo = table.hi[:, some].T, None if table.lo is None else table.lo[:, :, some].transpose(0, 2, 1)
+            columns, classes = np.nonzero(hi if lo is None else (hi != 0.0) | (lo[0] != 0.0))
             keys = (columns + first) << bits | classes
-            parts.append((keys, hi[columns, classes], None if lo is None else lo[columns, classes]))
+            parts.append((keys, hi[columns, classes], None if lo is None else lo[:, columns, classes]))
         keys, values = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-        return cls(table.shape, keys, values, None if table.lo is None else np.concatenate([p[2] for p in parts]))
+        lo = None if table.lo is None else np.concatenate([part[2] for part in parts], axis=1)
+        return cls(table.shape, keys, values, lo, table.rounded)
 
     @property
     def nbytes(self) -> int:
         return self.keys.nbytes + self.hi.nbytes + (0 if self.lo is None else self.lo.nbytes)
-
-    @property
-    def dense_bytes(self) -> int:
-        """Memory of the same with every cell."""
-        return (8 if self.lo is None else 16) * self.shape[0] * self.shape[1]
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes
 
     def values_of(self, at: Any = slice(None)) -> np.ndarray:
         """The sums of cells, rounded to float64."""
-        return self.hi[at] if self.lo is None else self.hi[at] + self.lo[at]
+        return self.hi[at] if self.lo is None else self.hi[at] + self.lo[0, at]
 
     @property
     def _bits(self) -> int:
@@ -90,7 +85,7 @@ class SparseTable:
 
     @property
     def _low(self) -> np.ndarray:
-        return _NO_LOW_PARTS if self.lo is None else self.lo
+        return NO_LOW_PARTS if self.lo is None else self.lo
 
     def value(self, columns: Any = slice(None), classes: Any = slice(None)) -> np.ndarray:
         """The sums rounded to float64, dense, (classes, columns); each a slice or numbers."""
@@ -135,15 +130,6 @@ class SparseTable:
         kept = slice(None) if (columns >= 0).all() else np.flatnonzero(columns >= 0)
         return self._placed(kept, columns[kept], self.classes_of(kept), (self.shape[0], n_columns))
 
-    def row(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """One class, as dense (hi, lo)."""
-        mine = np.flatnonzero(self.classes_of() == k)
-        hi, lo = np.zeros((2, self.shape[1]))
-        hi[self.columns_of(mine)] = self.hi[mine]
-        if self.lo is not None:
-            lo[self.columns_of(mine)] = self.lo[mine]
-        return hi, lo
-
     def take(self, order: np.ndarray) -> "SparseTable":
         """The classes in another order, or some of them."""
         if len(order) == self.shape[0] and (order == np.arange(len(order))).all():
@@ -156,32 +142,30 @@ class SparseTable:
         mine, theirs = np.append(np.arange(n), np.full(more, -1)), np.append(np.full(n, -1), np.arange(more))
         return self.combined(other, mine, theirs, 1.0)
 
-    def extended(self, n_more: int) -> "SparseTable":
-        """With more classes, whose sums are 0."""
-        return replace(self, shape=(self.shape[0] + n_more, self.shape[1]))
-
     def combined(self, other: "SparseTable", rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "SparseTable":
         """self + sign * other, row by row; where a row number is -1 that side has no such class."""
         a, b = (
             table._with_classes(_inverse(numbers, table.shape[0]), len(rows))
             for table, numbers in ((self, rows), (other, other_rows))
         )
-        return a.merged(b, sign)
+        return a._merged(b, sign)
 
-    def merged(self, other: "SparseTable", sign: float = 1.0) -> "SparseTable":
+    def _merged(self, other: "SparseTable", sign: float = 1.0) -> "SparseTable":
         """self + sign * other, of one shape."""
         n_cells = cell_sums.count_union(self.keys, other.keys)
-        keys, hi, lo = np.empty(n_cells, np.int64), np.empty(n_cells), np.empty(n_cells)
+        rounded = self.rounded or other.rounded
+        keys, hi, lo = np.empty(n_cells, np.int64), np.empty(n_cells), np.zeros((1 if rounded else 3, n_cells))
         arrays = self.keys, self.hi, self._low, other.keys, other.hi, other._low
-        left = cell_sums.merge_cells(*arrays, sign, keys, hi, lo)
-        return SparseTable(self.shape, keys, hi, lo if left else None)._packed()
+        used = cell_sums.merge_cells(*arrays, sign, keys, hi, lo)
+        return SparseTable(self.shape, keys, hi, lo[:used] if used else None, rounded)._packed()
 
     def scaled(self, factor: Any) -> "SparseTable":
         """self * factor; one number, or one for each class."""
         factors = np.broadcast_to(np.asarray(factor, np.float64), self.shape[0])[self.classes_of()]
-        hi, lo = np.empty((2, len(self.keys)))
-        left = cell_sums.scale_cells(self.hi, self._low, factors, hi, lo)
-        return replace(self, hi=hi, lo=lo if left else None)._packed()
+        hi, lo = np.empty(len(self.keys)), np.zeros((3, len(self.keys)))
+        used = cell_sums.scale_cells(self.hi, self._low, factors, hi, lo)
+        rounded = self.rounded or (self.lo is not None and not are_powers_of_two(factors))
+        return replace(self, hi=hi, lo=lo[:used] if used else None, rounded=rounded)._packed()
 
     def totals(self) -> np.ndarray:
         """The sums over all classes, rounded to float64, (n_columns,)."""
@@ -193,41 +177,25 @@ class SparseTable:
         return np.bincount(place, np.where(self.classes_of(at) == classes[place], 0.0, self.values_of(at)), n)
 
     def pairs(self, columns: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """High and low parts of a list of cells."""
-        keys, (hi, lo) = columns.astype(np.int64) << self._bits | classes, np.zeros((2, len(columns)))
+        """Parts of a list of cells: hi (n,) and lo (n_parts, n)."""
+        keys = columns.astype(np.int64) << self._bits | classes
+        hi, lo = np.zeros(len(keys)), np.zeros((max(len(self._low), 1), len(keys)))
         at = np.searchsorted(self.keys, keys)
         there = np.flatnonzero(np.append(self.keys, -1)[at] == keys)
         hi[there] = self.hi[at[there]]
         if self.lo is not None:
-            lo[there] = self.lo[at[there]]
+            lo[:, there] = self.lo[:, at[there]]
         return hi, lo
-
-    def has_negative(self) -> bool:
-        """True where a sum is below 0."""
-        return bool((self.hi < 0.0).any())
-
-    def first(self, wrong: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int] | None:
-        """Class and column of the first sum that is wrong; 0 never is."""
-        at = np.flatnonzero(wrong(self.hi))[:1]
-        return (int(self.classes_of(at)[0]), int(self.columns_of(at)[0])) if at.size else None
 
     def dense(self) -> Table:
         """The same with every cell."""
-        return Table(*self.dense_parts())
-
-    def dense_parts(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """High and low parts of every cell, (n_classes, n_columns)."""
         _check_size(*self.shape)
         at = self.classes_of(), self.columns_of()
-        hi, lo = np.zeros(self.shape), None if self.lo is None else np.zeros(self.shape)
+        hi, lo = np.zeros(self.shape), None if self.lo is None else np.zeros((len(self.lo), *self.shape))
         hi[at] = self.hi
         if lo is not None:
-            lo[at] = self.lo
-        return hi, lo
-
-    def to_scipy(self) -> sp.csr_array:
-        """The sums rounded to float64, as CSR."""
-        return sp.csr_array((self.values_of(), (self.classes_of(), self.columns_of())), shape=self.shape)
+            lo[:, *at] = self.lo
+        return Table(hi, lo, self.rounded)
 
     def _with_classes(self, place: np.ndarray, n_classes: int) -> "SparseTable":
         """With new numbers of the classes, (old n_classes,); -1 leaves a class out."""
@@ -238,31 +206,32 @@ class SparseTable:
     def _placed(self, at: Any, columns: np.ndarray, classes: np.ndarray, shape: tuple[int, int]) -> "SparseTable":
         """Some cells in new places."""
         check_countable(*shape)
-        keys, hi, lo = columns << class_bits(shape[1]) | classes, self.hi[at], None if self.lo is None else self.lo[at]
+        keys, hi = columns << class_bits(shape[1]) | classes, self.hi[at]
+        lo = None if self.lo is None else self.lo[:, at]
         if (keys[1:] < keys[:-1]).any():
             order = np.argsort(keys)
-            keys, hi, lo = keys[order], hi[order], None if lo is None else lo[order]
-        return SparseTable(shape, keys, hi, lo)
+            keys, hi, lo = keys[order], hi[order], None if lo is None else lo[:, order]
+        return SparseTable(shape, keys, hi, lo, self.rounded)
 
     def _packed(self) -> "SparseTable":
         """Without cells that are 0."""
         kept = self.hi != 0.0
         if self.lo is not None:
-            kept |= self.lo != 0.0
+            kept |= self.lo[0] != 0.0
         if kept.all():
             return self
-        return SparseTable(self.shape, self.keys[kept], self.hi[kept], None if self.lo is None else self.lo[kept])
+        lo = None if self.lo is None else self.lo[:, kept]
+        return replace(self, keys=self.keys[kept], hi=self.hi[kept], lo=lo)
 
     def to_state(self) -> dict[str, Any]:
-        return {"shape": list(self.shape), "keys": self.keys, "hi": self.hi, "lo": self.lo}
+        return {"shape": list(self.shape), "keys": self.keys, "hi": self.hi, **low_state(self)}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "SparseTable":
         n_classes, n_columns = (arguments.whole_number("shape", n) for n in state["shape"])
         keys = persistence.array("keys", state["keys"], ["i8"], (None,))
         hi = persistence.array("hi", state["hi"], ["f8"], keys.shape)
-        lo = None if state["lo"] is None else persistence.array("lo", state["lo"], ["f8"], keys.shape)
-        table = cls((n_classes, n_columns), keys, hi, lo)
+        table = cls((n_classes, n_columns), keys, hi, *low_of_state(state, keys.shape))
         inside = (table.classes_of() < n_classes).all() and (table.columns_of() < n_columns).all()
         if (keys < 0).any() or not inside or (keys[1:] <= keys[:-1]).any():
             raise ValueError("the keys of a sparse table should rise, and number its classes and columns")
@@ -272,11 +241,43 @@ class SparseTable:
 AnyTable = Table | SparseTable
 
 
+def dense_bytes(table: AnyTable) -> int:
+    """Memory of a table with every cell."""
+    return 8 * (1 if table.lo is None else 1 + len(table.lo)) * table.shape[0] * table.shape[1]
+
+
+def first(table: AnyTable, wrong: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int] | None:
+    """Class and column of the first sum that is wrong, as far as its high part tells; 0 never is."""
+    if isinstance(table, SparseTable):
+        at = np.flatnonzero(wrong(table.hi))[:1]
+        return (int(table.classes_of(at)[0]), int(table.columns_of(at)[0])) if at.size else None
+    step = columns_at_once(table.shape[0])
+    for start in range(0, table.shape[1], step):
+        cells = np.argwhere(wrong(table.hi[:, start : start + step]))
+        if cells.size:
+            return int(cells[0, 0]), start + int(cells[0, 1])
+    return None
+
+
+def as_scipy(table: AnyTable) -> sp.csr_array:
+    """The sums rounded to float64, as CSR."""
+    if isinstance(table, Table):
+        return sp.csr_array(table.value())
+    return sp.csr_array((table.values_of(), (table.classes_of(), table.columns_of())), shape=table.shape)
+
+
+def extended(table: AnyTable, n_more: int) -> AnyTable:
+    """A table with more classes, whose sums are 0."""
+    if isinstance(table, Table):
+        return table.above(Table(np.zeros((n_more, table.shape[1]))))
+    return replace(table, shape=(table.shape[0] + n_more, table.shape[1]))
+
+
 def compact(table: AnyTable) -> AnyTable:
     """The same sums in the kind of table that is clearly smaller."""
     if isinstance(table, SparseTable):
-        return table.dense() if 2 * table.nbytes > table.dense_bytes else table
-    n_cells = np.count_nonzero(table.hi) if table.lo is None else np.count_nonzero((table.hi != 0) | (table.lo != 0))
+        return table.dense() if 2 * table.nbytes > dense_bytes(table) else table
+    n_cells = np.count_nonzero(table.hi if table.lo is None else (table.hi != 0) | (table.lo[0] != 0))
     return SparseTable.of(table) if 8 * 24 * n_cells < table.nbytes else table
 
 
@@ -324,7 +325,7 @@ class Runs:
     def add(self, run: SparseTable) -> None:
         """Add the cells of more rows; runs of about one length become one."""
         while self._runs and len(self._runs[-1].keys) < 2 * len(run.keys):
-            run = self._runs.pop().merged(run)
+            run = self._runs.pop()._merged(run)
         if len(run.keys):
             self._runs.append(run)
 
@@ -333,7 +334,7 @@ class Runs:
         shape = n_classes, n_columns
         total = SparseTable(shape, np.zeros(0, np.int64), np.zeros(0))
         while self._runs:
-            total = self._runs.pop().merged(total)
+            total = self._runs.pop()._merged(total)
         return replace(total, shape=shape)
 
 
@@ -365,6 +366,6 @@ class Listing:
 
     def sums(self, moment: int, threshold: float) -> SparseTable:
         """A moment of each cell."""
-        hi, lo = np.empty((2, len(self.keys)))
-        left = cell_sums.sum_cells(self.values, self.weight, self.starts, moment, threshold, hi, lo)
-        return SparseTable(self.shape, self.keys, hi, lo if left else None)
+        hi, lo = np.empty(len(self.keys)), np.zeros((3, len(self.keys)))
+        used = cell_sums.sum_cells(self.values, self.weight, self.starts, moment, threshold, hi, lo)
+        return SparseTable(self.shape, self.keys, hi, lo[:used] if used else None)

@@ -1,7 +1,6 @@
-"""Class x feature sums as frozen (hi, lo) pairs: a commutative monoid with an inverse, in floating point."""
+"""Class x feature sums in frozen parts (hi, lo): a commutative monoid with an inverse, in floating point."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,15 +9,23 @@ from streamnb.core import persistence
 from streamnb.kernels import exact
 
 _COLUMNS = 1 << 16  # looked at at once
+NO_LOW_PARTS = np.zeros((0, 0))
+NO_LOW_PARTS.flags.writeable = False
 
 
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Sums (n_classes, n_columns), each the unevaluated pair hi + lo; `lo` is None while every hi is exact."""
+    """Sums (n_classes, n_columns), each the unevaluated sum of hi and of the parts of lo.
+
+    `lo` (n_parts, n_classes, n_columns) is None while every hi is exact; otherwise it has one part, or the three that
+    sums of any values of one size need: these are exact, and subtracting gives back what there was. What was scaled is
+    `rounded` to one part, and sums with it are.
+    """
 
     hi: np.ndarray
     lo: np.ndarray | None = None
+    rounded: bool = False
 
     def __post_init__(self) -> None:
         for part in (self.hi, self.lo):
@@ -41,16 +48,21 @@ class Table:
         if isinstance(columns, np.ndarray) and isinstance(classes, np.ndarray):
             classes = classes[:, None]
         hi = self.hi[classes, columns]
-        return hi if self.lo is None else hi + self.lo[classes, columns]
+        return hi if self.lo is None else hi + self.lo[0][classes, columns]
 
     def select(self, columns: Any) -> "Table":
         """Some columns, a slice or numbers."""
         order = np.asarray if isinstance(columns, slice) else np.ascontiguousarray
-        return Table(order(self.hi[:, columns]), None if self.lo is None else order(self.lo[:, columns]))
+        lo = None if self.lo is None else order(self.lo[:, :, columns])
+        return replace(self, hi=order(self.hi[:, columns]), lo=lo)
 
     def row(self, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """One class, as (hi, lo)."""
-        return self.hi[k], np.zeros(self.shape[1]) if self.lo is None else self.lo[k]
+        """One class, as (hi, lo): a pair."""
+        return self.hi[k], np.zeros(self.shape[1]) if self.lo is None else self.lo[0, k]
+
+    def parts(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """One class: hi (n_columns,), and all parts of lo (n_parts, n_columns)."""
+        return self.hi[k], NO_LOW_PARTS if self.lo is None else np.ascontiguousarray(self.lo[:, k])
 
     def take(self, order: np.ndarray) -> "Table":
         """The classes in another order, or some of them; neighbours are not copied."""
@@ -58,37 +70,38 @@ class Table:
         rows: Any = order
         if (order == np.arange(first, first + len(order))).all():
             rows = slice(first, first + len(order))
-        return Table(self.hi[rows], None if self.lo is None else self.lo[rows])
+        return replace(self, hi=self.hi[rows], lo=None if self.lo is None else self.lo[:, rows])
 
     def to_state(self) -> dict[str, Any]:
-        return {"hi": self.hi, "lo": self.lo}
+        return {"hi": self.hi, **low_state(self)}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "Table":
         hi = persistence.array("hi", state["hi"], ["f8"], (None, None))
-        return cls(hi, None if state["lo"] is None else persistence.array("lo", state["lo"], ["f8"], hi.shape))
+        return cls(hi, *low_of_state(state, hi.shape))
 
     def above(self, other: "Table") -> "Table":
         """The rows of this table and then those of the other."""
-        hi = np.vstack([self.hi, other.hi])
-        if self.lo is None and other.lo is None:
-            return Table(hi)
-        return Table(hi, np.vstack([t.lo if t.lo is not None else np.zeros(t.shape) for t in (self, other)]))
-
-    def extended(self, n_more: int) -> "Table":
-        """With more classes, whose sums are 0."""
-        return self.above(Table(np.zeros((n_more, self.shape[1]))))
+        hi, rounded = np.vstack([self.hi, other.hi]), self.rounded or other.rounded
+        n_parts = max(0 if table.lo is None else len(table.lo) for table in (self, other))
+        if not n_parts:
+            return Table(hi, None, rounded)
+        lo = np.zeros((n_parts, *hi.shape))
+        for table, first in ((self, 0), (other, len(self.hi))):
+            if table.lo is not None:
+                lo[: len(table.lo), first : first + len(table.hi)] = table.lo
+        return Table(hi, lo, rounded)
 
     def combined(self, other: "Table", rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "Table":
         """self + sign * other, row by row; where a row number is -1 that side has no such class."""
-        out = _Builder(len(rows), self.shape[1])
-        zeros = np.zeros(self.shape[1])
+        rounded = self.rounded or other.rounded
+        out = _Builder(len(rows), self.shape[1], 1 if rounded else 3)
+        nothing = np.zeros(self.shape[1]), NO_LOW_PARTS
         for k, (a, b) in enumerate(zip(rows, other_rows, strict=True)):
-            left = self.row(a) if a >= 0 else (zeros, zeros)
-            right = other.row(b) if b >= 0 else (zeros, zeros)
-            right_hi, right_lo = right
-            out.keep(k, exact.add_rows(*left, right_hi, right_lo, sign, out.hi[k], out.lo))
-        return out.table()
+            hi, lo = self.parts(a) if a >= 0 else nothing
+            more, more_lo = other.parts(b) if b >= 0 else nothing
+            out.keep(k, exact.add_rows(hi, lo, more, more_lo, sign, out.hi[k], out.lo))
+        return out.table(rounded)
 
     def totals(self) -> np.ndarray:
         """The sums over all classes, rounded to float64, (n_columns,)."""
@@ -109,26 +122,9 @@ class Table:
         return out
 
     def pairs(self, columns: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """High and low parts of a list of cells."""
-        hi = self.hi[classes, columns]
-        return hi, np.zeros(len(hi)) if self.lo is None else self.lo[classes, columns]
-
-    def has_negative(self) -> bool:
-        """True where a sum is below 0."""
-        return bool((self.hi < 0).any())
-
-    def first(self, wrong: Callable[[np.ndarray], np.ndarray]) -> tuple[int, int] | None:
-        """Class and column of the first sum that is wrong, as far as its high part tells."""
-        for start in range(0, self.shape[1], _COLUMNS):
-            at = np.argwhere(wrong(self.hi[:, start : start + _COLUMNS]))
-            if at.size:
-                return int(at[0, 0]), start + int(at[0, 1])
-        return None
-
-    @property
-    def dense_bytes(self) -> int:
-        """Memory of the same with every cell."""
-        return self.nbytes
+        """Parts of a list of cells: hi (n,) and lo (n_parts, n)."""
+        lo = np.zeros((1, len(columns))) if self.lo is None else np.ascontiguousarray(self.lo[:, classes, columns])
+        return self.hi[classes, columns], lo
 
     def dense(self) -> "Table":
         """Itself: every cell is there."""
@@ -137,25 +133,63 @@ class Table:
     def scaled(self, factor: Any) -> "Table":
         """self * factor; one number, or one for each class."""
         factors = np.broadcast_to(np.asarray(factor, np.float64), self.shape[0])
-        out = _Builder(*self.shape)
+        out = _Builder(*self.shape, 3)
         for k in range(self.shape[0]):
-            out.keep(k, exact.scale_rows(*self.row(k), float(factors[k]), out.hi[k], out.lo))
-        return out.table()
+            hi, lo = self.parts(k)
+            out.keep(k, exact.scale_rows(hi, lo, float(factors[k]), out.hi[k], out.lo))
+        return out.table(self.rounded or (self.lo is not None and not are_powers_of_two(factors)))
 
 
 class _Builder:
-    """Collects rows of a table; the low parts get memory with the first row that needs them."""
+    """Collects rows of a table; low parts get memory with the first row that needs them."""
 
-    def __init__(self, n_rows: int, n_columns: int):
+    def __init__(self, n_rows: int, n_columns: int, n_parts: int):
         self.hi = np.empty((n_rows, n_columns))
-        self.lo = np.empty(n_columns)  # of the row at hand
-        self._all_lo: np.ndarray | None = None
+        self.lo = np.zeros((n_parts, n_columns))  # of the row at hand
+        self._all_lo = np.zeros((0, n_rows, n_columns))
 
-    def keep(self, k: int, left: bool) -> None:
-        if left:
-            if self._all_lo is None:
-                self._all_lo = np.zeros(self.hi.shape)
-            self._all_lo[k] = self.lo
+    def keep(self, k: int, used: int) -> None:
+        """Keep the low parts of row k, so many of which are in use."""
+        if used > len(self._all_lo):
+            more = np.zeros((used - len(self._all_lo), *self.hi.shape))
+            self._all_lo = np.concatenate([self._all_lo, more]) if len(self._all_lo) else more
+        self._all_lo[:used, k] = self.lo[:used]
+        self.lo[1:used] = 0.0
 
-    def table(self) -> Table:
-        return Table(self.hi, self._all_lo)
+    def table(self, rounded: bool) -> Table:
+        return Table(self.hi, self._all_lo if len(self._all_lo) else None, rounded)
+
+
+def renormalised(table: Table) -> Table:
+    """The same sums, each hi rounded from all of its parts."""
+    every = np.arange(len(table.hi))
+    return table.combined(table, every, np.full(len(every), -1), 1.0)
+
+
+def columns_at_once(n_classes: int) -> int:
+    """Columns whose sums in all classes can be spared as a temporary."""
+    return max(min(_COLUMNS, (1 << 24) // max(n_classes, 1)), 1)
+
+
+def are_powers_of_two(factors: np.ndarray) -> bool:
+    """True where scaling by these rounds nothing."""
+    return bool(np.isin(np.frexp(factors)[0], (0.0, 0.5)).all())
+
+
+def low_state(table: Any) -> dict[str, Any]:
+    """What a file keeps of low parts: of one part alone, as the first versions did, without an axis for it."""
+    if table.lo is None:
+        return {"lo": None}
+    return {"lo": table.lo[0] if len(table.lo) == 1 else table.lo, "rounded": table.rounded}
+
+
+def low_of_state(state: dict[str, Any], shape: tuple[int, ...]) -> tuple[np.ndarray | None, bool]:
+    """Low parts and whether they are rounded; the first versions did not say so, and rounded all."""
+    if state["lo"] is None:
+        return None, False
+    rounded = state.get("rounded", True)
+    if not isinstance(rounded, bool):
+        raise ValueError(f"rounded should be true or false, not {rounded!r}")
+    if np.ndim(state["lo"]) == len(shape):
+        return persistence.array("lo", state["lo"], ["f8"], shape)[None], rounded
+    return persistence.array("lo", state["lo"], ["f8"], (3, *shape)), rounded

@@ -49,7 +49,7 @@ def test_numbers_of_every_kind(kind):
             assert check(kind(3)) == 3 and type(check(kind(3))) is result
 
 
-@pytest.mark.parametrize("wrong", [True, np.True_, "3", None, 3j])
+@pytest.mark.parametrize("wrong", [True, np.True_, "3", None, 3j, np.complex64(3)])
 def test_what_is_no_number(wrong):
     for check in (arguments.finite_number, arguments.positive_integer, arguments.whole_number):
         with pytest.raises(TypeError, match=r"^n=.* should be a (whole )?number$"):
@@ -62,6 +62,10 @@ def test_numbers_out_of_range():
             arguments.finite_number("n", wrong, minimum=3)
     with pytest.raises(ValueError, match=r"^n=-inf should be finite$"):
         arguments.finite_number("n", -np.inf)
+    for huge in (10**400, -(10**400), Fraction(10**400, 3)):
+        for check in (arguments.finite_number, arguments.numbers_for_features, arguments.tau_grid):
+            with pytest.raises(ValueError, match=r"^n is a number larger than float64 holds"):
+                check("n", huge)
     with pytest.raises(ValueError, match=r"^n=0 should be at least 1$"):
         arguments.positive_integer("n", 0)
     assert arguments.whole_number("n", 2**63 - 1) == 2**63 - 1 and arguments.whole_number("n", 0) == 0
@@ -78,6 +82,8 @@ def test_numbers_for_features_are_one_or_one_each():
     for wrong in ([], [[1.0]]):
         with pytest.raises(ValueError, match=r"^r has shape \(.*\); .* of shape \(n_features,\)$"):
             arguments.numbers_for_features("r", wrong)
+    with pytest.raises(ValueError, match=r"^r has masked entries"):
+        arguments.numbers_for_features("r", np.ma.array([1.0, 2.0], mask=[False, True]))
     with pytest.raises(ValueError, match=r"^r\[1\]=nan should be finite$"):
         arguments.numbers_for_features("r", [1.0, np.nan, np.inf])
     with pytest.raises(ValueError, match=r"^r\[2\]=-1.0 should be greater than 0$"):
@@ -164,3 +170,18 @@ def test_priors_of_classes_sum_to_one_and_those_of_labels_need_not():
         arguments.check_priors(priors, CLASSES, np.ones(3))
     with pytest.raises(ValueError, match=r"the probability of a label should be at most 1$"):
         arguments.check_label_priors([1.0, 1.5, 0.5], CLASSES, np.ones(3))
+
+
+class Refusing:
+    """What other libraries hand to NumPy, and refuse to."""
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("it needs its gradient")
+
+
+@pytest.mark.parametrize("odd", [[[1], [1, 2]], [np.arange(2), 3], Refusing()], ids=["lists", "arrays", "refusing"])
+def test_what_makes_no_array_is_named(odd):
+    for check in (arguments.as_array, arguments.numbers_for_features, arguments.tau_grid):
+        with pytest.raises(ValueError, match=r"^n should be an array, or lists of one length: .*(shape|gradient)"):
+            check("n", odd)
+    assert arguments.as_array("n", [[1, 2]]).tolist() == [[1, 2]]

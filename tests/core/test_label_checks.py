@@ -23,6 +23,7 @@ from streamnb.core.label_checks import check_class_numbers, check_classes, check
         (np.array([1, 2**63 - 1], np.uint64), "numbers", [1, 2**63 - 1]),
         ([1.0, np.int8(2)], "numbers", [1.0, 2.0]),
         (["b", "long"], "strings", ["b", "long"]),
+        (["a\0b", "\0a"], "strings", ["a\0b", "\0a"]),
         (np.array([b"b", b"long"]), "strings", ["b", "long"]),
         (np.array(["b", "long"], np.dtypes.StringDType()), "strings", ["b", "long"]),
         (pd.Series(["b", "long"], dtype="category"), "strings", ["b", "long"]),
@@ -58,6 +59,9 @@ def test_a_missing_label_is_named_by_its_row(missing, form):
         (np.array([2**63], np.uint64), ValueError, "labels has the label 9223372036854775808; numbers should be below"),
         ([1.0, 2.5], ValueError, "continuous. labels holds 2.5 at row 11"),
         ([1.0, np.inf], ValueError, "continuous. labels holds inf at row 11"),
+        (["a", "a\0"], ValueError, r"labels has the label 'a\\x00' at row 11; labels should not end in a NULL"),
+        (pd.Series(["a", "b\0c", "a\0"]), ValueError, r"the label 'a\\x00' at row 12"),
+        (np.array(["a\0"], np.dtypes.StringDType()), ValueError, r"the label 'a\\x00' at row 10"),
     ],
 )
 def test_what_is_no_label(labels, error, words):
@@ -98,6 +102,9 @@ def test_an_indicator_of_any_form_is_canonical_csr(y):
         ([[0, 1, 0], [0, -1.5, 3]], ValueError, "y has -1.5 at row 11, column 1"),
         ([[0, 1]], ValueError, r"y has shape \(1, 2\); .* of shape \(n_rows, 3\)"),
         ([["a", "b", "c"]], TypeError, "y is 2-D with dtype <U1"),
+        (np.array([["a", 0, 1]], object), TypeError, "y holds objects that are no 0 or 1"),
+        (np.array([[10**400, 0, 1]], object), TypeError, "y holds objects that are no 0 or 1"),
+        ([[0, 1, 1], [0]], ValueError, "y should be an array, or lists of one length"),
         (np.ma.array([[0, 1, 1]], mask=[[False, True, False]]), ValueError, "y is a masked array with masked entries"),
     ],
 )

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamnb as snb
+from streamnb.core import persistence
 from streamnb.core.persistence import save
 from tests.support.refusals import cases, refused
 from tests.support.saved_kinds import HERE, KINDS, X, Y, answers
@@ -264,3 +265,15 @@ def test_a_file_is_replaced_by_a_whole_one_or_not_at_all(tmp_path):
         unsaved.save(tmp_path / "s.snb")
     assert same_stats(snb.load(tmp_path / "s.snb"), stats)
     assert [path.name for path in tmp_path.iterdir()] == ["s.snb"]
+
+
+def test_digests_tell_what_files_would_hold():
+    model = snb.LinearNB("poisson").fit(X, Y)
+    values = [1, 1.0, "1", [1], (1,), np.ones(1), np.ones((1, 1)), np.ones(1, np.float32), np.array(["1"]), snb.L1(1)]
+    values += [{"a": np.arange(3)}, {"a": np.arange(3)[::-1]}, model, snb.LinearNB("gaussian").fit(X, Y)]
+    values += [np.empty((0, 2)), np.array(["a", "b"], object)]
+    digests = [persistence.digest(value) for value in values]
+    assert len({*digests}) == len(values) and all(len(digest) == 16 for digest in digests)
+    assert persistence.digest({"a": np.arange(6)[::2] // 2}) == persistence.digest({"a": np.arange(3)})
+    with pytest.raises(TypeError, match="cannot be saved"):
+        persistence.digest(object())

@@ -27,6 +27,7 @@ def test_weights_are_float64_and_not_negative():
     [
         (["1"], TypeError, "has dtype <U1; it should hold numbers"),
         ([1j], TypeError, "has dtype complex128"),
+        ([[1.0], [1.0, 2.0]], ValueError, "should be an array, or lists of one length"),
         (MASKED, ValueError, "has masked entries"),
         ([[1.0]], ValueError, r"has shape \(1, 1\)"),
         ([1.0, -0.5, -1.0], ValueError, "has -0.5 at row 11; weights should be finite and not negative"),
@@ -36,8 +37,9 @@ def test_weights_are_float64_and_not_negative():
     ],
 )
 def test_what_is_no_weight(weights, error, words):
-    with pytest.raises(error, match=f"^sample_weight {words}"):
-        row_checks.check_weights(weights, first_row=10)
+    for name in ("sample_weight", "weight"):
+        with pytest.raises(error, match=f"^{name} {words}"):
+            row_checks.check_weights(weights, first_row=10, name=name)
 
 
 @pytest.mark.parametrize("total", [0.0, np.nan])
@@ -62,6 +64,7 @@ def test_scores_are_a_table_in_order():
         ([1.0, 2.0], (2, 3), ValueError, r"scores has shape \(2,\); it should have shape \(n_rows, 3\)"),
         ([[1.0, 2.0]], (1, 1), ValueError, r"scores has shape \(1, 2\); it should have shape \(n_rows,\)"),
         ([1.0, 2.0], (3, 1), ValueError, r"samples: \[3, 2\]; scores should have one entry for each row of the labels"),
+        ([[1.0], [2.0, 3.0]], (2, 2), ValueError, "scores should be an array, or lists of one length"),
         ([[1.0, 2.0], [3.0, np.nan]], (2, 2), ValueError, "scores contains NaN: row 11, column 1"),
     ],
 )

@@ -5,12 +5,11 @@ import pickle
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import naive_bayes
 from sklearn.base import clone
@@ -38,9 +37,10 @@ MODELS = [
 ]
 IDS = [str(number) for number in range(len(MODELS))]
 every_model = pytest.mark.parametrize("model", MODELS, ids=IDS)
+few = settings(max_examples=12)  # for every model, whose scans are those of all others
 
 
-@parametrize_with_checks(MODELS)
+@parametrize_with_checks([snb.LinearNB(), *MODELS[4:7], MODELS[8]])  # each family, scheme and kind of input once
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -53,6 +53,7 @@ def outcome(model):
 
 
 @every_model
+@few
 @given(data=st.data(), rows=labelled(min_rows=4, kind="str"))
 def test_fit_partial_fit_and_merged_statistics_agree(model, data, rows):
     rows.y[:2] = ["ash", "willow"]
@@ -81,6 +82,7 @@ def test_the_model_is_the_solution_of_its_statistics(model):
 
 
 @every_model
+@few
 @given(data=st.data())
 def test_forget_is_the_fit_of_the_rest(model, data):
     rows = example("int")
@@ -214,54 +216,7 @@ def test_idf_counts_documents_by_weight_and_matches_scikit_learn():
     )
 
 
-@every_model
-def test_predictions_follow_from_weights_and_intercepts(model):
-    options = model.get_params()
-    if options["idf"] or options["transform"]:
-        pytest.skip("the weights are for transformed rows")
-    for kind in LABELS:
-        rows = example(kind)
-        fitted = clone(model).fit(rows.x, rows.y)
-        x = (rows.x > model.binarize).astype(float) if model.family == "bernoulli" else rows.x
-        scores = x @ fitted.coef_.T + fitted.intercept_
-        decision = fitted.decision_function(rows.x)
-        np.testing.assert_allclose(decision, scores[:, 0] if kind == "bool" else scores, rtol=1e-9, atol=1e-9)
-        chosen = (decision > 0).astype(int) if kind == "bool" else decision.argmax(axis=1)
-        assert fitted.predict(rows.x).tolist() == fitted.classes_[chosen].tolist()
-        probabilities = fitted.predict_proba(rows.x)
-        np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
-        np.testing.assert_allclose(np.log(probabilities), fitted.predict_log_proba(rows.x), rtol=1e-8, atol=1e-12)
-        assert fitted.score(rows.x, rows.y) == (fitted.predict(rows.x) == rows.y).mean()
-
-
-def test_score_takes_weights():
-    rows = example()
-    model = snb.LinearNB().fit(rows.x, rows.y)
-    right = model.predict(rows.x) == rows.y
-    assert model.score(rows.x, rows.y, sample_weight=rows.w) == pytest.approx(np.average(right, weights=rows.w))
-
-
 # ------------------------------------------------------------------------------------- saving and copying
-
-
-def snapshot(model):
-    """Every public attribute as bytes, so that any change shows; what a model keeps for itself is its own."""
-    fitted = ("classes_", "coef_", "intercept_", "n_features_in_", "stats_", "report_")
-    names = {*vars(model), *fitted}
-    values = {name: vars(model).get(name, getattr(model, name, None)) for name in names if not name.startswith("_")}
-    return {name: pickle.dumps(value) for name, value in values.items()}
-
-
-@every_model
-def test_prediction_changes_no_attribute(model):
-    rows = example()
-    fitted = clone(model).fit(rows.x, rows.y)
-    before = snapshot(fitted)
-    for x in (rows.x, messy_csr(rows.x), da.from_array(rows.x, chunks=(9, -1))):
-        for method in (fitted.predict, fitted.predict_proba, fitted.predict_log_proba, fitted.decision_function):
-            np.asarray(method(x))
-    fitted.score(rows.x, rows.y)
-    assert snapshot(fitted) == before
 
 
 @every_model
@@ -305,16 +260,6 @@ def test_clone_pickle_and_deepcopy(model):
     bare = clone(fitted)
     assert not hasattr(bare, "coef_") and str(bare) == str(fitted)
     assert outcome(bare.fit(rows.x, rows.y)) == outcome(fitted)
-
-
-def test_sparsify_changes_the_storage_only():
-    rows = example()
-    model = snb.LinearNB("poisson", snb.L1(2.0)).fit(rows.x, rows.y)
-    dense, expected = model.coef_.copy(), model.predict_proba(rows.x)
-    assert model.sparsify() is model
-    assert sp.issparse(model.coef_) and (model.coef_.toarray() == dense).all()
-    for x in (rows.x, messy_csr(rows.x)):
-        np.testing.assert_allclose(model.predict_proba(x), expected, rtol=1e-12)
 
 
 # ----------------------------------------------------------------------------------------- in company

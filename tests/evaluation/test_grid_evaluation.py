@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import streamnb as snb
+from streamnb.core import persistence
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridDecisions, GridEvaluation
 from streamnb.problem.schemes import Joint, MultiLabel, OneVsRest, TwoClasses
@@ -69,7 +71,7 @@ def test_parts_merge_to_the_whole_and_stay_as_they_are():
     for g in range(G):
         for value in VALUES.values():
             np.testing.assert_array_equal(value(merged.of_point(g)), value(whole.of_point(g)))
-    assert (parts[0].of_point(0).n_rows, merged.of_point(0).n_rows, len(merged.to_state())) == (25, N, G)
+    assert (parts[0].of_point(0).n_rows, merged.of_point(0).n_rows) == (25, N)
 
 
 @pytest.mark.parametrize("needs", ["hits", "confusion"])
@@ -103,7 +105,48 @@ def test_sets_of_labels_are_judged_model_by_model():
     twice = each + each
     assert twice.of_point(0).n_rows == 2 * N and each.of_point(0).n_rows == N
     assert twice.of_point(1).hamming_loss() == pytest.approx(each.of_point(1).hamming_loss())
-    assert len(twice.to_state()) == G
+
+
+@pytest.mark.parametrize("exact_rows", [N, 10], ids=["scores", "histograms"])
+@pytest.mark.parametrize("needs", [EVERYTHING, ("hits",), ("ranking",), ()], ids="-".join)
+def test_a_grid_is_made_again_of_a_file_and_takes_more_rows(needs, exact_rows, tmp_path):
+    grids = [GridEvaluation(lambda: Evaluation(K, needs, exact_rows=exact_rows), G) for _ in range(2)]
+    for grid, some in zip(grids, (slice(0, 25), slice(25, N))):
+        grid.add(Joint(), margins(K)[some], labels[some], weight[some])
+    persistence.save(tmp_path / "grid.snb", grids[0])
+    again, whole = snb.load(tmp_path / "grid.snb") + grids[1], grids[0] + grids[1]
+    for g in range(G):
+        same(again.of_point(g), whole.of_point(g))
+    again.add(Joint(), margins(K), labels, weight)
+
+
+def test_a_grid_of_sets_of_labels_too(tmp_path):
+    each = EachEvaluation(lambda: Evaluation(K, ("hits",), multilabel=True), G)
+    each.add(MultiLabel(), margins(K), (rng.random((N, K)) < 0.4).astype(int), weight)
+    persistence.save(tmp_path / "each.snb", each)
+    same(snb.load(tmp_path / "each.snb").of_point(2), each.of_point(2))
+    for wrong in ([1], "abc", None):
+        with pytest.raises(ValueError, match="should be a list of them"):
+            EachEvaluation.from_state({"each": wrong})
+
+
+def test_states_that_no_grid_has_are_refused():
+    grid = GridEvaluation(lambda: Evaluation(K, EVERYTHING), G)
+    grid.add(Joint(), margins(K), labels, weight)
+    state = grid.to_state()
+    changes = [
+        {"empty": 3}, {"n_points": 10**12}, {"n_points": 2}, {"n_points": -1}, {"losses": []}, {"decisions": None},
+        {"ranking": None}, {"total": state["total"][:1]}, {"n_rows": 0.5},
+        {"decisions": {**state["decisions"], "_hit": np.zeros((K, G))}},
+        {"decisions": {**state["decisions"], "_table": np.zeros((0, K, K))}},
+    ]  # fmt: skip
+    for change in changes:
+        with pytest.raises((ValueError, TypeError)):
+            GridEvaluation.from_state({**state, **change})
+    without = GridEvaluation(lambda: Evaluation(K, ("hits",)), G).to_state()
+    for part in ("decisions", "ranking"):
+        with pytest.raises(ValueError, match=f"{part} of a grid of evaluations are missing, or there should be none"):
+            GridEvaluation.from_state({**without, part: state[part] if part == "ranking" else None})
 
 
 def test_only_what_is_needed_is_asked_of_a_scheme():

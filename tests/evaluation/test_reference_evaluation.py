@@ -42,11 +42,11 @@ def test_against_scikit_learn(name, exact_rows):
     n_classes = 2 if name == "two classes" else K
     n_rows, room = scheme.n_rows(n_classes), G + 1
     margins = rng.normal(size=(N, n_rows, room)).round(1 if exact_rows else 9)
-    whole, parts = (ReferenceEvaluation(scheme, np.arange(n_classes), G, exact_rows, 2048) for _ in range(2))
+    whole, parts = (ReferenceEvaluation.of(scheme, np.arange(n_classes), G, exact_rows, 2048) for _ in range(2))
     codes = sp.csr_array(y) if y.ndim == 2 else y
     whole.add(scheme, margins, codes, WEIGHT)
     for some in (slice(0, 70), slice(70, N)):
-        part = ReferenceEvaluation(scheme, np.arange(n_classes), G, exact_rows, 2048)
+        part = ReferenceEvaluation.of(scheme, np.arange(n_classes), G, exact_rows, 2048)
         part.add(scheme, margins[some], codes[some], WEIGHT[some])
         parts = parts + part
     rows_of = scheme.groups(slice(None))[0].tolist()

@@ -1,5 +1,7 @@
 """Sums and squares of dense rows from one reading: exact, and the same as from two."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -20,29 +22,39 @@ def uneven(n_rows, n_features, dtype):
     return x.astype(dtype), rng.integers(0, N_GROUPS - 1, n_rows)
 
 
+def room(n_features):
+    """Of two tables, hi and lo."""
+    return [np.zeros((*n_parts, N_GROUPS, n_features)) for n_parts in ((), (3,), (), (3,))]
+
+
+def rounded(hi, lo):
+    return np.array([math.fsum(cell) for cell in zip(hi.flat, *(part.flat for part in lo))]).reshape(hi.shape)
+
+
 def summed(x, codes, tile):
     tops = np.array([np.abs(x[t : t + tile]).max(axis=0) for t in range(0, len(x), tile)])
     sums = aligned(dense_sums.PARTS * N_GROUPS, x.shape[1])
-    tables = np.zeros((4, N_GROUPS, x.shape[1]))
+    tables = room(x.shape[1])
     dense_sums.add_both(x, codes, tops, tile, np.empty(x.shape[1]), sums, *tables)
     return tables
 
 
 @pytest.mark.parametrize("n_features", [8, 9, 15, 16, 21, 24])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_both_moments_round_to_the_exact_sums(n_features, dtype):
-    x, codes = uneven(70, n_features, dtype)
+def test_both_moments_round_to_the_exact_sums(n_features):
+    x, codes = uneven(70, n_features, np.float32)
     for tile in (7, 32, 100):  # tiles taken together, and one of a few rows at the end
         tables = summed(x, codes, tile)
         for name, hi, lo in (("sum", *tables[:2]), ("sum_sq", *tables[2:])):
-            assert (hi + lo == naive.rounded(naive.class_sums(x, codes, np.ones(70), N_GROUPS, name, 0.0))).all()
+            assert (
+                rounded(hi, lo) == naive.rounded(naive.class_sums(x, codes, np.ones(70), N_GROUPS, name, 0.0))
+            ).all()
             assert lo.any()  # else the low parts were not needed here
 
 
 def test_sums_that_cancel_leave_nothing():
     x, codes = uneven(64, 16, np.float32)
     tables = summed(np.concatenate([x, -x]), np.concatenate([codes, codes]), 32)
-    assert not tables[:2].any()
+    assert not rounded(*tables[:2]).any()
 
 
 def test_entries_that_are_the_rows_once():
@@ -66,10 +78,10 @@ def test_a_scan_has_the_same_bits_with_both_moments_as_with_one(dtype):
 def test_what_is_summed_at_once_is_what_the_plain_kernel_sums():
     x, codes = uneven(500, 10, np.float32)
     seen = look_at(x.reshape(-1), 10)
-    tables, plain = np.zeros((4, N_GROUPS, 10)), np.zeros((4, N_GROUPS, 10))
-    room = np.empty(10), aligned(dense_sums.PARTS * N_GROUPS, 10)
-    dense_sums.add_both(x, codes, seen.tops, seen.tile, *room, *tables)
+    tables, plain = room(10), room(10)
+    spare = np.empty(10), aligned(dense_sums.PARTS * N_GROUPS, 10)
+    dense_sums.add_both(x, codes, seen.tops, seen.tile, *spare, *tables)
     for moment, parts in ((class_sums.SUM, plain[:2]), (class_sums.SUM_SQ, plain[2:])):
         class_sums.add_dense_pairs(x, np.arange(500), codes, np.ones(500), moment, 0.0, *parts)
-    assert np.array_equal(tables[0] + tables[1], plain[0] + plain[1])
-    assert np.array_equal(tables[2] + tables[3], plain[2] + plain[3])
+    assert np.array_equal(rounded(*tables[:2]), rounded(*plain[:2]))
+    assert np.array_equal(rounded(*tables[2:]), rounded(*plain[2:]))

@@ -30,18 +30,72 @@ def test_what_rounding_takes_is_given_too(a, b):
 
 @given(pairs, pairs, st.sampled_from([1.0, -1.0]))
 def test_pairs_add_up(a, b, sign):
-    hi, lo = exact.add_pairs(*a, *b, sign)
-    expected, size = value(a) + Fraction(sign) * value(b), abs(value(a)) + abs(value(b))
+    hi, lo, whole = exact.add_shallow(*a, *b, sign)
     assert hi + lo == hi
-    if hi == 0.0:  # no digit of the first is left
-        assert abs(expected) <= abs(Fraction(a[0])) * Fraction(2) ** -84
-    else:
-        assert abs(value((hi, lo)) - expected) <= size * Fraction(2) ** -100
+    if whole:
+        assert value((hi, lo)) == value(a) + Fraction(sign) * value(b)
+
+
+wide = st.tuples(st.floats(1.0, 2.0), st.integers(-40, 0), st.sampled_from([1.0, -1.0])).map(
+    lambda parts: parts[0] * 2.0 ** parts[1] * parts[2]
+)
+
+
+def summed(terms, n_parts=3):
+    """Terms one by one in a cell, as the kernels of class sums add them."""
+    hi, lo = np.zeros(1), np.zeros((n_parts, 1, 1))
+    for x in terms:
+        p, error = exact.two_product(x, x)
+        hi[0], r = exact.two_sum(hi[0], p)
+        exact.add_low(lo, 0, 0, r, error)
+    return hi, lo[:, 0]
+
+
+def fraction(hi, lo):
+    return sum(map(Fraction, [float(hi[0]), *map(float, lo[:, 0])]), Fraction(0))
+
+
+@given(st.lists(wide, max_size=12))
+def test_squares_of_any_size_are_summed_without_error(terms):
+    assert fraction(*summed(terms)) == sum((Fraction(x) ** 2 for x in terms), Fraction(0))
+
+
+@given(st.lists(wide, max_size=8), st.lists(wide, max_size=8), st.sampled_from([1.0, -1.0]))
+def test_sums_of_squares_are_merged_without_error(a, b, sign):
+    first, second = summed(a), summed(b)
+    hi, lo = np.empty(1), np.zeros((3, 1))
+    used = exact.add_rows(*first, *second, sign, hi, lo)
+    expected = fraction(*first) + Fraction(sign) * fraction(*second)
+    assert fraction(hi, lo) == expected and hi[0] == float(expected)  # the rounded sum
+    assert not lo[used:].any()
+
+
+@given(st.lists(wide, max_size=8), st.lists(wide, max_size=8))
+def test_what_was_merged_is_taken_away(a, b):
+    hi, lo, first = np.empty(1), np.zeros((3, 1)), summed(a)
+    exact.add_rows(*first, *summed(b), 1.0, hi, lo)
+    left, low = np.empty(1), np.zeros((3, 1))
+    exact.add_rows(hi, lo, *summed(b), -1.0, left, low)
+    assert fraction(left, low) == fraction(*first)
 
 
 @given(pairs)
-def test_a_pair_that_is_taken_away_leaves_nothing(a):
-    assert exact.add_pairs(*a, *a, -1.0) == (0.0, 0.0)
+def test_of_pairs_a_residue_is_left_out(a):
+    hi, lo = np.empty(1), np.zeros((1, 1))
+    first = np.array([a[0]]), np.array([[a[1]]])
+    nearly = np.array([a[0]]), np.array([[a[1] * (1.0 + 2.0**-40)]])
+    assert exact.add_rows(*first, *nearly, -1.0, hi, lo) == 0
+    assert hi[0] == lo[0, 0] == 0.0
+
+
+def test_sums_that_are_no_numbers_stay_so():
+    hi, lo, none = np.empty(2), np.zeros((3, 2)), np.zeros((0, 0))
+    with np.errstate(invalid="ignore"):
+        used = exact.add_rows(
+            np.array([np.nan, 1.0]), none, np.array([1.0, np.inf]), np.full((1, 2), 1e-40), 1.0, hi, lo
+        )
+    assert not np.isfinite(hi).any() and used == 0 and not lo.any()
+    assert exact.scale_rows(np.array([np.nan]), none, 0.3, hi[:1], lo[:, :1]) == 0 and np.isnan(hi[0])
 
 
 @given(pairs, st.floats(1e-6, 1e6))
@@ -62,14 +116,24 @@ def test_what_fades_away_is_zero_before_it_is_denormal():
 @pytest.mark.parametrize("low", [0.0, 2.0**-60])
 def test_rows_are_added_and_scaled_cell_by_cell(low):
     a, b = np.array([[1.0, 0.1, 3.0, -7.0], [2.0, 0.2, -3.0, 0.5]])
-    a_lo, b_lo = low * a, low * b
-    hi, lo = np.empty((2, 4))
-    left = exact.add_rows(a, a_lo, b, b_lo, -1.0, hi, lo)
-    cells = [exact.add_pairs(*cell, -1.0) for cell in zip(a, a_lo, b, b_lo)]
-    assert list(zip(hi, lo)) == cells and left == lo.any() == any(rest for _, rest in cells)
-    left = exact.scale_rows(a, a_lo, 0.5, hi, lo)
-    assert (hi == 0.5 * a).all() and (lo == 0.5 * a_lo).all() and left == (low > 0.0)
+    a_lo, b_lo = low * a[None], low * b[None]
+    hi, lo = np.empty(4), np.zeros((3, 4))
+    used = exact.add_rows(a, a_lo, b, b_lo, -1.0, hi, lo)
+    cells = [exact.add_shallow(*cell, -1.0) for cell in zip(a, a_lo[0], b, b_lo[0])]
+    assert list(zip(hi, lo[0])) == [cell[:2] for cell in cells] and used == lo.any()
+    assert exact.scale_rows(a, a_lo, 0.5, hi, lo) == (low > 0.0)
+    assert (hi == 0.5 * a).all() and (lo[0] == 0.5 * a_lo).all()
     assert not exact.scale_rows(a, a_lo, 0.0, hi, lo) and not hi.any()
+
+
+def test_powers_of_two_scale_all_parts_and_other_numbers_leave_a_pair():
+    a, a_lo = np.array([1.0]), np.array([[2.0**-60], [2.0**-120], [2.0**-180]])
+    hi, lo = np.empty(1), np.zeros((3, 1))
+    assert exact.scale_rows(a, a_lo, 0.25, hi, lo) == 3
+    assert hi[0] == 0.25 and (lo == 0.25 * a_lo).all()
+    lo[:] = 0.0
+    assert exact.scale_rows(a, a_lo, 3.0, hi, lo) == 1
+    assert hi[0] == 3.0 and lo[0, 0] == 3.0 * 2.0**-60
 
 
 @given(st.lists(st.tuples(st.integers(-50, 50), st.sampled_from([0.25, 1.0, 3.0])), min_size=1, max_size=12))

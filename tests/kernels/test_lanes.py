@@ -24,7 +24,8 @@ def test_sums_of_rows_of_any_length(columns, lengths, seed):
     np.add.at(expected, codes, x[rows] * weight[:, None])
     stored = np.zeros((4, 9))
     np.add.at(stored, codes, (x[rows] != 0) * weight[:, None])
-    plain, counted, hi, lo = np.zeros((4, 4, columns))
+    plain, counted, hi = np.zeros((3, 4, columns))
+    lo = np.zeros((3, 4, columns))
     arrays = matrix.data, matrix.indices, matrix.indptr, rows, codes, weight, class_sums.SUM, 0.0
     narrow = np.zeros((4, columns), np.int32)
     class_sums.add_csr(*arrays, plain)

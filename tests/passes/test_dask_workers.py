@@ -21,6 +21,7 @@ from tests.support.processes import PATIENCE, python
 from tests.support.strategies import build, example, same_stats, write_arrays
 
 pytestmark = pytest.mark.cluster
+N_ROWS, BLOCK = 10_000, 8_000
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +33,14 @@ def client(tmp_path_factory):
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     folder = tmp_path_factory.mktemp("rows") / "rows.zarr"
-    rows_in_store(folder, whole=False)
+    rows_in_store(folder, n_rows=N_ROWS, whole=False)
     return folder
 
 
 @pytest.fixture
 def small_segments(monkeypatch):
     """Segments of so few bytes that little rows make many of them."""
-    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 80_000)
+    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 40_000)
 
 
 def here(function, *args, **options):
@@ -108,7 +109,7 @@ def test_workers_predict_what_is_predicted_here(method, client, store, small_seg
 
 
 def test_workers_score_what_is_scored_here(client, store, small_segments):
-    weights = np.random.default_rng(0).random(20_000)
+    weights = np.random.default_rng(0).random(N_ROWS)
     model = here(snb.LinearNB("poisson").fit, store, "y")
     expected = here(model.score, store, "y", weights)
     watched(client)
@@ -152,17 +153,17 @@ def test_labels_named_beside_a_store_are_read_by_the_workers(client, tmp_path, s
 
 
 def rows_of(number):
-    return sp.random_array((20_000, 40), density=0.5, format="csr", rng=np.random.default_rng(number))
+    return sp.random_array((BLOCK, 40), density=0.5, format="csr", rng=np.random.default_rng(number))
 
 
 def as_blocks(known):
-    """Twelve blocks of 20,000 sparse rows, made on the workers, and their labels."""
+    """Twelve blocks of sparse rows, made on the workers, and their labels."""
     x = da.map_blocks(
         lambda block_info=None: rows_of(block_info[None]["chunk-location"][0]),
-        chunks=((20_000,) * 12, (40,)),
+        chunks=((BLOCK,) * 12, (40,)),
         meta=sp.csr_array((0, 0)),
     )
-    y = da.from_array(np.arange(240_000) % 3, chunks=20_000)
+    y = da.from_array(np.arange(12 * BLOCK) % 3, chunks=BLOCK)
     if not known:
         x._chunks, y = ((np.nan,) * 12, x.chunks[1]), y[y >= 0]
     return x, y
@@ -186,7 +187,7 @@ def test_rows_that_dask_does_not_number_are_counted_for_labels_in_memory(client)
     with pytest.warns(snb.StreamnbWarning, match="X has unknown row-chunk sizes and y is in memory: .* once more"):
         stats = snb.scan(x, labels, sample_weight=2.0, folds=3, client=client)
     assert same_stats(stats, here(snb.scan, x, y, sample_weight=da.full_like(y, 2.0), folds=3))
-    with pytest.warns(snb.StreamnbWarning), pytest.raises(ValueError, match=r"\[240000, 239999\]; y should have one"):
+    with pytest.warns(snb.StreamnbWarning), pytest.raises(ValueError, match=r"\[96000, 95999\]; y should have one"):
         snb.scan(x, labels[1:], client=client)
 
 
@@ -208,7 +209,7 @@ def test_the_penalty_is_chosen_from_dask_rows_by_the_same_scores(client):
 
 
 def test_tasks_in_flight_are_bounded_and_all_forgotten(client, store, monkeypatch):
-    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 20_000)
+    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 10_000)
     monkeypatch.setattr(dask_workers, "FEWEST", 4)
     monkeypatch.setattr(dask_workers, "GROUP", 8)
     n_segments = len(source.row_ranges(opening.opened(store, "y")))

@@ -33,6 +33,8 @@ def test_axes_are_those_given_or_new_ones():
         ([0.0, 1.0, 1000.0], "symlog", [0, 1, 10, 100, 1000]),
         ([0.0, 0.0], "linear", None),
         ([2.0, 3.0], "log", [2, 2.2, 2.4, 2.6, 2.8, 3]),
+        ([3.0], "log", [3]),
+        ([0.0, 0.3, 0.3], "symlog", [0, 0.3]),
     ],
 )
 def test_axes_become_logarithmic_with_a_place_for_zero(values, scale, ticks):

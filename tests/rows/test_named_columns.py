@@ -90,3 +90,14 @@ def test_columns_that_do_not_go_together():
     with pytest.raises(ValueError, match=r"^y_true has a missing label at row 1"):
         opened_columns({"y_true": ["a", None]}, ("y_true",))
     assert opened_columns({"y_true": [[0, 1]], "other": ["a"]}, ("y_true",)).n_rows == 1  # an indicator is no label
+
+
+def test_columns_of_which_no_array_can_be_made_are_named():
+    for columns in ({"scores": [[1.0], [1.0, 2.0]]}, {"y_true": LABELS, "scores": [LABELS, 3]}):
+        with pytest.raises(ValueError, match=r"^scores should be an array, or lists of one length"):
+            opened_columns(columns, ("y_true",))
+
+
+def test_what_is_beside_the_rows_are_the_columns_themselves():
+    parts = [part["y_true"] for part in FORMS["both"].beside(4)]
+    assert np.concatenate(parts).tolist() == LABELS.tolist()

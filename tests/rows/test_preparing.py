@@ -66,18 +66,6 @@ def test_log1p_takes_what_has_a_logarithm():
     assert (transformed(*as_chunk(x), "log1p", None)[0].values == np.log1p(x)).all()
 
 
-@given(st.sampled_from([-0.5, 0.0, 2.0]), st.sampled_from([-1.5, 0.0, 0.25]))
-def test_a_statistic_and_that_of_an_absent_value_make_the_moment(binarize, centre):
-    options, x = RowOptions(binarize=binarize, centre=centre), np.array([-2.0, -0.5, 0.0, 0.25, 3.0])
-    for moment, expected in (("sum", x), ("above", x > binarize), ("deviation", np.abs(x - centre))):
-        np.testing.assert_allclose(options.statistic(moment, x) + options.of_absent(moment), expected, rtol=1e-15)
-        assert options.statistic(moment, np.zeros(1, np.float32)) == 0  # what is not stored adds nothing
-    inside = np.array([0.25, 0.5], np.float32)
-    assert (options.statistic("log_sum", inside) == np.log([0.25, 0.5])).all()
-    assert (options.statistic("log1m_sum", inside) == np.log1p([-0.25, -0.5])).all()
-    assert options.of_absent("log_sum") == 0.0
-
-
 def test_options_are_checked_and_told():
     assert RowOptions() == RowOptions(None, None, 0.0, 0.0)
     assert RowOptions("sqrt", "l2", 1, np.float32(2)) == RowOptions("sqrt", "l2", 1.0, 2.0)

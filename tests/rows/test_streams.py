@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import streamnb as snb
+from streamnb.stats.matching import widened
 from tests.support.processes import python
 from tests.support.strategies import chunkings, labelled, same_stats
 
@@ -222,7 +223,7 @@ def test_labels_of_an_indicator_may_come_as_further_columns():
     assert outcome(model) == outcome(snb.LinearNB("poisson").fit(X, filled))
     assert model.predict(X).shape == (120, 6)
     few, many = snb.scan(X[:60], LABELS[:60]), snb.scan(X[60:], wide[60:])
-    total = few.widened(6) + many
+    total = widened(few, 6) + many
     assert same_stats(total, snb.scan(X, filled)) and same_stats(total.every, few.every + many.every)
     with pytest.raises(ValueError, match="different classes"):
         few + many

@@ -102,10 +102,9 @@ def test_two_thousand_labels():
     assert model.predict(rows).shape == (3000, 2000)
 
 
-@pytest.mark.parametrize("scheme", ["ovo", "reference"])
-def test_schemes_for_one_label_a_row_are_refused(scheme):
-    with pytest.raises(ValueError, match="binary relevance only"):
-        snb.LinearNB("poisson", scheme=scheme, reference=0 if scheme == "reference" else None).fit(X, Y)
+def test_votes_of_pairs_are_for_one_label_a_row():
+    with pytest.raises(ValueError, match="scheme='ovo' takes one label a row"):
+        snb.LinearNB("poisson", scheme="ovo").fit(X, Y)
 
 
 def test_what_takes_one_label_a_row_says_so():

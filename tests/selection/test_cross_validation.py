@@ -15,6 +15,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 from streamnb.core import memory
+from streamnb.evaluation.scorers import SCORERS
+from streamnb.passes import checkpoint
+from streamnb.passes.checkpoint import Checkpoint
+from streamnb.passes.options import RunOptions
+from streamnb.rows import sizes
+from streamnb.rows.opening import opened
 from streamnb.selection import cross_validation
 from tests.support.cross_validated import outcome, problem
 
@@ -101,6 +107,45 @@ def test_labels_of_any_kind(labels):
         scores = model.cv_results_[f"class_test_score_{label}"]
         assert (scores == plain.cv_results_[f"class_test_score_{k}"]).all()
     assert (model.coef_ == plain.coef_).all()
+
+
+# ------------------------------------------------------------------------------------ a scoring scan that goes on
+
+
+class BrokenOff(Exception):
+    pass
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc", "neg_log_loss", "roc_auc_ovo"])
+def test_a_scoring_scan_that_was_broken_off_goes_on_to_the_same_bits(scoring, tmp_path, monkeypatch):
+    stats, rows = snb.scan(x0, y0, folds=3), opened(x0, y0)
+
+    def scores(grid=(0.0, 1.0, 5.0), **run):
+        asked = [("poisson", snb.L1(grid)), ("poisson", snb.L2(grid))], {}, SCORERS[scoring]
+        return cross_validation.cross_validated(stats, *asked, rows, RunOptions(progress=False, **run))
+
+    add, written = Checkpoint.add, []
+
+    def add_and_break_off(self, *part):
+        add(self, *part)
+        written.append(self.done)
+        if len(written) == 2:
+            raise BrokenOff
+
+    for module, name, value in ((checkpoint, "SECONDS", 0.0), (checkpoint, "SHARE", 0), (sizes, "BLOCK_ROWS", 7)):
+        monkeypatch.setattr(module, name, value)
+    expected, _ = scores()
+    monkeypatch.setattr(Checkpoint, "add", add_and_break_off)
+    with pytest.raises(BrokenOff):
+        scores(checkpoint=tmp_path / "c.snb")
+    assert snb.load(tmp_path / "c.snb").done == [(0, 14)]
+    for _ in range(2):
+        found, report = scores(checkpoint=tmp_path / "c.snb")
+        assert report.rows == 60 and written[-1] == [(0, 60)] and len(written) == 9  # the second time no row is read
+        for one, two in zip(found, expected, strict=True):
+            assert np.array_equal(one.scores, two.scores, equal_nan=True) and np.isfinite(one.scores).all()
+    with pytest.raises(ValueError, match=r"is of another scan: candidates had other values|candidates was .* and is"):
+        scores([0.0, 1.0, 6.0], checkpoint=tmp_path / "c.snb")
 
 
 # -------------------------------------------------------------------------------------- what cannot be, in time

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamnb as snb
-from streamnb.stats.moments import MOMENTS, PLAIN_MOMENTS
+from streamnb.rows.preparing import RowOptions
+from streamnb.stats.moments import MOMENTS, PLAIN_MOMENTS, TABLE
 from tests.support.strategies import chunkings
 
 FUNCTIONS = {
@@ -42,6 +43,29 @@ def scan(x, y, w=None, **options):
 
 def same(a, b):
     return all(np.array_equal(getattr(a, name), getattr(b, name), equal_nan=True) for name in FUNCTIONS)
+
+
+@given(st.sampled_from([-0.5, 0.0, 2.0]), st.sampled_from([-1.5, 0.0, 0.25]))
+def test_a_row_of_the_table_is_what_the_scan_sums(binarize, centre):
+    x, options = np.array([-2.0, -0.5, 0.0, 0.25, 0.75]), RowOptions(binarize=binarize, centre=centre)
+    stats = snb.scan(x[:, None], np.zeros(5, int), moments=MOMENTS, binarize=binarize, centre=centre)
+    for name, moment in TABLE.items():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = moment.of(x, options) + moment.of_absent(options)
+        inside = (moment.domain[0] <= x) & (x <= moment.domain[1])
+        assert (
+            np.isfinite(values[inside]).all()
+            and ((values >= moment.means[0]) & (values <= moment.means[1]))[inside].all()
+        )
+        expected = values.sum() if inside.all() else np.nan
+        np.testing.assert_allclose(getattr(stats, name)[0, 0], expected, rtol=1e-13)
+        if moment.at_zero is not None:
+            assert moment.of(np.zeros(1, np.float32), options) == 0  # what is not stored adds nothing
+            assert moment.may_be_sparse(options) == (values[2] == 0.0)
+        whole = np.arange(-3, 4)
+        if moment.bound is not None:
+            assert moment.whole_up_to(3.0, True) >= np.abs(moment.of(whole, options)).max()
+        assert moment.whole_up_to(0.5, False) == (1.0 if moment.counts else np.inf)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -84,6 +84,41 @@ def test_rows_that_were_there_always_go(gamma, sigma, heaviest):
     assert left.n_rows == 0 and not left.weight.any() and not left.sum_sq.any()
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("sigma", "width"), [(2.0, 3), (4.0, 3), (4.0, 20)])
+def test_windows_over_values_of_any_size_are_those_of_fresh_scans(sigma, width, weighted):
+    """Squares of float64 have 106 digits, and those of lognormal(4) lie 2^90 apart: nothing of them is rounded."""
+    rng = np.random.default_rng(int(sigma) + width)
+    x = rng.lognormal(sigma=sigma, size=(100 + width, 4)) * (rng.random((100 + width, 4)) < 0.7)
+    y, w = rng.integers(0, 2, len(x)), rng.uniform(0.5, 2.0, len(x)) if weighted else np.ones(len(x))
+
+    def scanned(first, stop, rows=x):
+        some = slice(first, stop)
+        return snb.scan(rows[some], y[some], sample_weight=w[some], classes=[0, 1], moments=["sum", "sum_sq", "above"])
+
+    window, sparse = scanned(0, width), scanned(0, width, sp.csr_array(x))
+    for i in range(100):
+        window = window + scanned(i + width, i + width + 1) - scanned(i, i + 1)
+        sparse = sparse - scanned(i, i + 1, sp.csr_array(x)) + scanned(i + width, i + width + 1, sp.csr_array(x))
+    fresh = scanned(100, 100 + width)
+    for found in (window, sparse):
+        for name in ("weight", "sum", "sum_sq", "above"):
+            assert np.array_equal(getattr(found, name), getattr(fresh, name))
+        assert np.array_equal(found.scatter(), fresh.scatter())
+
+
+def test_what_was_scaled_keeps_the_digits_of_a_pair():
+    rng = np.random.default_rng(0)
+    x, y = rng.lognormal(size=(30, 3)), np.arange(30) % 2
+    stats = [snb.scan(x[some], y[some]) for some in (slice(20), slice(20, 30))]
+    both, halved = (stats[0] + stats[1]) * 0.3, (stats[0] + stats[1]) * 0.5
+    assert both.tables["sum_sq"].rounded and not halved.tables["sum_sq"].rounded
+    left = both - stats[1] * 0.3
+    np.testing.assert_allclose(left.sum_sq, (stats[0] * 0.3).sum_sq, rtol=1e-15)
+    assert not (left - stats[0] * 0.3).sum_sq.any()
+    assert np.array_equal((halved - stats[1] * 0.5).sum_sq, 0.5 * stats[0].sum_sq)
+
+
 # ------------------------------------------------------------------------------------------------------- the ledger
 
 

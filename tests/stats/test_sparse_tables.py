@@ -12,6 +12,7 @@ import streamnb as snb
 from streamnb.core.memory import check_memory_limit, free_memory
 from streamnb.rows.preparing import RowOptions
 from streamnb.stats import moment_sums
+from streamnb.stats.rests import with_and_without
 from streamnb.stats.sparse_tables import Runs, SparseTable
 from streamnb.stats.tables import Table
 from tests.support.saved import read_without_pickle
@@ -100,7 +101,7 @@ def test_parts_of_tables(columns, classes):
     order = np.random.default_rng(0).permutation(30)[:17]
     assert (sparse.take(order).value() == dense.take(order).value()).all()
     assert (sparse.above(sparse.take(order)).value() == dense.above(dense.take(order)).value()).all()
-    for part in (sparse.row(3), dense.row(3)):
+    for part in (dense.row(3), sparse.dense().row(3)):
         assert (part[0] + part[1] == dense.value()[3]).all()
 
 
@@ -122,7 +123,7 @@ def test_an_indicator_of_labels():
     rows = Rows(rng.integers(0, 3, (60, 8)).astype(float), rng.random((60, 5)) < 0.3, np.ones(60))
     dense, sparse = (scan(rows, sparse=sparse) for sparse in (False, True))
     assert same_stats(dense, sparse) and same_stats(dense.every, sparse.every)
-    assert same_stats(dense.against_rest(2), sparse.against_rest(2))
+    assert same_stats(with_and_without(dense, 2), with_and_without(sparse, 2))
 
 
 def test_an_indicator_that_gains_labels(monkeypatch):

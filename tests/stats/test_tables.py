@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamnb.stats.sparse_tables import extended
 from streamnb.stats.tables import Table
 
 numbers = st.lists(st.floats(-1e6, 1e6).map(lambda x: round(x, 3)), min_size=6, max_size=6)
@@ -43,4 +44,4 @@ def test_parts_of_a_table():
     whole = table(range(6))
     assert whole.select(slice(1, 3)).value().tolist() == [[1.0, 2.0], [4.0, 5.0]]
     assert whole.take(np.array([1])).value().tolist() == [[3.0, 4.0, 5.0]]
-    assert whole.extended(1).value()[2].tolist() == [0.0] * 3 and whole.totals().tolist() == [3.0, 5.0, 7.0]
+    assert extended(whole, 1).value()[2].tolist() == [0.0] * 3 and whole.totals().tolist() == [3.0, 5.0, 7.0]

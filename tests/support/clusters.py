@@ -22,11 +22,18 @@ PATIENT = {  # with workers that start, or answer, late
 
 
 @contextmanager
-def cluster_of(n_workers, folder, allowed_failures=3, **options):
-    """A client of a cluster of that many processes of one thread each."""
+def cluster_of(n_workers, folder, allowed_failures=3, start="forkserver", **options):
+    """A client of a cluster of that many processes of one thread each.
+
+    A process that is forked starts sooner, with the environment of the first; one that is spawned has that of now.
+    """
+    started = {
+        "distributed.worker.multiprocessing-method": start,
+        "distributed.scheduler.allowed-failures": allowed_failures,
+    }
     options = {"n_workers": n_workers, "threads_per_worker": 1, "memory_limit": 0} | options
     with (
-        dask.config.set(PATIENT | {"distributed.scheduler.allowed-failures": allowed_failures}),
+        dask.config.set(PATIENT | started),
         distributed.LocalCluster(dashboard_address=":0", local_directory=folder, **options) as cluster,
         distributed.Client(cluster) as client,
     ):

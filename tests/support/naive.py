@@ -1,6 +1,8 @@
 """Slow, obvious twins of the kernels; they import nothing from streamnb."""
 
+from collections import Counter
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -33,3 +35,26 @@ def rounded(sums):
 def surplus_of(excess, share, threshold):
     """F(T) = T - sum clip(excess + T share, -threshold, threshold)."""
     return lambda total: total - sum(np.clip(e + total * q, -t, t) for e, q, t in zip(excess, share, threshold))
+
+
+def letters(R, T):
+    """The letter from each heartbeat to the next, by signs of differences; ratios of whole numbers are exact."""
+    names = {"+++": "A", "--+": "B", "+-+": "C", "-+-": "D", "++-": "E", "---": "F"}
+    ratio = [Fraction(r) / Fraction(t) for r, t in zip(R, T)]
+    signs = ["".join("+-"[b < a] for a, b in pairs) for pairs in zip(*map(pairwise, (R, T, ratio)))]
+    return "".join(names[sign] for sign in signs)
+
+
+def words(text, order, stride):
+    return [text[i : i + order] for i in range(0, len(text) - order + 1, stride)]
+
+
+def codegram(records, order, stride, length):
+    """Counts of words of records (R, T): a dict for each window of so many letters, or each record."""
+    rows = []
+    for R, T in records:
+        text = letters(R, T)
+        size = length or len(text)
+        windows = [text[i : i + size] for i in range(0, len(text) - size + 1, size)] if length else [text]
+        rows += [Counter(words(window, order, stride)) for window in windows]
+    return rows

@@ -18,15 +18,15 @@ PACKAGE = Path(streamnb.__file__).parent
 KERNEL = """
 import json, os
 import numpy as np
-from streamnb.kernels.exact import add_rows, two_sum
+from streamnb.kernels.exact import add_pairs, two_sum
 
 out = []
 for dtype in (np.float64, np.float32):  # two compiled forms of each kernel
     a, b, hi, lo = np.array([[1.0, 3.0], [1e-17, 2.0], [0.0, 0.0], [0.0, 0.0]], dtype)
-    left = add_rows(a, 0 * a, b, 0 * b, 1.0, hi, lo)
+    left = add_pairs(a, 0 * a, b, 0 * b, 1.0, hi, lo)
     out += [*hi.tolist(), *lo.tolist(), bool(left)]
-hits = [sum(kernel.stats.cache_hits.values()) for kernel in (add_rows, two_sum)]
-print(json.dumps([out, add_rows.stats.cache_misses != {}, sum(hits)]))
+hits = [sum(kernel.stats.cache_hits.values()) for kernel in (add_pairs, two_sum)]
+print(json.dumps([out, add_pairs.stats.cache_misses != {}, sum(hits)]))
 """
 SUMS = [1.0, 5.0, 1e-17, 0.0, True]
 
@@ -55,7 +55,7 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert first[:5] == SUMS and compiled and not hits
     written = files(tmp_path)
     second, compiled, hits = start(NUMBA_CACHE_DIR=tmp_path)
-    assert second == first and not compiled and hits == 2  # what two_sum became is inside add_rows
+    assert second == first and not compiled and hits == 2  # what two_sum became is inside add_pairs
     assert files(tmp_path) == written
 
 

@@ -45,7 +45,8 @@ CASES = {
         make()
         lazy = [dask.delayed(fit)(i) for i in range(6)]
         assert list(dask.compute(*lazy, scheduler="threads")) == [fit()] * 6
-        assert list(dask.compute(*lazy, scheduler="processes", num_workers=2)) == [fit()] * 6
+        with dask.config.set({"multiprocessing.context": "spawn"}):
+            assert list(dask.compute(*lazy, scheduler="processes", num_workers=2)) == [fit()] * 6
     """,
     "fork": """
         import multiprocessing
@@ -54,13 +55,6 @@ CASES = {
         with multiprocessing.get_context("fork").Pool(2) as pool:
             assert pool.map_async(fit, range(4)).get() == [here] * 4
         assert fit() == here
-    """,
-    "spawn": """
-        import multiprocessing
-        make()
-        here = fit()
-        with multiprocessing.get_context("spawn").Pool(2) as pool:
-            assert pool.map_async(fit, range(2)).get() == [here] * 2
     """,
     "joblib": """
         from joblib import parallel_config

@@ -1,0 +1,1 @@
+"""New columns of what is no table of numbers yet."""

@@ -1,0 +1,75 @@
+"""The classes of the package that keep a contract, and what their objects say, to be compared."""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from pkgutil import walk_packages
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import streamnb as snb
+from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import Table
+from tests.support.examples_of_contracts import BASES, HighestValues
+
+
+def walked():
+    """Every class that the package defines."""
+    modules = [import_module(found.name) for found in walk_packages(snb.__path__, "streamnb.")]
+    return [
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == module.__name__ and not getattr(value, "_is_protocol", False)
+    ]
+
+
+CLASSES = walked()
+
+
+def names(cls):
+    """Attributes that the classes of the package give to objects of this one, also those that are only annotated."""
+    own = [base for base in cls.__mro__ if base.__module__.startswith("streamnb.")]
+    return {name for base in own for name in (*vars(base), *vars(base).get("__annotations__", ()))}
+
+
+def subclasses(base):
+    """Those of a class that mean something by themselves."""
+    return {cls for cls in CLASSES if issubclass(cls, base)} - BASES
+
+
+def tables(table):
+    """The examples of a table, each under the name of its class."""
+    every = [(f"{cls.__name__}-{name}", example) for cls, named in table.items() for name, example in named.items()]
+    return pytest.mark.parametrize("example", [each for _, each in every], ids=[name for name, _ in every])
+
+
+# ---- what a value says -----------------------------------------------------------------------------------------------
+
+
+def said(value, whole=False):
+    """What a value says, to the last bit of what is rounded; low parts and the order of rows only of the `whole`."""
+    if isinstance(value, Table | SparseTable) and not whole:
+        return value.value()
+    if sp.issparse(value):
+        return value.toarray()
+    if isinstance(value, list | tuple):
+        return [said(part, whole) for part in value]
+    if isinstance(value, Mapping):
+        return {name: said(part, whole) for name, part in value.items()}
+    if not type(value).__module__.startswith("streamnb.") and not isinstance(value, HighestValues):
+        return value
+    parts = {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else dict(vars(value))
+    if {"_hi", "_lo"} <= parts.keys() and not whole:  # pairs
+        parts["_hi"] = parts["_hi"] + parts.pop("_lo")
+    if parts.get("_blocks") and not whole:  # scored rows
+        rows = np.concatenate([np.column_stack(block) for block in parts["_blocks"]])
+        parts["_blocks"] = rows[np.lexsort(rows.T)]
+    return {name: said(part, whole) for name, part in parts.items()}
+
+
+def same(a, b, whole=False):
+    """Fail unless two values say the same."""
+    np.testing.assert_equal(said(a, whole), said(b, whole))

@@ -1,0 +1,369 @@
+"""Examples of all that keeps a contract: tasks, what merges, sources, families, penalties, moments.
+
+tests/laws/test_contracts.py finds the classes by walking the package, and puts the examples here through the laws of
+their contracts. A class without an example fails there by its name; one line in its table is what it needs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import scipy.sparse as sp
+import zarr
+
+import streamnb as snb
+from streamnb.estimators.categorical_nb import CategoryScan
+from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.grid_evaluation import EachEvaluation, GridDecisions, GridEvaluation
+from streamnb.evaluation.judging import JudgingTask
+from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
+from streamnb.evaluation.score_order import Histogram, Ranking
+from streamnb.evaluation.tallied import Tallied
+from streamnb.evaluation.tallies import Decisions, Losses, Rows, SetDecisions
+from streamnb.models.linear import _HitsTask
+from streamnb.passes.contract import PassTask
+from streamnb.passes.report import Report
+from streamnb.problem.family import Family
+from streamnb.problem.mixed import Mixed
+from streamnb.problem.penalties import Decorrelation, Penalty, _Sum
+from streamnb.problem.positive import _Positive
+from streamnb.problem.pull import Pull
+from streamnb.problem.schemes import Joint, MultiLabel
+from streamnb.problem.together import Together, _Complement
+from streamnb.rows.in_dask import DaskSource
+from streamnb.rows.in_memory import ArraySource
+from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
+from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
+from streamnb.rows.opening import opened
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import Source
+from streamnb.rows.splits import as_folding
+from streamnb.rows.streams import StreamSource
+from streamnb.scanning.accumulating import _OfUser
+from streamnb.scanning.class_scan import ClassScan
+from streamnb.selection.cross_validation import ScoringTask
+from streamnb.selection.grid_models import GridModels
+from streamnb.solving.weight_paths import weight_path
+from streamnb.stats.row_means import RowMeans
+
+N, K = 40, 3
+rng = np.random.default_rng(0)
+Y = rng.permutation(np.array(["ash", "birch", "cedar"])[np.arange(N) % K])
+CODES = np.unique(Y, return_inverse=True)[1]
+SHARES = rng.integers(1, 8, (N, 5)) / 8.0  # inside (0, 1), where every family and every moment takes them
+COUNTS = rng.poisson(0.5 + 2.0 * (np.arange(5) % K == CODES[:, None])).astype(float)
+SETS = (rng.random((N, K)) < 0.4).astype(int)
+WEIGHT = rng.choice([0.25, 0.5, 1.0, 2.0], N)
+REAL, REAL_WEIGHT = rng.normal(size=(N, 5)), rng.random(N)  # whose sums are rounded in every order but in pairs
+GROUPS = np.arange(N) // 3
+FOLDS = as_folding(2, repeats=2, seed=1)
+
+BASES = {  # of which only subclasses mean something
+    PassTask, Source, Family, _Positive, Together, Penalty,
+    _Complement,  # the other half of Beta
+}  # fmt: skip
+
+
+def every(*examples: Any, **named: Any) -> dict[str, Any]:
+    """Examples of a class by name."""
+    return {**{str(number): example for number, example in enumerate(examples)}, **named}
+
+
+# ---- moments: functions of x -----------------------------------------------------------------------------------------
+
+CENTRE, THRESHOLD = 0.25, 0.5
+MOMENTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "sum": lambda x: x,
+    "sum_sq": np.square,
+    "nonzero": lambda x: x != 0.0,
+    "above": lambda x: x > THRESHOLD,
+    "log_sum": np.log,
+    "inv_sum": lambda x: 1.0 / x,
+    "log1m_sum": lambda x: np.log1p(-x),
+    "deviation": lambda x: np.abs(x - CENTRE),
+}
+
+
+# ---- tasks, each with rows to pass over ------------------------------------------------------------------------------
+
+
+@dataclass
+class Pass:
+    """A task and the rows that it is tried on."""
+
+    task: PassTask
+    rows: Source
+
+
+def scan(*moments: str, X: Any = SHARES, y: Any = Y, w: Any = WEIGHT, classes: Any = None, folding: Any = None) -> Pass:
+    options = RowOptions(binarize=THRESHOLD, centre=CENTRE)
+    return Pass(ClassScan(moments or ("sum", "sum_sq"), options, classes, folding=folding), opened(X, y, w))
+
+
+def scoring(*needs: str, y: Any = Y) -> Pass:
+    stats = snb.scan(COUNTS, y, sample_weight=WEIGHT, folds=2, repeats=2, seed=1)
+    decide = set(needs) <= {"hits", "confusion"}
+    candidates = tuple(
+        tuple(
+            GridModels(weight_path(stats.without_fold(fold, repeat), "poisson", penalty), 1 << 20, decide)
+            for repeat in range(2)
+            for fold in range(2)
+        )
+        for penalty in (snb.L1([0.0, 2.0]), snb.L2(1.0))
+    )
+    return Pass(ScoringTask(candidates, stats.classes, FOLDS, frozenset(needs), N), opened(COUNTS, y, WEIGHT))
+
+
+def model(y: Any = Y) -> Any:
+    return snb.solve(snb.scan(COUNTS, y), "poisson")[0]
+
+
+def evaluating(y: Any, predicted: Any, **scores: Any) -> Pass:
+    """As `evaluate` does it, by classes that are listed backwards."""
+    given = {"y_true": y, "y_pred": predicted, **scores, "sample_weight": WEIGHT}
+    multilabel = np.ndim(y) == 2
+    classes, order = (np.arange(K), np.arange(K)) if multilabel else (np.unique(Y), np.arange(K)[::-1])
+    return Pass(_Judge(classes, multilabel, frozenset(given), order), opened_columns(given, LABELS))
+
+
+class Highest(PassTask):
+    """The largest value of each feature, as a user would write it."""
+
+    def partial(self) -> Any:
+        return HighestValues()
+
+    def add(self, partial: Any, block: Any) -> None:
+        X = block.X.toarray() if sp.issparse(block.X) else block.X
+        partial.value = np.maximum(partial.value, X.max(axis=0, initial=-np.inf))
+
+
+class HighestValues:
+    nbytes = 40
+
+    def __init__(self, value: Any = -np.inf):
+        self.value = value
+
+    def __add__(self, other: Any) -> Any:
+        return HighestValues(np.maximum(self.value, other.value))
+
+    def arrays(self) -> Any:
+        return {"value": self.value}
+
+    def finish(self) -> Any:
+        return self
+
+
+PROBA = rng.permuted(np.tile([0.125, 0.25, 0.625], (N, 1)), axis=1)
+TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
+    ClassScan: every(
+        **{moment: lambda moment=moment: scan(moment) for moment in MOMENTS},
+        folds=lambda: scan("sum", X=COUNTS, folding=FOLDS),
+        listed=lambda: scan("sum", "above", classes=np.array(["yew", "cedar", "birch", "ash"])),
+        labels=lambda: scan("sum", y=SETS, folding=FOLDS),
+        csr=lambda: scan(X=sp.csr_array(COUNTS)),
+        real=lambda: scan(X=REAL, w=REAL_WEIGHT, folding=FOLDS),
+    ),
+    CategoryScan: every(lambda: Pass(CategoryScan(("sum",), RowOptions()), opened(COUNTS, Y, WEIGHT))),
+    ScoringTask: every(
+        decisions=lambda: scoring("hits"),
+        tables=lambda: scoring("confusion"),
+        scores=lambda: scoring("ranking", "probabilities", "hits"),
+        pairs=lambda: scoring("ranking", "pairs"),
+        labels=lambda: scoring("multilabel", "ranking", "probabilities", y=SETS),
+    ),
+    JudgingTask: every(
+        lambda: Pass(JudgingTask(model(), frozenset({"confusion", "ranking"})), opened(COUNTS, Y, WEIGHT)),
+        labels=lambda: Pass(JudgingTask(model(SETS), frozenset({"confusion"})), opened(COUNTS, SETS, WEIGHT)),
+    ),
+    _Judge: every(
+        lambda: evaluating(Y, Y[::-1], proba=PROBA),
+        labels=lambda: evaluating(SETS, SETS[::-1], scores=PROBA),
+    ),
+    _LabelsTask: every(lambda: Pass(_LabelsTask(), opened_columns({"y_true": Y[:9], "y_pred": Y[9:18]}, LABELS))),
+    _HitsTask: every(
+        lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, WEIGHT)),
+        real=lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, REAL_WEIGHT)),
+    ),
+    _OfUser: every(lambda: Pass(_OfUser(Highest(), "highest"), opened(COUNTS, labelled=False))),
+}
+
+
+# ---- what else merges: a part for each number ------------------------------------------------------------------------
+
+
+def drawn(seed: int, n: int = 12) -> tuple[np.random.Generator, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows with class numbers, weights whose sums are exact, and margins of two models."""
+    rng = np.random.default_rng(seed)
+    return rng, rng.integers(0, K, n), rng.choice([0.25, 0.5, 1.0, 2.0], n), rng.integers(-4, 5, (n, K, 2)) / 4.0
+
+
+def tally(empty: Any, seed: int, sets: bool = False) -> Any:
+    rng, codes, weight, margins = drawn(seed)
+    proba = np.full((len(codes), K), 1.0 / K)
+    pairs = ((rng.random((len(codes), K)) < 0.4).astype(np.uint8) for _ in range(2))
+    said = (*map(sp.csr_array, pairs),) if sets else (codes, codes[::-1])
+    empty.add(Rows(said[0], weight, said[1], margins[:, :, 0], np.log(proba)))
+    return empty
+
+
+def judged(kind: Any, seed: int, **options: Any) -> Any:
+    _, codes, weight, margins = drawn(seed)
+    evaluation = kind(K, ("confusion", "ranking", "pairs"), **options)
+    evaluation.add(codes, weight, predicted=codes[::-1], ranking=margins[:, :, 0])
+    return evaluation
+
+
+def grid(kind: Any, seed: int, *needs: str, multilabel: bool = False) -> Any:
+    rng, codes, weight, margins = drawn(seed)
+    evaluations = kind(lambda: Evaluation(K, needs, multilabel=multilabel, exact_rows=20, n_bins=8), 2)
+    labels = (rng.random((len(codes), K)) < 0.4).astype(int) if multilabel else codes
+    evaluations.add(MultiLabel() if multilabel else Joint(), margins, labels, weight)
+    return evaluations
+
+
+def against_reference(seed: int) -> Any:
+    rng, _, weight, margins = drawn(seed)
+    own, against = np.arange(K), np.full(K, K)  # rows without any label
+    evaluation = ReferenceEvaluation(own, against, False, np.arange(K), 2, 20, 8)
+    labels = sp.csr_array((rng.random((len(weight), K)) < 0.3).astype(int))
+    evaluation.add(None, margins, labels, weight)
+    return evaluation
+
+
+def grid_decisions(seed: int) -> Any:
+    _, codes, weight, _ = drawn(seed)
+    decisions = GridDecisions(2, K, True)
+    decisions.add(codes, weight, np.column_stack([codes, codes[::-1]]).astype(np.int32))
+    return decisions
+
+
+def histogram(seed: int) -> Any:
+    _, codes, weight, margins = drawn(seed)
+    counts = Histogram(K, 2, 8)
+    scores = np.ascontiguousarray(margins[:, :, 0]) * 10.0**seed
+    counts.add(scores, (codes[:, None] == np.arange(K)).astype(np.uint8), weight)
+    return counts
+
+
+def ranking(seed: int, exact_rows: int) -> Any:
+    _, codes, weight, margins = drawn(seed)
+    ranked = Ranking(K, multilabel=False, pairs=False, exact_rows=exact_rows, n_bins=8)
+    ranked.add(np.ascontiguousarray(margins[:, :, 0]), codes, weight)
+    return ranked
+
+
+def means(seed: int) -> Any:
+    _, _, weight, margins = drawn(seed)
+    of_rows = RowMeans(["first", "second"])
+    of_rows.add([margins[:, 0, 0], margins[:, 1, 0]], weight)
+    return of_rows
+
+
+PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", decorrelation=1.0)
+MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
+    Report: every(lambda seed: Report(seed + 1, 8, 2, 0.5, 0.25, seed / 4.0, 0.125)),
+    Pull: every(lambda seed: PULLS[seed]),
+    RowMeans: every(means),
+    Decisions: every(lambda seed: tally(Decisions(K, True), seed)),
+    SetDecisions: every(lambda seed: tally(SetDecisions(K, False), seed, sets=True)),
+    Losses: every(lambda seed: tally(Losses(), seed)),
+    Tallied: every(lambda seed: judged(Tallied, seed)),
+    Evaluation: every(
+        lambda seed: judged(Evaluation, seed), bins=lambda seed: judged(Evaluation, seed, exact_rows=20, n_bins=8)
+    ),
+    GridEvaluation: every(lambda seed: grid(GridEvaluation, seed, "confusion", "ranking", "probabilities")),
+    EachEvaluation: every(
+        lambda seed: grid(EachEvaluation, seed, "ranking", "pairs"),
+        labels=lambda seed: grid(EachEvaluation, seed, "multilabel", "ranking", multilabel=True),
+    ),
+    ReferenceEvaluation: every(against_reference),
+    GridDecisions: every(grid_decisions),
+    Histogram: every(histogram),
+    Ranking: every(lambda seed: ranking(seed, 100), bins=lambda seed: ranking(seed, 20)),
+}
+
+
+# ---- sources, each with the rows that it holds -----------------------------------------------------------------------
+
+Table = dict[str, np.ndarray]
+LABELLED: Table = {"X": COUNTS, "y": Y, "weight": WEIGHT}
+COLUMNS: Table = {"y_true": Y, "y_pred": Y[::-1], "scores": PROBA}
+
+
+def chunks() -> Any:
+    return ((COUNTS[part], Y[part], WEIGHT[part]) for part in (slice(0, 11), slice(11, 11), slice(11, N)))
+
+
+def dense_store(folder: Any) -> Source:
+    return opened(zarr.create_array(folder / "dense.zarr", data=COUNTS, chunks=(6, 5)), Y, WEIGHT)
+
+
+def csr_group(folder: Any) -> Source:
+    snb.write_csr(folder / "csr.zarr", [(sp.csr_array(COUNTS[:9]), Y[:9]), (COUNTS[9:], Y[9:])], n_features=5)
+    return opened(folder / "csr.zarr", "y", WEIGHT)
+
+
+def in_dask(values: Any) -> Any:
+    return da.from_array(values, chunks=(13, *np.shape(values)[1:]))
+
+
+SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
+    ArraySource: every(
+        (lambda _: opened(COUNTS, Y, WEIGHT), LABELLED),
+        csr=(lambda _: opened(sp.csr_array(COUNTS), Y, WEIGHT), LABELLED),
+    ),
+    ZarrSource: every((dense_store, LABELLED)),
+    ZarrCSRSource: every((csr_group, LABELLED)),
+    StreamSource: every((lambda _: opened(chunks), LABELLED), once=(lambda _: opened(chunks()), LABELLED)),
+    DaskSource: every((lambda _: opened(in_dask(COUNTS), in_dask(Y), WEIGHT), LABELLED)),
+    NamedColumns: every((lambda _: opened_columns(COLUMNS, LABELS), COLUMNS)),
+    DaskColumns: every((lambda _: opened_columns({**COLUMNS, "scores": in_dask(PROBA)}, LABELS), COLUMNS)),
+}
+
+
+def over(table: Table) -> Pass:
+    """A pass over such rows, in memory."""
+    if table is LABELLED:
+        return scan(X=COUNTS)
+    return Pass(_Judge(np.unique(Y), False, frozenset(table), np.arange(K)), opened_columns(table, LABELS))
+
+
+# ---- families and penalties ------------------------------------------------------------------------------------------
+
+FAMILIES: dict[type, dict[str, Family]] = {
+    snb.Gaussian: every(snb.Gaussian(), snb.Gaussian(0.25)),
+    snb.Poisson: every(snb.Poisson()),
+    snb.Bernoulli: every(snb.Bernoulli()),
+    snb.Multinomial: every(snb.Multinomial()),
+    snb.Binomial: every(snb.Binomial(1), snb.Binomial(3)),
+    snb.Geometric: every(snb.Geometric()),
+    snb.NegativeBinomial: every(snb.NegativeBinomial(2), snb.NegativeBinomial(0.5)),
+    snb.Gamma: every(snb.Gamma(), snb.Gamma("ml")),
+    snb.InverseGaussian: every(snb.InverseGaussian(), snb.InverseGaussian(dispersion="ml")),
+    snb.Laplace: every(snb.Laplace(), snb.Laplace(0.25)),
+    snb.ChiSquared: every(snb.ChiSquared()),
+    snb.Dirichlet: every(snb.Dirichlet()),
+    snb.Beta: every(snb.Beta()),
+    Mixed: every(
+        Mixed({"poisson": [0, 3], snb.Binomial(2): slice(1, 3), "gaussian": ...}),
+        Mixed([("multinomial", [0, 1]), ("multinomial", ...)]),
+    ),
+}
+
+
+def leaning(w: float) -> float:
+    """The slope of -w^2 / 2 to the left, of twice that to the right."""
+    return -w if w < 0.0 else -2.0 * w
+
+
+PENALTIES: dict[type, dict[str, Penalty]] = {
+    snb.L1: every(snb.L1(0.5), snb.L1([2.0, 0.5], scale="score"), snb.L1(n_taus=3)),
+    snb.L2: every(snb.L2(0.5), snb.L2([0.0, 1.0])),
+    snb.TopK: every(snb.TopK(2), snb.TopK([3, 1], by="likelihood")),
+    Decorrelation: every(snb.Decorrelation(0.25), snb.Decorrelation([0.125, 0.5], scale="curvature")),
+    snb.Separable: every(snb.Separable(leaning, 0.5), snb.Separable(leaning, [0.25, 1.0])),
+    _Sum: every(snb.L1(0.5) + snb.L2([0.25, 1.0]), snb.TopK(2) + snb.Decorrelation(0.25) + snb.L1([0.5, 2.0])),
+}

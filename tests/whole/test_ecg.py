@@ -1,0 +1,226 @@
+"""The example with electrocardiograms: records are read, windows encoded, labelled, and told from the healthy.
+
+STREAMNB_ECG may name the file of beats of real people that is read in place of the generated ones.
+"""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import streamnb as snb
+from tests.support import heartbeats
+from tests.support.processes import python
+from tests.support.refusals import refused
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+REAL = os.environ.get("STREAMNB_ECG")
+LENGTH = 100
+
+
+@pytest.fixture
+def ecg(monkeypatch):
+    """The module of the example that reads and encodes."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    import ecg_records
+
+    yield ecg_records
+    sys.modules.pop("ecg_records")
+
+
+@pytest.fixture(scope="module")
+def beats_file(tmp_path_factory):
+    if REAL:
+        return Path(REAL)
+    path = tmp_path_factory.mktemp("ecg") / "beats.npz"
+    np.savez(path, **heartbeats.people())
+    return path
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
+
+
+def test_windows_have_their_counts_labels_and_persons(ecg, beats_file):
+    beats = ecg.read_beats(beats_file)
+    windows = ecg.encode(beats, LENGTH)
+    assert windows.X.shape == (len(windows.person), 216) and (windows.X.sum(axis=1) == LENGTH - 2).all()
+    assert windows.labels[0] == "healthy" and len(windows.labels) == windows.Y.shape[1] >= 3
+    ill = windows.Y[:, 1:].any(axis=1)
+    assert not (ill & (windows.Y[:, 0] == 1)).any() and ill.any() and not ill.all()
+    assert (windows.Y[:, 1:].sum(axis=1) > 1).any()  # labels overlap
+    assert all(len({*windows.person[has == 1]}) >= 2 for has in windows.Y.T)
+
+
+def test_each_window_is_what_its_beats_are(ecg, beats_file):
+    """Person by person, window by window, from the beats of its own."""
+    beats = ecg.read_beats(beats_file)
+    windows, row = ecg.encode(beats, LENGTH), 0
+    for name in dict.fromkeys(beats.record.tolist()):
+        own = ecg.Beats(*(array[beats.record == name] for array in beats))
+        kept = (own.amplitude[1:] > 0) & (np.diff(own.sample) > 0)
+        interval, own = np.diff(own.sample)[kept], ecg.Beats(*(array[1:][kept] for array in own))
+        for start in range(0, len(interval) - LENGTH, LENGTH):
+            here = slice(start, start + LENGTH + 1)
+            counts = snb.codegram(own.amplitude[here], interval[here])
+            assert (counts != windows.X[[row]]).nnz == 0 and windows.person[row] == str(name).replace("202", "201")
+            symbol, rhythm = own.symbol[here][1:], own.rhythm[here][1:]
+            truth = {"healthy": (symbol == "N").all() and (rhythm == "N").all()}
+            truth |= {f"beat {each}": np.mean(symbol == each) > 0.05 for each in set(symbol) - {"N"}}
+            truth |= {f"rhythm {each}": np.mean(rhythm == each) > 0.05 for each in set(rhythm) - {"N"}}
+            assert windows.Y[row].tolist() == [truth.get(label, False) for label in windows.labels]
+            row += 1
+    assert row == len(windows.person)
+
+
+def test_beats_without_amplitude_or_interval_are_left_out(ecg):
+    symbol = np.array(["N"] * 6)
+    beats = ecg.Beats(
+        np.repeat([1, 2], 3), np.array([5, 300, 650, 2, 2, 400]), np.array([9, 0, 9, 9, 9, 9]), symbol, symbol
+    )
+    kept, interval = ecg.with_intervals(beats)
+    assert interval.tolist() == [350, 398] and kept.record.tolist() == [1, 2]
+
+
+# ---- records of PhysioNet --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def records(tmp_path):
+    """A folder with the records of two people, the signal of whom is flat but for their beats."""
+    wfdb = pytest.importorskip("wfdb")
+    everybody = heartbeats.people(2, 40)
+    for name in (101, 102):
+        own = {key: values[everybody["record"] == name] for key, values in everybody.items()}
+        signal = np.zeros((own["sample"][-1] + 400, 2))
+        signal[own["sample"], 0] = own["amplitude"]
+        frame = {"fs": heartbeats.PER_SECOND, "units": ["mV"] * 2, "sig_name": ["MLII", "V5"]}
+        storage = {"fmt": ["16"] * 2, "adc_gain": [200.0] * 2, "baseline": [0] * 2}
+        wfdb.wrsamp(str(name), d_signal=signal.astype(np.int64), write_dir=str(tmp_path), **frame, **storage)
+        begins = np.append(True, own["rhythm"][1:] != own["rhythm"][:-1])
+        notes = [(at, "+", f"({rhythm}") for at, rhythm in zip(own["sample"][begins] - 9, own["rhythm"][begins])]
+        notes += [(at, symbol, "") for at, symbol in zip(own["sample"], own["symbol"])]
+        notes.append((own["sample"][20] + 50, "~", ""))  # noise is no beat
+        sample, symbol, note = zip(*sorted(notes))
+        wfdb.wrann(str(name), "atr", np.array(sample), list(symbol), aux_note=list(note), write_dir=str(tmp_path))
+    return tmp_path, everybody
+
+
+def test_records_are_read_beat_by_beat(ecg, records):
+    folder, expected = records
+    beats = ecg.read_beats(folder)
+    for name, values in expected.items():
+        found = getattr(beats, name)
+        assert (found == (values.astype(str) if name == "record" else values)).all(), name
+
+
+def test_records_without_annotations_are_refused(ecg, records):
+    folder, _ = records
+    import wfdb
+
+    wfdb.wrann("102", "atr", np.array([10, 20]), ["~", "~"], aux_note=["", ""], write_dir=str(folder))
+    with refused(ValueError, "record 102 has no annotations of beats", "leave that record out"):
+        ecg.read_beats(folder)
+    wfdb.wrann("102", "atr", np.array([10, 20]), ["N", "N"], aux_note=["", ""], write_dir=str(folder))
+    with refused(ValueError, "record 102 has no annotations of rhythms"):
+        ecg.read_beats(folder)
+    (folder / "101.atr").unlink()
+    with refused(ValueError, "record 101 has no annotations", "101.atr is missing"):
+        ecg.read_beats(folder)
+
+
+def test_records_without_the_package_that_reads_them_say_what_to_install(ecg, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wfdb", None)
+    (tmp_path / "101.hea").touch()
+    with refused(ImportError, "pip install streamnb\\[ecg\\]"):
+        ecg.read_beats(tmp_path)
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+
+def test_what_holds_no_beats_is_refused(ecg, tmp_path, beats_file):
+    with refused(ValueError, "holds no records", "100.atr"):
+        ecg.read_beats(tmp_path)
+    with refused(ValueError, "does not exist", "folder of PhysioNet records"):
+        ecg.read_beats(tmp_path / "nowhere")
+    wrong = tmp_path / "beats.txt"
+    wrong.write_text("beats")
+    with refused(ValueError, "no .npz file"):
+        ecg.read_beats(wrong)
+    with np.load(beats_file) as arrays:
+        parts = dict(arrays)
+    np.savez(tmp_path / "wrong.npz", **{**parts, "rhythm": parts["rhythm"][1:]})
+    with refused(ValueError, "unequal length", "rhythm"):
+        ecg.read_beats(tmp_path)  # the one file in it
+    del parts["amplitude"], parts["rhythm"]
+    np.savez(tmp_path / "wrong.npz", **parts)
+    with refused(ValueError, "lacks the arrays amplitude, rhythm"):
+        ecg.read_beats(tmp_path / "wrong.npz")
+
+
+def test_too_few_windows_are_refused(ecg, beats_file):
+    beats = ecg.read_beats(beats_file)
+    some = beats.record == beats.record[0]
+    with refused(ValueError, "of 1 persons are too few", "read more records"):
+        ecg.encode(ecg.Beats(*(array[some] for array in beats)), LENGTH)
+    with refused(ValueError, "length=10000 is longer than the record", "shorter windows"):
+        ecg.encode(beats, 10_000)
+
+
+# ---- as a user runs it -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ran(beats_file, tmp_path_factory):
+    """The example, run on few points, and the folder that it wrote to."""
+    folder = tmp_path_factory.mktemp("tables")
+    few = "--order", 2, "--points", 3, "--folds", 3
+    outcome = python(EXAMPLES / "thesis_ecg.py", beats_file, "--length", LENGTH, 50, *few, "--out", folder)
+    assert outcome.returncode == 0, outcome.stderr
+    return outcome.stdout, folder
+
+
+@pytest.mark.slow
+@pytest.mark.process
+def test_the_labels_of_windows_are_printed(ecg, beats_file, ran):
+    windows = ecg.encode(ecg.read_beats(beats_file), LENGTH)
+    printed = re.findall(r"^(\w.*?) +([\d,]+) +([\d,]+)$", ran[0].split("Windows of")[1], re.MULTILINE)
+    n_windows = {name: int(count.replace(",", "")) for name, count, _ in printed}
+    assert n_windows == dict(zip(windows.labels, windows.Y.sum(axis=0).tolist())) | {"all": len(windows.person)}
+
+
+@pytest.mark.slow
+@pytest.mark.process
+@pytest.mark.parametrize("length", [LENGTH, 50])
+def test_the_tables_have_each_label_against_the_healthy_and_the_mean_last(ran, length):
+    printed, folder = ran
+    text, frame = (folder / f"tables_{length}.txt").read_text(), pd.read_csv(folder / f"tables_{length}.csv")
+    assert text in printed
+    scores = frame[frame["class"] != "healthy"].pivot_table("score", ["family", "penalty"], "class", sort=False)
+    assert scores.shape[0] == 3 * 5 and scores.columns[-1] == "overall"
+    labels = scores.drop(columns="overall")
+    np.testing.assert_allclose(scores["overall"], labels.mean(axis=1), rtol=1e-12)
+    assert REAL or labels.loc["poisson"].to_numpy().min() > 0.9
+    last = re.findall(rf"^(\w+) +{length} letters +(.*)$", printed, re.MULTILINE)
+    for family, cells in last:
+        means = [float(mean) for mean in re.findall(r"(\d\.\d+) \(", cells)]
+        np.testing.assert_allclose(means, scores.loc[family]["overall"], atol=6e-5)
+    assert len(last) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.process
+def test_the_figures_are_drawn(ran):
+    printed, folder = ran
+    files = [folder / f"figure_{number}.png" for number in (1, 2, 3, 4)]
+    assert all(file.read_bytes().startswith(b"\x89PNG") and f"Wrote {file}" in printed for file in files)
+
+
+@pytest.mark.process
+def test_a_wrong_path_is_said_in_one_line(tmp_path):
+    ran = python(EXAMPLES / "thesis_ecg.py", tmp_path / "nowhere")
+    assert ran.returncode == 1 and "does not exist" in ran.stderr and "Traceback" not in ran.stderr
