@@ -315,10 +315,10 @@ class Ranking:
         n_rows, array = len(persistence.array("weight", weight, ["f8"], (None,))), persistence.array
         array("scores", scores, ["f8"], (n_rows, self._n_columns))
         if labels.ndim == 2:
-            array("labels", labels, ["u1"], scores.shape)
+            array("labels", labels, ["u1"], (n_rows, len(self._classes)))
         else:
             array("labels", labels, ["i8"], (n_rows,))
-        highest = 1 if labels.ndim == 2 else max(int(self._classes[-1]), 1)
+        highest = self._n_groups - 1 if labels.ndim == 2 else max(int(self._classes[-1]), 1)
         if np.isnan(scores).any() or not ((labels >= 0) & (labels <= highest)).all() or not (weight > 0.0).all():
             raise ValueError("ranked rows should have scores, labels of a class and weights above 0")
         return scores, labels, weight
