@@ -42,6 +42,19 @@ def test_blocks_folds_and_differences():
     assert np.array_equal(left.overlaps.counts.toarray(), counted(Y[20:]))
 
 
+def test_what_was_never_there_is_not_taken_away():
+    """The sums of the labels alone would let these rows go."""
+    x, y = np.ones((4, 1)), np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
+    for gone, what in (
+        ([[1, 1], [0, 0]], "more of them bear no label than there are"),
+        ([[1, 1]], "more of them bear the labels 0 and 1 together than there are"),
+    ):
+        with pytest.raises(ValueError, match=what):
+            snb.scan(x, y) - snb.scan(x[: len(gone)], np.array(gone))
+        with pytest.raises(ValueError, match=what):
+            snb.LinearNB("poisson").fit(x, y).forget(x[: len(gone)], np.array(gone))
+
+
 def test_rows_without_any_label():
     stats = snb.scan(X, Y, folds=2)
     bare = Y.sum(axis=1) == 0
