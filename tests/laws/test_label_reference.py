@@ -9,6 +9,7 @@ import scipy.sparse as sp
 import zarr
 
 import streamnb as snb
+from streamnb.stats.sparse_tables import SparseTable
 from tests.support.strategies import messy_csr
 
 rng = np.random.default_rng(16)
@@ -318,3 +319,16 @@ def test_a_tau_for_the_row_of_a_label():
         assert snb.solve(stats, "poisson", snb.L1(tau), **asked).n_features_per_class[0, row] == 2
     with pytest.raises(ValueError, match="class_=2 has no row of weights of its own"):
         snb.tau_for(stats, "poisson", n_features=2, class_=HEALTHY, **asked)
+
+
+@pytest.mark.parametrize("reference", [HEALTHY, snb.UNLABELLED], ids=str)
+def test_sparse_tables_give_the_same_bits(reference):
+    stats = snb.scan(COUNTS, Y, moments=["sum", "sum_sq", "above"])
+    sparse = stats.with_tables(lambda table: SparseTable.of(table.dense()))
+    asked = {"scheme": "reference", "reference": reference}
+    for family in ("poisson", "gaussian", "multinomial", "bernoulli"):
+        for penalty in (None, snb.L1(0.5), snb.TopK(3)):
+            a, b = (snb.solve(each, family, penalty, **asked)[0] for each in (stats, sparse))
+            assert np.array_equal(a.coef_, b.coef_) and np.array_equal(a.intercept_, b.intercept_)
+    with pytest.raises(MemoryError, match="choose among these, take fewer features, or a larger memory_limit"):
+        snb.solve(sparse, "poisson", memory_limit=100, **asked)[0].predict(COUNTS)
