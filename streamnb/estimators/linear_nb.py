@@ -52,9 +52,13 @@ class LinearNB(LinearPredictions):
         With one tau each; (6.2), Shishkova 2016.
     scheme : {"joint", "ovr", "ovo", "reference"}
         All classes against their pooled model, each against the rest, every pair, or each against one named class.
-        Two classes make one problem. `predict_proba` does not exist for ovo.
-    reference, overlap
-        The named class or label of scheme="reference", and what is done where rows bear it and a label: see `solve`.
+        Two classes make one problem. `predict_proba` does not exist for ovo. Labels of a 2-D y stand against the rows
+        without them, or (reference) against a named one on the rows of the two alone; `predict` then says which labels
+        have a positive score, the column of the reference being 0.
+    reference : label, or snb.UNLABELLED
+        The named class or label of scheme="reference"; of a 2-D y also the rows without any label.
+    overlap : {"refuse", "keep"}
+        Rows of a 2-D y that bear a label and the reference are an error, or stand on both sides.
     smoothing : float, BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
         The prior of the features in each class. A number s: Bernoulli Beta(s, s); multinomial alpha = s; Gaussian
         none; else s pseudo-rows at the mean of all rows.
@@ -85,6 +89,7 @@ class LinearNB(LinearPredictions):
     ----------
     classes_ : (K,) labels, sorted; of a 2-D y its columns, 0, 1, .. unless `classes` named them
     coef_ : (1, n_features) for two classes; else (K, n_features), (K - 1, ..) for reference, (K(K - 1)/2, ..) for ovo
+        Of a 2-D y (K, n_features) or, where one label is the reference, (K - 1, n_features).
     intercept_ : one for each row of coef_
     stats_ : ClassStats
         All that was kept of the data.

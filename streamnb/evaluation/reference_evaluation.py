@@ -24,8 +24,10 @@ class ReferenceEvaluation:
 
     Parameters
     ----------
-    own, against : (R,) int
-        Numbers of the classes u and r of each row of weights; that of rows without any label is the last.
+    own : (R,) int
+        Number of the class u of each row of weights.
+    against : (R,) or (1,) int
+        That of its reference r, or of the one for all; rows without any label have the number after the last class.
     either : bool
         True of two classes: turned round, they have the same pairs.
     classes : (K,) labels
@@ -123,8 +125,8 @@ class ReferenceEvaluation:
             arguments.whole_number(n, state[n]) for n in ("n_models", "exact_rows", "n_bins")
         )
         numbers = np.concatenate([own, against])
-        if len(own) != len(against) or not ((numbers >= 0) & (numbers <= len(classes))).all():
-            raise ValueError("own and against should be numbers of classes, two for each row of weights")
+        if len(against) not in (1, len(own)) or not ((numbers >= 0) & (numbers <= len(classes))).all():
+            raise ValueError("own and against should be numbers of classes, one of each for every row of weights")
         if not isinstance(state["either"], bool):
             raise ValueError(f"either should be true or false, not {state['either']!r}")
         judged = cls(own, against, state["either"], classes, n_models, exact_rows, n_bins)

@@ -118,7 +118,7 @@ class Histogram:
         return np.where(self.low <= self.high, self.low >> self.shift, 0)
 
     def add(self, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
-        """Count rows: scores (n, columns) without NaN, weight (n,), groups (n, m) in [0, n_groups).
+        """Count rows: scores (n, columns) without NaN, weight (n,), groups (n, m), not counted from n_groups on.
 
         The groups are those of the first m columns, and of the next m, and so on.
         """
@@ -242,7 +242,7 @@ class Ranking:
         self._binary = n_classes == 2 and not multilabel
         self._classes = np.array([1]) if self._binary else np.arange(n_classes)
         self._pairs, self.exact_rows, self.n_bins = pairs, exact_rows, n_bins
-        self._n_groups = n_classes if pairs else 2 + skipping
+        self._n_groups, self._highest = n_classes if pairs else 2, 1 + skipping
         self._n_models = n_models
         self.n_rows = 0
         self._blocks: list[ScoredRows] = []
@@ -315,10 +315,10 @@ class Ranking:
         n_rows, array = len(persistence.array("weight", weight, ["f8"], (None,))), persistence.array
         array("scores", scores, ["f8"], (n_rows, self._n_columns))
         if labels.ndim == 2:
-            array("labels", labels, ["u1"], scores.shape)
+            array("labels", labels, ["u1"], (n_rows, len(self._classes)))
         else:
             array("labels", labels, ["i8"], (n_rows,))
-        highest = 1 if labels.ndim == 2 else max(int(self._classes[-1]), 1)
+        highest = self._highest if labels.ndim == 2 else max(int(self._classes[-1]), 1)
         if np.isnan(scores).any() or not ((labels >= 0) & (labels <= highest)).all() or not (weight > 0.0).all():
             raise ValueError("ranked rows should have scores, labels of a class and weights above 0")
         return scores, labels, weight

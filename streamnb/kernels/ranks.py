@@ -34,15 +34,18 @@ def extremes(scores, low, high):
 @kernel
 def fill(scores, groups, weight, shift, first, bins, table):
     # table[k, bin of scores[i, k], groups[i, k]] += weight[i]; bin b holds the keys with key >> shift[k] equal to
-    # first[k] + b - 1; the outermost two are for -infinity and +infinity. Groups have fewer columns, taken in turns;
-    # `bins` is room for that many bins of a few rows, so that far memory is asked for well before it is added to.
-    top = table.shape[1] - 1
+    # first[k] + b - 1; the outermost two are for -infinity and +infinity. Groups have fewer columns, taken in turns; a
+    # score whose group is none of the table's is not counted. `bins` is room for that many bins of a few rows, so that
+    # far memory is asked for well before it is added to.
+    top, n_groups = table.shape[1] - 1, table.shape[2]
     n_ahead, n_own = bins.shape
     for start in range(0, scores.shape[1], n_own):
         for begin in range(0, scores.shape[0], n_ahead):
             n_rows = min(n_ahead, scores.shape[0] - begin)
             for i in range(n_rows):
                 for own in range(n_own):
+                    if groups[begin + i, own] >= n_groups:
+                        continue
                     k, x = start + own, scores[begin + i, start + own]
                     if abs(x) < np.inf:
                         bins[i, own] = (key(x) >> shift[k]) - first[k] + 1
@@ -51,6 +54,8 @@ def fill(scores, groups, weight, shift, first, bins, table):
                     prefetch(table[k], bins[i, own], groups[begin + i, own])
             for i in range(n_rows):
                 for own in range(n_own):
+                    if groups[begin + i, own] >= n_groups:
+                        continue
                     table[start + own, bins[i, own], groups[begin + i, own]] += weight[begin + i]
 
 

@@ -8,7 +8,7 @@ from scipy.special import expit, log_expit, logsumexp
 
 from streamnb.core import arguments, messages
 from streamnb.problem.priors import Pseudo
-from streamnb.problem.references import UNLABELLED, two_labels, with_unlabelled
+from streamnb.problem.references import Unlabelled, two_labels, with_unlabelled
 from streamnb.problem.score_logs import log_odds, log_ratio, log_softmax, top_class
 from streamnb.problem.sides import ClassSums, Sides, against_rest, class_against_class, from_heaviest
 from streamnb.problem.voting import Ballot
@@ -379,12 +379,12 @@ def as_scheme(name: Any, classes: np.ndarray, reference: Any = None, multilabel:
 
 def _reference(classes: np.ndarray, reference: Any, multilabel: bool) -> int | None:
     """The number of the class or label that is named, None for the rows without any label."""
-    if multilabel and reference == UNLABELLED:
+    if multilabel and isinstance(reference, Unlabelled):
         return None
     kind, also = ("label", ", or snb.UNLABELLED") if multilabel else ("class", "")
     at = np.flatnonzero([reference is not None and label == reference for label in classes])
     if at.size == 0:
-        why = " (which is for a 2-D y)" if reference == UNLABELLED else ""
+        why = " (which is for a 2-D y)" if isinstance(reference, Unlabelled) else ""
         known = messages.listed(classes) + also
         raise ValueError(f"reference={reference!r}{why} is not a {kind}; it should be one of {known}")
     if multilabel and len(classes) == 1:

@@ -168,8 +168,7 @@ def _sheet_sizes(n_models: int, n_classes: int, needs: frozenset[str], multilabe
     """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of a sheet."""
     room = KEPT_SCORES // (n_models * n_classes)
     exact_rows, n_bins = min(max(room, 100), 10_000), min(max(room // 2, 64), 2048)
-    n_groups = 2 + ("reference" in needs)
-    per_class = 24 + max(8 * exact_rows, 8 * n_groups * n_bins) * ("ranking" in needs)
+    per_class = 24 + max(8 * exact_rows, 16 * n_bins) * ("ranking" in needs)
     per_class += 8 * n_classes * ("confusion" in needs and not multilabel)
     return exact_rows, n_bins, n_models * n_classes * per_class
 

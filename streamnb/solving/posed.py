@@ -20,6 +20,8 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.rests import HEAVY, weight_outside
 from streamnb.stats.sparse_tables import SparseTable
 
+MERITS = 1 << 22  # of all features in all rows of weights that may be kept
+
 
 class Problem:
     """All that (6.2) needs to know of the data: parts of one family each, class priors, and the scheme."""
@@ -40,6 +42,7 @@ class Problem:
         if scheme.apart and scheme.reference is not None:
             check_overlap(stats, scheme.reference, overlap)
         self.n_features = stats.n_features
+        self._merits: dict[tuple[str, int], np.ndarray] = {}
         self.n_rows = scheme.n_rows(len(stats.classes))
         self.at_hand = self._too_large(memory_limit)
         weighed = scheme.posed(stats, ())
@@ -132,12 +135,23 @@ class Problem:
         for r, k in enumerate(self.numbers_kept(pull.top_k)):
             if k == 0:  # no merit is above infinity
                 continue
-            row = slice(r, r + 1)
-            merit = self._gathered(lambda part, row=row: part.of_rows(row)[1].merit(pull.by)[0])  # type: ignore[misc]
+            merit = self._merit(pull.by, r)
             cut[r] = np.partition(merit, -k)[-k]
             ties = k - np.count_nonzero(merit > cut[r])
             last[r] = np.flatnonzero(merit == cut[r])[ties - 1]
         return Kept(pull.by, cut, last, self.n_features)
+
+    def _merit(self, by: str, r: int) -> np.ndarray:
+        """What TopK ranks the features of a row of weights by, (n_features,); kept for other numbers where it is small.
+
+        However many numbers of features a grid has, they are ranked once.
+        """
+        if (by, r) in self._merits:
+            return self._merits[by, r]
+        merit = self._gathered(lambda part: part.of_rows(slice(r, r + 1))[1].merit(by)[0])
+        if self.n_rows * self.n_features <= MERITS:
+            self._merits[by, r] = merit
+        return merit
 
     def numbers_kept(self, k: Any) -> list[int]:
         """How many features TopK keeps in each row of weights, (R,); refuse labels without a row, and too many."""

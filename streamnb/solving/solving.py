@@ -5,7 +5,7 @@ from typing import Any
 from streamnb.core import arguments, messages
 from streamnb.core.memory import check_memory_limit
 from streamnb.problem.penalties import Penalty
-from streamnb.problem.references import OVERLAPS
+from streamnb.problem.references import OVERLAPS, Unlabelled
 from streamnb.solving.weight_paths import WeightPath, weight_path
 from streamnb.stats.class_stats import ClassStats
 
@@ -77,6 +77,8 @@ def solve(
     arguments.one_of("overlap", overlap, OVERLAPS)
     options["memory_limit"] = check_memory_limit(memory_limit)
     path = weight_path(stats, family, penalty, estimate=estimate, n_threads=n_threads, **options)
+    if isinstance(reference, Unlabelled) and stats.unlabelled is not None and not stats.unlabelled.total_weight:
+        messages.warn("every row bears a label: there are none for reference=snb.UNLABELLED, and all weights are zero")
     if (stats.weight == 0).any():
         messages.warn_absent(stats.classes[stats.weight == 0])
     return path

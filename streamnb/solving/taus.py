@@ -9,7 +9,7 @@ from streamnb.core import arguments, messages
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty
-from streamnb.problem.schemes import as_scheme
+from streamnb.problem.schemes import OneVsOne, TwoClasses, as_scheme
 from streamnb.problem.together import Together
 from streamnb.solving.l1_grid import L1Grid
 from streamnb.solving.multinomial import leaving
@@ -50,7 +50,7 @@ def tau_for(
     n_features : int
         How many features may have any weight that is not zero; 0 for none.
     class_ : label, optional
-        Count the row of this class alone (joint and ovr).
+        Count the row of this class or label alone (joint, ovr and reference).
     scale : {None, "score"}
         That of the L1 penalty.
 
@@ -85,13 +85,14 @@ def tau_for(
 
 
 def _row_of_class(problem: Problem, label: Any) -> int:
-    at = np.flatnonzero([label == c for c in problem.stats.classes])
-    if not problem.scheme.of_classes or at.size == 0:
+    scheme, classes = problem.scheme, problem.stats.classes
+    names = [] if isinstance(scheme, OneVsOne | TwoClasses) else scheme.row_names(classes)
+    if label not in names:
         raise ValueError(
-            f"class_={label!r} has no row of weights of its own; it should be one of "
-            f"{messages.listed(problem.stats.classes)}, more than two, under scheme='joint' or 'ovr'"
+            f"class_={label!r} has no row of weights of its own; it should be one of {messages.listed(classes)}, more "
+            "than two, under scheme='joint' or 'ovr', or one that is set against the reference"
         )
-    return int(at[0])
+    return names.index(label)
 
 
 def _bisected(problem: Problem, scored: bool, row: int | None, wanted: int, high: float) -> tuple[float, int]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, persistence
+from streamnb.core import persistence
 
 
 @persistence.register
@@ -38,20 +38,17 @@ class Overlaps:
         return self.counts[[label]].toarray()[0]
 
     def to_state(self) -> dict[str, Any]:
-        """Pairs of labels, each once, and the number of their rows."""
-        pairs = sp.triu(self.counts, 1).tocoo()
-        some = pairs.data != 0
-        table = np.stack([pairs.row[some], pairs.col[some], pairs.data[some]]).astype(np.int64)
-        return {"n_labels": self.counts.shape[0], "pairs": table}
+        """CSR of the pairs of labels, each once."""
+        pairs = sp.csr_array(sp.triu(self.counts, 1))
+        parts = {"counts": pairs.data, "labels": pairs.indices, "ends": pairs.indptr}
+        return {name: part.astype(np.int64) for name, part in parts.items()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "Overlaps":
-        n_labels = arguments.whole_number("n_labels", state["n_labels"])
-        one, two, counts = persistence.array("pairs", state["pairs"], ["i8"], (3, None))
-        if not ((one >= 0) & (one < two) & (two < n_labels)).all():
-            raise ValueError(f"pairs should be of {n_labels} labels, the lower first")
-        both = np.concatenate([one, two]), np.concatenate([two, one])
-        return cls(sp.csr_array((np.tile(counts, 2), both), shape=(n_labels, n_labels)))
+        counts, labels, ends = (persistence.array(n, state[n], ["i8"], (None,)) for n in ("counts", "labels", "ends"))
+        pairs = sp.csr_array((counts, labels, ends), shape=(max(len(ends) - 1, 0),) * 2)
+        pairs.check_format(full_check=True)
+        return cls(sp.csr_array(pairs + pairs.T))
 
 
 class CountedOverlaps:

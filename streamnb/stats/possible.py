@@ -31,12 +31,31 @@ def check_left(left: Any, before: Any) -> None:
     _check_counts(left)
     if left.every is not None:
         _check_counts(left.every)
+    _check_labels(left)
     if left.negatives < 0:
         raise ValueError("rows are taken away that were never added: they have more values below 0 than there were")
-    for part, whole in ((left, before), (left.every, before.every), *zip(left.folds, before.folds, strict=True)):
+    beside = (left.every, before.every), (left.unlabelled, before.unlabelled)
+    for part, whole in ((left, before), *beside, *zip(left.folds, before.folds, strict=True)):
         if part is not None:
             for cells in _cells(part, whole):
                 _check_cells(cells, part.options.centre, part.negatives == 0)
+
+
+def _check_labels(left: Any) -> None:
+    """What rows bear together tells more than the sums of the labels."""
+    more = ""
+    if left.unlabelled is not None and left.unlabelled.rows[0] < 0:
+        more = "bear no label"
+    elif left.overlaps is not None and (left.overlaps.counts.data < 0).any():
+        pairs = left.overlaps.counts.tocoo()
+        at = pairs.data.argmin()
+        one, two = left.classes[[pairs.row[at], pairs.col[at]]].tolist()
+        more = f"bear the labels {one!r} and {two!r} together"
+    if more:
+        raise ValueError(
+            f"rows are taken away that were never added: more of them {more} than there are; take away only rows that "
+            "are there, each once"
+        )
 
 
 def _check_counts(left: Any) -> None:

@@ -82,7 +82,7 @@ def may_be(name, what):
     return {
         "classes": what in ("another size", "another kind"),
         "tau": what in ("another size", "another kind", "one less"),
-        "k": what in ("another size", "another kind", "one less"),
+        "k": what in ("another size", "another kind", "one less", "dict"),  # one number for all rows of weights
         "b": what in ("another size", "another kind"),
         "columns": what == "one less",
         "folds": name == "/LinearNBCV/params/folds",  # the name of an array beside the rows

@@ -96,3 +96,11 @@ def test_ranking_loss_is_the_share_of_pairs_in_the_wrong_order(rows):
     for row, found in zip(rows, out):
         wrong = [a <= b for a, is_on in row if is_on for b, is_on_too in row if not is_on_too]
         assert found == (sum(wrong) / len(wrong) if wrong else 0.0)
+
+
+def test_scores_of_no_group_of_the_table_are_not_counted():
+    scores, groups = np.array([[1.0, 2.0], [np.inf, 3.0]]), np.array([[1, 2], [7, 0]], np.uint8)
+    table, shift = np.zeros((2, 6, 2)), np.full(2, 52)
+    first = np.zeros(2, np.int64)
+    ranks.fill(scores, groups, np.array([0.5, 2.0]), shift, first, np.empty((2, 2), np.int64), table)
+    assert table.sum() == 2.5 and table[0, :, 1].sum() == 0.5 and table[1, :, 0].sum() == 2.0

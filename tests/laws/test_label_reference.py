@@ -1,7 +1,5 @@
 """Overlapping labels against a reference group: each row of weights is the two-class fit on the rows of its groups."""
 
-import warnings
-
 import dask.array as da
 import distributed
 import numpy as np
@@ -11,6 +9,7 @@ import scipy.sparse as sp
 import zarr
 
 import streamnb as snb
+from streamnb.stats.sparse_tables import SparseTable
 from tests.support.strategies import messy_csr
 
 rng = np.random.default_rng(16)
@@ -227,6 +226,13 @@ def test_probabilities_and_scores_of_the_reference():
     model = snb.LinearNB("poisson", scheme="reference", reference=HEALTHY).fit(COUNTS, Y)
     margins, proba = model.decision_function(COUNTS), model.predict_proba(COUNTS)
     assert margins.shape == (N_ROWS, L - 1) and proba.shape == (N_ROWS, L)
+    lazy = da.from_array(COUNTS, chunks=(70, N_FEATURES))
+    for answer in ("decision_function", "predict", "predict_proba"):
+        given = getattr(model, answer)(lazy)
+        assert given.shape == getattr(model, answer)(COUNTS).shape
+        assert np.array_equal(given.compute(), getattr(model, answer)(COUNTS))
+    with pytest.raises(ValueError, match=r"predictive=True .* scheme"):
+        model.predict(COUNTS, predictive=True)
     np.testing.assert_allclose(proba[:, HEALTHY], 1.0 / (1.0 + np.exp(margins.max(axis=1))), rtol=1e-12)
     assert not model.predict(COUNTS)[:, HEALTHY].any()
     assert model.score(COUNTS, Y) == (model.predict(COUNTS) == Y).all(axis=1).mean()
@@ -283,9 +289,8 @@ def test_a_group_without_rows_has_no_weights():
     y[:, HEALTHY] = 0
     model = snb.LinearNB("gaussian", scheme="reference", reference=HEALTHY).fit(COUNTS, y)
     assert not model.coef_.any() and np.isfinite(model.intercept_[0])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        full = np.maximum(Y, np.eye(L, dtype=int)[[3]])
+    full = np.maximum(Y, np.eye(L, dtype=int)[[3]])
+    with pytest.warns(snb.StreamnbWarning, match="every row bears a label: there are none for reference=snb.UNLAB"):
         bare = snb.LinearNB("gaussian", scheme="reference", reference=snb.UNLABELLED).fit(COUNTS, full)
     assert not bare.coef_.any()
 
@@ -305,3 +310,25 @@ def test_two_labels_are_enough():
     assert model.coef_.shape == (1, N_FEATURES) and model.decision_function(COUNTS).shape == (N_ROWS, 1)
     with pytest.raises(ValueError, match="reference=0 is the only label; there should be others"):
         snb.LinearNB("poisson", scheme="reference", reference=0).fit(COUNTS, sp.csr_array(Y[:, :1]))
+
+
+def test_a_tau_for_the_row_of_a_label():
+    stats, asked = snb.scan(COUNTS, Y), {"scheme": "reference", "reference": HEALTHY}
+    for row, u in enumerate(LABELS):
+        tau = snb.tau_for(stats, "poisson", n_features=2, class_=u, **asked)
+        assert snb.solve(stats, "poisson", snb.L1(tau), **asked).n_features_per_class[0, row] == 2
+    with pytest.raises(ValueError, match="class_=2 has no row of weights of its own"):
+        snb.tau_for(stats, "poisson", n_features=2, class_=HEALTHY, **asked)
+
+
+@pytest.mark.parametrize("reference", [HEALTHY, snb.UNLABELLED], ids=str)
+def test_sparse_tables_give_the_same_bits(reference):
+    stats = snb.scan(COUNTS, Y, moments=["sum", "sum_sq", "above"])
+    sparse = stats.with_tables(lambda table: SparseTable.of(table.dense()))
+    asked = {"scheme": "reference", "reference": reference}
+    for family in ("poisson", "gaussian", "multinomial", "bernoulli"):
+        for penalty in (None, snb.L1(0.5), snb.TopK(3)):
+            a, b = (snb.solve(each, family, penalty, **asked)[0] for each in (stats, sparse))
+            assert np.array_equal(a.coef_, b.coef_) and np.array_equal(a.intercept_, b.intercept_)
+    with pytest.raises(MemoryError, match="choose among these, take fewer features, or a larger memory_limit"):
+        snb.solve(sparse, "poisson", memory_limit=100, **asked)[0].predict(COUNTS)

@@ -42,6 +42,19 @@ def test_blocks_folds_and_differences():
     assert np.array_equal(left.overlaps.counts.toarray(), counted(Y[20:]))
 
 
+def test_what_was_never_there_is_not_taken_away():
+    """The sums of the labels alone would let these rows go."""
+    x, y = np.ones((4, 1)), np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
+    for gone, what in (
+        ([[1, 1], [0, 0]], "more of them bear no label than there are"),
+        ([[1, 1]], "more of them bear the labels 0 and 1 together than there are"),
+    ):
+        with pytest.raises(ValueError, match=what):
+            snb.scan(x, y) - snb.scan(x[: len(gone)], np.array(gone))
+        with pytest.raises(ValueError, match=what):
+            snb.LinearNB("poisson").fit(x, y).forget(x[: len(gone)], np.array(gone))
+
+
 def test_rows_without_any_label():
     stats = snb.scan(X, Y, folds=2)
     bare = Y.sum(axis=1) == 0
@@ -66,8 +79,11 @@ def test_saved_and_read(tmp_path):
     again = snb.load(tmp_path / "stats.snb")
     assert np.array_equal(again.overlaps.counts.toarray(), counted(Y))
     assert np.array_equal(again.unlabelled.sum, stats.unlabelled.sum)
-    with pytest.raises(ValueError, match="pairs should be of 2 labels"):
-        Overlaps.from_state({"n_labels": 2, "pairs": np.array([[1], [2], [3]])})
+    one = np.array([1])
+    with pytest.raises(ValueError, match="indices"):
+        Overlaps.from_state({"counts": one, "labels": np.array([2]), "ends": np.array([0, 1, 1])})
+    with pytest.raises(ValueError, match=r"ends is int64 \(1, 1\)"):
+        Overlaps.from_state({"counts": one, "labels": one, "ends": one[None]})
 
 
 def test_nothing_came():

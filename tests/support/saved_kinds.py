@@ -48,6 +48,20 @@ KINDS = {
     "stats-labels": lambda: stats(LABELS, folds=2),
     "linear-nb": lambda: snb.LinearNB("gaussian", snb.L1(0.3) + snb.L2(0.1)).fit(X, Y, WEIGHT),
     "linear-nb-labels": lambda: snb.LinearNB("poisson", transform="sqrt", idf=True).fit(X, LABELS, WEIGHT),
+    "linear-nb-reference": lambda: snb.LinearNB(
+        "poisson", snb.TopK({0: 2, 1: 0, 2: 4}), scheme="reference", reference=snb.UNLABELLED
+    ).fit(X, LABELS, WEIGHT),
+    "linear-nb-cv-reference": lambda: snb.LinearNBCV(
+        "poisson",
+        snb.TopK([1, 3]),
+        rule="per_split",
+        return_train_score=True,
+        folds=np.arange(10) // 5,
+        scheme="reference",
+        reference=2,
+        overlap="keep",
+        scoring="roc_auc_reference",
+    ).fit(X, LABELS, WEIGHT),
     "linear-nb-mixed": lambda: snb.LinearNB(snb.Mixed({"poisson": [0, 2], snb.Binomial(4): ...})).fit(X, Y, WEIGHT),
     "linear-nb-groups": lambda: snb.LinearNB(
         snb.Mixed([("multinomial", [0, 3]), ("multinomial", slice(1, 3))]), snb.TopK(1)
