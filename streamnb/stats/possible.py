@@ -32,6 +32,9 @@ def check_left(left: Any, before: Any) -> None:
         _check_counts(left.every)
     if left.negatives < 0:
         raise ValueError("rows are taken away that were never added: they have more values below 0 than there were")
+    for part in (left, *([] if left.every is None else [left.every]), *left.folds):
+        if "histogram" in part.tables:
+            _check_bins(part)
     for part, whole in ((left, before), (left.every, before.every), *zip(left.folds, before.folds, strict=True)):
         if part is not None:
             for cells in _cells(part, whole):
@@ -49,6 +52,18 @@ def _check_counts(left: Any) -> None:
         label = left.classes[np.argmax(unequal)].item()
         raise ValueError(
             f"rows of class {label!r} are taken away with another weight; take rows away with the weight they have now"
+        )
+
+
+def _check_bins(left: Any) -> None:
+    table = left.tables["histogram"]
+    wrong = table.first(lambda sums: sums < 0)
+    if wrong is not None:
+        (k, column), n_bins = wrong, table.grid.n_bins
+        raise ValueError(
+            f"rows are taken away that were never added: a bin of what is left has a weight below 0 (class "
+            f"{left.classes[k].item()!r}, feature {column // n_bins}, bin {column % n_bins}); take away only rows that "
+            "are there, each once"
         )
 
 

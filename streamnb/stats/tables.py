@@ -178,6 +178,12 @@ class _Builder:
         return Table(self.hi, self._all_lo if len(self._all_lo) else None, rounded)
 
 
+def spread(column: Table, n_columns: int) -> Table:
+    """The one column of a table, so many times."""
+    lo = None if column.lo is None else np.repeat(column.lo, n_columns, axis=2)
+    return Table(np.repeat(column.hi, n_columns, axis=1), lo, column.rounded)
+
+
 def renormalised(table: Table) -> Table:
     """The same sums, each hi rounded from all of its parts."""
     every = np.arange(len(table.hi))

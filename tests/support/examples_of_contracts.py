@@ -46,6 +46,7 @@ from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.grid_models import GridModels
 from streamnb.solving.weight_paths import weight_path
+from streamnb.stats.histograms import Grid
 from streamnb.stats.row_means import RowMeans
 
 N, K = 40, 3
@@ -97,9 +98,9 @@ class Pass:
     rows: Source
 
 
-def scan(*moments: str, X: Any = SHARES, y: Any = Y, w: Any = WEIGHT, classes: Any = None, folding: Any = None) -> Pass:
+def scan(*moments: str, X: Any = SHARES, y: Any = Y, w: Any = WEIGHT, classes: Any = None, **more: Any) -> Pass:
     options = RowOptions(binarize=THRESHOLD, centre=CENTRE)
-    return Pass(ClassScan(moments or ("sum", "sum_sq"), options, classes, folding=folding), opened(X, y, w))
+    return Pass(ClassScan(moments or ("sum", "sum_sq"), options, classes, **more), opened(X, y, w))
 
 
 def scoring(*needs: str, y: Any = Y) -> Pass:
@@ -164,6 +165,8 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         labels=lambda: scan("sum", y=SETS, folding=FOLDS),
         csr=lambda: scan(X=sp.csr_array(COUNTS)),
         real=lambda: scan(X=REAL, w=REAL_WEIGHT, folding=FOLDS),
+        bins=lambda: scan("sum", X=REAL, w=REAL_WEIGHT, folding=FOLDS, grid=Grid("bins", 8)),
+        values=lambda: scan("sum", X=sp.csr_array(COUNTS), y=SETS, w=REAL_WEIGHT, grid=Grid("value", 16)),
     ),
     CategoryScan: every(lambda: Pass(CategoryScan(("sum",), RowOptions()), opened(COUNTS, Y, WEIGHT))),
     ScoringTask: every(
