@@ -194,6 +194,12 @@ class Histograms(Table):
         """Borders of the bins, (n_features, n_bins + 1)."""
         return self.grid.edges
 
+    def counts_of(self, features: slice) -> np.ndarray:
+        """The same of some features, (n_bins, n_classes, n_features)."""
+        n_bins = self.grid.n_bins
+        some = self.value(slice(features.start * n_bins, features.stop * n_bins))
+        return some.reshape(len(self.hi), -1, n_bins).transpose(2, 0, 1)
+
     def on(self, grid: Grid) -> "Histograms":
         """The same weights on a grid of more values."""
         if grid is self.grid:
