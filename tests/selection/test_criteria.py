@@ -161,9 +161,7 @@ def test_examples_by_hand():
     np.testing.assert_allclose(of_values("symmetrical_uncertainty", BY_HAND), 0.51580, atol=5e-6)
     np.testing.assert_allclose(of_values("one_r", BY_HAND, min_rows=1), 5 / 6)
     np.testing.assert_allclose(of_values("one_r", BY_HAND), 1 / 2)  # six rows of a class are never together
-    np.testing.assert_allclose(
-        of_values("one_r", BY_HAND, min_rows=3), 5 / 6
-    )
+    np.testing.assert_allclose(of_values("one_r", BY_HAND, min_rows=3), 5 / 6)
     np.testing.assert_allclose(of_values("one_r", BY_HAND, min_rows=4), 3 / 6)
     apart = snb.scan([[1], [2], [3], [4], [5], [1]], [0, 0, 1, 1, 1, 0], histogram="value", n_bins=6)
     np.testing.assert_allclose(of_values("mutual_info", apart), math.log(2))

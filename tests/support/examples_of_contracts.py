@@ -14,6 +14,7 @@ import scipy.sparse as sp
 import zarr
 
 import streamnb as snb
+from streamnb.encoding.bins import ValueScan
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.evaluation import Evaluation
@@ -48,6 +49,7 @@ from streamnb.selection.grid_models import GridModels
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.row_means import RowMeans
+from streamnb.stats.value_counts import ValueCells, cells_of
 
 N, K = 40, 3
 rng = np.random.default_rng(0)
@@ -189,6 +191,10 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, WEIGHT)),
         real=lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, REAL_WEIGHT)),
     ),
+    ValueScan: every(
+        lambda: Pass(ValueScan(), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
+        csr=lambda: Pass(ValueScan(), opened(sp.csr_array(COUNTS), labelled=False)),
+    ),
     _OfUser: every(lambda: Pass(_OfUser(Highest(), "highest"), opened(COUNTS, labelled=False))),
 }
 
@@ -257,6 +263,7 @@ def means(seed: int) -> Any:
 
 PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", decorrelation=1.0)
 MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
+    ValueCells: every(lambda seed: cells_of(np.random.default_rng(seed).normal(size=3000))),
     Report: every(lambda seed: Report(seed + 1, 8, 2, 0.5, 0.25, seed / 4.0, 0.125)),
     Pull: every(lambda seed: PULLS[seed]),
     RowMeans: every(means),

@@ -66,6 +66,7 @@ KINDS = {
     "gaussian-nb": lambda: snb.GaussianNB().fit(X, Y, WEIGHT),
     "categorical-nb": lambda: snb.CategoricalNB().fit(X.astype(int), Y, WEIGHT),
     "weight-path": lambda: snb.solve(stats(), "poisson", snb.L1(n_taus=3) + snb.L2([0.1, 1.0]), scheme="ovr"),
+    "bins": lambda: snb.Bins(3).fit(X),
     "feature-selector": lambda: snb.FeatureSelector("mutual_info", 2).fit(X, Y, WEIGHT),
     "feature-ranking": lambda: snb.rank_features(stats()),
     "comparison": lambda: snb.compare(X, Y, families="poisson", penalties=["plain", "L1"], folds=2, show=False),
@@ -86,6 +87,8 @@ def answers(value):
     if isinstance(value, snb.FeatureRanking | snb.FeatureSelector):
         ranked = value if isinstance(value, snb.FeatureRanking) else value._ranked
         return [ranked.by, ranked.scores.tolist(), ranked.ranking.tolist()]
+    if isinstance(value, snb.Bins):
+        return [value.get_feature_names_out().tolist(), value.transform(X).toarray().tolist()]
     if isinstance(value, snb.Comparison):
         return [str(value), value.points.tolist(), value.classes.tolist(), value.report.rows]
     if isinstance(value, snb.Evaluation):
