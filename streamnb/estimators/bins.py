@@ -13,6 +13,8 @@ from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
+from streamnb.rows.prepared import PreparedSource
+from streamnb.rows.source import Source
 from streamnb.stats.value_counts import ValueCells
 
 
@@ -165,6 +167,30 @@ class Bins(TransformerMixin, BaseEstimator):
         width = int(self._bins.firsts[-1])
         meta = sp.csr_array((0, width))
         return answer(self._bins.one_hot, rows, width, None, join=_joined, meta=meta, missing=True)
+
+    def rows(self, X: Any, y: Any = None, sample_weight: Any = None) -> Source:
+        """Rows whose columns are bins, made as the rows are read: what a scan, a fit or a prediction takes as X.
+
+        `transform` makes a matrix of all rows; this one makes each block while it is read, from stores, streams and
+        Dask arrays of any size, and again with each pass.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `scan`; y and weights go here, with the rows.
+
+        Examples
+        --------
+        >>> model = snb.LinearNB("bernoulli").fit(bins.rows("train.zarr", "y"))
+        >>> model.predict(bins.rows("new.zarr"))
+        """
+        check_is_fitted(self, "_bins")
+        rows = opened(X, y, sample_weight, labelled=False, look=lambda given: self._look(given, False))
+        if rows.lazy:
+            return opened(self.transform(X), y, sample_weight, labelled=False)
+        if rows.n_features is not None:
+            row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
+        return PreparedSource(rows, self._bins.one_hot, int(self._bins.firsts[-1]), persistence.digest(self._bins))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns, such as "x3 in (509, 733]" and "x3 is missing"."""

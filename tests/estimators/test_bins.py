@@ -112,3 +112,24 @@ def test_wrong_parameters_are_named(options, message):
         snb.Bins().fit(X).transform(GAPS)
     with pytest.raises(ValueError, match="infinity"):
         snb.Bins().fit(np.where(X > 5, np.inf, X))
+
+
+def test_rows_become_bins_within_the_scan(tmp_path):
+    y = rng.integers(0, 3, 300)
+    store = zarr.create_array(tmp_path / "x.zarr", data=GAPS, chunks=(50, 3))
+    binned = WHOLE.transform(GAPS)
+    model = snb.LinearNB("bernoulli").fit(binned, y)
+    forms = {
+        "memory": WHOLE.rows(GAPS, y),
+        "zarr": WHOLE.rows(store, y),
+        "stream": WHOLE.rows(lambda: zip(blocks(), np.split(y, range(70, 300, 70)), strict=True)),
+        "dask": WHOLE.rows(da.from_array(GAPS, chunks=(64, 3)), y),
+    }
+    for name, rows in forms.items():
+        np.testing.assert_array_equal(snb.LinearNB("bernoulli").fit(rows).coef_, model.coef_, err_msg=name)
+    np.testing.assert_array_equal(model.predict(WHOLE.rows(store)), model.predict(binned))
+    found = snb.LinearNBCV("bernoulli", snb.L1([0.5, 2.0]), folds=3).fit(forms["zarr"])
+    expected = snb.LinearNBCV("bernoulli", snb.L1([0.5, 2.0]), folds=3).fit(binned, y)
+    np.testing.assert_array_equal(found.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
+    with pytest.raises(ValueError, match="4 features"):
+        WHOLE.rows(np.ones((2, 4)))

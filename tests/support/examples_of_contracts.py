@@ -38,6 +38,7 @@ from streamnb.rows.in_memory import ArraySource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
 from streamnb.rows.opening import opened
+from streamnb.rows.prepared import PreparedSource
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
@@ -289,11 +290,16 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
 
 Table = dict[str, np.ndarray]
 LABELLED: Table = {"X": COUNTS, "y": Y, "weight": WEIGHT}
+PRESENT: Table = {**LABELLED, "X": (COUNTS > 0).astype(float)}
 COLUMNS: Table = {"y_true": Y, "y_pred": Y[::-1], "scores": PROBA}
 
 
 def chunks() -> Any:
     return ((COUNTS[part], Y[part], WEIGHT[part]) for part in (slice(0, 11), slice(11, 11), slice(11, N)))
+
+
+def present(chunk: Any) -> Any:
+    return sp.csr_array((chunk.values > 0).astype(float))
 
 
 def dense_store(folder: Any) -> Source:
@@ -316,6 +322,10 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
     ),
     ZarrSource: every((dense_store, LABELLED)),
     ZarrCSRSource: every((csr_group, LABELLED)),
+    PreparedSource: every(
+        (lambda _: PreparedSource(opened(COUNTS, Y, WEIGHT), present, 5, "present"), PRESENT),
+        stored=(lambda folder: PreparedSource(dense_store(folder), present, 5, "present"), PRESENT),
+    ),
     StreamSource: every((lambda _: opened(chunks), LABELLED), once=(lambda _: opened(chunks()), LABELLED)),
     DaskSource: every((lambda _: opened(in_dask(COUNTS), in_dask(Y), WEIGHT), LABELLED)),
     NamedColumns: every((lambda _: opened_columns(COLUMNS, LABELS), COLUMNS)),
@@ -325,8 +335,8 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
 
 def over(table: Table) -> Pass:
     """A pass over such rows, in memory."""
-    if table is LABELLED:
-        return scan(X=COUNTS)
+    if "X" in table:
+        return scan(X=table["X"])
     return Pass(_Judge(np.unique(Y), False, frozenset(table), np.arange(K)), opened_columns(table, LABELS))
 
 
