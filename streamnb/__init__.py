@@ -57,6 +57,7 @@ _HOMES = {
     "LinearNB": "estimators.linear_nb",
     "LinearNBCV": "estimators.linear_nb_cv",
     "FeatureSelector": "estimators.selector",
+    "Bins": "estimators.bins",
     "MultinomialNB": "estimators.discrete_nb",
     "ComplementNB": "estimators.discrete_nb",
     "BernoulliNB": "estimators.discrete_nb",

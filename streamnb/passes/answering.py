@@ -20,6 +20,8 @@ def answer(
     *,
     out: Any = None,
     join: Callable = np.concatenate,
+    meta: Any = None,
+    missing: bool = False,
 ) -> Any:
     """What a function makes of each block of rows, in kind: lazy for Dask, else an array.
 
@@ -36,17 +38,21 @@ def answer(
         Anything that takes slices of rows: it is written there block by block, and returned.
     join : callable
         Makes one answer of those of all blocks, where there is no `out` and `dtype` or the rows are not counted yet.
+    meta : array-like, optional
+        An empty answer, where it has no `dtype` and is not of the kind of the rows.
+    missing : bool
+        Whether the function knows what to do with NaN in dense rows.
     """
     if rows.lazy:
         if out is not None:
             raise ValueError("out: X is a Dask array and its answer lazy; write that with its store or to_zarr")
-        return map_rows(function, rows, width, dtype)
+        return map_rows(function, rows, width, dtype, meta, missing)
     if out is not None and dtype is not None:
         arguments.check_out(out, rows.n_rows, width, dtype)
     elif rows.n_rows is not None and dtype is not None:
         out = np.empty((rows.n_rows,) if width is None else (rows.n_rows, width), dtype)
     pieces = {}
-    for first_row, piece in _answered(function, rows):
+    for first_row, piece in _answered(function, rows, missing):
         if out is None:
             pieces[first_row] = piece
         else:
@@ -57,18 +63,19 @@ def answer(
     return join([pieces[first_row] for first_row in sorted(pieces)])
 
 
-def _answered(function: Callable, rows: Source) -> Iterator[tuple[int, Any]]:
+def _answered(function: Callable, rows: Source, missing: bool) -> Iterator[tuple[int, Any]]:
     """Answers to all rows, each with the number of its first; of workers as they come."""
     client = client_for(None)
     if client is not None and reachable(rows):
-        for start, pieces in of_segments(rows, client, "prediction", _of_segment, function):
+        for start, pieces in of_segments(rows, client, "prediction", _of_segment, (function, missing)):
             for piece in pieces:
                 yield start, piece
                 start += piece.shape[0]
         return
     for block in rows.blocks():
-        yield block.first_row, function(*checked(block))
+        yield block.first_row, function(*checked(block, missing))
 
 
-def _of_segment(function: Callable, rows: Source, start: int, stop: int) -> tuple[int, list[Any]]:
-    return start, [function(*checked(block)) for block in rows.blocks(start, stop)]
+def _of_segment(how: tuple[Callable, bool], rows: Source, start: int, stop: int) -> tuple[int, list[Any]]:
+    function, missing = how
+    return start, [function(*checked(block, missing)) for block in rows.blocks(start, stop)]

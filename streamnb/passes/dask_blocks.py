@@ -97,20 +97,26 @@ def _on_workers(task: PassTask, pack: Callable, arrays: list[Any], progress: boo
     return awaited(future).item()
 
 
-def map_rows(function: Callable, rows: Any, width: int | None, dtype: Any) -> Any:
-    """A lazy array of what a function makes of each checked block, `width` columns; without `dtype` in kind."""
+def map_rows(
+    function: Callable, rows: Any, width: int | None, dtype: Any, meta: Any = None, missing: bool = False
+) -> Any:
+    """A lazy array of what a function makes of each checked block, `width` columns; arguments as those of `answer`."""
     import dask
 
     X = rows.X
     shape: dict[str, Any] = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
-    meta = X._meta if dtype is None else np.empty((0,) if width is None else (0, 0), dtype)
+    in_kind = dtype is None and meta is None
+    if meta is None:
+        meta = X._meta if dtype is None else np.empty((0,) if width is None else (0, 0), dtype)
     shared = dask.delayed(function, pure=True)  # one copy in the graph, not one a block
-    return X.map_blocks(_mapped, function=shared, in_kind=dtype is None, dtype=meta.dtype, meta=meta, **shape)
+    return X.map_blocks(
+        _mapped, function=shared, in_kind=in_kind, missing=missing, dtype=meta.dtype, meta=meta, **shape
+    )
 
 
-def _mapped(X: Any, function: Callable, in_kind: bool, block_info: Any = None) -> Any:
+def _mapped(X: Any, function: Callable, in_kind: bool, missing: bool, block_info: Any = None) -> Any:
     first = block_info[0]["array-location"][0][0] if block_info else 0
-    answer = function(*as_chunk(X, 0 if np.isnan(first) else first))  # unknown chunks: counted in the block
+    answer = function(*as_chunk(X, 0 if np.isnan(first) else first, missing))  # unknown chunks: counted in the block
     return type(X)(answer) if in_kind and sp.issparse(X) else answer
 
 

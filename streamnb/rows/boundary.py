@@ -16,7 +16,7 @@ from streamnb.rows.survey import Survey, look_at
 TAKEN = {np.dtype(t) for t in (np.float32, np.float64, np.int8, np.uint8, np.int16, np.uint16)}
 
 
-def as_chunk(X: Any, first_row: int = 0) -> tuple[Chunk, Survey]:
+def as_chunk(X: Any, first_row: int = 0, missing: bool = False) -> tuple[Chunk, Survey]:
     """Check and normalise one block of rows in memory.
 
     Parameters
@@ -24,6 +24,8 @@ def as_chunk(X: Any, first_row: int = 0) -> tuple[Chunk, Survey]:
     X : array-like or SciPy sparse, (n_rows, n_features)
     first_row : int
         The number of its first row, for messages.
+    missing : bool
+        Let NaN stand in dense rows, for those who know what to do with it: no kernel does.
 
     Returns
     -------
@@ -36,6 +38,9 @@ def as_chunk(X: Any, first_row: int = 0) -> tuple[Chunk, Survey]:
         return csr_chunk(X.data[:stop], X.indices[:stop], X.indptr, X.shape[1], first_row)
     values = np.ascontiguousarray(_kernel_values(as_matrix(X, first_row)))
     row_checks.check_min_size(1, values.shape[1])
+    if missing and values.dtype.kind == "f" and (gaps := np.isnan(values)).any():
+        known = surveyed(DenseChunk(frozen(np.where(gaps, values.dtype.type(0), values)), first_row))
+        return DenseChunk(frozen(values), first_row), known[1]
     return surveyed(DenseChunk(frozen(values), first_row))
 
 
@@ -118,9 +123,9 @@ def surveyed(chunk: Any) -> tuple[Any, Survey]:
     return chunk, survey
 
 
-def checked(block: Block) -> tuple[Chunk, Survey]:
-    """A block as the kernels want it, and what one look at its values tells."""
+def checked(block: Block, missing: bool = False) -> tuple[Chunk, Survey]:
+    """A block as the kernels want it, and what one look at its values tells; `missing` as in `as_chunk`."""
     if isinstance(block.X, tuple):
         data, indices, indptr, n_features = block.X
         return csr_chunk(data, indices, indptr, n_features, block.first_row)
-    return as_chunk(block.X, block.first_row)
+    return as_chunk(block.X, block.first_row, missing)

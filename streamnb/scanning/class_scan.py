@@ -20,8 +20,10 @@ from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding, check_n_folds, check_no_splits
+from streamnb.stats import histograms
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.histograms import Grid, check_histogram
 from streamnb.stats.moment_sums import check_fits
 from streamnb.stats.moments import MOMENTS, check_moments
 from streamnb.stats.sparse_tables import LARGE, compact
@@ -36,6 +38,7 @@ class ClassScan(PassTask):
     classes: np.ndarray | None = None
     domain: TakesValues = field(default_factory=Domain)
     folding: Folding | None = None
+    grid: Grid | None = None  # of histograms
     memory_limit: int | None = None  # of the tables, in bytes; None for half of what is free where they are made
     title = "scan"
     called = "ScanPlan"  # in checkpoints
@@ -45,7 +48,8 @@ class ClassScan(PassTask):
         return replace(self, moments=tuple(m for m in MOMENTS if m in {*self.moments, *more}))
 
     def partial(self) -> Any:
-        return Accumulator(self.moments, self.options, self.classes, self.folding, self.memory_limit)
+        limit = self.memory_limit
+        return Accumulator(self.moments, self.options, self.classes, self.folding, limit, grid=self.grid)
 
     def add(self, partial: Any, block: Block) -> None:
         """Check one block of rows and add it."""
@@ -59,11 +63,13 @@ class ClassScan(PassTask):
             check_n_folds(self.folding, n_rows)
         if n_features is None:
             return Wants()
+        n_splits = 1 if self.folding is None else self.folding.n_splits
         if self.classes is not None:
-            n_groups = len(self.classes) * (1 if self.folding is None else self.folding.n_splits)
-            check_fits(self.moments, self.options, n_groups, n_features, self.memory_limit)
+            check_fits(self.moments, self.options, len(self.classes) * n_splits, n_features, self.memory_limit)
+        n_classes = 2 if self.classes is None else len(self.classes)  # two at least
+        histograms.check_fits(self.grid, n_classes * n_splits, n_features, self.memory_limit)
         places = {*self.moments} <= {"nonzero", "above"} and not self.options.binarize and not self.options.normalize
-        return Wants(values=not (places and _takes_positive(self.domain, n_features)))
+        return Wants(values=self.grid is not None or not (places and _takes_positive(self.domain, n_features)))
 
     def ended(self, total: Any, report: Report) -> Any:
         """Refuse too few rows, for the folds too: a stream tells how many they are at the end only."""
@@ -120,6 +126,8 @@ def scan(
     groups: Any = None,
     repeats: int = 1,
     seed: int = 0,
+    histogram: str | None = None,
+    n_bins: int = 64,
     progress: bool | None = None,
     n_threads: int | None = None,
     memory_limit: Any = None,
@@ -157,6 +165,11 @@ def scan(
     repeats : int
         How many times the rows are split into folds.
     seed : int
+    histogram : {None, "value", "bins"}
+        Keep the weight of the rows of each class in each of `n_bins` bins of each feature, `ClassStats.histogram`:
+        "value" one bin for each of the whole numbers 0, 1, .., n_bins - 1; "bins" any values, in bins of one width.
+    n_bins : int
+        Bins of each feature.
     progress : bool, optional
         Show a progress bar.
     n_threads : int, optional
@@ -179,6 +192,12 @@ def scan(
     you need where the tables are large. Tables that would take more than `memory_limit`, or that are large and mostly
     empty, keep only the classes and features that meet in some row, 16 or 24 bytes each; the sums are the same bits.
 
+    A histogram takes 8 bytes for each class, feature and bin, at least 16 where weights are not whole numbers, in each
+    fold; one that would take more than `memory_limit` is refused, before the scan where `classes` are listed. In mode
+    "bins" a feature has bins of width 2^e that begin at multiples of it, with the least e for which all its values lie
+    in `n_bins` neighbours, half of which they span at least. Values that are absent from sparse rows are counted as 0.
+    The borders depend on the least and the largest value alone, not on the order of rows.
+
     Returns
     -------
     ClassStats
@@ -196,6 +215,7 @@ def scan(
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
     row_options, listed = RowOptions(transform, normalize, binarize, centre), label_checks.check_classes(classes)
     task = ClassScan(check_moments(moments), row_options, listed, memory_limit=run_options.memory_limit)
+    task = replace(task, grid=check_histogram(histogram, n_bins))
     task, rows = with_folds(task, opened(X, y, sample_weight), folds, groups, repeats, seed)
     return run_scan(task, rows, run_options)[0]
 

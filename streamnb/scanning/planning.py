@@ -11,6 +11,7 @@ from streamnb.rows.opening import opened, with_labels
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.stats import moment_sums
+from streamnb.stats.histograms import bytes_of, check_histogram
 from streamnb.stats.moments import check_moments
 
 UNKNOWN = "not known before the scan"
@@ -33,6 +34,8 @@ class Plan:
     sparse_bytes : int or None
         The most that they take where only cells are kept that some row touches; None also where they cannot be.
     memory_limit : int
+    bin_bytes : int or None
+        The histograms, with those of the folds, where weights are whole numbers; 0 without any.
     tables : str or None
         "dense" or "sparse", what is likely to be chosen, or "too large".
     """
@@ -47,11 +50,12 @@ class Plan:
     dense_bytes: int | None
     sparse_bytes: int | None
     memory_limit: int
+    bin_bytes: int | None
     tables: str | None
 
     def _lines(self) -> list[tuple[str, str]]:
         numbers = {name: getattr(self, name) for name in ("n_rows", "n_features", "n_classes", "n_values", "n_blocks")}
-        sizes = {name: getattr(self, name) for name in ("n_bytes", "dense_bytes", "sparse_bytes", "memory_limit")}
+        sizes = {n: getattr(self, n) for n in self.__dataclass_fields__ if n.endswith("_bytes") or n == "memory_limit"}
         said = {name: UNKNOWN if n is None else f"{n:,}" for name, n in numbers.items()}
         said |= {name: UNKNOWN if n is None else memory.size(n) for name, n in sizes.items()}
         said |= {"moments": ", ".join(self.moments), "tables": self.tables or UNKNOWN}
@@ -75,13 +79,15 @@ def plan(
     folds: Any = None,
     groups: Any = None,
     repeats: int = 1,
+    histogram: str | None = None,
+    n_bins: int = 64,
     memory_limit: Any = None,
 ) -> Plan:
     """Say what `scan` will need, before any row is read.
 
     Parameters
     ----------
-    X, y, classes, moments, binarize, centre, folds, groups, repeats, memory_limit
+    X, y, classes, moments, binarize, centre, folds, groups, repeats, histogram, n_bins, memory_limit
         As for `scan`. How many classes there are is known where `classes` says so, the labels are in memory, or y is
         an indicator of labels in a store.
 
@@ -104,10 +110,11 @@ def plan(
     n_classes, n_labels = known_classes(y, rows.group, n_rows)
     n_classes = n_classes if listed is None else len(listed)
     of_all = 2 * int(n_labels > 0)  # beside labels that a row may bear any number of: rows with some, and with none
-    dense = sparse = None
+    grid, dense, sparse, of_bins = check_histogram(histogram, n_bins), None, None, 0
     if n_classes is not None and n_features is not None:
         n_groups = (n_classes + of_all) * (1 if folding is None else folding.n_splits)
         dense = 8 * len(names) * n_groups * n_features
+        of_bins = bytes_of(grid, n_groups, n_features)
     if n_values is not None and moment_sums.may_be_sparse(names, options):
         touched = n_values * (n_labels + 1) * (1 if folding is None else folding.repeats)
         most = touched if not dense else min(touched, dense // (8 * len(names)))
@@ -123,5 +130,6 @@ def plan(
         dense_bytes=dense,
         sparse_bytes=sparse,
         memory_limit=limit,
-        tables=None if dense is None else moment_sums.kind(dense, sparse, limit),
+        bin_bytes=None if grid and dense is None else of_bins,
+        tables=None if dense is None else moment_sums.kind(dense, sparse, limit) if of_bins <= limit else "too large",
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import chdtrc, entr, fdtrc, rel_entr
@@ -13,10 +13,13 @@ from streamnb.problem.family import column_blocks
 from streamnb.problem.schemes import SCHEMES
 from streamnb.solving.solving import solve
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.histograms import found_in
 
 BLOCK = 1 << 17  # table entries looked at at once
 SCATTER_COLUMNS = 1 << 12  # no fewer at once where `ClassStats.scatter` goes through the classes one by one
 PRESENCE = ("above", "nonzero")
+VALUES = ("presence", "value", "bins")
+STRATEGIES = ("uniform", "quantile")
 
 
 # ---- criteria --------------------------------------------------------------------------------------------------------
@@ -31,12 +34,30 @@ class Criterion:
     scheme: str = "joint"
     reference: Any = None
     smoothing: float = 1.0
+    values: str = "presence"
+    n_bins: int | None = None
+    strategy: str = "uniform"
+    min_rows: float = 6.0
+    takes_values: ClassVar[bool] = False  # True where it is of the table of values and classes of a feature
 
     def __post_init__(self) -> None:
         arguments.one_of("presence", self.presence, PRESENCE)
+        self._check_values()
         as_family(self.family)
         arguments.one_of("scheme", self.scheme, SCHEMES)
         arguments.finite_number("smoothing", self.smoothing, minimum=0.0)
+
+    def _check_values(self) -> None:
+        arguments.one_of("values", self.values, VALUES)
+        arguments.one_of("strategy", self.strategy, STRATEGIES)
+        arguments.finite_number("min_rows", self.min_rows, minimum=0.0)
+        if self.n_bins is not None:
+            arguments.positive_integer("n_bins", self.n_bins)
+        if self.values != "presence" and not self.takes_values:
+            able = ", ".join(repr(by) for by, criterion in CRITERIA.items() if criterion.takes_values)
+            raise ValueError(
+                f"values={self.values!r} is for the criteria {able}; this one goes by sums of values: leave values out"
+            )
 
     @property
     def moments(self) -> tuple[str, ...]:
@@ -63,13 +84,21 @@ class Criterion:
 
 
 class Chi2(Criterion):
-    """sum_y (S_y - E_y)^2 / E_y."""
+    """sum_y (S_y - E_y)^2 / E_y; of values, the same of the weight of each summed over them."""
+
+    takes_values = True
+
+    @property
+    def moments(self) -> tuple[str, ...]:
+        return ("sum",) if self.values == "presence" else ()
 
     @property
     def lowest(self) -> float:
-        return 0.0
+        return 0.0 if self.values == "presence" else -np.inf
 
     def scores(self, stats: ClassStats) -> np.ndarray:
+        if self.values != "presence":
+            return in_cells(stats, self, self._of_counts)
         weight, table = stats.weight[:, None], stats.table("sum")
 
         def of_block(columns: slice) -> np.ndarray:
@@ -80,8 +109,18 @@ class Chi2(Criterion):
 
         return _in_blocks(stats, of_block)
 
+    @staticmethod
+    def _of_counts(counts: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        expected = np.stack([_expected(weight, n.sum(axis=0)) for n in counts])
+        squares = (counts - expected) ** 2
+        return np.divide(squares, expected, out=np.zeros_like(squares), where=expected > 0).sum(axis=(0, 1))
+
     def pvalues(self, stats: ClassStats, scores: np.ndarray) -> np.ndarray:
-        return chdtrc(len(stats.classes) - 1, scores)
+        n_values: Any = 2
+        if self.values != "presence":
+            n_values = in_cells(stats, self, lambda counts, weight: (counts.sum(axis=1) > 0).sum(axis=0))
+        degrees = np.broadcast_to((len(stats.classes) - 1) * (n_values - 1), scores.shape)
+        return np.where(degrees > 0, chdtrc(np.maximum(degrees, 1), scores), 1.0)
 
 
 class FClassif(Criterion):
@@ -93,16 +132,9 @@ class FClassif(Criterion):
 
     def scores(self, stats: ClassStats) -> np.ndarray:
         between, within = self._degrees(stats)
-        weight, table = stats.weight[:, None], stats.table("sum")
 
         def of_block(columns: slice) -> np.ndarray:
-            sums = table.value(columns)
-            means = sums / weight
-            rounding = (4.0 * np.finfo(float).eps) ** 2 * (weight * means**2).sum(axis=0)
-            explained = (weight * (means - sums.sum(axis=0) / weight.sum()) ** 2).sum(axis=0)
-            left = stats.scatter(columns).sum(axis=0)
-            # what rounding alone can make of constant values is no variance
-            explained, left = (np.where(squares > rounding, squares, 0.0) for squares in (explained, left))
+            _, explained, left = _squares(stats, columns)
             most = np.where(explained > 0, np.inf, 0.0)
             return np.divide(explained / between, left / within, out=most, where=left > 0)
 
@@ -120,6 +152,25 @@ class FClassif(Criterion):
                 f"{n_classes} classes (weights count as frequencies)"
             )
         return float(n_classes - 1), total - n_classes
+
+
+class Pearson(Criterion):
+    """The largest absolute correlation of x with the indicator of a class."""
+
+    @property
+    def moments(self) -> tuple[str, ...]:
+        return "sum", "sum_sq"
+
+    def scores(self, stats: ClassStats) -> np.ndarray:
+        weight, total = stats.weight[:, None], stats.weight.sum()
+
+        def of_block(columns: slice) -> np.ndarray:
+            deviations, explained, left = _squares(stats, columns)
+            size = np.sqrt((explained + left) * (weight * ((total - weight) / total)))
+            r = np.divide(np.abs(weight * deviations), size, out=np.zeros_like(size), where=size > 0)
+            return np.minimum(r.max(axis=0), 1.0)
+
+        return _in_blocks(stats, of_block, SCATTER_COLUMNS)
 
 
 class PoissonLogRatio(Criterion):
@@ -155,51 +206,46 @@ class Score(Criterion):
         return path.breakpoints("score")
 
 
-class OfPresence(Criterion):
-    """A criterion that looks at where a feature is present."""
+class OfCells(Criterion):
+    """A criterion of the table of values and classes of a feature; by default of presence, which is two values."""
+
+    takes_values = True
 
     @property
     def moments(self) -> tuple[str, ...]:
-        return (self.presence,)
+        return (self.presence,) if self.values == "presence" else ()
 
     def scores(self, stats: ClassStats) -> np.ndarray:
-        weight, table = stats.weight[:, None], stats.table(self.presence)
+        return in_cells(stats, self, self.of_counts)
 
-        def of_block(columns: slice) -> np.ndarray:
-            present = table.value(columns)
-            return self.of_counts(present, np.maximum(weight - present, 0.0), weight)
-
-        return _in_blocks(stats, of_block)
-
-    def of_counts(self, present: np.ndarray, absent: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """Scores (n_columns,) from the weight of rows with and without the feature, (K, n_columns), and (K, 1)."""
+    def of_counts(self, counts: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Scores (n_columns,) from the weight of rows of each value, (n_values, K, n_columns), and of all, (K, 1)."""
         raise NotImplementedError
 
 
-class MutualInfo(OfPresence):
+class MutualInfo(OfCells):
     """I(X; Y), in nats."""
 
-    def of_counts(self, present: np.ndarray, absent: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    def of_counts(self, counts: np.ndarray, weight: np.ndarray) -> np.ndarray:
         # observed against expected counts: a feature independent of the class gives logarithms of 1
-        information = sum(rel_entr(n, _expected(weight, n.sum(axis=0))).sum(axis=0) for n in (present, absent))
+        information = sum(rel_entr(n, _expected(weight, n.sum(axis=0))).sum(axis=0) for n in counts)
         return np.maximum(information, 0.0) / weight.sum()
 
 
 class GainRatio(MutualInfo):
     """I(X; Y) / H(X)."""
 
-    def of_counts(self, present: np.ndarray, absent: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        information = super().of_counts(present, absent, weight)
-        entropy = _entropy_of_presence(present, absent)
+    def of_counts(self, counts: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        information, entropy = super().of_counts(counts, weight), _entropy(counts)
         return np.divide(information, entropy, out=np.zeros_like(information), where=entropy > 0)
 
 
 class SymmetricalUncertainty(MutualInfo):
     """2 I(X; Y) / (H(X) + H(Y))."""
 
-    def of_counts(self, present: np.ndarray, absent: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        entropy = _entropy_of_presence(present, absent) + entr(weight / weight.sum()).sum()
-        return 2.0 * super().of_counts(present, absent, weight) / entropy
+    def of_counts(self, counts: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        entropy = _entropy(counts) + entr(weight / weight.sum()).sum()
+        return 2.0 * super().of_counts(counts, weight) / entropy
 
 
 class KullbackLeibler(GainRatio):
@@ -210,11 +256,18 @@ class KullbackLeibler(GainRatio):
         return ratios / ratios.mean() if ratios.any() else ratios
 
 
-class OneR(OfPresence):
-    """Share of the weight that the better class of each value has."""
+class OneR(OfCells):
+    """Share of the weight that the best class of each value has; values are joined until that is `min_rows`."""
 
-    def of_counts(self, present: np.ndarray, absent: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        return (present.max(axis=0) + absent.max(axis=0)) / weight.sum()
+    def of_counts(self, counts: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        joined, right = np.zeros_like(counts[0]), np.zeros(counts[0].shape[1])
+        for n in counts:
+            joined += n
+            best = joined.max(axis=0)
+            full = best >= (0.0 if self.values == "presence" else self.min_rows)
+            right += np.where(full, best, 0.0)
+            joined[:, full] = 0.0
+        return (right + joined.max(axis=0)) / weight.sum()
 
 
 CRITERIA: dict[str, type[Criterion]] = {
@@ -225,6 +278,7 @@ CRITERIA: dict[str, type[Criterion]] = {
     "kullback_leibler": KullbackLeibler,
     "poisson_log_ratio": PoissonLogRatio,
     "f_classif": FClassif,
+    "pearson": Pearson,
     "score": Score,
     "one_r": OneR,
 }
@@ -235,12 +289,63 @@ def as_criterion(by: Any, **options: Any) -> Criterion:
     return CRITERIA[arguments.one_of("by", by, CRITERIA)](**options)
 
 
-def _in_blocks(stats: ClassStats, of_block: Callable[[slice], np.ndarray], fewest: int = 1) -> np.ndarray:
+def _in_blocks(
+    stats: ClassStats, of_block: Callable[[slice], np.ndarray], fewest: int = 1, n_values: int = 1
+) -> np.ndarray:
     """Scores (n_features,) put together from blocks of columns, so that temporaries stay small beside the tables."""
     out = np.empty(stats.n_features)
-    for columns in column_blocks(stats.n_features, max(BLOCK // len(stats.classes), fewest)):
+    for columns in column_blocks(stats.n_features, max(BLOCK // (len(stats.classes) * n_values), fewest)):
         out[columns] = of_block(columns)
     return out
+
+
+def in_cells(stats: ClassStats, criterion: Criterion, of_counts: Callable) -> np.ndarray:
+    """The same from the weight of rows of each value, (n_values, K, n_columns), and of all, (K, 1)."""
+    weight = stats.weight[:, None]
+    if criterion.values == "presence":
+        table = stats.table(criterion.presence)
+
+        def of_presence(columns: slice) -> np.ndarray:
+            present = table.value(columns)
+            return of_counts([present, np.maximum(weight - present, 0.0)], weight)
+
+        return _in_blocks(stats, of_presence)
+    bins, n_bins = found_in(stats.tables), criterion.n_bins
+    if criterion.values == "value" and bins.grid.mode != "value":
+        raise ValueError("values='value' needs the values one by one; scan(histogram='value'), or take values='bins'")
+
+    def of_bins(columns: slice) -> np.ndarray:
+        counts = bins.counts_of(columns)
+        return of_counts(counts if n_bins is None else _joined(counts, n_bins, criterion.strategy), weight)
+
+    return _in_blocks(stats, of_bins, n_values=bins.grid.n_bins)
+
+
+def _joined(counts: np.ndarray, n_bins: int, strategy: str) -> np.ndarray:
+    """Neighbours of the bins (n, K, n_columns) joined to `n_bins` of one width, or of about one weight."""
+    weight, number = counts.sum(axis=1), np.arange(len(counts))[:, None]
+    if strategy == "quantile":  # where the middle of its weight lies
+        place = (weight.cumsum(axis=0) - weight / 2.0) * n_bins / weight.sum(axis=0)
+    else:  # between the first and the last that hold any
+        first, last = (weight > 0).argmax(axis=0), len(counts) - 1 - (weight > 0)[::-1].argmax(axis=0)
+        place = (number - first) * n_bins / (last - first + 1)
+    places = np.clip(place.astype(np.int64), 0, n_bins - 1)
+    out, every = np.zeros((n_bins, *counts.shape[1:])), np.arange(counts.shape[2])
+    for one, n in zip(places, counts, strict=True):
+        out[one, :, every] += n.T
+    return out
+
+
+def _squares(stats: ClassStats, columns: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Class means less that of all, (K, n_columns), and sums of squares: of the classes about it, of x about these."""
+    weight, sums = stats.weight[:, None], stats.table("sum").value(columns)
+    means = sums / weight
+    deviations = means - sums.sum(axis=0) / weight.sum()
+    rounding = (4.0 * np.finfo(float).eps) ** 2 * (weight * means**2).sum(axis=0)
+    explained, left = (weight * deviations**2).sum(axis=0), stats.scatter(columns).sum(axis=0)
+    # what rounding alone can make of constant values is no variance
+    explained, left = (np.where(squares > rounding, squares, 0.0) for squares in (explained, left))
+    return deviations, explained, left
 
 
 def _expected(weight: np.ndarray, total: np.ndarray) -> np.ndarray:
@@ -248,6 +353,7 @@ def _expected(weight: np.ndarray, total: np.ndarray) -> np.ndarray:
     return weight * total / weight.sum()
 
 
-def _entropy_of_presence(present: np.ndarray, absent: np.ndarray) -> np.ndarray:
-    counts = np.stack([present.sum(axis=0), absent.sum(axis=0)])
-    return entr(counts / counts.sum(axis=0)).sum(axis=0)
+def _entropy(counts: np.ndarray) -> np.ndarray:
+    """Of the values of a feature, (n_columns,)."""
+    of_values = np.stack([n.sum(axis=0) for n in counts])
+    return entr(of_values / of_values.sum(axis=0)).sum(axis=0)

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import notebook, persistence
-from streamnb.selection.criteria import CRITERIA, Criterion, OfPresence, as_criterion
+from streamnb.core import arguments, label_checks, notebook, persistence
+from streamnb.selection.criteria import CRITERIA, VALUES, Criterion, OfCells, as_criterion
 from streamnb.stats.class_stats import ClassStats, check_stats
+from streamnb.stats.rests import with_and_without
 
 
 @persistence.register
@@ -16,7 +17,8 @@ class FeatureRanking(persistence.Parameters, persistence.Saved):
     """Scores of features and the order they give.
 
     Those by "mutual_info", "gain_ratio", "symmetrical_uncertainty", "kullback_leibler" and "one_r" are of presence
-    alone: a feature of values {1, 2} in one class and {3, 4, 5} in the other tells nothing by them.
+    alone, unless `rank_features` was given `values`: a feature of values {1, 2} in one class and {3, 4, 5} in the other
+    tells nothing by them.
 
     Attributes
     ----------
@@ -28,28 +30,44 @@ class FeatureRanking(persistence.Parameters, persistence.Saved):
         Features, the best first; features of equal score in the order of the columns. ``ranking[:k]`` are the k best.
     pvalues : (n_features,) float64 or None
         Where the criterion is a test with a known distribution: "chi2" and "f_classif".
+    values : {"presence", "value", "bins"}
+        What the criteria of presence told apart.
+    labels : (n_labels,) or None
+        Of statistics of an indicator: scores, ranking and pvalues are (n_labels, n_features) then, a row for each.
     """
 
     by: str
     scores: np.ndarray
     ranking: np.ndarray
     pvalues: np.ndarray | None = None
+    values: str = "presence"
+    labels: np.ndarray | None = None
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "FeatureRanking":
-        n_features = len(persistence.array("scores", state["scores"], ["f8"], (None,)))
-        ranking = persistence.array("ranking", state["ranking"], ["i8"], (n_features,))
-        if not np.array_equal(np.sort(ranking), np.arange(n_features)):
-            raise ValueError(f"ranking should hold each of the {n_features} features once")
+        labels = state.get("labels")
+        rows: tuple[int, ...] = () if labels is None else (len(label_checks.check_labels(labels, "labels")),)
+        shape = persistence.array("scores", state["scores"], ["f8"], (*rows, None)).shape
+        ranking = persistence.array("ranking", state["ranking"], ["i8"], shape)
+        if (np.sort(ranking) != np.arange(shape[-1])).any():
+            raise ValueError(f"ranking should hold each of the {shape[-1]} features once")
         if state["pvalues"] is not None:
-            persistence.array("pvalues", state["pvalues"], ["f8"], (n_features,))
+            persistence.array("pvalues", state["pvalues"], ["f8"], shape)
+        arguments.one_of("values", state.get("values", "presence"), VALUES)
         return cls(**persistence.typed(cls, state))
 
     def __repr__(self) -> str:
-        best = ", ".join(map(str, self.ranking[:5].tolist())) + (", .." if len(self.ranking) > 5 else "")
-        return f"<FeatureRanking {self._title}: {len(self.ranking):,} features, best {best}>"
+        n_features = self.ranking.shape[-1]
+        if self.labels is not None:
+            return f"<FeatureRanking {self._title}: {n_features:,} features for each of {len(self.labels):,} labels>"
+        best = ", ".join(map(str, self.ranking[:5].tolist())) + (", .." if n_features > 5 else "")
+        return f"<FeatureRanking {self._title}: {n_features:,} features, best {best}>"
 
     def _repr_html_(self) -> str:
+        if self.labels is not None:
+            best = [", ".join(map(str, row)) for row in self.ranking[:, :10].tolist()]
+            rows = zip(map(str, self.labels.tolist()), best, strict=True)
+            return notebook.table(f"The best of {self.ranking.shape[1]:,} features of each label {self._title}", rows)
         best = self.ranking[:10].tolist()
         told = [f"{self.scores[j]:.6g}" for j in best]
         if self.pvalues is not None:
@@ -61,17 +79,22 @@ class FeatureRanking(persistence.Parameters, persistence.Saved):
 
     @property
     def _title(self) -> str:
-        return f"by {self.by!r}" + (" of presence alone" if self._of_presence else "")
+        of = {"presence": " of presence alone" if self._of_presence else "", "value": " of values", "bins": " of bins"}
+        return f"by {self.by!r}{of[self.values]}"
 
     @property
     def _of_presence(self) -> bool:
-        return issubclass(CRITERIA.get(self.by, Criterion), OfPresence)
+        return self.values == "presence" and issubclass(CRITERIA.get(self.by, Criterion), OfCells)
 
 
 def rank_features(
     stats: ClassStats,
     by: str = "chi2",
     *,
+    values: str = "presence",
+    n_bins: int | None = None,
+    strategy: str = "uniform",
+    min_rows: float = 6.0,
     presence: str = "above",
     family: Any = "poisson",
     scheme: str = "joint",
@@ -83,9 +106,20 @@ def rank_features(
     Parameters
     ----------
     stats : ClassStats
-        From `scan`; only read. Classes without any weight are left out.
+        From `scan`; only read. Classes without any weight are left out. Of an indicator of labels each label is set
+        against the rows without it.
     by : str
         The criterion, see Notes.
+    values : {"presence", "value", "bins"}
+        What the criteria of presence and "chi2" tell apart: by default whether x is present; "value" whole numbers, of
+        statistics that `scan` made with ``histogram="value"``; "bins" the bins of either histogram.
+    n_bins : int, optional
+        Join neighbours of these bins to so many; by default they are taken as they were scanned.
+    strategy : {"uniform", "quantile"}
+        How they are joined: to bins of one width, or of about one weight.
+    min_rows : float
+        "one_r" of values or bins joins neighbours from the left until the best class has this weight in each, the last
+        one excepted, so that the rule does not learn single rows by heart.
     presence : {"above", "nonzero"}
         What counts as present for the criteria of presence: x > binarize, or x != 0.
     family, scheme, reference, smoothing
@@ -94,7 +128,7 @@ def rank_features(
     Returns
     -------
     FeatureRanking
-        With `scores`, `ranking` (best first) and `pvalues`.
+        With `scores`, `ranking` (best first) and `pvalues`; a row for each label where statistics are of an indicator.
 
     Raises
     ------
@@ -103,7 +137,8 @@ def rank_features(
     ValueError
         An argument is unknown; the statistics hold fewer than two classes, lack the moment that the criterion needs,
         or hold negative values where the criterion takes none; "f_classif" where the rows are no more than the
-        classes; "poisson_log_ratio" where a ratio is infinite for want of smoothing.
+        classes; "poisson_log_ratio" where a ratio is infinite for want of smoothing; `values` where the statistics hold
+        no such histogram, or the criterion goes by sums.
 
     Notes
     -----
@@ -117,6 +152,9 @@ def rank_features(
     - ``"f_classif"``: ANOVA F = (sum_y N_y (m_yj - m_j)^2 / (K - 1)) / (sum_y sum_i (x_ij - m_yj)^2 / (N - K)), as
       `sklearn.feature_selection.f_classif`, but without cancellation. A constant feature scores 0 with p-value 1
       (there: NaN or rounding), one that is constant within each class but not over all inf.
+    - ``"pearson"``: the largest abs(r_y) over the classes, r_y = t*_y / (N sd(x) sd([y])) with
+      t*_y = S_yj - N_y S_j / N, the correlation of x with the indicator of the class, as
+      `sklearn.feature_selection.r_regression`, which keeps its sign.
     - ``"poisson_log_ratio"``: the largest abs(ln(lambda_y / lambda_rest)) over the classes, each against the rest;
       lambda the Poisson means, smoothed by `smoothing` rows at the mean of all rows (Vorontsov and Uspenskiy).
     - ``"score"``: the largest abs(z) over the rows of weights of `scheme`, z = t* / sqrt(v) being the score statistic
@@ -124,9 +162,9 @@ def rank_features(
       the last weight of the feature becomes zero (multinomial: to first order). Bernoulli, two classes, smoothing 0:
       z^2 is Pearson's chi-squared of the 2 x 2 table.
 
-    From presence alone, X_j in {0, 1}, in natural logarithms; values that are present are not told apart, so that a
-    feature of values {1, 2} in one class and {3, 4, 5} in the other has mutual information 0 (`scan` it with
-    `binarize=2`, or take a criterion of the sums):
+    From presence alone, X_j in {0, 1}, or from `values`, X_j a value or a bin, in natural logarithms. Presence does not
+    tell values apart: a feature of values {1, 2} in one class and {3, 4, 5} in the other has mutual information 0 by
+    it, and ln 2 by its values if both classes weigh the same:
 
     - ``"mutual_info"``: I = sum_xy p(x, y) ln(p(x, y) / (p(x) p(y))), which is also the information gain.
     - ``"gain_ratio"``: I / H(X_j) (Quinlan 1993).
@@ -136,6 +174,8 @@ def rank_features(
       as the gain ratio does.
     - ``"one_r"``: accuracy of the best rule on the one feature, sum_x max_y p(x, y) (Holte 1993). A feature that tells
       nothing scores the share of the largest class.
+    - ``"chi2"`` of values: sum_xy (H_xy - E_xy)^2 / E_xy with H_xy the weight of value x in class y, Pearson's test of
+      the table, which is the sum of scikit-learn's over the columns of a one-hot encoding.
 
     But for "one_r", a feature whose presence is the same in all rows scores 0.
 
@@ -143,13 +183,32 @@ def rank_features(
     --------
     >>> stats = snb.scan(X, y)
     >>> best = snb.rank_features(stats, by="mutual_info").ranking[:100]
+
+    Which values there are, not whether there are any:
+
+    >>> stats = snb.scan([[1], [2], [3], [5]], [0, 0, 1, 1], histogram="value", n_bins=6)
+    >>> snb.rank_features(stats, by="mutual_info", values="value").scores
+    array([0.69314718])
     """
     check_stats(stats)
-    criterion = as_criterion(
-        by, presence=presence, family=family, scheme=scheme, reference=reference, smoothing=smoothing
-    )
-    if stats.multilabel:
-        raise ValueError("stats are of an indicator of labels; features are ranked for one label a row")
+    of_model = {"family": family, "scheme": scheme, "reference": reference, "smoothing": smoothing}
+    of_values = {"values": values, "n_bins": n_bins, "strategy": strategy, "min_rows": min_rows}
+    criterion = as_criterion(by, presence=presence, **of_model, **of_values)
+    if not stats.multilabel:
+        scores, pvalues = _scored(stats, by, criterion)
+        return FeatureRanking(by, scores, np.argsort(-scores, kind="stable"), pvalues, values)
+    idle = (stats.weight <= 0.0) | (stats.weight >= stats.total_weight)
+    if idle.any():
+        label = stats.classes[np.argmax(idle)].item()
+        raise ValueError(f"no row, or every row, of stats bears the label {label!r}; rank features without that column")
+    labels = range(len(stats.classes))
+    found, probable = zip(*(_scored(with_and_without(stats, label), by, criterion) for label in labels), strict=True)
+    scores, pvalues = np.stack(found), None if probable[0] is None else np.stack(probable)
+    return FeatureRanking(by, scores, np.argsort(-scores, axis=1, kind="stable"), pvalues, values, stats.classes)
+
+
+def _scored(stats: ClassStats, by: str, criterion: Criterion) -> tuple[np.ndarray, np.ndarray | None]:
+    """Scores and p-values of the features, of one label a row."""
     for moment in criterion.moments:
         stats.table(moment)
     stats = _with_weight(stats)
@@ -159,7 +218,7 @@ def rank_features(
             "at least 0 (shift or clip them, or take by='f_classif')"
         )
     scores = criterion.scores(stats)
-    return FeatureRanking(by, scores, np.argsort(-scores, kind="stable"), criterion.pvalues(stats, scores))
+    return scores, criterion.pvalues(stats, scores)
 
 
 def _with_weight(stats: ClassStats) -> ClassStats:

@@ -16,11 +16,12 @@ from streamnb.rows.splits import Folding
 from streamnb.rows.survey import Survey
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import Groups, LabelCodes, LabelColumns
+from streamnb.stats.histograms import Grid, HistogramSums
 from streamnb.stats.moment_sums import GrowingTable, MomentSums
 from streamnb.stats.moments import TABLE
 from streamnb.stats.overlaps import CountedOverlaps
 from streamnb.stats.sparse_tables import AnyTable
-from streamnb.stats.tables import Table
+from streamnb.stats.tables import spread
 
 
 class Accumulator:
@@ -37,6 +38,8 @@ class Accumulator:
         Bytes that the tables may take; half of the free memory by default.
     sparse : bool
         Begin with sparse tables.
+    grid : Grid, optional
+        Keep histograms on it too.
     """
 
     def __init__(
@@ -47,10 +50,12 @@ class Accumulator:
         folding: Folding | None = None,
         memory_limit: int | None = None,
         sparse: bool = False,
+        grid: Grid | None = None,
     ):
         self._options, self._folding = options, folding
         self._groups = Groups(classes, 1 if folding is None else folding.n_splits)
         self._sums = MomentSums(moments, options, memory_limit, sparse)
+        self._histograms = None if grid is None else HistogramSums(grid, memory_limit)
         self._weight = GrowingTable()
         self._weight.note(np.inf)
         self._rows = np.zeros(0, np.int64)
@@ -61,7 +66,7 @@ class Accumulator:
     @property
     def nbytes(self) -> int:
         """Memory of the tables."""
-        return self._sums.nbytes
+        return self._sums.nbytes + (0 if self._histograms is None else self._histograms.nbytes)
 
     @property
     def n_groups(self) -> int:
@@ -95,7 +100,10 @@ class Accumulator:
         self._add_weights(entries)
         if isinstance(self._groups.codes, LabelColumns):
             self._overlaps.add(y, weight, splits, self._groups.n_splits)
-        self._sums.add(chunk, survey, entries, self._groups.n, n_rows * heaviest if whole else np.inf)
+        block = chunk, survey, entries, self._groups.n, n_rows * heaviest if whole else np.inf
+        self._sums.add(*block)
+        if self._histograms is not None:
+            self._histograms.add(*block)
 
     def _add_weights(self, entries: Entries) -> None:
         self._weight.grow(self._groups.n, 1)
@@ -122,7 +130,9 @@ class Accumulator:
             if absent and n:  # the kernels count relative to an absent value
                 every = np.arange(n)
                 weight = tables["weight"].dense().times(absent)
-                tables[name] = _spread(weight, n_features).combined(tables[name].dense(), every, every, 1.0)
+                tables[name] = spread(weight, n_features).combined(tables[name].dense(), every, every, 1.0)
+        if self._histograms is not None:
+            tables["histogram"] = self._histograms.take(by_split, n_features)
         n_splits = self._groups.n_splits
         folds = tuple(self._part(tables, self._rows[by_split], classes, split) for split in range(n_splits))
         if self._folding is None:
@@ -159,8 +169,3 @@ def _negatives(chunk: Chunk, survey: Survey, splits: np.ndarray | None, n_splits
     before = np.concatenate([[0], np.cumsum(chunk.stored < 0)])
     per_row = np.diff(before[chunk.row_ends - chunk.row_ends[0]])
     return np.bincount(splits.reshape(-1), np.tile(per_row, len(splits)), n_splits).astype(np.int64)
-
-
-def _spread(weight: Table, n_columns: int) -> Table:
-    lo = None if weight.lo is None else np.repeat(weight.lo, n_columns, axis=2)
-    return Table(np.repeat(weight.hi, n_columns, axis=1), lo, weight.rounded)

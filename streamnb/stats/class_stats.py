@@ -13,6 +13,7 @@ from streamnb.core.attributes import attribute
 from streamnb.kernels import exact
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
+from streamnb.stats.histograms import Histograms, found_in
 from streamnb.stats.matching import merged_classes, positions
 from streamnb.stats.moments import MOMENTS
 from streamnb.stats.overlaps import Overlaps
@@ -30,6 +31,10 @@ def _values_of(moment: str) -> Any:
         return stats.table(moment).value()
 
     return attribute(values)
+
+
+def _histogram_of(stats: "ClassStats") -> np.ndarray:
+    return found_in(stats.tables).counts
 
 
 @persistence.register
@@ -55,6 +60,9 @@ class ClassStats(persistence.Saved):
     log_sum, inv_sum, log1m_sum, deviation : (K, n_features) float64
         Those of ln x, 1/x, ln(1 - x) and abs(x - centre). NaN where a value of that class and feature had no
         logarithm or inverse; subtracting the row does not bring the sum back.
+    histogram : (n_features, n_bins, K) float64
+        H[j, bin, y], where `scan` was asked for it; ``table("histogram").edges``, (n_features, n_bins + 1), are the
+        borders of its bins, the left one inside. What is subtracted leaves them where they are.
     multilabel : bool
         True where y was an indicator: rows enter each of their labels, and a total once.
     n_folds : int
@@ -63,7 +71,7 @@ class ClassStats(persistence.Saved):
 
     classes: np.ndarray
     rows: np.ndarray  # (K,) rows seen of each class
-    tables: Mapping[str, AnyTable]  # "weight" (K, 1), dense, and the moments (K, n_features)
+    tables: Mapping[str, AnyTable]  # "weight" (K, 1), the moments (K, n_features); maybe "histogram"
     n_features: int
     negatives: int = 0  # values below zero among those read, whatever their weight
     options: RowOptions = field(default_factory=RowOptions)
@@ -98,11 +106,12 @@ class ClassStats(persistence.Saved):
         return self.tables["weight"].value()[:, 0]
 
     sum, sum_sq, nonzero, above, log_sum, inv_sum, log1m_sum, deviation = map(_values_of, MOMENTS)
+    histogram = attribute(_histogram_of)
 
     @property
     def moments(self) -> tuple[str, ...]:
         """Names of the moments that were accumulated."""
-        return tuple(name for name in self.tables if name != "weight")
+        return tuple(name for name in self.tables if name in MOMENTS)
 
     @property
     def nbytes(self) -> int:
@@ -127,7 +136,7 @@ class ClassStats(persistence.Saved):
 
     def with_tables(self, kind: Callable[[AnyTable], AnyTable]) -> "ClassStats":
         """The same sums of moments in tables of another kind."""
-        tables = {name: table if name == "weight" else kind(table) for name, table in self.tables.items()}
+        tables = {name: kind(table) if name in MOMENTS else table for name, table in self.tables.items()}
         folds = tuple(fold.with_tables(kind) for fold in self.folds)
         return replace(self, tables=tables, folds=folds, **self._beside(lambda part: part.with_tables(kind)))
 
@@ -323,10 +332,14 @@ class ClassStats(persistence.Saved):
         labels, n_classes = label_checks.check_labels(self.classes, "classes"), len(self.classes)
         persistence.array("rows", self.rows, ["i8"], (n_classes,))
         arguments.whole_number("n_features", self.n_features)
-        if self.tables.keys() - {*MOMENTS, "weight"} or not (self.multilabel or (labels[1:] > labels[:-1]).all()):
+        if self.tables.keys() - {*MOMENTS, "weight", "histogram"} or not (
+            self.multilabel or (labels[1:] > labels[:-1]).all()
+        ):
             raise ValueError("classes should be sorted, and tables be of moments")
         for name, table in self.tables.items():
-            if table.shape != (n_classes, 1 if name == "weight" else self.n_features):
+            n_bins = table.grid.n_bins if isinstance(table, Histograms) else 1
+            width = 1 if name == "weight" else self.n_features * n_bins
+            if table.shape != (n_classes, width) or isinstance(table, Histograms) != (name == "histogram"):
                 raise ValueError(f"{name} has shape {table.shape} for {n_classes} classes, {self.n_features} features")
         alike = all(part._look() == self._look() and part.folding is None for part in self._parts)
         if self.overlaps is not None and self.overlaps.counts.shape != (n_classes, n_classes):
@@ -336,7 +349,8 @@ class ClassStats(persistence.Saved):
             raise ValueError("the folds should have the moments, features and options of the whole")
 
     def _look(self) -> tuple[Any, ...]:
-        return self.moments, self.n_features, self.options
+        grid = found_in(self.tables).grid if "histogram" in self.tables else None
+        return self.moments, self.n_features, self.options, repr(grid)
 
 
 def check_stats(stats: Any) -> None:

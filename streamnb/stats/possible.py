@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.stats.moments import TABLE
-from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.sparse_tables import SparseTable, first
 from streamnb.stats.tables import columns_at_once
 
 ROUNDING = 1e-12  # of what is compared; sums of terms are exact, terms and comparisons are rounded
@@ -34,9 +34,11 @@ def check_left(left: Any, before: Any) -> None:
     _check_labels(left)
     if left.negatives < 0:
         raise ValueError("rows are taken away that were never added: they have more values below 0 than there were")
-    beside = (left.every, before.every), (left.unlabelled, before.unlabelled)
+    beside = [(left.every, before.every), (left.unlabelled, before.unlabelled)]
     for part, whole in ((left, before), *beside, *zip(left.folds, before.folds, strict=True)):
         if part is not None:
+            if "histogram" in part.tables:
+                _check_bins(part)
             for cells in _cells(part, whole):
                 _check_cells(cells, part.options.centre, part.negatives == 0)
 
@@ -69,6 +71,18 @@ def _check_counts(left: Any) -> None:
         label = left.classes[np.argmax(unequal)].item()
         raise ValueError(
             f"rows of class {label!r} are taken away with another weight; take rows away with the weight they have now"
+        )
+
+
+def _check_bins(left: Any) -> None:
+    table = left.tables["histogram"]
+    wrong = first(table, lambda sums: sums < 0)
+    if wrong is not None:
+        (k, column), n_bins = wrong, table.grid.n_bins
+        raise ValueError(
+            f"rows are taken away that were never added: a bin of what is left has a weight below 0 (class "
+            f"{left.classes[k].item()!r}, feature {column // n_bins}, bin {column % n_bins}); take away only rows that "
+            "are there, each once"
         )
 
 

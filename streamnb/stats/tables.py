@@ -169,6 +169,12 @@ class _Builder:
         return Table(self.hi, self._all_lo if len(self._all_lo) else None, rounded)
 
 
+def spread(column: Table, n_columns: int) -> Table:
+    """The one column of a table, so many times."""
+    lo = None if column.lo is None else np.repeat(column.lo, n_columns, axis=2)
+    return Table(np.repeat(column.hi, n_columns, axis=1), lo, column.rounded)
+
+
 def renormalised(table: Table) -> Table:
     """The same sums, each hi rounded from all of its parts."""
     every = np.arange(len(table.hi))
@@ -198,11 +204,10 @@ def low_of_state(state: dict[str, Any], hi: np.ndarray) -> tuple[np.ndarray | No
         raise ValueError(f"rounded should be true or false, not {rounded!r}")
     if lo is None:
         return None, rounded
-    if np.ndim(lo) == hi.ndim:
-        lo = persistence.array("lo", lo, ["f8"], hi.shape)[None]
-    lo = persistence.array("lo", lo, ["f8"], (len(lo), *hi.shape))
-    if len(lo) not in (1, 3) or not np.isfinite(lo).all():
-        raise ValueError(f"lo should be one or three parts of finite numbers, not {len(lo)}")
+    n_parts = () if np.ndim(lo) == hi.ndim else (3,)
+    lo = persistence.array("lo", lo, ["f8"], (*n_parts, *hi.shape)).reshape(-1, *hi.shape)
+    if not np.isfinite(lo).all():
+        raise ValueError("lo should be finite numbers")
     if "rounded" in state and any(
         (lower[lower != 0] + upper[lower != 0] != upper[lower != 0]).any() for upper, lower in pairwise([hi, *lo])
     ):

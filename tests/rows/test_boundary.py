@@ -8,6 +8,7 @@ import scipy.sparse as sp
 import zarr
 
 import streamnb as snb
+from streamnb.rows.boundary import as_chunk
 from streamnb.stats.moments import MOMENTS
 from tests.support.strategies import same_stats
 
@@ -101,3 +102,12 @@ def test_models_with_weights_in_half_the_memory_score_sparse_rows_as_dense_ones(
     model = snb.solve(snb.scan(X, np.arange(40) % n_classes))[0]
     small = replace(model, weights=model.weights.astype(np.float32))
     assert (small.decision_function(sp.csr_array(X)) == small.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_missing_values_pass_only_where_they_are_asked_for(dtype):
+    X = np.array([[1.0, np.nan], [2.0, 3.0]], dtype)
+    np.testing.assert_array_equal(as_chunk(X, missing=True)[0].values, X)
+    for wrong, missing in ((X, False), (np.where(np.isnan(X), np.inf, X), True)):
+        with pytest.raises(ValueError, match="column 1"):
+            as_chunk(wrong, 7, missing)

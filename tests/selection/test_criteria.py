@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
-from sklearn.feature_selection import f_classif
+from sklearn.feature_selection import chi2, f_classif, mutual_info_classif, r_regression
+from sklearn.metrics import mutual_info_score
 
 import streamnb as snb
 from streamnb.selection.criteria import CRITERIA, Criterion, as_criterion
@@ -140,3 +141,110 @@ def test_a_criterion_of_ones_own_says_how_to_score():
 def test_options_are_checked_before_any_data(given, error, message):
     with pytest.raises(error, match=message):
         as_criterion(**given)
+
+
+# ---- of values: histograms -------------------------------------------------------------------------------------------
+
+BY_HAND = snb.scan([[v] for v in (0, 0, 1, 1, 2, 2)], [0, 0, 0, 1, 1, 1], histogram="value", n_bins=4)
+VALUED = snb.scan(X, Y, sample_weight=WEIGHT, histogram="value", n_bins=32)
+
+
+def of_values(by, stats=VALUED, values="value", **options):
+    return snb.rank_features(stats, by, values=values, **options).scores
+
+
+def test_examples_by_hand():
+    bits = {"mutual_info": 0.66667, "gain_ratio": 0.66667 / 1.58496}
+    for by, found in bits.items():
+        unit = math.log(2) if by == "mutual_info" else 1.0
+        np.testing.assert_allclose(of_values(by, BY_HAND), found * unit, rtol=1e-5)
+    np.testing.assert_allclose(of_values("symmetrical_uncertainty", BY_HAND), 0.51580, atol=5e-6)
+    np.testing.assert_allclose(of_values("one_r", BY_HAND, min_rows=1), 5 / 6)
+    np.testing.assert_allclose(of_values("one_r", BY_HAND), 1 / 2)  # six rows of a class are never together
+    np.testing.assert_allclose(of_values("one_r", BY_HAND, min_rows=3), 5 / 6)
+    np.testing.assert_allclose(of_values("one_r", BY_HAND, min_rows=4), 3 / 6)
+    apart = snb.scan([[1], [2], [3], [4], [5], [1]], [0, 0, 1, 1, 1, 0], histogram="value", n_bins=6)
+    np.testing.assert_allclose(of_values("mutual_info", apart), math.log(2))
+    assert snb.rank_features(apart, "mutual_info").scores == 0.0
+
+
+def test_criteria_of_values_are_those_of_the_table():
+    for j, column in enumerate(X.T):
+        p = np.array([[WEIGHT[(column == v) & (k == Y)].sum() for k in range(3)] for v in range(32)]) / TOTAL
+        for by, naive in NAIVE.items():
+            assert of_values(by, min_rows=0)[j] == pytest.approx(naive(p), abs=1e-12)
+    ratios = of_values("gain_ratio")
+    np.testing.assert_allclose(of_values("kullback_leibler"), ratios / ratios.mean())
+
+
+def test_values_are_scored_as_scikit_learn_does():
+    stats = snb.scan(X, Y, histogram="value", n_bins=32)
+    expected = mutual_info_classif(X, Y, discrete_features=True)
+    np.testing.assert_allclose(of_values("mutual_info", stats), expected, atol=1e-12)
+    found = snb.rank_features(stats, "chi2", values="value")
+    for j, column in enumerate(X.T):
+        one_hot = column[:, None] == np.unique(column)
+        assert found.scores[j] == pytest.approx(chi2(one_hot, Y)[0].sum(), abs=1e-10)
+        if one_hot.shape[1] > 1:
+            cells = [[(one_hot[:, v] & (k == Y)).sum() for k in range(3)] for v in range(one_hot.shape[1])]
+            assert found.pvalues[j] == pytest.approx(scipy_stats.chi2_contingency(cells).pvalue)
+    assert found.pvalues[2] == 1.0
+    two = Y == 1
+    r = snb.rank_features(snb.scan(X + 1e6, two), "pearson").scores
+    varies = X.std(axis=0) > 0
+    np.testing.assert_allclose(r[varies], np.abs(r_regression(X[:, varies], two)), rtol=1e-7)
+    assert r[~varies].tolist() == [0.0]
+    each = [snb.rank_features(snb.scan(X, k == Y), "pearson").scores for k in range(3)]
+    np.testing.assert_allclose(snb.rank_features(snb.scan(X, Y), "pearson").scores, np.max(each, axis=0), rtol=1e-12)
+
+
+def test_bins_are_joined_to_equal_widths_or_weights():
+    x = np.array([0.0, 1, 2, 3, 4, 5, 6, 7, 100, 101, 102, 127])
+    y = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
+    stats = snb.scan(x[:, None], y, histogram="bins", n_bins=128)
+    information = {
+        "uniform": lambda: mutual_info_score(y, x >= 64),
+        "quantile": lambda: mutual_info_score(y, x >= 6),
+    }
+    for strategy, naive in information.items():
+        found = of_values("mutual_info", stats, "bins", n_bins=2, strategy=strategy)
+        np.testing.assert_allclose(found, naive())
+    np.testing.assert_allclose(of_values("mutual_info", stats, "bins"), math.log(2))
+    np.testing.assert_allclose(of_values("mutual_info", values="bins"), of_values("mutual_info"))
+
+
+def test_labels_are_ranked_one_by_one(tmp_path):
+    labels = np.stack([Y == 0, X[:, 1] > 1, Y != 2], axis=1).astype(int)
+    stats = snb.scan(X, labels, histogram="value", n_bins=32)
+    for by, values in (("mutual_info", "value"), ("chi2", "presence"), ("score", "presence"), ("pearson", "presence")):
+        found = snb.rank_features(stats, by, values=values)
+        for label in range(3):
+            one = snb.scan(X, labels[:, label], histogram="value", n_bins=32)
+            expected = snb.rank_features(one, by, values=values)
+            np.testing.assert_allclose(found.scores[label], expected.scores, rtol=1e-12, atol=1e-15)
+        assert found.ranking.shape == (3, 7) and "3 labels" in repr(found) and "<table" in found._repr_html_()
+        found.save(tmp_path / "r.snb")
+        np.testing.assert_array_equal(snb.load(tmp_path / "r.snb").ranking, found.ranking)
+    with pytest.raises(ValueError, match="bears the label 1; rank features without that column"):
+        snb.rank_features(snb.scan(X, np.stack([Y == 0, Y < 3], axis=1).astype(int)))
+
+
+@pytest.mark.parametrize(
+    ("by", "options", "message"),
+    [
+        ("f_classif", {"values": "value"}, "values='value' is for the criteria 'chi2', 'mutual_info', .*'one_r'; this"),
+        ("one_r", {"values": "presences"}, "values='presences' is unknown"),
+        ("one_r", {"values": "bins", "strategy": "kmeans"}, "strategy='kmeans' is unknown"),
+        ("one_r", {"values": "bins", "n_bins": 0}, "n_bins=0"),
+        ("one_r", {"values": "bins", "min_rows": -1}, "min_rows=-1"),
+        ("one_r", {"values": "value", "stats": STATS}, "hold no histogram"),
+        (
+            "one_r",
+            {"values": "value", "stats": snb.scan(X, Y, histogram="bins")},
+            "histogram='value'.*, or take values",
+        ),
+    ],
+)
+def test_values_that_cannot_be_had(by, options, message):
+    with pytest.raises(ValueError, match=message):
+        of_values(by, **options)

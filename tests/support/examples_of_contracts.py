@@ -14,6 +14,7 @@ import scipy.sparse as sp
 import zarr
 
 import streamnb as snb
+from streamnb.encoding.bins import ValueScan
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.evaluation import Evaluation
@@ -38,6 +39,7 @@ from streamnb.rows.in_memory import ArraySource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
 from streamnb.rows.opening import opened
+from streamnb.rows.prepared import PreparedSource
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
@@ -47,7 +49,9 @@ from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.grid_models import GridModels
 from streamnb.solving.weight_paths import weight_path
+from streamnb.stats.histograms import Grid
 from streamnb.stats.row_means import RowMeans
+from streamnb.stats.value_counts import ValueCells, cells_of
 
 N, K = 40, 3
 rng = np.random.default_rng(0)
@@ -98,9 +102,9 @@ class Pass:
     rows: Source
 
 
-def scan(*moments: str, X: Any = SHARES, y: Any = Y, w: Any = WEIGHT, classes: Any = None, folding: Any = None) -> Pass:
+def scan(*moments: str, X: Any = SHARES, y: Any = Y, w: Any = WEIGHT, classes: Any = None, **more: Any) -> Pass:
     options = RowOptions(binarize=THRESHOLD, centre=CENTRE)
-    return Pass(ClassScan(moments or ("sum", "sum_sq"), options, classes, folding=folding), opened(X, y, w))
+    return Pass(ClassScan(moments or ("sum", "sum_sq"), options, classes, **more), opened(X, y, w))
 
 
 def scoring(*needs: str, y: Any = Y) -> Pass:
@@ -165,6 +169,8 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         labels=lambda: scan("sum", y=SETS, folding=FOLDS),
         csr=lambda: scan(X=sp.csr_array(COUNTS)),
         real=lambda: scan(X=REAL, w=REAL_WEIGHT, folding=FOLDS),
+        bins=lambda: scan("sum", X=REAL, w=REAL_WEIGHT, folding=FOLDS, grid=Grid("bins", 8)),
+        values=lambda: scan("sum", X=sp.csr_array(COUNTS), y=SETS, w=REAL_WEIGHT, grid=Grid("value", 16)),
     ),
     CategoryScan: every(lambda: Pass(CategoryScan(("sum",), RowOptions()), opened(COUNTS, Y, WEIGHT))),
     ScoringTask: every(
@@ -186,6 +192,10 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     _HitsTask: every(
         lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, WEIGHT)),
         real=lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, REAL_WEIGHT)),
+    ),
+    ValueScan: every(
+        lambda: Pass(ValueScan(), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
+        csr=lambda: Pass(ValueScan(), opened(sp.csr_array(COUNTS), labelled=False)),
     ),
     _OfUser: every(lambda: Pass(_OfUser(Highest(), "highest"), opened(COUNTS, labelled=False))),
 }
@@ -264,6 +274,7 @@ def means(seed: int) -> Any:
 
 PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", decorrelation=1.0)
 MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
+    ValueCells: every(lambda seed: cells_of(np.random.default_rng(seed).normal(size=3000))),
     Report: every(lambda seed: Report(seed + 1, 8, 2, 0.5, 0.25, seed / 4.0, 0.125)),
     Pull: every(lambda seed: PULLS[seed]),
     RowMeans: every(means),
@@ -290,11 +301,16 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
 
 Table = dict[str, np.ndarray]
 LABELLED: Table = {"X": COUNTS, "y": Y, "weight": WEIGHT}
+PRESENT: Table = {**LABELLED, "X": (COUNTS > 0).astype(float)}
 COLUMNS: Table = {"y_true": Y, "y_pred": Y[::-1], "scores": PROBA}
 
 
 def chunks() -> Any:
     return ((COUNTS[part], Y[part], WEIGHT[part]) for part in (slice(0, 11), slice(11, 11), slice(11, N)))
+
+
+def present(chunk: Any) -> Any:
+    return sp.csr_array((chunk.values > 0).astype(float))
 
 
 def dense_store(folder: Any) -> Source:
@@ -317,6 +333,10 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
     ),
     ZarrSource: every((dense_store, LABELLED)),
     ZarrCSRSource: every((csr_group, LABELLED)),
+    PreparedSource: every(
+        (lambda _: PreparedSource(opened(COUNTS, Y, WEIGHT), present, 5, "present"), PRESENT),
+        stored=(lambda folder: PreparedSource(dense_store(folder), present, 5, "present"), PRESENT),
+    ),
     StreamSource: every((lambda _: opened(chunks), LABELLED), once=(lambda _: opened(chunks()), LABELLED)),
     DaskSource: every((lambda _: opened(in_dask(COUNTS), in_dask(Y), WEIGHT), LABELLED)),
     NamedColumns: every((lambda _: opened_columns(COLUMNS, LABELS), COLUMNS)),
@@ -326,8 +346,8 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
 
 def over(table: Table) -> Pass:
     """A pass over such rows, in memory."""
-    if table is LABELLED:
-        return scan(X=COUNTS)
+    if "X" in table:
+        return scan(X=table["X"])
     return Pass(_Judge(np.unique(Y), False, frozenset(table), np.arange(K)), opened_columns(table, LABELS))
 
 

@@ -45,6 +45,7 @@ def judged(y, **options):
 KINDS = {
     "stats": lambda: stats(moments=["sum", "sum_sq", "nonzero", "above", "deviation"], centre=1.5),
     "stats-folds": lambda: stats(folds=2, repeats=2, seed=3),
+    "stats-histogram": lambda: stats(folds=2, histogram="bins", n_bins=4),
     "stats-labels": lambda: stats(LABELS, folds=2),
     "linear-nb": lambda: snb.LinearNB("gaussian", snb.L1(0.3) + snb.L2(0.1)).fit(X, Y, WEIGHT),
     "linear-nb-labels": lambda: snb.LinearNB("poisson", transform="sqrt", idf=True).fit(X, LABELS, WEIGHT),
@@ -79,6 +80,7 @@ KINDS = {
     "gaussian-nb": lambda: snb.GaussianNB().fit(X, Y, WEIGHT),
     "categorical-nb": lambda: snb.CategoricalNB().fit(X.astype(int), Y, WEIGHT),
     "weight-path": lambda: snb.solve(stats(), "poisson", snb.L1(n_taus=3) + snb.L2([0.1, 1.0]), scheme="ovr"),
+    "bins": lambda: snb.Bins(3).fit(X),
     "feature-selector": lambda: snb.FeatureSelector("mutual_info", 2).fit(X, Y, WEIGHT),
     "feature-ranking": lambda: snb.rank_features(stats()),
     "comparison": lambda: snb.compare(X, Y, families="poisson", penalties=["plain", "L1"], folds=2, show=False),
@@ -99,6 +101,8 @@ def answers(value):
     if isinstance(value, snb.FeatureRanking | snb.FeatureSelector):
         ranked = value if isinstance(value, snb.FeatureRanking) else value._ranked
         return [ranked.by, ranked.scores.tolist(), ranked.ranking.tolist()]
+    if isinstance(value, snb.Bins):
+        return [value.get_feature_names_out().tolist(), value.transform(X).toarray().tolist()]
     if isinstance(value, snb.Comparison):
         return [str(value), value.points.tolist(), value.classes.tolist(), value.report.rows]
     if isinstance(value, snb.Evaluation):

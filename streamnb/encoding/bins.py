@@ -1,0 +1,151 @@
+"""Bins of numbers: learned in one pass, and then a column for each bin of each feature."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import arguments, persistence, row_checks
+from streamnb.passes.contract import PassTask
+from streamnb.passes.report import Report
+from streamnb.rows.block import Block
+from streamnb.rows.boundary import checked
+from streamnb.rows.chunk import Chunk
+from streamnb.stats.value_counts import CountingValues, ValueCells, ValueCounts
+
+STRATEGIES = ("quantile", "uniform")
+
+
+@dataclass(frozen=True)
+class ValueScan(PassTask):
+    """How often each value of each feature occurs; values may be missing."""
+
+    memory_limit: int | None = None
+    title = "bins"
+
+    def partial(self) -> CountingValues:
+        return CountingValues(self.memory_limit)
+
+    def add(self, partial: CountingValues, block: Block) -> None:
+        partial.add(checked(block, missing=True)[0])
+
+    def about(self) -> dict[str, str]:
+        return {"the task": self.name}
+
+    def ended(self, total: Any, report: Report) -> Any:
+        row_checks.check_min_size(report.rows, total.n_features or 1)
+        return total
+
+    def total(self, arrays: Any) -> ValueCounts:
+        return ValueCounts.of_arrays(arrays)
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class BinEdges(persistence.Parameters):
+    """The inner borders of the bins of each feature: bin i holds what is above border i - 1 and at most border i.
+
+    A feature with a bin for missing values has it last.
+    """
+
+    edges: list[np.ndarray]
+    missing: np.ndarray  # (n_features,) bool
+
+    @classmethod
+    def learned(cls, counts: ValueCounts, n_bins: int, strategy: str, missing: Any) -> "BinEdges":
+        """From how often values occur; `missing` True, False, or "auto" for where any are."""
+        of_feature = _quantiles if strategy == "quantile" else _equal_widths
+        sides = zip(counts.features, counts.low, counts.high, strict=True)
+        edges = [of_feature(cells, low, high, n_bins) for cells, low, high in sides]
+        return cls(edges, counts.missing > 0 if missing == "auto" else np.full(len(edges), bool(missing)))
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "BinEdges":
+        n_edges = persistence.array("n_edges", state["n_edges"], ["i8"], (None,))
+        if not len(n_edges) or (n_edges < 0).any():
+            raise ValueError("n_edges should say of each feature how many edges it has")
+        joined = persistence.array("edges", state["edges"], ["f8"], (int(n_edges.sum()),))
+        edges = np.split(joined, np.cumsum(n_edges)[:-1])
+        if not all((np.diff(one) > 0).all() for one in edges):
+            raise ValueError("the edges of bins should rise")
+        return cls(edges, persistence.array("missing", state["missing"], ["?"], n_edges.shape))
+
+    def to_state(self) -> dict[str, Any]:
+        n_edges = np.array(list(map(len, self.edges)), np.int64)
+        return {"edges": np.concatenate(self.edges), "n_edges": n_edges, "missing": self.missing}
+
+    @cached_property
+    def firsts(self) -> np.ndarray:
+        """(n_features + 1,): the column of the first bin of each feature, and the number of all."""
+        widths = [len(one) + 1 + int(gap) for one, gap in zip(self.edges, self.missing, strict=True)]
+        return np.concatenate([[0], np.cumsum(widths)])
+
+    def one_hot(self, chunk: Chunk, survey: Any = None) -> sp.csr_array:
+        """The bins of a block of rows, (n_rows, n_columns) with a 1 for each feature."""
+        X: Any = chunk.to_matrix()
+        values = X.toarray() if sp.issparse(X) else X
+        row_checks.check_n_features(values.shape[1], len(self.edges), "Bins")
+        places = np.empty(values.shape, np.int32 if self.firsts[-1] < 2**31 else np.int64)
+        for j, one in enumerate(self.edges):
+            x = np.ascontiguousarray(values[:, j], np.float64)
+            gaps = np.isnan(x)
+            if gaps.any() and not self.missing[j]:
+                raise ValueError(
+                    f"X has NaN at row {chunk.first_row + int(np.argmax(gaps))}, column {j}, whose bins were learned "
+                    "without one for missing values; Bins(missing=True) has it in every column (Input X contains NaN.)"
+                )
+            places[:, j] = self.firsts[j] + np.where(gaps, len(one) + 1, np.searchsorted(one, x))
+        indptr = np.arange(len(values) + 1, dtype=places.dtype) * values.shape[1]
+        data = np.ones(places.size)
+        return sp.csr_array((data, places.reshape(-1), indptr), shape=(len(values), int(self.firsts[-1])))
+
+    def names(self, features: Sequence[str]) -> list[str]:
+        """Of columns: "x3 in (509, 733]"."""
+        found = []
+        for name, one, gap in zip(features, self.edges, self.missing, strict=True):
+            ends = ["-inf", *_told_apart(one), "inf"]
+            ranges = [f"({low}, {high}]" for low, high in pairwise(ends)]
+            ranges[-1] = ranges[-1][:-1] + ")"
+            found += [f"{name} in {each}" for each in ranges] + ([f"{name} is missing"] if gap else [])
+        return found
+
+
+def _told_apart(edges: np.ndarray) -> list[str]:
+    """Numbers in as few digits as tell them from each other."""
+    digits = next((d for d in range(4, 17) if len({f"{e:.{d}g}" for e in edges}) == len(edges)), 17)
+    return [f"{e:.{digits}g}" for e in edges]
+
+
+def _quantiles(cells: ValueCells, low: float, high: float, n_bins: int) -> np.ndarray:
+    if len(cells.keys) <= n_bins:  # a bin a value
+        return cells.tops()[:-1]
+    up_to = np.cumsum(cells.counts)
+    ranks = -(-up_to[-1] * np.arange(1, n_bins) // n_bins)  # rounded up
+    at = np.unique(np.searchsorted(up_to, ranks))
+    return cells.tops()[at[at < len(up_to) - 1]]
+
+
+def _equal_widths(cells: ValueCells, low: float, high: float, n_bins: int) -> np.ndarray:
+    if len(cells.keys) <= n_bins:
+        return cells.tops()[:-1]
+    return np.unique(np.linspace(low, high, n_bins + 1)[1:-1])
+
+
+def check_edges(edges: Any, n_features: int) -> BinEdges | None:
+    """Borders as they are given: of every feature the same numbers, or a list for each."""
+    if edges is None:
+        return None
+    if not isinstance(edges, Sequence | np.ndarray) or isinstance(edges, str):
+        raise TypeError(f"edges={edges!r} should be a list of numbers that rise, or a list of these for each feature")
+    each = [edges] * n_features if all(np.ndim(one) == 0 for one in edges) else list(edges)
+    if len(each) != n_features:
+        raise ValueError(f"edges has {len(each)} lists for {n_features} features; give one for each, or one for all")
+    found = [np.array(arguments.as_array("edges", one), np.float64) for one in each]
+    for j, one in enumerate(found):
+        if one.ndim != 1 or not np.isfinite(one).all() or (np.diff(one) <= 0).any():
+            raise ValueError(f"edges={each[j]!r} of feature {j} should be finite numbers that rise")
+    return BinEdges(found, np.zeros(n_features, bool))

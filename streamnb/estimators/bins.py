@@ -1,0 +1,235 @@
+"""Bins: numbers become indicators of the bin that they lie in, learned in one pass."""
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from streamnb.core import arguments, persistence, row_checks
+from streamnb.encoding.bins import STRATEGIES, BinEdges, ValueScan, check_edges
+from streamnb.passes.answering import answer
+from streamnb.passes.options import RunOptions
+from streamnb.passes.run import run
+from streamnb.rows.opening import opened
+from streamnb.rows.prepared import PreparedSource
+from streamnb.rows.source import Source
+from streamnb.stats.value_counts import ValueCells
+
+
+@persistence.register
+class Bins(TransformerMixin, BaseEstimator):
+    """A column for each bin of each feature: 1 where the value lies in it, else 0.
+
+    With `LinearNB("bernoulli")` behind it this is naive Bayes with a histogram of each feature in each class, which
+    asks nothing of the shape of distributions.
+
+    Parameters
+    ----------
+    n_bins : int
+        Bins of each feature, at least 2. A feature of no more distinct values has a bin for each of them.
+    strategy : {"quantile", "uniform"}
+        Bins of about as many rows each, or of one width between the least and the largest value.
+    edges : list of numbers, or a list for each feature, optional
+        Inner borders, rising, in place of learned ones: m of them make m + 1 bins.
+    missing : {"auto"} or bool
+        Whether a feature has one more bin, the last, for missing values (NaN): "auto" where `fit` has seen any; True
+        in every feature, False in none. NaN in a feature without such a bin is refused.
+
+    Attributes
+    ----------
+    edges_ : list of (n_edges,) float64
+        Inner borders of the bins of each feature; bin i holds what is above border i - 1 and at most border i.
+    precision_ : (n_features,) float64
+        How far a learned quantile may lie above the true one, as a share of its size; 0 where it is exact.
+    missing_ : (n_features,) bool
+        Which features have a bin for missing values.
+    n_features_in_ : int
+    feature_names_in_ : (n_features,) str
+        Only where X is a data frame with string column names.
+    report_ : Report
+        Rows, bytes, blocks and seconds of the scan.
+
+    Notes
+    -----
+    One pass counts the values of each feature, those that agree in their leading bits together, so few bits that at
+    most 4,096 different ones are left; the counts add up, and are the same for any order of rows, threads and workers.
+    A border is the true quantile, ``np.quantile(x, q, method="inverted_cdf")``, rounded up to the last number of its
+    cell: exactly that of a feature of at most 4,096 distinct values, and of others less than 2 b / 4,096 of its size
+    above it, b the number of powers of two between which the values of the feature lie, of either sign. It takes up
+    to 64 kB a feature.
+
+    Examples
+    --------
+    >>> bins = snb.Bins(n_bins=2).fit([[1.0], [2.0], [3.0], [4.0]])
+    >>> bins.get_feature_names_out().tolist()
+    ['x0 in (-inf, 2]', 'x0 in (2, inf)']
+    >>> bins.transform([[2.0], [2.5]]).toarray()
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    def __init__(self, n_bins: int = 16, strategy: str = "quantile", *, edges: Any = None, missing: Any = "auto"):
+        self.n_bins = n_bins
+        self.strategy = strategy
+        self.edges = edges
+        self.missing = missing
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        progress: bool | None = None,
+        n_threads: int | None = None,
+        memory_limit: Any = None,
+        client: Any = None,
+        checkpoint: Any = None,
+    ) -> Self:
+        """Learn the borders of the bins in one pass.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features)
+            Anything that `scan` takes, a stream of chunks too; dense rows may have NaN.
+        y : ignored
+        progress, n_threads, memory_limit, client, checkpoint
+            As in `scan`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A parameter or a value is wrong: the message names it.
+        DataError
+            Data cannot be read.
+        MemoryError
+            The counts would take more than `memory_limit`.
+        """
+        self._check_params()
+        options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
+        rows = opened(X, labelled=False, look=lambda given: self._look(given, True))
+        counts, report = run(ValueScan(options.memory_limit), rows, options)
+        learned = BinEdges.learned(counts, self.n_bins, self.strategy, self.missing)
+        if not self._auto and not self.missing and counts.missing.any():
+            column = int(np.argmax(counts.missing > 0))
+            raise ValueError(
+                f"X has {counts.missing[column]} NaN in column {column}, and missing=False leaves no bin for them; "
+                "take missing='auto' (Input X contains NaN.)"
+            )
+        given = check_edges(self.edges, counts.n_features)
+        self._bins = learned if given is None else BinEdges(given.edges, learned.missing)
+        exact = given is not None or self.strategy == "uniform"
+        self.precision_ = np.array([0.0 if exact else _precision(cells) for cells in counts.features])
+        self.n_features_in_, self.report_ = counts.n_features, report
+        return self
+
+    def _check_params(self) -> None:
+        arguments.positive_integer("n_bins", self.n_bins, 2)
+        arguments.one_of("strategy", self.strategy, STRATEGIES)
+        if not isinstance(self.missing, bool | np.bool_):
+            arguments.one_of("missing", self.missing, ["auto", True, False])
+
+    @property
+    def _auto(self) -> bool:
+        return isinstance(self.missing, str)
+
+    def _look(self, given: Any, reset: bool) -> None:
+        """Let scikit-learn remember or compare the names of columns."""
+        if given is not None:
+            validate_data(self, given, reset=reset, skip_check_array=True)
+
+    @property
+    def edges_(self) -> list[np.ndarray]:
+        return self._bins.edges
+
+    @property
+    def missing_(self) -> np.ndarray:
+        return self._bins.missing
+
+    def transform(self, X: Any) -> Any:
+        """The bins of rows.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features)
+            Anything that `fit` takes.
+
+        Returns
+        -------
+        (n_rows, n_columns) SciPy CSR
+            Of float64, n_features ones in each row; of Dask a lazy array of such blocks.
+        """
+        check_is_fitted(self, "_bins")
+        rows = opened(X, labelled=False, look=lambda given: self._look(given, False))
+        if rows.n_features is not None:
+            row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
+        width = int(self._bins.firsts[-1])
+        meta = sp.csr_array((0, width))
+        return answer(self._bins.one_hot, rows, width, None, join=_joined, meta=meta, missing=True)
+
+    def rows(self, X: Any, y: Any = None, sample_weight: Any = None) -> Source:
+        """Rows whose columns are bins, made as the rows are read: what a scan, a fit or a prediction takes as X.
+
+        `transform` makes a matrix of all rows; this one makes each block while it is read, from stores, streams and
+        Dask arrays of any size, and again with each pass.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `scan`; y and weights go here, with the rows.
+
+        Examples
+        --------
+        >>> model = snb.LinearNB("bernoulli").fit(bins.rows("train.zarr", "y"))
+        >>> model.predict(bins.rows("new.zarr"))
+        """
+        check_is_fitted(self, "_bins")
+        rows = opened(X, y, sample_weight, labelled=False, look=lambda given: self._look(given, False))
+        if rows.lazy:
+            return opened(self.transform(X), y, sample_weight, labelled=False)
+        if rows.n_features is not None:
+            row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
+        return PreparedSource(rows, self._bins.one_hot, int(self._bins.firsts[-1]), persistence.digest(self._bins))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns, such as "x3 in (509, 733]" and "x3 is missing"."""
+        check_is_fitted(self, "_bins")
+        return np.array(self._bins.names(_check_feature_names_in(self, input_features)), object)
+
+    def save(self, path: Any) -> None:
+        """Write to one file, no pickle; read it with `snb.load`."""
+        check_is_fitted(self, "_bins")
+        persistence.save(path, self)
+
+    def to_state(self) -> dict[str, Any]:
+        names = getattr(self, "feature_names_in_", None)
+        return {"params": self.get_params(), "bins": self._bins, "precision": self.precision_, "names": names}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        self, bins = cls(**state["params"]), state["bins"]
+        if not isinstance(bins, BinEdges):
+            raise ValueError(f"bins are of type {type(bins).__name__}")
+        self._bins, self.n_features_in_ = bins, len(bins.edges)
+        self._check_params()
+        check_edges(self.edges, self.n_features_in_)
+        self.precision_ = persistence.array("precision", state["precision"], ["f8"], (len(bins.edges),))
+        if state["names"] is not None:
+            self.feature_names_in_ = persistence.array(
+                "names", state["names"], [state["names"].dtype], (len(bins.edges),)
+            ).astype(object)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        return tags
+
+
+def _precision(cells: ValueCells) -> float:
+    return 2.0 ** (cells.shift - 52) if cells.shift else 0.0
+
+
+def _joined(pieces: list[Any]) -> Any:
+    return sp.vstack(pieces, format="csr") if len(pieces) > 1 else pieces[0]

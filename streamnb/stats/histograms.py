@@ -1,0 +1,336 @@
+"""Histograms of the features of each class: tables whose columns are bins, and the grids that these lie on."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments, memory, persistence
+from streamnb.kernels import class_sums, histograms
+from streamnb.rows.chunk import Chunk, CSRChunk, Entries
+from streamnb.rows.survey import Survey
+from streamnb.stats.moment_sums import GrowingTable
+from streamnb.stats.tables import Table, low_of_state, low_state, renormalised, spread
+
+MODES = ("value", "bins")
+DIGITS = 52  # bits of a number of a bin, so that float64 has room for it
+FINEST = -1000  # the exponent of the narrowest bins; their scale is a float64 yet
+MOST = 2**31 - 1  # bins of all features, which are counted in int32
+CURE = "take fewer bins (n_bins) or features, give a larger memory_limit, or take a machine with more memory"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Grid:
+    """Which bins each feature has: a pure function of its least and largest value, of whichever rows these come.
+
+    In mode "value" bin v holds the whole number v. In mode "bins" bin i reaches from i 2^e to (i + 1) 2^e, below it,
+    with the least e for which all values lie in `n_bins` neighbours. Borders are fixed beforehand; what rows decide is
+    how often neighbours were joined. Grids of any parts of the rows therefore lead to the grid of all.
+    """
+
+    mode: str
+    n_bins: int = 64
+    low: np.ndarray | None = None  # (n_features,) the least value, inf where there was none; None before the first row
+    high: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        arguments.one_of("histogram", self.mode, MODES)
+        # values on both sides of 0 are never in one bin, however wide
+        fewest = 2 if self.mode == "bins" else 1
+        object.__setattr__(self, "n_bins", arguments.positive_integer("n_bins", self.n_bins, fewest))
+
+    def __repr__(self) -> str:
+        return f"Grid({self.mode!r}, n_bins={self.n_bins})"
+
+    def of(self, n_features: int) -> "Grid":
+        """Itself; before the first row with a range, of no value, for each feature."""
+        if self.low is not None:
+            return self
+        return Grid(self.mode, self.n_bins, np.full(n_features, np.inf), np.full(n_features, -np.inf))
+
+    def __or__(self, other: "Grid") -> "Grid":
+        """The grid of the values of both; itself where it reaches as far."""
+        if (self.mode, self.n_bins) != (other.mode, other.n_bins):
+            ours, theirs = (f"histogram={g.mode!r} and n_bins={g.n_bins}" for g in (self, other))
+            raise ValueError(f"these statistics were scanned with {ours}, the others with {theirs}; scan both alike")
+        if (self._low <= other._low).all() and (self._high >= other._high).all():
+            return self
+        return Grid(self.mode, self.n_bins, np.minimum(self._low, other._low), np.maximum(self._high, other._high))
+
+    @property
+    def _low(self) -> np.ndarray:
+        assert self.low is not None
+        return self.low
+
+    @property
+    def _high(self) -> np.ndarray:
+        assert self.high is not None
+        return self.high
+
+    @cached_property
+    def exponents(self) -> np.ndarray:
+        """(n_features,) int64: bins are 2^exponent wide."""
+        if self.mode == "value":
+            return np.zeros(len(self._low), np.int64)
+        seen = self._low <= self._high
+        low, high = np.where(seen, self._low, 0.0), np.where(seen, self._high, 0.0)
+        e = np.maximum(_exponents(np.maximum(np.abs(low), np.abs(high))) - DIGITS, FINEST)
+        e = np.maximum(_exponents((high - low) / self.n_bins) - 2, e)  # no less would do
+        while (wide := _number(high, e) - _number(low, e) >= self.n_bins).any():
+            e = e + wide
+        return e
+
+    @cached_property
+    def firsts(self) -> np.ndarray:
+        """(n_features,) int64: the number i of the first bin."""
+        low = np.where(self._low <= self._high, self._low, 0.0) if self.mode == "bins" else np.zeros(len(self._low))
+        return _number(low, self.exponents)
+
+    @cached_property
+    def scale(self) -> np.ndarray:
+        return np.ldexp(1.0, -self.exponents)
+
+    @cached_property
+    def shift(self) -> np.ndarray:
+        """What takes the number of a bin to its place in all bins of all features, (n_features,) float64."""
+        return (self.n_bins * np.arange(len(self.firsts)) - self.firsts).astype(np.float64)
+
+    @property
+    def edges(self) -> np.ndarray:
+        """Borders of the bins, (n_features, n_bins + 1)."""
+        return np.ldexp((self.firsts[:, None] + np.arange(self.n_bins + 1)).astype(np.float64), self.exponents[:, None])
+
+    def columns_in(self, coarser: "Grid") -> np.ndarray:
+        """Where bins go in a grid of more values, (n_features * n_bins,)."""
+        joined = np.clip(coarser.exponents - self.exponents, 0, 63)[:, None]
+        places = (self.firsts[:, None] + np.arange(self.n_bins) >> joined) - coarser.firsts[:, None]
+        # bins beyond the range of the coarser grid hold nothing
+        return (np.clip(places, 0, self.n_bins - 1) + self.n_bins * np.arange(len(places))[:, None]).reshape(-1)
+
+    def columns_of_zero(self) -> np.ndarray:
+        """The bin of 0 of each feature; any bin where 0 is out of range."""
+        return np.clip(-self.firsts, 0, self.n_bins - 1) + self.n_bins * np.arange(len(self.firsts))
+
+    def seen(self, chunk: Chunk, survey: Survey) -> "Grid":
+        """The grid of a block of rows alone; values that have no bin are refused."""
+        if self.mode == "value":
+            self._check_values(chunk, survey)
+            bounds = np.zeros(chunk.shape[1])
+            return Grid(self.mode, self.n_bins, bounds, bounds + (self.n_bins - 1))
+        if isinstance(chunk, CSRChunk):
+            low, high = np.full(chunk.shape[1], np.inf), np.full(chunk.shape[1], -np.inf)
+            count = np.zeros(chunk.shape[1], np.int64)
+            histograms.stored_range(chunk.data, chunk.indices, low, high, count)
+            absent = count < chunk.shape[0]
+            low[absent], high[absent] = np.minimum(low[absent], 0.0), np.maximum(high[absent], 0.0)
+        else:
+            low, high = (end(axis=0).astype(np.float64) for end in (chunk.values.min, chunk.values.max))
+        return Grid(self.mode, self.n_bins, low, high)
+
+    def _check_values(self, chunk: Chunk, survey: Survey) -> None:
+        if survey.whole and not survey.negatives and survey.top < self.n_bins:
+            return
+        stored = chunk.stored
+        for wrong, cure in (
+            (stored != np.floor(stored), "take histogram='bins' for values that are no whole numbers"),
+            (stored < 0, "take histogram='bins' for values below 0"),
+            (stored >= self.n_bins, f"give n_bins={int(survey.top) + 1} or more, or take histogram='bins'"),
+        ):
+            if wrong.any():
+                position = int(np.argmax(wrong))
+                row, column = chunk.locate(position)
+                raise ValueError(
+                    f"histogram='value' with n_bins={self.n_bins} takes the whole numbers from 0 to {self.n_bins - 1}, "
+                    f"but X has {float(stored[position]):.15g} at row {row}, column {column}; {cure}"
+                )
+
+
+def _exponents(size: np.ndarray) -> np.ndarray:
+    """The exponent of 2 of positive numbers, rounded up; of 0 a low one."""
+    return np.where(size > 0.0, np.frexp(size)[1].astype(np.int64), FINEST)
+
+
+def _number(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
+    """The number of the bin of x among those from 0 on."""
+    return np.floor(x * np.ldexp(1.0, -exponents)).astype(np.int64)
+
+
+def check_histogram(histogram: str | None, n_bins: int) -> Grid | None:
+    """The grid that `scan` is asked for, without rows."""
+    return None if histogram is None else Grid(histogram, n_bins)
+
+
+def bytes_of(grid: Grid | None, n_groups: int, n_features: int) -> int:
+    """Memory of histograms whose weights are whole numbers."""
+    return 0 if grid is None else 8 * n_groups * n_features * grid.n_bins
+
+
+def check_fits(grid: Grid | None, n_groups: int, n_features: int, limit: int | None) -> None:
+    """Refuse histograms that are too large."""
+    needed = bytes_of(grid, n_groups, n_features)
+    if grid is not None and (needed > memory.allowed(limit) or n_features * grid.n_bins > MOST):
+        what = f"histograms of {n_features:,} features in {grid.n_bins:,} bins and {n_groups:,} classes and folds"
+        memory.refuse(what, needed, memory.allowed(limit), CURE)
+
+
+@persistence.register
+@dataclass(frozen=True, slots=True, eq=False)
+class Histograms(Table):
+    """Weights (n_classes, n_features * n_bins) of the rows of each class whose feature lies in each bin.
+
+    A table like those of sums; when it meets another one, both are brought onto the grid of all their values.
+    """
+
+    grid: Grid = Grid("bins")
+
+    @property
+    def counts(self) -> np.ndarray:
+        """H[j, bin, y], (n_features, n_bins, n_classes)."""
+        return self.value().reshape(len(self.hi), -1, self.grid.n_bins).transpose(1, 2, 0)
+
+    @property
+    def edges(self) -> np.ndarray:
+        """Borders of the bins, (n_features, n_bins + 1)."""
+        return self.grid.edges
+
+    def counts_of(self, features: slice) -> np.ndarray:
+        """The same of some features, (n_bins, n_classes, n_features)."""
+        n_bins = self.grid.n_bins
+        some = self.value(slice(features.start * n_bins, features.stop * n_bins))
+        return some.reshape(len(self.hi), -1, n_bins).transpose(2, 0, 1)
+
+    def on(self, grid: Grid) -> "Histograms":
+        """The same weights on a grid of more values."""
+        if grid is self.grid:
+            return self
+        hi, lo = np.zeros_like(self.hi), np.zeros((3, *self.hi.shape))
+        own = np.zeros((1, *self.hi.shape)) if self.lo is None else self.lo
+        histograms.move_pairs(self.hi, own, self.grid.columns_in(grid), hi, lo)
+        return _on(grid, renormalised(Table(hi, lo, self.rounded)))
+
+    def combined(self, other: Any, rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "Histograms":
+        grid = self.grid | other.grid
+        return _on(grid, Table.combined(self.on(grid), other.on(grid), rows, other_rows, sign))
+
+    def above(self, other: Table) -> "Histograms":
+        return _on(self.grid, Table.above(self, other))
+
+    def scaled(self, factor: Any) -> "Histograms":
+        return _on(self.grid, Table.scaled(self, factor))
+
+    def to_state(self) -> dict[str, Any]:
+        grid = {name: getattr(self.grid, name) for name in ("mode", "n_bins", "low", "high")}
+        return {"hi": self.hi, **low_state(self), **grid}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "Histograms":
+        hi = persistence.array("hi", state["hi"], ["f8"], (None, None))
+        low, high = (persistence.array(name, state[name], ["f8"], (None,)) for name in ("low", "high"))
+        grid = Grid(state["mode"], state["n_bins"], low, high)
+        if (
+            len(low) != len(high)
+            or len(low) * grid.n_bins != hi.shape[1]
+            or np.isnan(low).any()
+            or np.isnan(high).any()
+        ):
+            raise ValueError(f"histograms {hi.shape} do not fit ranges of {len(low)} features in {grid.n_bins} bins")
+        return cls(hi, *low_of_state(state, hi), grid)
+
+
+def _on(grid: Grid, table: Table) -> Histograms:
+    return Histograms(table.hi, table.lo, table.rounded, grid)
+
+
+def found_in(tables: Any) -> Histograms:
+    """The histograms among the tables of statistics."""
+    if "histogram" not in tables:
+        raise ValueError(
+            "these statistics hold no histogram; scan(histogram='value', n_bins=..) keeps one of whole numbers, "
+            "scan(histogram='bins') one of any values"
+        )
+    return tables["histogram"]
+
+
+class HistogramSums:
+    """Histograms while blocks of rows come: dense tables that move to another grid when values leave theirs.
+
+    Of sparse rows only what is stored is counted; what is absent, the weight of the rows less that, joins the bin of 0
+    in the end.
+    """
+
+    def __init__(self, grid: Grid, limit: int | None):
+        self._grid, self._limit = grid, limit
+        self._bins, self._stored, self._of_sparse = GrowingTable(), GrowingTable(), GrowingTable()
+        self._of_sparse.note(np.inf)
+
+    @property
+    def nbytes(self) -> int:
+        return self._bins.nbytes + self._stored.nbytes
+
+    def add(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, weight: float) -> None:
+        """Add a block of rows; arguments as those of `MomentSums.add`."""
+        n_features = chunk.shape[1]
+        if n_groups > len(self._bins.hi):
+            check_fits(self._grid, n_groups, n_features, self._limit)
+        self._bins.note(weight)
+        self._bins.grow(n_groups, n_features * self._grid.n_bins)
+        self._move(self._grid.of(n_features) | self._grid.seen(chunk, survey))
+        arrays = *entries, self._grid.scale, self._grid.shift, self._bins.hi
+        sparse, lo = isinstance(chunk, CSRChunk), self._bins.lo
+        rows: Any = (chunk.data, chunk.indices, chunk.indptr) if isinstance(chunk, CSRChunk) else (chunk.values,)
+        if lo is None:
+            (histograms.add_csr if sparse else histograms.add_dense)(*rows, *arrays)
+        else:
+            add = histograms.add_csr_pairs if sparse else histograms.add_dense_pairs
+            self._bins.spilled |= add(*rows, *arrays, lo)
+        if isinstance(chunk, CSRChunk):
+            self._note_stored(chunk, entries, n_groups, weight)
+
+    def _move(self, grid: Grid) -> None:
+        """Go on with the grid of more values."""
+        if grid is self._grid:
+            return
+        hi, lo = self._bins.hi, self._bins.lo
+        if (
+            self._grid.low is not None
+            and (grid.exponents != self._grid.exponents).any() | (grid.firsts != self._grid.firsts).any()
+        ):
+            columns, self._bins.hi = self._grid.columns_in(grid), np.zeros_like(hi)
+            if lo is None:
+                histograms.move(hi, columns, self._bins.hi)
+            else:
+                self._bins.lo = np.zeros_like(lo)
+                self._bins.spilled |= histograms.move_pairs(hi, lo, columns, self._bins.hi, self._bins.lo)
+        self._grid = grid
+
+    def _note_stored(self, chunk: CSRChunk, entries: Entries, n_groups: int, weight: float) -> None:
+        stored, rows = self._stored, self._of_sparse
+        stored.note(weight)
+        stored.grow(n_groups, chunk.shape[1])
+        ones = chunk.with_values(np.ones(len(chunk.data), np.uint8))
+        stored.spilled |= ones.add_moment(entries, class_sums.NONZERO, 0.0, stored.hi, stored.lo)
+        rows.grow(n_groups, 1)
+        count = np.zeros(n_groups, np.int64)
+        rows.spilled |= class_sums.add_weights(entries.codes, entries.weight, count, rows.hi, rows.lo)
+
+    def _add_absent(self, n_groups: int, n_features: int) -> None:
+        every, bins = np.arange(n_groups), self._bins
+        for table, width in ((self._stored, n_features), (self._of_sparse, 1)):
+            table.grow(n_groups, width)
+        weight = spread(self._of_sparse.table(every, 1), n_features)
+        absent = weight.combined(self._stored.table(every, n_features), every, every, -1.0)
+        columns = self._grid.columns_of_zero()
+        if bins.lo is None:
+            histograms.move(absent.hi, columns, bins.hi)
+        else:
+            low = np.zeros((1, *absent.shape)) if absent.lo is None else absent.lo
+            bins.spilled |= histograms.move_pairs(absent.hi, low, columns, bins.hi, bins.lo)
+
+    def take(self, order: np.ndarray, n_features: int) -> Histograms:
+        """The histograms of all groups in this order; they are no longer kept here."""
+        grid = self._grid.of(n_features)
+        self._bins.grow(len(order), n_features * grid.n_bins)
+        if len(self._stored.hi):
+            self._add_absent(len(order), n_features)
+        return _on(grid, self._bins.table(order, n_features * grid.n_bins))

@@ -1,0 +1,166 @@
+"""How often values occur, those that agree in their leading bits counted together: what quantiles are read off."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import memory, row_checks
+from streamnb.rows.chunk import Chunk
+
+N_CELLS = 4096  # of a feature, at most
+_MAGNITUDE = np.int64(2**63 - 1)  # all bits of a float64 but its sign
+_BELOW_ZERO = -2  # the largest number below 0; -1 would be the zero that has a sign
+CURE = "take fewer features at a time, give a larger memory_limit, or take a machine with more memory"
+
+
+class ValueCells(NamedTuple):
+    """The values of one feature: a cell is the integer of all float64 numbers that share their leading 64 - shift bits.
+
+    Integers of floats rise with them. The shift is the least that leaves at most N_CELLS cells, and those of any parts
+    of the values lead to that of all: whatever the order of rows, the cells are the same.
+    """
+
+    shift: int
+    keys: np.ndarray  # (n_cells,) int64, ascending
+    counts: np.ndarray  # (n_cells,) int64
+
+    def __add__(self, other: Any) -> "ValueCells":
+        shift = max(self.shift, other.shift)
+        keys = np.concatenate([self.keys >> (shift - self.shift), other.keys >> (shift - other.shift)])
+        order = np.argsort(keys, kind="stable")
+        return _fewer(shift, keys[order], np.concatenate([self.counts, other.counts])[order])
+
+    def tops(self) -> np.ndarray:
+        """The largest float64 number of each cell."""
+        last = (self.keys + 1 << self.shift) - 1
+        last = np.where(last == -1, _BELOW_ZERO, last)
+        return np.where(last < 0, last ^ _MAGNITUDE, last).view(np.float64)
+
+
+NOTHING = ValueCells(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def cells_of(values: np.ndarray, shift: int = 0) -> ValueCells:
+    """The cells of values (n,), which share no more than 64 - shift bits."""
+    if not len(values):
+        return NOTHING._replace(shift=shift)
+    bits = (values.astype(np.float64) + 0.0).view(np.int64)  # of two zeros one
+    keys = np.where(bits < 0, bits ^ _MAGNITUDE, bits) >> shift
+    first, width = keys.min(), int(keys.max()) - int(keys.min()) + 1
+    if width <= 4 * len(keys) + N_CELLS:
+        counts = np.bincount(keys - first)
+        keys = np.flatnonzero(counts)
+        return _fewer(shift, keys + first, counts[keys])
+    keys.sort()
+    return _fewer(shift, keys, np.ones(len(keys), np.int64))
+
+
+def _fewer(shift: int, keys: np.ndarray, counts: np.ndarray) -> ValueCells:
+    """ValueCells of sorted keys, some of them equal, so coarse that they are not too many."""
+    while True:
+        firsts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+        if len(firsts) < len(keys):
+            keys, counts = keys[firsts], np.add.reduceat(counts, firsts)
+        if len(keys) <= N_CELLS:
+            return ValueCells(shift, keys, counts)
+        shift, keys = shift + 1, keys >> 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValueCounts:
+    """The cells of each feature, and how many of its values are missing; a value that adds up, free of order."""
+
+    features: tuple[ValueCells, ...]
+    missing: np.ndarray  # (n_features,) int64
+    low: np.ndarray  # (n_features,) float64
+    high: np.ndarray
+
+    @property
+    def n_features(self) -> int:
+        return len(self.features)
+
+    @property
+    def nbytes(self) -> int:
+        return _nbytes(self.features)
+
+    def __add__(self, other: "ValueCounts") -> "ValueCounts":
+        if not self.features or not other.features:  # of no rows
+            return self if self.features else other
+        features = tuple(a + b for a, b in zip(self.features, other.features, strict=True))
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return ValueCounts(features, self.missing + other.missing, low, high)
+
+    def arrays(self) -> dict[str, Any]:
+        n_cells = np.array([len(cells.keys) for cells in self.features], np.int64)
+        joined = {
+            name: np.concatenate([np.zeros(0, np.int64), *(getattr(cells, name) for cells in self.features)])
+            for name in ("keys", "counts")
+        }
+        shifts = np.array([cells.shift for cells in self.features], np.int64)
+        sides = {"missing": self.missing, "low": self.low, "high": self.high}
+        return {"n_cells": n_cells, "shifts": shifts, **joined, **sides}
+
+    @classmethod
+    def of_arrays(cls, arrays: Any) -> "ValueCounts":
+        """What `arrays` says."""
+        stops = np.cumsum(arrays["n_cells"])[:-1]
+        keys, counts = (np.split(arrays[name], stops) if len(arrays["n_cells"]) else [] for name in ("keys", "counts"))
+        features = tuple(map(ValueCells, arrays["shifts"].tolist(), keys, counts))
+        return cls(features, arrays["missing"], arrays["low"], arrays["high"])
+
+
+def _nbytes(features: Any) -> int:
+    return sum(cells.keys.nbytes + cells.counts.nbytes for cells in features)
+
+
+class CountingValues:
+    """Value counts while blocks of rows come."""
+
+    def __init__(self, memory_limit: int | None = None):
+        self._limit = memory_limit
+        self._total = ValueCounts((), *(np.zeros(0, dtype) for dtype in (np.int64, np.float64, np.float64)))
+
+    @property
+    def nbytes(self) -> int:
+        return self._total.nbytes
+
+    def add(self, chunk: Chunk) -> None:
+        """Add a block of rows, some of whose values may be NaN."""
+        n_rows, n_features = chunk.shape
+        if self._total.features:
+            row_checks.check_n_features(n_features, self._total.n_features)
+        if not n_rows:
+            return
+        shifts = [cells.shift for cells in self._total.features] or [0] * n_features
+        features, missing = [], np.zeros(n_features, np.int64)
+        low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
+        for j, (values, n_zeros) in enumerate(_columns(chunk)):
+            known = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+            missing[j] = len(values) - len(known)
+            cells = cells_of(known, shifts[j])
+            if n_zeros:
+                cells = cells + ValueCells(0, np.zeros(1, np.int64), np.array([n_zeros]))
+                known = np.append(known, 0.0)
+            if len(known):
+                low[j], high[j] = known.min(), known.max()
+            features.append(cells)
+        self._total = self._total + ValueCounts(tuple(features), missing, low, high)
+        if self.nbytes > (limit := memory.allowed(self._limit)):
+            memory.refuse(f"the values of {n_features:,} features, counted", self.nbytes, limit, CURE)
+
+    def finish(self) -> ValueCounts:
+        return self._total
+
+
+def _columns(chunk: Chunk) -> Any:
+    """The values of each feature, and how many are 0 besides."""
+    X: Any = chunk.to_matrix()
+    if sp.issparse(X):
+        X = X.tocsc()
+        for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+            yield X.data[start:stop], X.shape[0] - (stop - start)
+    else:
+        for column in np.ascontiguousarray(X.T):
+            yield column, 0

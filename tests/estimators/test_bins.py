@@ -1,0 +1,135 @@
+"""Bins as a transformer: scikit-learn's contract, rows in every form, and models on binned columns."""
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import streamnb as snb
+
+rng = np.random.default_rng(0)
+X = np.column_stack([rng.normal(size=300), rng.integers(0, 4, 300), 10.0 ** rng.integers(-9, 9, 300)])
+GAPS = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+WHOLE = snb.Bins(8).fit(GAPS)
+
+
+@parametrize_with_checks([snb.Bins(), snb.Bins(3, "uniform")])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def blocks(x=GAPS):
+    return (x[start : start + 70] for start in range(0, 300, 70))
+
+
+@pytest.mark.parametrize("form", ["zarr", "dask", "stream", "checkpoint"])
+def test_rows_in_any_form_have_the_same_bins(form, tmp_path):
+    given = {
+        "zarr": lambda: zarr.create_array(tmp_path / "x.zarr", data=GAPS, chunks=(50, 3)),
+        "dask": lambda: da.from_array(GAPS, chunks=(64, 3)),
+        "stream": lambda: blocks,
+        "checkpoint": lambda: GAPS,
+    }[form]()
+    bins = snb.Bins(8).fit(given, checkpoint=tmp_path / "c.snb" if form == "checkpoint" else None)
+    assert bins.get_feature_names_out().tolist() == WHOLE.get_feature_names_out().tolist()
+    found = bins.transform(given)
+    if form == "dask":
+        assert sp.issparse(found._meta) and found.shape == (300, len(bins.get_feature_names_out()))
+        found = sp.vstack([block.compute() for block in found.blocks])
+    np.testing.assert_array_equal(found.toarray(), WHOLE.transform(GAPS).toarray())
+
+
+def test_sparse_rows_have_the_bins_of_dense_ones():
+    counts = rng.poisson(0.5, (100, 5))
+    dense, sparse = snb.Bins(3).fit(counts), snb.Bins(3).fit(sp.csr_array(counts))
+    found = sparse.transform(sp.csr_array(counts))
+    assert sp.issparse(found) and found.format == "csr"
+    np.testing.assert_array_equal(found.toarray(), dense.transform(counts).toarray())
+
+
+def test_quantile_bins_are_nearly_those_of_scikit_learn():
+    x = rng.normal(size=(500, 2))
+    theirs = KBinsDiscretizer(4, strategy="quantile", quantile_method="inverted_cdf").fit(x)
+    ours = snb.Bins(4).fit(x)
+    for mine, edges in zip(ours.edges_, theirs.bin_edges_, strict=True):
+        np.testing.assert_array_equal(mine, edges[1:-1])  # the side of the border itself differs
+    assert ours.precision_.tolist() == [0.0, 0.0]
+    many = rng.normal(size=(20_000, 1))
+    close, true = snb.Bins(4).fit(many), np.quantile(many, [0.25, 0.5, 0.75], method="inverted_cdf")
+    assert (close.edges_[0] >= true).all() and (close.edges_[0] - true <= close.precision_ * np.abs(true)).all()
+    assert 0 < close.precision_[0] < 0.01
+
+
+def test_names_come_from_frames_and_files_keep_all(tmp_path):
+    frame = pd.DataFrame(GAPS, columns=["a", "b", "c"])
+    bins = snb.Bins(2).fit(frame)
+    names = bins.get_feature_names_out().tolist()
+    assert names[0].startswith("a in (-inf, ") and names[2] == "a is missing"
+    bins.save(tmp_path / "b.snb")
+    again = snb.load(tmp_path / "b.snb")
+    assert again.get_feature_names_out().tolist() == names and again.get_params() == bins.get_params()
+    np.testing.assert_array_equal(again.transform(frame).toarray(), bins.transform(frame).toarray())
+    with pytest.raises(ValueError, match="feature names"):
+        again.transform(frame[["b", "a", "c"]])
+
+
+def test_binned_columns_tell_what_means_do_not():
+    x = rng.normal(size=(2000, 1))
+    y = np.abs(x[:, 0]) > 0.6745  # of equal means
+    plain = snb.LinearNB("gaussian").fit(x, y).score(x, y)
+    model = make_pipeline(snb.Bins(8), snb.LinearNB("bernoulli")).fit(x, y)
+    assert plain < 0.8 and model.score(x, y) > 0.95
+    iris = load_iris(return_X_y=True)
+    assert make_pipeline(snb.Bins(5), snb.LinearNB("bernoulli")).fit(*iris).score(*iris) > 0.9
+
+
+def test_borders_may_be_given():
+    bins = snb.Bins(edges=[0.0, 1.0]).fit(X)
+    assert [one.tolist() for one in bins.edges_] == [[0.0, 1.0]] * 3 and not bins.missing_.any()
+    assert snb.Bins(edges=[0.0], missing=True).fit(X).transform(GAPS).shape == (300, 9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_bins": 1}, "n_bins=1"),
+        ({"strategy": "kmeans"}, "strategy='kmeans' is unknown"),
+        ({"missing": "never"}, "missing='never'"),
+        ({"missing": False}, r"X has \d+ NaN in column 0, and missing=False leaves no bin for them"),
+        ({"edges": [1, 0]}, "edges="),
+    ],
+)
+def test_wrong_parameters_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        snb.Bins(**options).fit(GAPS)
+    with pytest.raises(ValueError, match=r"X has NaN at row \d+, column 0, whose bins were learned without one"):
+        snb.Bins().fit(X).transform(GAPS)
+    with pytest.raises(ValueError, match="infinity"):
+        snb.Bins().fit(np.where(X > 5, np.inf, X))
+
+
+def test_rows_become_bins_within_the_scan(tmp_path):
+    y = rng.integers(0, 3, 300)
+    store = zarr.create_array(tmp_path / "x.zarr", data=GAPS, chunks=(50, 3))
+    binned = WHOLE.transform(GAPS)
+    model = snb.LinearNB("bernoulli").fit(binned, y)
+    forms = {
+        "memory": WHOLE.rows(GAPS, y),
+        "zarr": WHOLE.rows(store, y),
+        "stream": WHOLE.rows(lambda: zip(blocks(), np.split(y, range(70, 300, 70)), strict=True)),
+        "dask": WHOLE.rows(da.from_array(GAPS, chunks=(64, 3)), y),
+    }
+    for name, rows in forms.items():
+        np.testing.assert_array_equal(snb.LinearNB("bernoulli").fit(rows).coef_, model.coef_, err_msg=name)
+    np.testing.assert_array_equal(model.predict(WHOLE.rows(store)), model.predict(binned))
+    found = snb.LinearNBCV("bernoulli", snb.L1([0.5, 2.0]), folds=3).fit(forms["zarr"])
+    expected = snb.LinearNBCV("bernoulli", snb.L1([0.5, 2.0]), folds=3).fit(binned, y)
+    np.testing.assert_array_equal(found.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
+    with pytest.raises(ValueError, match="4 features"):
+        WHOLE.rows(np.ones((2, 4)))
