@@ -22,6 +22,7 @@ from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.criteria import Criterion, as_criterion
 from streamnb.selection.features import FeatureRanking, rank_features
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.histograms import check_histogram
 
 
 @persistence.register
@@ -35,6 +36,11 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
         {1, 2} from {3, 4, 5}: all of these are present.
     k : int or "all"
         How many features to keep; of equal scores the first columns. "all" ranks, and keeps every feature.
+    values : {"presence", "value", "bins"}
+        What the criteria of presence and "chi2" tell apart: whether x is present; "value" the whole numbers 0, 1, ..,
+        n_bins - 1; "bins" bins of any values. The last two keep a histogram, see `scan`.
+    n_bins : int
+        Values or bins of each feature.
     presence : {"above", "nonzero"}
         What counts as present for the criteria of presence: x > binarize, or x != 0.
     binarize : float
@@ -68,6 +74,8 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
         by: str = "chi2",
         k: Any = 10,
         *,
+        values: str = "presence",
+        n_bins: int = 64,
         presence: str = "above",
         binarize: float = 0.0,
         family: Any = "poisson",
@@ -77,6 +85,8 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
     ):
         self.by = by
         self.k = k
+        self.values = values
+        self.n_bins = n_bins
         self.presence = presence
         self.binarize = binarize
         self.family = family
@@ -90,11 +100,13 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
         criterion = self._criterion()
         domain = Domain(f"{type(self).__name__}(by={self.by!r})", criterion.lowest, criterion.highest)
         options = RowOptions(binarize=self.binarize, centre=as_family(self.family).centre)
-        return ClassScan(tuple(sorted(criterion.moments)), options, classes, domain)
+        grid = check_histogram(None if self.values == "presence" else self.values, self.n_bins)
+        return ClassScan(tuple(sorted(criterion.moments)), options, classes, domain, grid=grid)
 
     def _check_params(self) -> None:
         self._criterion()
         self._n_kept(1)
+        arguments.positive_integer("n_bins", self.n_bins)
 
     def _check_whole(self, stats: ClassStats) -> None:
         if self.k != "all" and self.k > stats.n_features:
@@ -104,7 +116,8 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
         self._now("_ranked")
 
     def _options(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("presence", "family", "scheme", "reference", "smoothing")}
+        names = "values", "presence", "family", "scheme", "reference", "smoothing"
+        return {name: getattr(self, name) for name in names}
 
     def _criterion(self) -> Criterion:
         return as_criterion(self.by, **self._options())

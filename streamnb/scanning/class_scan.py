@@ -86,7 +86,7 @@ class ClassScan(PassTask):
         for name, value in vars(self).items():
             if name == "options":
                 about |= {option: repr(chosen) for option, chosen in asdict(value).items()}
-            elif name != "memory_limit":  # which does not change what the sums are
+            elif name != "memory_limit" and (name, value) != ("grid", None):  # which do not change what the sums are
                 about[name] = shown(value)
         return about
 

@@ -46,11 +46,14 @@ def cells_of(values: np.ndarray, shift: int = 0) -> ValueCells:
     """The cells of values (n,), which share no more than 64 - shift bits."""
     if not len(values):
         return NOTHING._replace(shift=shift)
-    bits = (values.astype(np.float64) + 0.0).view(np.int64)  # of two zeros one
-    keys = np.where(bits < 0, bits ^ _MAGNITUDE, bits) >> shift
-    first, width = keys.min(), int(keys.max()) - int(keys.min()) + 1
-    if width <= 4 * len(keys) + N_CELLS:
-        counts = np.bincount(keys - first)
+    keys = np.add(values, 0.0, dtype=np.float64).view(np.int64)  # of two zeros one
+    if keys.min() < 0:
+        keys ^= (keys >> 63) & _MAGNITUDE  # numbers below 0 in their order
+    keys >>= shift
+    first, last = keys.min(), keys.max()
+    if int(last) - int(first) <= 4 * len(keys) + N_CELLS:
+        keys -= first
+        counts = np.bincount(keys)
         keys = np.flatnonzero(counts)
         return _fewer(shift, keys + first, counts[keys])
     keys.sort()
@@ -137,8 +140,9 @@ class CountingValues:
         features, missing = [], np.zeros(n_features, np.int64)
         low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
         for j, (values, n_zeros) in enumerate(_columns(chunk)):
-            known = values[~np.isnan(values)] if values.dtype.kind == "f" else values
-            missing[j] = len(values) - len(known)
+            gaps = np.isnan(values)
+            missing[j] = np.count_nonzero(gaps)
+            known = values[~gaps] if missing[j] else values
             cells = cells_of(known, shifts[j])
             if n_zeros:
                 cells = cells + ValueCells(0, np.zeros(1, np.int64), np.array([n_zeros]))

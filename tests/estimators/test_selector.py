@@ -296,3 +296,21 @@ def test_the_example_runs():
     assert ran.returncode == 0, ran.stderr
     assert all(ran.stdout.count(by) >= 2 for by in CRITERIA)
     assert "all pixels" in ran.stdout and ran.stdout.count("#") == 16 * len(CRITERIA)
+
+
+def test_features_are_selected_by_their_values(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 50)
+    X = np.column_stack([rng.poisson(1.0, (100, 3)), 1 + y + 2 * rng.integers(0, 2, 100) * y])
+    for values in ("value", "bins"):
+        selector = FeatureSelector("mutual_info", 1, values=values, n_bins=32).fit(X, y)
+        assert selector.get_support(indices=True).tolist() == [3] and selector.scores_[3] == pytest.approx(np.log(2))
+        parts = FeatureSelector("mutual_info", 1, values=values, n_bins=32)
+        parts.partial_fit(X[:60], y[:60]).partial_fit(X[60:], y[60:])
+        np.testing.assert_array_equal(parts.scores_, selector.scores_)
+        selector.save(tmp_path / "s.snb")
+        np.testing.assert_array_equal(snb.load(tmp_path / "s.snb").scores_, selector.scores_)
+    assert FeatureSelector("mutual_info", 1).fit(X, y).scores_[3] == 0.0
+    for wrong, message in (({"values": "all"}, "values='all'"), ({"n_bins": 0}, "n_bins=0")):
+        with pytest.raises(ValueError, match=message):
+            FeatureSelector(**wrong).fit(X, y)
