@@ -116,15 +116,15 @@ def _cells(left: Any, before: Any) -> Iterator[_Cells]:
         keys = reduce(np.union1d, [t.keys for t in tables.values() if isinstance(t, SparseTable)])
         touched = SparseTable((len(left.classes), left.n_features), keys, np.ones(len(keys)))
         classes, columns = touched.classes_of(), touched.columns_of()
-        for first in range(0, len(keys), AT_ONCE):
-            some = slice(first, first + AT_ONCE)
+        for start in range(0, len(keys), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
             at = classes[some], columns[some]
             yield _taken(left, before, *at, lambda table, at=at: table.pairs(at[1], at[0])[0])
     else:
         step, every = columns_at_once(len(left.classes)), np.arange(len(left.classes))[:, None]
-        for first in range(0, left.n_features, step):
-            columns = np.arange(first, min(first + step, left.n_features))
-            yield _taken(left, before, every, columns, lambda table, some=slice(first, first + step): table.value(some))
+        for start in range(0, left.n_features, step):
+            columns = np.arange(start, min(start + step, left.n_features))
+            yield _taken(left, before, every, columns, lambda table, some=slice(start, start + step): table.value(some))
 
 
 def _taken(left: Any, before: Any, classes: np.ndarray, columns: np.ndarray, values: Callable) -> _Cells:

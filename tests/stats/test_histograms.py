@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.stats.histograms import Grid, Histograms
+from streamnb.stats.rests import with_and_without
 
 rng = np.random.default_rng(0)
 N, K, B = 300, 3, 16
@@ -89,7 +90,7 @@ def test_labels_of_an_indicator_are_counted_and_all_rows_once():
     stats = scan(COUNTS, SETS, histogram="value", n_bins=8)
     for label in range(2):
         expected = scan(COUNTS, SETS[:, label], histogram="value", n_bins=8)
-        np.testing.assert_array_equal(stats.against_rest(label).histogram, expected.histogram)
+        np.testing.assert_array_equal(with_and_without(stats, label).histogram, expected.histogram)
 
 
 def test_files_keep_them(tmp_path):
