@@ -20,7 +20,8 @@ class Evaluation(Tallied):
     needs : names out of "hits", "confusion", "ranking", "pairs", "probabilities", "multilabel"
         What to keep, and so what can be asked for:
 
-        - "hits": accuracy, balanced accuracy, precision, recall, F score; of the order of K numbers;
+        - "hits": accuracy, balanced accuracy, precision, recall, specificity, F score, Matthews' correlation, Cohen's
+          kappa; of the order of K numbers;
         - "confusion": the same and the confusion matrix; K x K numbers;
         - "ranking": ROC AUC and curve, average precision; scores of `exact_rows` rows, later ``2 K n_bins`` numbers;
         - "pairs", with "ranking": ROC AUC one-vs-one for K > 2; ``K K n_bins`` numbers;
@@ -48,7 +49,10 @@ class Evaluation(Tallied):
     confusion_matrix = decision_metrics.confusion_matrix
     precision = decision_metrics.precision
     recall = decision_metrics.recall
+    specificity = decision_metrics.specificity
     f_score = decision_metrics.f_score
+    matthews_corrcoef = decision_metrics.matthews_corrcoef
+    cohen_kappa = decision_metrics.cohen_kappa
     hamming_loss = decision_metrics.hamming_loss
     jaccard = decision_metrics.jaccard
     subset_accuracy = decision_metrics.subset_accuracy

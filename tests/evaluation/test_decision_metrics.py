@@ -52,6 +52,41 @@ def test_values_are_those_of_their_definitions(rows, beta):
     assert dm.f_score(judged, "micro", beta) == pytest.approx(sum(hit) / sum(true))
 
 
+@given(CODES)
+def test_agreement_and_specificity_are_scikit_learns(rows):
+    true, found, weight = map(np.array, zip(*rows))
+    judged = decided(true, found, weight)
+    assert dm.matthews_corrcoef(judged) == pytest.approx(
+        sk.matthews_corrcoef(true, found, sample_weight=weight), abs=1e-9
+    )
+    if len(set(true) | set(found)) > 1:
+        assert dm.cohen_kappa(judged) == pytest.approx(sk.cohen_kappa_score(true, found, sample_weight=weight))
+    else:
+        assert math.isnan(dm.cohen_kappa(judged))
+    of_each = [sk.recall_score(true != k, found != k, sample_weight=weight, zero_division=0) for k in range(4)]
+    np.testing.assert_allclose(dm.specificity(judged, None), of_each)
+    np.testing.assert_allclose(dm.specificity(judged, "weighted"), np.average(of_each, weights=judged.class_weight))
+
+
+def test_rows_of_no_class_agree_with_no_prediction():
+    judged, known = decided([0, 1, -1], [0, 1, 1]), ([0, 1, 9], [0, 1, 1])
+    assert dm.matthews_corrcoef(judged) == pytest.approx(sk.matthews_corrcoef(*known))
+    assert dm.cohen_kappa(judged) == pytest.approx(sk.cohen_kappa_score(*known))
+    np.testing.assert_allclose(dm.specificity(judged, None)[:2], [1.0, 1 / 2])
+
+
+def test_specificity_of_two_classes_and_of_labels():
+    judged = decided([0, 0, 0, 1, 1], [0, 1, 0, 1, 0], n_classes=2)
+    assert dm.specificity(judged) == 2 / 3
+    labels = sets([[1, 0], [0, 1], [0, 0]], [[1, 0], [1, 1], [0, 0]])
+    np.testing.assert_allclose(dm.specificity(labels, None), [1 / 2, 1.0])
+    assert dm.specificity(labels, "micro") == 3 / 4
+    with pytest.raises(ValueError, match="'samples' is not kept"):
+        dm.specificity(labels, "samples")
+    with pytest.raises(ValueError, match="one label each"):
+        dm.cohen_kappa(labels)
+
+
 def test_of_two_classes_the_second_is_judged():
     judged = decided([0, 0, 1, 1, 1], [0, 1, 1, 1, 0], n_classes=2)
     assert (dm.precision(judged), dm.recall(judged)) == (2 / 3, 2 / 3)
