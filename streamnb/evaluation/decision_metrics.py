@@ -8,7 +8,6 @@ from streamnb.core import arguments
 from streamnb.evaluation.tallied import Tallied, check_multilabel, check_single, decisions, kept, losses
 from streamnb.evaluation.tallies import ratio
 
-
 _ROUNDED = 1e-12  # of a sum of weights, which may be rounded off
 
 
@@ -166,6 +165,27 @@ def brier(judged: Tallied) -> float:
     Multi-label: the mean over labels of what each would have by itself.
     """
     return losses(judged).mean("brier")
+
+
+def expected_calibration_error(judged: Tallied) -> float:
+    """Mean distance between how sure the model was and how often it was right, over 15 bins of equal width.
+
+    ``sum_b w_b / W |right_b - proba_b|`` (Guo et al. 2017), by the probability of the likeliest class of each row;
+    multi-label, by the probabilities of all labels.
+    """
+    reliability = kept(judged, "reliability", "reliability")
+    _, proba, right = reliability.curve()
+    return float(np.abs(right - proba).sum()) if reliability.means.weight > 0.0 else np.nan
+
+
+def reliability_curve(judged: Tallied) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of the bins that have rows: mean probability, share that was right, and share of the weight, each (m,).
+
+    The bins are those of `expected_calibration_error`. Where the second is below the first, the model is too sure.
+    """
+    share, proba, right = kept(judged, "reliability", "reliability").curve()
+    some = share > 0.0
+    return proba[some] / share[some], right[some] / share[some], share[some]
 
 
 def mean(values: np.ndarray, weights: np.ndarray | None = None) -> float:

@@ -160,3 +160,39 @@ def test_means():
     assert math.isnan(dm.mean(np.array([])))
     assert dm.mean(np.array([1.0, 3.0])) == dm.mean(np.array([1.0, 3.0]), np.zeros(2)) == 2.0
     assert dm.mean(np.array([1.0, 3.0]), np.array([3.0, 1.0])) == 1.5
+
+
+def reliable(codes, proba, weight=None, **options):
+    judged = Tallied(np.shape(proba)[1], ("probabilities", "reliability"), **options)
+    with np.errstate(divide="ignore"):
+        judged.add(codes, weight, log_proba=np.log(proba))
+    return judged
+
+
+def test_calibration_error_is_that_of_its_definition():
+    rng = np.random.default_rng(0)
+    proba, codes, weight = rng.dirichlet(np.ones(3), 200), rng.integers(-1, 3, 200), rng.integers(0, 4, 200)
+    judged = reliable(codes, proba, weight)
+    weight = weight * (codes >= 0)
+    sure, right = proba.max(axis=1), proba.argmax(axis=1) == codes
+    expected, curve = 0.0, []
+    for b in range(15):
+        inside = (sure >= b / 15) & (sure < (b + 1) / 15)
+        if (w := weight * inside).any():
+            curve.append((np.average(sure, weights=w), np.average(right, weights=w), w.sum() / weight.sum()))
+            expected += curve[-1][2] * abs(curve[-1][0] - curve[-1][1])
+    assert dm.expected_calibration_error(judged) == pytest.approx(expected)
+    np.testing.assert_allclose(dm.reliability_curve(judged), np.transpose(curve))
+
+    parts = [reliable(codes[s], proba[s], (weight + (codes < 0))[s]) for s in (slice(70), slice(70, None))]
+    merged = parts[1] + parts[0]
+    assert dm.expected_calibration_error(merged) == dm.expected_calibration_error(judged)
+
+
+def test_certainty_is_judged_and_labels_one_by_one():
+    assert dm.expected_calibration_error(reliable([0, 1, 1, 1], [[1.0, 0.0]] * 4)) == 0.75
+    labels = reliable([[1, 0], [0, 0]], [[1.0, 0.0], [1.0, 0.0]], multilabel=True)
+    assert dm.expected_calibration_error(labels) == 0.25
+    assert math.isnan(dm.expected_calibration_error(reliable(np.zeros(0, int), np.zeros((0, 2)))))
+    with pytest.raises(ValueError, match="needs 'reliability'"):
+        dm.reliability_curve(Tallied(2, "probabilities"))
