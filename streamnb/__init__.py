@@ -68,6 +68,7 @@ _HOMES = {
     "RegularizationPathDisplay": "plotting",
     "ScoreDisplay": "plotting",
     "RocDisplay": "plotting",
+    "ReliabilityDisplay": "plotting",
     "ConfusionMatrixDisplay": "plotting",
     "TellingFeaturesDisplay": "plotting",
     "DataError": "core.messages",

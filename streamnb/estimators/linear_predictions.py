@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments
 from streamnb.estimators.classifier import ScanClassifier
+from streamnb.models.calibrating import calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.problem.families import as_family
 from streamnb.rows.source import Source
@@ -68,6 +69,53 @@ class LinearPredictions(ScanClassifier):
         """
         check_is_fitted(self, "stats_")
         self._learned["_model"] = self._now("_model").sparsify()
+        return self
+
+    @available_if(_has_probabilities)
+    def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Make the probabilities fit rows that the model has not learned from; nothing is learned anew.
+
+        Naive Bayes counts what several features say together several times over, and is far too sure. Scores become
+        ``t s_k + b_k``, of least log loss on these rows: with one factor t (1 / temperature) for all classes and
+        biases of sum 0 for the softmax of ``joint`` and ``reference`` (Guo et al. 2017); for two classes, ``ovr`` and
+        the labels of a 2-D y by Platt's method (1999), with t and b for each row of `coef_`. As this is linear, it
+        becomes part of `coef_` and `intercept_`, and so of what is saved; whatever changes the model next, such as
+        `refit()`, undoes it.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`, and of other rows than there: of those the model was fitted to it is surer than of any others.
+            A few rows a class are enough; they are read once, and their scores held.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Rows of one class only, or of one the model does not know; or a model without probabilities, with a class
+            without rows, or of labels against a reference. The model stays as it was.
+        MemoryError
+            The scores do not fit into memory, or the weights are too many to be held.
+
+        Notes
+        -----
+        `predict(X, predictive=True)` and its like do not go by these weights, except for Bernoulli features.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import streamnb as snb
+        >>> X, y = np.array([[3.0, 0.0], [0.0, 3.0], [2.0, 2.0], [1.0, 0.0]]), np.array([0, 1, 1, 0])
+        >>> model = snb.LinearNB().fit(X, y).calibrate([[5.0, 0.0], [4.0, 1.0], [0.0, 5.0]], [0, 1, 1])
+        >>> model.predict([[0.0, 1.0]])
+        array([1])
+        """
+        model, rows = self._ready(X, y, sample_weight, labelled=True)
+        self._learned["_model"] = calibrated(model, rows)
+        self._learned.pop("_predictive", None)
         return self
 
     # ---- predicting --------------------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ from streamnb.core import arguments
 from streamnb.evaluation.tallied import Tallied, check_multilabel, check_single, decisions, kept, losses
 from streamnb.evaluation.tallies import ratio
 
+_ROUNDED = 1e-12  # of a sum of weights, which may be rounded off
+
 
 def accuracy(judged: Tallied) -> float:
     """Share of the weight that was predicted right; multi-label, where the whole set was (subset accuracy)."""
@@ -45,6 +47,42 @@ def recall(judged: Tallied, average: str | None = "binary") -> Any:
     return _rate(judged, "recall", average)
 
 
+def specificity(judged: Tallied, average: str | None = "binary") -> Any:
+    """Share of the weight that is not of a class and was not predicted to be; as `precision`, but not "samples"."""
+    if average == "samples":
+        raise ValueError("average='samples' is not kept for specificity; choose 'micro', 'macro', 'weighted' or None")
+    return _rate(judged, "specificity", average)
+
+
+def matthews_corrcoef(judged: Tallied) -> float:
+    """Correlation of true and predicted classes, in [-1, 1] (Gorodkin 2004); 0 where either is one class alone.
+
+    ``(h W - sum t_k p_k) / sqrt((W^2 - sum t_k^2) (W^2 - sum p_k^2))``, h the weight predicted right of W in all.
+    """
+    right, true, predicted, whole = _shares(judged, "matthews_corrcoef")
+    spread = (whole**2 - true @ true) * (whole**2 - predicted @ predicted)
+    return float((right * whole - true @ predicted) / np.sqrt(spread)) if spread > 0.0 else 0.0
+
+
+def cohen_kappa(judged: Tallied) -> float:
+    """Cohen's kappa: ``(a - e) / (1 - e)``, a the accuracy and e that of guesses with the same shares of classes.
+
+    NaN where all rows are of one class and predicted to be.
+    """
+    right, true, predicted, whole = _shares(judged, "cohen_kappa")
+    guessed = true @ predicted
+    return float((right * whole - guessed) / (whole**2 - guessed)) if guessed < whole**2 else np.nan
+
+
+def _shares(judged: Tallied, metric: str) -> tuple[float, np.ndarray, np.ndarray, float]:
+    """Weight predicted right, by true class, by predicted class, and of all; labels of no class are one more."""
+    check_single(judged, metric)
+    tally = decisions(judged)
+    unknown = judged.weight - tally.true.sum()
+    true = np.append(tally.true, unknown if unknown > _ROUNDED * judged.weight else 0.0)
+    return float(tally.hit.sum()), true, np.append(tally.predicted, 0.0), float(true.sum())
+
+
 def f_score(judged: Tallied, average: str | None = "binary", beta: float = 1.0) -> Any:
     """F score, ``(1 + beta^2) hit / (beta^2 true + predicted)``; as `precision`, "samples" for beta = 1 alone."""
     beta = arguments.finite_number("beta", beta, minimum=0.0)
@@ -60,11 +98,15 @@ def _rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) ->
     tally = decisions(judged)
     if average == "samples":
         return tally.means.mean(kind)
-    hit, true, predicted = tally.hit, tally.true, tally.predicted
-    if average == "micro":
-        hit, true, predicted = (x.sum(keepdims=True) for x in (hit, true, predicted))
-    among = {"precision": predicted, "recall": true}
-    values = ratio(hit, among[kind]) if kind in among else ratio((1.0 + beta**2) * hit, beta**2 * true + predicted)
+    counts = tally.hit, tally.true, tally.predicted, np.full(judged.n_classes, judged.weight)
+    hit, true, predicted, whole = (x.sum(keepdims=True) for x in counts) if average == "micro" else counts
+    parts = {
+        "precision": (hit, predicted),
+        "recall": (hit, true),
+        "specificity": (whole - true - predicted + hit, whole - true),
+        "f_score": ((1.0 + beta**2) * hit, beta**2 * true + predicted),
+    }
+    values = ratio(*parts[kind])
     if average is None:
         return values
     if average == "binary":
@@ -123,6 +165,27 @@ def brier(judged: Tallied) -> float:
     Multi-label: the mean over labels of what each would have by itself.
     """
     return losses(judged).mean("brier")
+
+
+def expected_calibration_error(judged: Tallied) -> float:
+    """Mean distance between how sure the model was and how often it was right, over 15 bins of equal width.
+
+    ``sum_b w_b / W |right_b - proba_b|`` (Guo et al. 2017), by the probability of the likeliest class of each row;
+    multi-label, by the probabilities of all labels.
+    """
+    reliability = kept(judged, "reliability", "reliability")
+    _, proba, right = reliability.curve()
+    return float(np.abs(right - proba).sum()) if reliability.means.weight > 0.0 else np.nan
+
+
+def reliability_curve(judged: Tallied) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of the bins that have rows: mean probability, share that was right, and share of the weight, each (m,).
+
+    The bins are those of `expected_calibration_error`. Where the second is below the first, the model is too sure.
+    """
+    share, proba, right = kept(judged, "reliability", "reliability").curve()
+    some = share > 0.0
+    return proba[some] / share[some], right[some] / share[some], share[some]
 
 
 def mean(values: np.ndarray, weights: np.ndarray | None = None) -> float:

@@ -119,7 +119,7 @@ class _Judge(PassTask):
         if self.given & {"scores", "proba"}:
             needs |= {"ranking"} | ({"pairs"} if n_classes <= _MANY_PAIRS else set())
         if "proba" in self.given:
-            needs |= {"probabilities"}
+            needs |= {"probabilities", "reliability"}
         evaluation = Evaluation(n_classes, needs, multilabel=self.multilabel, classes=self.classes)
         return Sheet(evaluation, 8 * n_classes * 10_000)
 

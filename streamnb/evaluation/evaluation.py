@@ -17,14 +17,16 @@ class Evaluation(Tallied):
     ----------
     n_classes : int
         K classes, or labels of multi-label rows.
-    needs : names out of "hits", "confusion", "ranking", "pairs", "probabilities", "multilabel"
+    needs : names out of "hits", "confusion", "ranking", "pairs", "probabilities", "reliability", "multilabel"
         What to keep, and so what can be asked for:
 
-        - "hits": accuracy, balanced accuracy, precision, recall, F score; of the order of K numbers;
+        - "hits": accuracy, balanced accuracy, precision, recall, specificity, F score, Matthews' correlation, Cohen's
+          kappa; of the order of K numbers;
         - "confusion": the same and the confusion matrix; K x K numbers;
         - "ranking": ROC AUC and curve, average precision; scores of `exact_rows` rows, later ``2 K n_bins`` numbers;
         - "pairs", with "ranking": ROC AUC one-vs-one for K > 2; ``K K n_bins`` numbers;
         - "probabilities": log loss, Brier score;
+        - "reliability", with "probabilities": expected calibration error, reliability curve; 45 means;
         - "multilabel": what compares sets of labels (with "ranking", the ranking loss too); of no effect otherwise.
     multilabel : bool
         Rows have any number of labels. "hits", "confusion" and "multilabel" then mean the same.
@@ -48,13 +50,18 @@ class Evaluation(Tallied):
     confusion_matrix = decision_metrics.confusion_matrix
     precision = decision_metrics.precision
     recall = decision_metrics.recall
+    specificity = decision_metrics.specificity
     f_score = decision_metrics.f_score
+    matthews_corrcoef = decision_metrics.matthews_corrcoef
+    cohen_kappa = decision_metrics.cohen_kappa
     hamming_loss = decision_metrics.hamming_loss
     jaccard = decision_metrics.jaccard
     subset_accuracy = decision_metrics.subset_accuracy
     ranking_loss = decision_metrics.ranking_loss
     log_loss = decision_metrics.log_loss
     brier = decision_metrics.brier
+    expected_calibration_error = decision_metrics.expected_calibration_error
+    reliability_curve = decision_metrics.reliability_curve
     roc_auc = ranking_metrics.roc_auc
     average_precision = ranking_metrics.average_precision
     roc_auc_error = property(ranking_metrics.roc_auc_error)
@@ -84,4 +91,6 @@ class Evaluation(Tallied):
             shown += [("average_precision", self.average_precision(), self.average_precision_error)]
         if has(self, "losses"):
             shown += [("log_loss", self.log_loss(), 0.0), ("brier", self.brier(), 0.0)]
+        if has(self, "reliability"):
+            shown += [("calibration error", self.expected_calibration_error(), 0.0)]
         return [(name, value, f"  (within {error:.1g})" if error > 0.0 else "") for name, value, error in shown]

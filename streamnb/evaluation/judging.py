@@ -77,6 +77,8 @@ class JudgingTask(PassTask):
         said: dict[str, Any] = {}
         if "ranking" in self.needs:
             said["ranking"] = self.model.scheme.ranking(margins)
+        if "probabilities" in self.needs:
+            said["log_proba"] = self.model.scheme.log_proba(margins)
         if "confusion" in self.needs:
             said["predicted"] = self.model.decided(margins)
             if not self.model.scheme.multilabel and (said["predicted"] < 0).any():
@@ -91,6 +93,9 @@ class JudgingTask(PassTask):
 
 
 def judged(model: LinearModel, X: Any, y: Any, sample_weight: Any, needs: Iterable[str]) -> Evaluation:
-    """What a model makes of rows of any kind, of "confusion" and "ranking"; arguments as those of `scan`."""
-    sheet, _ = run(JudgingTask(model, frozenset(needs)), opened(X, y, sample_weight), RunOptions())
+    """What a model makes of rows of any kind, by the needs of an `Evaluation`; arguments as those of `scan`."""
+    needs = frozenset(needs)
+    if "probabilities" in needs and not model.scheme.has_probabilities:
+        raise ValueError(f"scheme={model.scheme.name!r} has no probabilities; take 'joint', 'ovr' or 'reference'")
+    sheet, _ = run(JudgingTask(model, needs), opened(X, y, sample_weight), RunOptions())
     return sheet.evaluations

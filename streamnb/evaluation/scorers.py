@@ -68,10 +68,15 @@ def _scorer(name: str, needs: str, method: str, per_class: str | None = None, **
     return Scorer(name, frozenset(needs.split()), partial(_ask, method=method, sign=sign, **options), by_class, error)
 
 
+_RATES = ("precision", "precision"), ("recall", "recall"), ("specificity", "specificity"), ("f1", "f_score")
+
+
 def _scorers() -> dict[str, Scorer]:
     scorers = [
         _scorer("accuracy", "hits", "accuracy", "recall"),
         _scorer("balanced_accuracy", "hits", "balanced_accuracy", "recall"),
+        _scorer("matthews_corrcoef", "hits", "matthews_corrcoef"),
+        _scorer("cohen_kappa", "hits", "cohen_kappa"),
         _scorer("roc_auc", "ranking", "roc_auc", "roc_auc"),
         _scorer("roc_auc_ovr", "ranking", "roc_auc", "roc_auc"),
         _scorer("roc_auc_ovr_weighted", "ranking", "roc_auc", "roc_auc", average="weighted"),
@@ -85,11 +90,12 @@ def _scorers() -> dict[str, Scorer]:
         _scorer("jaccard", "multilabel", "jaccard"),
         _scorer("subset_accuracy", "multilabel", "subset_accuracy"),
     ]
-    for name, method in (("precision", "precision"), ("recall", "recall"), ("f1", "f_score")):
+    for name, method in _RATES:
         scorers.append(_scorer(name, "hits", method, method))
         for average in ("micro", "macro", "weighted"):
             scorers.append(_scorer(f"{name}_{average}", "hits", method, method, average=average))
-        scorers.append(_scorer(f"{name}_samples", "multilabel", method, method, average="samples"))
+        if name != "specificity":  # whose mean over rows is not kept
+            scorers.append(_scorer(f"{name}_samples", "multilabel", method, method, average="samples"))
     scorers.append(
         replace(_scorer("roc_auc_reference", "ranking reference", "roc_auc"), per_class=_areas, error=_bound)
     )

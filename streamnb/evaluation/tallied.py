@@ -7,7 +7,7 @@ import numpy as np
 
 from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.evaluation.score_order import Ranking
-from streamnb.evaluation.tallies import Decisions, Losses, Rows, SetDecisions
+from streamnb.evaluation.tallies import Decisions, Losses, Reliability, Rows, SetDecisions
 from streamnb.kernels import ranks
 from streamnb.stats.row_means import RowMeans
 
@@ -18,10 +18,11 @@ _GIVEN_AS = {
     "ranking": "scores= or proba=",
     "pairs": "scores= or proba= (for at most 20 classes)",
     "probabilities": "proba=",
+    "reliability": "proba=",
 }  # what snb.evaluate keeps it of
 
 
-NEEDS = ("hits", "confusion", "ranking", "pairs", "probabilities", "multilabel")
+NEEDS = ("hits", "confusion", "ranking", "pairs", "probabilities", "reliability", "multilabel")
 _DECISIONS = frozenset({"hits", "confusion", "multilabel"})
 
 
@@ -61,6 +62,8 @@ class Tallied:
                 self._tallies["ranking_loss"] = RowMeans(("ranking_loss",))
         if "probabilities" in self.needs:
             self._tallies["losses"] = Losses()
+            if "reliability" in self.needs:
+                self._tallies["reliability"] = Reliability()
 
     @property
     def weight(self) -> float:
@@ -102,7 +105,7 @@ class Tallied:
         rows = self._checked(codes, weight, predicted, ranking, log_proba)
         self.n_rows += len(rows.weight)
         self._tallies["total"].add([], rows.weight)
-        for name in ("decisions", "losses"):
+        for name in ("decisions", "losses", "reliability"):
             if name in self._tallies:
                 self._tallies[name].add(rows)
         if "ranking" in self._tallies:

@@ -11,6 +11,7 @@ from streamnb.core import persistence
 from streamnb.stats.row_means import RowMeans
 
 _SURE = float(np.finfo(np.float64).eps)  # scikit-learn's log_loss clips probabilities to [eps, 1 - eps]
+BINS = 15  # of probabilities, as in Guo et al. 2017
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +137,51 @@ class SetDecisions(Decisions):
 def ratio(numerator: np.ndarray, denominator: np.ndarray, otherwise: float = 0.0) -> np.ndarray:
     """Quotients, `otherwise` where the denominator is 0."""
     return np.divide(numerator, denominator, out=np.full(np.shape(numerator), otherwise), where=denominator != 0)
+
+
+class Reliability:
+    """How sure a model was and how often it was right, by bins of equal width of the probability it gave.
+
+    Of the likeliest class of each row; multi-label, of every label, of which a row is the mean.
+    """
+
+    def __init__(self) -> None:
+        names = ("weight", "proba", "right")
+        self.means = RowMeans([f"{name} {number}" for number in range(BINS) for name in names])
+
+    def add(self, rows: Rows) -> None:
+        """Add rows with `log_proba`."""
+        rows = rows.known()
+        assert rows.log_proba is not None
+        if sp.issparse(rows.labels):
+            proba, right = np.exp(rows.log_proba), rows.labels.toarray().astype(bool)
+        else:
+            likeliest = rows.log_proba.argmax(axis=1)
+            proba, right = np.exp(rows.log_proba.max(axis=1))[:, None], (likeliest == rows.labels)[:, None]
+        bins = np.minimum((proba * BINS).astype(np.int64), BINS - 1)
+        values = []
+        for number in range(BINS):
+            inside = bins == number
+            values += [part.mean(axis=1) for part in (inside, inside * proba, inside & right)]
+        self.means.add(values, rows.weight)
+
+    def curve(self) -> np.ndarray:
+        """Share of the rows in each bin, and the sums over it of the probabilities and of what was right, (3, BINS)."""
+        hi, lo = self.means.pairs
+        sums = (hi + lo.reshape(hi.shape))[:-1].reshape(BINS, 3).T
+        return ratio(sums, np.full(sums.shape, self.means.weight))
+
+    def __add__(self, other: "Reliability") -> "Reliability":
+        total = Reliability()
+        total.means = self.means + other.means
+        return total
+
+    def to_state(self) -> list[Any]:
+        return self.means.to_state()
+
+    def restore(self, state: list[Any]) -> None:
+        """Take over what `to_state` gave, in place of nothing."""
+        self.means.restore(state)
 
 
 class Losses:

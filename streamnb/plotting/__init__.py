@@ -4,12 +4,14 @@ They need matplotlib, ``pip install streamnb[plot]``; nothing else here does. On
 `figure_`. Keywords that `plot` does not name go to matplotlib's lines (or bars).
 """
 
+from streamnb.plotting.reliability import ReliabilityDisplay
 from streamnb.plotting.scores import ConfusionMatrixDisplay, RocDisplay, ScoreDisplay
 from streamnb.plotting.weights import RegularizationPathDisplay, TellingFeaturesDisplay
 
 __all__ = [
     "ConfusionMatrixDisplay",
     "RegularizationPathDisplay",
+    "ReliabilityDisplay",
     "RocDisplay",
     "ScoreDisplay",
     "TellingFeaturesDisplay",

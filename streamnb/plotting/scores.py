@@ -217,7 +217,7 @@ class RocDisplay:
         ValueError
             It keeps no ranking, or no class has both rows and others.
         """
-        _check_evaluation(evaluation)
+        check_evaluation(evaluation)
         binary = evaluation.n_classes == 2 and not evaluation.multilabel
         areas = evaluation.roc_auc(average=None)
         order = np.argsort(-areas, kind="stable")
@@ -307,7 +307,7 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
         **kwargs
             Of scikit-learn's `plot`; numbers are written for 20 classes at most unless `include_values` is given.
         """
-        _check_evaluation(evaluation)
+        check_evaluation(evaluation)
         table = evaluation.confusion_matrix()
         arguments.one_of("normalize", normalize, [None, "true", "pred", "all"])
         if normalize is not None:
@@ -333,14 +333,15 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
         return self
 
 
-def _check_evaluation(given: Any) -> None:
+def check_evaluation(given: Any) -> None:
+    """Refuse what is no evaluation."""
     if not isinstance(given, Evaluation):
         raise TypeError(
             f"evaluation is of type {type(given).__name__}; it should be what snb.evaluate(y_true, ..) returns"
         )
 
 
-def evaluation(estimator: Any, X: Any, y: Any, sample_weight: Any, need: str) -> Evaluation:
+def evaluation(estimator: Any, X: Any, y: Any, sample_weight: Any, *needs: str) -> Evaluation:
     """What a fitted classifier makes of rows of any kind."""
     given = estimator
     X, y = with_labels(X, y)  # before a pipeline takes the frame apart
@@ -354,4 +355,4 @@ def evaluation(estimator: Any, X: Any, y: Any, sample_weight: Any, need: str) ->
             f"estimator={given!r} should be a fitted classifier of streamnb, or a pipeline that ends in one; for "
             "others there is from_evaluation(snb.evaluate(y_true, y_pred, scores=..))"
         )
-    return judged(estimator, X, y, sample_weight, {need})
+    return judged(estimator, X, y, sample_weight, needs)

@@ -84,7 +84,7 @@ class ScoringTask(PassTask):
             scheme, n_points = models.shell.scheme, models.shape[0]
             if "reference" in self.needs:
                 return ReferenceEvaluation.of(scheme, self.classes, n_points, exact_rows, n_bins)
-            each = multilabel or "pairs" in self.needs
+            each = multilabel or bool(self.needs & {"pairs", "reliability"})
             return (EachEvaluation if each else GridEvaluation)(new, n_points)
 
         sheet = [[of_grid(models) for models in grids] for grids in self.candidates * (1 + self.train)]

@@ -52,6 +52,41 @@ def test_values_are_those_of_their_definitions(rows, beta):
     assert dm.f_score(judged, "micro", beta) == pytest.approx(sum(hit) / sum(true))
 
 
+@given(CODES)
+def test_agreement_and_specificity_are_scikit_learns(rows):
+    true, found, weight = map(np.array, zip(*rows))
+    judged = decided(true, found, weight)
+    assert dm.matthews_corrcoef(judged) == pytest.approx(
+        sk.matthews_corrcoef(true, found, sample_weight=weight), abs=1e-9
+    )
+    if len(set(true) | set(found)) > 1:
+        assert dm.cohen_kappa(judged) == pytest.approx(sk.cohen_kappa_score(true, found, sample_weight=weight))
+    else:
+        assert math.isnan(dm.cohen_kappa(judged))
+    of_each = [sk.recall_score(true != k, found != k, sample_weight=weight, zero_division=0) for k in range(4)]
+    np.testing.assert_allclose(dm.specificity(judged, None), of_each)
+    np.testing.assert_allclose(dm.specificity(judged, "weighted"), np.average(of_each, weights=judged.class_weight))
+
+
+def test_rows_of_no_class_agree_with_no_prediction():
+    judged, known = decided([0, 1, -1], [0, 1, 1]), ([0, 1, 9], [0, 1, 1])
+    assert dm.matthews_corrcoef(judged) == pytest.approx(sk.matthews_corrcoef(*known))
+    assert dm.cohen_kappa(judged) == pytest.approx(sk.cohen_kappa_score(*known))
+    np.testing.assert_allclose(dm.specificity(judged, None)[:2], [1.0, 1 / 2])
+
+
+def test_specificity_of_two_classes_and_of_labels():
+    judged = decided([0, 0, 0, 1, 1], [0, 1, 0, 1, 0], n_classes=2)
+    assert dm.specificity(judged) == 2 / 3
+    labels = sets([[1, 0], [0, 1], [0, 0]], [[1, 0], [1, 1], [0, 0]])
+    np.testing.assert_allclose(dm.specificity(labels, None), [1 / 2, 1.0])
+    assert dm.specificity(labels, "micro") == 3 / 4
+    with pytest.raises(ValueError, match="'samples' is not kept"):
+        dm.specificity(labels, "samples")
+    with pytest.raises(ValueError, match="one label each"):
+        dm.cohen_kappa(labels)
+
+
 def test_of_two_classes_the_second_is_judged():
     judged = decided([0, 0, 1, 1, 1], [0, 1, 1, 1, 0], n_classes=2)
     assert (dm.precision(judged), dm.recall(judged)) == (2 / 3, 2 / 3)
@@ -125,3 +160,39 @@ def test_means():
     assert math.isnan(dm.mean(np.array([])))
     assert dm.mean(np.array([1.0, 3.0])) == dm.mean(np.array([1.0, 3.0]), np.zeros(2)) == 2.0
     assert dm.mean(np.array([1.0, 3.0]), np.array([3.0, 1.0])) == 1.5
+
+
+def reliable(codes, proba, weight=None, **options):
+    judged = Tallied(np.shape(proba)[1], ("probabilities", "reliability"), **options)
+    with np.errstate(divide="ignore"):
+        judged.add(codes, weight, log_proba=np.log(proba))
+    return judged
+
+
+def test_calibration_error_is_that_of_its_definition():
+    rng = np.random.default_rng(0)
+    proba, codes, weight = rng.dirichlet(np.ones(3), 200), rng.integers(-1, 3, 200), rng.integers(0, 4, 200)
+    judged = reliable(codes, proba, weight)
+    weight = weight * (codes >= 0)
+    sure, right = proba.max(axis=1), proba.argmax(axis=1) == codes
+    expected, curve = 0.0, []
+    for b in range(15):
+        inside = (sure >= b / 15) & (sure < (b + 1) / 15)
+        if (w := weight * inside).any():
+            curve.append((np.average(sure, weights=w), np.average(right, weights=w), w.sum() / weight.sum()))
+            expected += curve[-1][2] * abs(curve[-1][0] - curve[-1][1])
+    assert dm.expected_calibration_error(judged) == pytest.approx(expected)
+    np.testing.assert_allclose(dm.reliability_curve(judged), np.transpose(curve))
+
+    parts = [reliable(codes[s], proba[s], (weight + (codes < 0))[s]) for s in (slice(70), slice(70, None))]
+    merged = parts[1] + parts[0]
+    assert dm.expected_calibration_error(merged) == dm.expected_calibration_error(judged)
+
+
+def test_certainty_is_judged_and_labels_one_by_one():
+    assert dm.expected_calibration_error(reliable([0, 1, 1, 1], [[1.0, 0.0]] * 4)) == 0.75
+    labels = reliable([[1, 0], [0, 0]], [[1.0, 0.0], [1.0, 0.0]], multilabel=True)
+    assert dm.expected_calibration_error(labels) == 0.25
+    assert math.isnan(dm.expected_calibration_error(reliable(np.zeros(0, int), np.zeros((0, 2)))))
+    with pytest.raises(ValueError, match="needs 'reliability'"):
+        dm.reliability_curve(Tallied(2, "probabilities"))

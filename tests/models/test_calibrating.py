@@ -1,0 +1,135 @@
+"""Calibration by temperature and biases, and by Platt's method."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_digits
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+
+import streamnb as snb
+from streamnb.models.calibrating import RIDGE, fit_platt, fit_softmax
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Rows to learn from, to calibrate by and to judge by."""
+    X, y = load_digits(return_X_y=True)
+    X, held, y, of_held = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
+    first, last = (held[::2], of_held[::2]), (held[1::2], of_held[1::2])
+    return (X, y), first, last
+
+
+def test_temperature_and_biases_are_those_of_least_loss():
+    rng = np.random.default_rng(0)
+    scores, weight, codes = rng.normal(scale=30.0, size=(80, 3)), rng.random(80), rng.integers(0, 3, 80)
+    scores[np.arange(80), codes] += 20.0
+    targets = np.eye(3)[codes]
+    factor, bias = fit_softmax(scores, targets, weight)
+    scale = np.abs(scores - scores.mean(axis=1, keepdims=True)).max()
+
+    def loss(theta):
+        logs = log_softmax(theta[0] / scale * scores + theta[1:], axis=1)
+        return -(weight @ (targets * logs).sum(axis=1)) + RIDGE / 2 * theta @ theta
+
+    found = minimize(loss, np.zeros(4), tol=1e-12).x
+    assert factor == pytest.approx(found[0] / scale, rel=1e-4)
+    np.testing.assert_allclose(bias, found[1:], atol=1e-4)
+    assert abs(bias.sum()) < 1e-9
+
+
+def test_scores_that_say_the_opposite_leave_the_shares():
+    margin, target = np.array([3.0, 2.0, 1.0, -1.0, -2.0]), np.array([0.0, 0.0, 0.0, 1.0, 1.0])
+    factor, bias = fit_platt(margin, target, np.ones(5))
+    assert factor == 0.0
+    smoothed = (3 * 1 / 5 + 2 * 3 / 4) / 5
+    assert 1 / (1 + np.exp(-bias)) == pytest.approx(smoothed, rel=1e-2)
+
+
+def test_platts_method_stays_finite_where_groups_are_parted():
+    factor, bias = fit_platt(np.array([-2e4, -1e4, 1e4, 2e4]), np.array([0.0, 0.0, 1.0, 1.0]), np.ones(4))
+    assert 0 < factor < 1e-3 and abs(bias) < 1.0
+
+
+@pytest.mark.parametrize("scheme", ["joint", "ovr", "reference"])
+def test_log_loss_of_digits_is_that_of_scikit_learns_calibration(digits, scheme):
+    """Below the base rate's, and at most 5 % above scikit-learn's of the same model and rows."""
+    fitted, held, (X, y) = digits
+    model = snb.LinearNB(scheme=scheme, reference=0 if scheme == "reference" else None).fit(*fitted)
+    theirs = CalibratedClassifierCV(FrozenEstimator(model)).fit(*held)
+    their_loss, before = log_loss(y, theirs.predict_proba(X)), log_loss(y, model.predict_proba(X))
+    assert model.calibrate(*held) is model
+    loss = log_loss(y, model.predict_proba(X))
+    assert loss < before and loss < np.log(10.0)
+    assert loss <= 1.05 * their_loss
+
+
+def test_two_classes_and_labels_are_calibrated_one_by_one(digits):
+    (X, y), (held, of_held), (rows, _) = digits
+    two = snb.LinearNB().fit(X, y > 4)
+    margin = two.decision_function(held)[:, None] / 10
+    peer = LogisticRegression(C=1e6).fit(margin, of_held > 4)
+    two.calibrate(held, of_held > 4)
+    np.testing.assert_allclose(two.predict_proba(held)[:, 1], peer.predict_proba(margin)[:, 1], atol=0.02)
+
+    labels = np.column_stack([y > 4, y % 2 == 0]).astype(int)
+    of_rows = np.column_stack([of_held > 4, of_held % 2 == 0]).astype(int)
+    many = snb.LinearNB().fit(X, labels).calibrate(held, of_rows)
+    np.testing.assert_allclose(many.predict_proba(rows)[:, 0], two.predict_proba(rows)[:, 1])
+
+
+def test_bits_do_not_depend_on_chunks_and_are_saved_and_undone(digits, tmp_path):
+    fitted, (held, of_held), (X, _) = digits
+    model = snb.LinearNB().fit(*fitted)
+    before = model.predict_proba(X)
+    expected = model.calibrate(held, of_held).predict_proba(X)
+    assert (expected != before).any()
+
+    model.save(tmp_path / "model.snb")
+    np.testing.assert_array_equal(snb.load(tmp_path / "model.snb").predict_proba(X), expected)
+    np.testing.assert_array_equal(model.refit().predict_proba(X), before)
+
+    chunks = [(held[i : i + 7], of_held[i : i + 7]) for i in range(0, len(held), 7)]
+    np.testing.assert_array_equal(model.calibrate(iter(chunks)).predict_proba(X), expected)
+
+    np.testing.assert_allclose(model.refit().sparsify().calibrate(held, of_held).predict_proba(X), expected)
+
+
+def test_weights_count_rows(digits):
+    fitted, (held, of_held), (X, _) = digits
+    weight = np.arange(len(held)) % 3
+    weighted = snb.LinearNB().fit(*fitted).calibrate(held, of_held, weight)
+    repeated = snb.LinearNB().fit(*fitted).calibrate(np.repeat(held, weight, axis=0), np.repeat(of_held, weight))
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-6, atol=1e-12)
+
+
+def test_what_cannot_be_calibrated_is_refused(digits):
+    fitted, (held, _), (X, _) = digits
+    model = snb.LinearNB().fit(*fitted)
+    before = model.predict_proba(X)
+    with pytest.raises(ValueError, match=r"one class only \(\[3\]\)"):
+        model.calibrate(held[:2], [3, 3])
+    with pytest.raises(ValueError, match="label 11 at row 1"):
+        model.calibrate(held[:2], [3, 11])
+    with pytest.raises(ValueError, match="as in fit"):
+        model.calibrate(held[:2], [[1] * 10, [0] * 10])
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+    assert not hasattr(snb.LinearNB(scheme="ovo").fit(*fitted), "calibrate")
+    labels = snb.LinearNB().fit(fitted[0], np.column_stack([fitted[1] > 4, fitted[1] > 6]).astype(int))
+    with pytest.raises(ValueError, match="label 1 on all rows or on none"):
+        labels.calibrate(held[:2], [[1, 0], [0, 0]])
+
+
+def test_a_chosen_model_is_calibrated_and_kept(digits, tmp_path):
+    fitted, held, (X, y) = digits
+    model = snb.LinearNBCV(penalty=snb.L1([0.0, 5.0]), folds=2).fit(*fitted)
+    before = model.predict_proba(X)
+    expected = model.calibrate(*held).predict_proba(X)
+    assert log_loss(y, expected) < log_loss(y, before)
+    model.save(tmp_path / "model.snb")
+    np.testing.assert_array_equal(snb.load(tmp_path / "model.snb").predict_proba(X), expected)
+    np.testing.assert_array_equal(model.refit(rule="best").predict_proba(X), before)

@@ -1,0 +1,39 @@
+"""The reliability picture draws the curve of the evaluation."""
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+import streamnb as snb
+from streamnb.plotting.reliability import ReliabilityDisplay
+
+matplotlib.use("Agg")
+
+
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_what_is_drawn_is_the_curve_of_the_evaluation(multilabel):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 80)
+    X = rng.poisson(rng.gamma(1.0, 1.0, (3, 6))[y]).astype(float)
+    y = (y[:, None] == np.arange(3)).astype(int) if multilabel else y
+    model = snb.LinearNB("poisson").fit(X, y)
+    display = ReliabilityDisplay.from_estimator(model, X, y, color="k")
+    judged = snb.evaluate(y, proba=model.predict_proba(X))
+    proba, right, _ = judged.reliability_curve()
+    np.testing.assert_allclose(display.line_.get_xdata(), proba)
+    np.testing.assert_allclose(display.line_.get_ydata(), right)
+    assert display.line_.get_color() == "k"
+    assert f"{judged.expected_calibration_error():.3f}" in display.line_.get_label()
+    assert ReliabilityDisplay.from_evaluation(judged, ax=display.ax_).figure_ is display.figure_
+    plt.close("all")
+
+
+def test_what_has_no_probabilities_is_refused():
+    with pytest.raises(TypeError, match="it should be what"):
+        ReliabilityDisplay.from_evaluation(0.5)
+    with pytest.raises(ValueError, match="needs 'reliability'"):
+        ReliabilityDisplay.from_evaluation(snb.evaluate([0, 1], [0, 1]))
+    votes = snb.LinearNB(scheme="ovo").fit(np.eye(3), [0, 1, 2])
+    with pytest.raises(ValueError, match="'ovo' has no probabilities"):
+        ReliabilityDisplay.from_estimator(votes, np.eye(3), [0, 1, 2])
