@@ -85,7 +85,7 @@ class LinearPredictions(ScanClassifier):
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`, and of other rows than there: of those the model was fitted to it is surer than of any others.
+            As in `fit`, but not in Dask; and of other rows than there: of those of `fit`, the model is far too sure.
             A few rows a class are enough; they are read once, and their scores held.
 
         Returns

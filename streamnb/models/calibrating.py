@@ -127,6 +127,8 @@ def _check_model(model: LinearModel) -> None:
 
 def _scored(model: LinearModel, rows: Source) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Margins (n_rows, R), who is what (n_rows, K) and weights (n_rows,) of all rows, in order."""
+    if rows.lazy:
+        raise TypeError("X is in Dask; thousands of rows are enough to calibrate by: give X.compute() and y.compute()")
     n_classes = len(model.classes_)
     if rows.n_rows is not None:
         n_bytes, limit = 8 * rows.n_rows * 6 * n_classes, memory.allowed(None)
@@ -138,6 +140,8 @@ def _scored(model: LinearModel, rows: Source) -> tuple[np.ndarray, np.ndarray, n
         margins.append(model.margins(chunk, survey))
         targets.append(_targets(model, label_checks.check_y(block.y), chunk.first_row))
         weights.append(np.ones(chunk.shape[0]) if block.weight is None else np.asarray(block.weight, np.float64))
+    if not margins:
+        raise ValueError("X has no rows; to calibrate, give rows of at least 2 classes")
     target, weight = np.concatenate(targets), np.concatenate(weights)
     row_checks.check_total_weight(weight.sum())
     total = weight @ target

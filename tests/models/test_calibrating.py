@@ -1,5 +1,6 @@
 """Calibration by temperature and biases, and by Platt's method."""
 
+import dask.array as dask_array
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -108,7 +109,7 @@ def test_weights_count_rows(digits):
 
 
 def test_what_cannot_be_calibrated_is_refused(digits):
-    fitted, (held, _), (X, _) = digits
+    fitted, (held, of_held), (X, _) = digits
     model = snb.LinearNB().fit(*fitted)
     before = model.predict_proba(X)
     with pytest.raises(ValueError, match=r"one class only \(\[3\]\)"):
@@ -117,6 +118,10 @@ def test_what_cannot_be_calibrated_is_refused(digits):
         model.calibrate(held[:2], [3, 11])
     with pytest.raises(ValueError, match="as in fit"):
         model.calibrate(held[:2], [[1] * 10, [0] * 10])
+    with pytest.raises(ValueError, match="no rows"):
+        model.calibrate(iter([]))
+    with pytest.raises(TypeError, match="X is in Dask"):
+        model.calibrate(dask_array.from_array(held), dask_array.from_array(of_held))
     np.testing.assert_array_equal(model.predict_proba(X), before)
     assert not hasattr(snb.LinearNB(scheme="ovo").fit(*fitted), "calibrate")
     labels = snb.LinearNB().fit(fitted[0], np.column_stack([fitted[1] > 4, fitted[1] > 6]).astype(int))
