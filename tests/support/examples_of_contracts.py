@@ -48,6 +48,8 @@ from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.grid_models import GridModels
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.row_means import RowMeans
+from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
+from streamnb.training.reading import ReadTask
 
 N, K = 40, 3
 rng = np.random.default_rng(0)
@@ -156,6 +158,14 @@ class HighestValues:
         return self
 
 
+def reading(objective: Any, X: Any = REAL, y: Any = Y, **along: Any) -> Pass:
+    """A read at some weights, or along a line."""
+    point, grid = np.linspace(-1.0, 1.0, 6 * K).reshape(6, K), np.full(6, 4096.0)
+    return Pass(
+        ReadTask(objective, RowOptions(), np.unique(Y), point, grid, 4096.0, **along), opened(X, y, REAL_WEIGHT)
+    )
+
+
 PROBA = rng.permuted(np.tile([0.125, 0.25, 0.625], (N, 1)), axis=1)
 TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ClassScan: every(
@@ -186,6 +196,12 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     _HitsTask: every(
         lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, WEIGHT)),
         real=lambda: Pass(_HitsTask(model()), opened(COUNTS, Y, REAL_WEIGHT)),
+    ),
+    ReadTask: every(
+        lambda: reading(Softmax()),
+        csr=lambda: reading(Logistic(), sp.csr_array(COUNTS), class_weight=np.array([1.0, 0.3, 2.0])),
+        labels=lambda: reading(SquaredHinge(), y=SETS),
+        line=lambda: reading(Softmax(), step=np.ones((6, K)), lengths=np.array([0.5, 1.0])),
     ),
     _OfUser: every(lambda: Pass(_OfUser(Highest(), "highest"), opened(COUNTS, labelled=False))),
 }
