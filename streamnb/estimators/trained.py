@@ -24,7 +24,7 @@ from streamnb.training.fitting import Trained, Trainer, check_memory
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
-_FITTED = "model", "history", "converged", "report", "feature_names_in_"
+_FITTED = "model", "n_features", "history", "converged", "report", "feature_names_in_"
 _HISTORY = "objective", "gradient_norm", "seconds"
 
 
@@ -251,8 +251,8 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         persistence.save(path, self)
 
     def to_state(self) -> dict[str, Any]:
-        fitted = {"model": self._model, "history": self.history_, "converged": self.converged_}
-        fitted["report"] = asdict(self.report_)
+        fitted = {"model": self._model, "n_features": self.n_features_in_, "history": self.history_}
+        fitted |= {"converged": self.converged_, "report": asdict(self.report_)}
         if hasattr(self, "feature_names_in_"):
             fitted["feature_names_in_"] = self.feature_names_in_
         return {"params": self.get_params(deep=False), "fitted": fitted}
@@ -265,6 +265,9 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         model, history, converged = (fitted[name] for name in ("model", "history", "converged"))
         if not isinstance(model, LinearModel) or not isinstance(converged, bool) or tuple(history) != _HISTORY:
             raise ValueError(f"{cls.__name__} should have a model, a history of {_HISTORY}, and whether it converged")
+        if model.n_features != fitted["n_features"]:
+            raise ValueError(f"the model should be of {fitted['n_features']} features, not of {model.n_features}")
+        arguments.check_class_weight(self.class_weight, model.classes_)
         n_passes = len(history["objective"])
         for name, column in history.items():
             persistence.array(name, column, ["f8"], (n_passes,))

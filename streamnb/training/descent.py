@@ -65,10 +65,13 @@ class Visit:
 
 
 class Memory:
-    """The last steps and what they did to the gradient; `scale` (n_features + 1, R) is about the inverse curvature."""
+    """The last steps and what they did to the gradient; `scale` (n_features + 1, R) is about the inverse curvature.
 
-    def __init__(self, scale: np.ndarray):
-        self.scale = scale
+    `balanced` is for gradients whose rows add up to 0, as those of softmax do: so do the directions then.
+    """
+
+    def __init__(self, scale: np.ndarray, balanced: bool = False):
+        self.scale, self._balanced = scale, balanced
         self._pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=PAIRS)
 
     def __len__(self) -> int:
@@ -89,17 +92,25 @@ class Memory:
         for step, change, curvature in reversed(self._pairs):
             shares.append(dot(step, q) / curvature)
             q = q - shares[-1] * change
-        q = self.scale * q
+        q = self.scaled(q)
         if self._pairs:
             _, change, curvature = self._pairs[-1]
-            q *= curvature / dot(change, self.scale * change)
+            q *= curvature / dot(change, self.scaled(change))
         for (step, change, curvature), share in zip(self._pairs, reversed(shares), strict=True):
             q = q + (share - dot(change, q) / curvature) * step
         return q
 
     def length(self, gradient: np.ndarray) -> float:
         """The length of a gradient, in units of the curvature: half its square is about what is left to fall."""
-        return float(np.sqrt(dot(gradient, self.scale * gradient)))
+        return float(np.sqrt(max(dot(gradient, self.scaled(gradient)), 0.0)))
+
+    def scaled(self, gradient: np.ndarray) -> np.ndarray:
+        """A gradient divided by the curvature."""
+        step = self.scale * gradient
+        if self._balanced:
+            whole = self.scale.sum(axis=1, keepdims=True)
+            step -= self.scale * (step.sum(axis=1, keepdims=True) / np.where(whole > 0.0, whole, 1.0))
+        return step
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:

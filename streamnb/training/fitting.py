@@ -59,7 +59,7 @@ class Trainer:
         factors = np.ones(len(sums.whole)) if scale is None else scale
         self._factors = np.append(factors, 1.0)[:, None]  # of features, and of the intercept
         self._means = sums.whole[:, None] / sums.weight * self._factors[:-1]
-        self._memory = Memory(self._inverse_curvature())
+        self._memory = Memory(self._inverse_curvature(), not task.objective.of_rows and penalties.l1 == 0.0)
         self._largest, self._report = np.zeros(0), Report()
         self._history: dict[str, list[float]] = {"objective": [], "gradient_norm": [], "seconds": []}
 
@@ -101,14 +101,14 @@ class Trainer:
     # ---- what the scan tells -----------------------------------------------------------------------------------------
 
     def _inverse_curvature(self) -> np.ndarray:
-        """1 / (l2 + q_j v_k), q the weighted sums of squares about the means; 0 for features that are constant."""
+        """1 / (l2 + q_j v_k), q the weighted sums of squares about the means; 0 for constants and absent classes."""
         curvature = self._task.objective.curvature(self._sums.share)
         squares = np.append(self._sums.squares, self._sums.weight)[:, None] * self._factors**2
         spread = squares.copy()
         spread[:-1] -= self._sums.weight * self._means**2
         below = np.where(spread > CONSTANT * squares, spread, 0.0) * curvature
         below[:-1] += self._penalties.l2
-        return np.divide(1.0, below, out=np.zeros_like(below), where=below > 0.0)
+        return np.divide(1.0, below, out=np.zeros_like(below), where=(below > 0.0) & (self._sums.share > 0.0))
 
     def _start(self) -> Visit:
         """Weights of 0, with the best intercepts."""

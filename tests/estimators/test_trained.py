@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
 from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
+from tests.support.clusters import cluster_of
 
 rng = np.random.default_rng(0)
 N = 150
@@ -144,6 +145,17 @@ def test_any_form_of_rows_and_any_threads_give_the_same_bits(kind, tmp_path):
     for other in found[1:]:
         for a, b in zip(found[0], other, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_workers_of_a_cluster_read_to_the_same_bits(tmp_path):
+    snb.write_csr(tmp_path / "csr.zarr", [(sp.csr_array(X[:70]), Y[:70]), (X[70:], Y[70:])], n_features=6)
+    here = snb.SoftmaxRegression(tol=1e-2).fit(X, Y)
+    with cluster_of(2, tmp_path) as client:
+        there = snb.SoftmaxRegression(tol=1e-2).fit(tmp_path / "csr.zarr", "y", client=client)
+    np.testing.assert_array_equal(there.coef_, here.coef_)
+    np.testing.assert_array_equal(there.intercept_, here.intercept_)
 
 
 def test_predictions_are_of_the_kind_of_the_rows():

@@ -74,3 +74,12 @@ def test_memory_keeps_eight_steps_and_turns_them_into_newtons_direction():
     memory.forget()
     assert len(memory) == 0 and memory.length(np.array([[3.0], [4.0], [0.0]])) == 5.0
     assert dot(np.array([1.0, 2.0]), np.array([3.0, 4.0])) == 11.0
+
+
+def test_balanced_directions_solve_the_curvature_among_rows_that_add_up_to_0():
+    scale = np.array([[0.5, 0.25, 1.0], [0.0, 0.0, 0.0]])
+    gradient = np.array([[2.0, -3.0, 1.0], [0.0, 0.0, 0.0]])
+    direction = Memory(scale, balanced=True).direction(gradient)
+    np.testing.assert_allclose(direction.sum(axis=1), 0.0, atol=1e-15)
+    pull = direction[0] / scale[0] + gradient[0]
+    np.testing.assert_allclose(pull, pull[0])  # the multiplier of the condition
