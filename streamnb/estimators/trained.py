@@ -1,6 +1,6 @@
 """Classifiers that take a few reads of the rows: softmax regression and the squared hinge, from what a scan tells."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training import objectives
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Trained, Trainer, check_memory
+from streamnb.training.fitting import Trained, Trainer, check_memory, checkpoint_folder, options_of
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
@@ -78,6 +78,7 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         n_threads: int | None = None,
         memory_limit: Any = None,
         client: Any = None,
+        checkpoint: Any = None,
     ) -> Self:
         """Fit in one scan and up to `max_passes` reads of the same rows.
 
@@ -99,6 +100,9 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
             default.
         client : dask.distributed.Client or cluster, optional
             A cluster that reads, as in `scan`; the active one by default.
+        checkpoint : path, optional
+            A folder that keeps what the scan and each read left, as large as the weights each: a fit that was broken
+            off, or one with more `max_passes`, goes on from there, to the same bits. It stays until you remove it.
 
         Raises
         ------
@@ -117,10 +121,11 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         """
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
-            rows = opened(X, y, sample_weight, look=self._remember_names)
             self._check_params()
+            rows = opened(X, y, sample_weight, look=self._remember_names)
             rows.check_read_again(type(self).__name__)
-            stats, scanned = run_scan(self._scan(options), rows, options)
+            options = replace(options, checkpoint=checkpoint_folder(checkpoint))
+            stats, scanned = run_scan(self._scan(options), rows, options_of(options, "scan"))
             trained, scale = self._trained(stats, rows, options)
             self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
             self.report_ = scanned + trained.report

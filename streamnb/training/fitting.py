@@ -6,11 +6,12 @@ they are, and b = b' - W m is what they are given. That alone saves most of the 
 
 import time
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from streamnb.core import memory
+from streamnb.core import memory, persistence
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
@@ -48,7 +49,7 @@ class Trainer:
         What features are multiplied by (idf).
     penalties : Penalties
     rows, options
-        What `run` takes.
+        What `run` takes; a checkpoint is a folder, with a file for each read.
     """
 
     def __init__(
@@ -163,7 +164,7 @@ class Trainer:
         grid = power_above(self._task.objective.bounds(self._sums, most))
         weights = self._of_rows(point) * self._factors
         task = replace(self._task, weights=weights, grid=grid, top=float(power_above(most)), **along)
-        sums, report = run(task, self._rows, self._options)
+        sums, report = run(task, self._rows, options_of(self._options, f"read-{self.n_passes + 1:03}"))
         self._report = self._report + report
         return sums, time.perf_counter() - began
 
@@ -171,6 +172,22 @@ class Trainer:
         row = objective, self._memory.length(visit.steepest), seconds
         for column, value in zip(self._history.values(), row, strict=True):
             column.append(value)
+
+
+def options_of(options: RunOptions, name: str) -> RunOptions:
+    """The options of one pass of several, whose checkpoint is a file of that name in the folder of all."""
+    return options if options.checkpoint is None else replace(options, checkpoint=options.checkpoint / f"{name}.snb")
+
+
+def checkpoint_folder(given: Any) -> Path | None:
+    """The folder for the checkpoints of several passes, made if it is not there."""
+    if given is None:
+        return None
+    folder = persistence.check_path("checkpoint", given)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"checkpoint={str(folder)!r} is a file; several reads keep a folder: name another")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def check_memory(n_features: int, n_rows: int, limit: int | None) -> None:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from streamnb.core import label_checks, row_checks
 from streamnb.kernels import descent
-from streamnb.passes.contract import PassTask
+from streamnb.passes.contract import PassTask, shown
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import Chunk, CSRChunk
@@ -90,6 +91,15 @@ class ReadTask(PassTask):
             weight = weight * self.class_weight[targets if targets.ndim == 1 else own_class(targets)]
         for some in self._few(block.n_rows):
             self._add(partial, chunk.of_rows(some.start, some.stop), targets[some], weight[some])
+
+    def about(self) -> dict[str, str]:
+        """As any task, but that weights are told by their bits."""
+        arrays = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        plain = {name: shown(value) for name, value in vars(self).items() if name not in arrays}
+        bits = {
+            name: f"{a.shape} {sha256(np.ascontiguousarray(a).tobytes()).hexdigest()}" for name, a in arrays.items()
+        }
+        return {"the task": self.name, **plain, **bits}
 
     def _few(self, n_rows: int) -> Iterator[slice]:
         step = max(CACHED_SCORES // self.weights.shape[1], FEW_ROWS)

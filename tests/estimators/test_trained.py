@@ -191,6 +191,26 @@ def test_listed_rows_of_weight_0_are_as_if_they_were_not_there():
     assert (alone.predict(X) == model.predict(X)).mean() > 0.9
 
 
+def test_a_fit_that_was_broken_off_goes_on_to_the_same_bits(tmp_path):
+    folder, model = tmp_path / "reads", snb.SoftmaxRegression(0.2, max_passes=4, tol=1e-4)
+    with pytest.warns(snb.StreamnbWarning, match="max_passes=4"):
+        model.fit(X, Y, WEIGHT, checkpoint=folder)
+    names = ["read-001.snb", "read-002.snb", "read-003.snb", "read-004.snb", "scan.snb"]
+    assert sorted(path.name for path in folder.iterdir()) == names
+    written = {name: (folder / name).stat().st_mtime_ns for name in names}
+    again = clone(model).set_params(max_passes=60).fit(X, Y, WEIGHT, checkpoint=folder)
+    assert again.converged_ and {name: (folder / name).stat().st_mtime_ns for name in names} == written
+    straight = clone(again).fit(X, Y, WEIGHT)
+    np.testing.assert_array_equal(again.coef_, straight.coef_)
+    np.testing.assert_array_equal(again.history_["objective"], straight.history_["objective"])
+    with pytest.raises(ValueError, match=r"read-001\.snb' is of another scan"):
+        clone(again).set_params(l2=0.3).fit(X, Y, WEIGHT, checkpoint=folder)
+    with pytest.raises(ValueError, match="checkpoint= goes with rows that can be read again"):
+        model.fit(lambda: iter([(X, Y)]), checkpoint=tmp_path / "stream")
+    with pytest.raises(ValueError, match="is a file; several reads keep a folder"):
+        model.fit(X, Y, checkpoint=folder / "scan.snb")
+
+
 # ---- what is refused, and what is said -------------------------------------------------------------------------------
 
 
