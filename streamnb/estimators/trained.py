@@ -42,7 +42,7 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         l2: float = 1.0,
         l1: float = 0.0,
         *,
-        start: str = "auto",
+        start: Any = "auto",
         tol: float = 1e-4,
         max_passes: int = 50,
         transform: Any = None,
@@ -156,7 +156,23 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         task = ReadTask(objective, self._row_options(), stats.classes, zeros, ones, 1.0, factors)
         penalties = Penalties(float(self.l2), float(self.l1))
         trainer = Trainer(task, RowSums.of(weighted), scale, penalties, rows, options)
-        return trainer.train(float(self.tol), self.max_passes), scale
+        towards = None if isinstance(self.start, str) else self._given_start(weighted, n_rows, scale)
+        return trainer.train(float(self.tol), self.max_passes, towards), scale
+
+    def _given_start(self, stats: ClassStats, n_rows: int, scale: Any) -> np.ndarray:
+        """The weights of `start`, (n_features + 1, R), where it is a model of such rows."""
+        model: Any = self.start
+        if model.weights.shape != (stats.n_features, n_rows) or not np.array_equal(model.classes_, stats.classes):
+            raise ValueError(f"start={model!r} should have the classes and features of X, and {n_rows} rows of weights")
+        same_scale = np.array_equal(model.scale, scale) if self.idf else model.scale is None
+        linear = set(model.moments) == {"sum"} and model.second is None
+        if not linear or not same_scale or model.options != self._row_options():
+            raise ValueError(f"start={model!r} should be linear in x, with the transform, normalize and idf asked for")
+        start = np.vstack([model.sparsify().weights.toarray(), model.intercept_])
+        if not np.isfinite(start).all():
+            raise ValueError(f"start={model!r} has weights that are not finite; every class should have rows")
+        shift = isinstance(self._objective(stats), objectives.Softmax)  # the same of all classes changes nothing
+        return start - start.mean(axis=1, keepdims=True) if shift else start
 
     def _class_factors(self, stats: ClassStats) -> np.ndarray | None:
         """What the weight of each class is multiplied by."""
@@ -175,7 +191,8 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
     def _check_params(self) -> None:
         for name in ("l2", "l1"):
             objectives.check_strength(name, getattr(self, name))
-        arguments.one_of("start", self.start, ["auto"])
+        if not isinstance(self.start, LinearModel):
+            arguments.one_of("start", self.start, ["auto"])
         arguments.finite_number("tol", self.tol, minimum=0.0)
         arguments.positive_integer("max_passes", self.max_passes)
         arguments.one_of("idf", self.idf, [False, True])
@@ -305,9 +322,10 @@ class SoftmaxRegression(TrainedClassifier):
     ----------
     l2, l1 : float
         Strengths of the penalties, 0 or above. With l1 many weights are 0 (orthant-wise steps, Andrew and Gao 2007).
-    start : {"auto"}
-        Weights of 0 with the shares of the classes as intercepts; the first direction, and the scale of each feature,
-        come from the scan.
+    start : {"auto"} or LinearModel
+        Weights of 0; the intercepts, the first direction and the scale of each feature come from the scan. Or a model
+        of the same classes, such as ``snb.solve(stats, "gaussian")[0]``: the first read looks for the best point on the
+        line from 0 through its weights. That helps dense rows in the first reads, and hurts text.
     tol : float
         Ends once the gradient, in units of the curvature, is so small beside that of the start.
     max_passes : int

@@ -21,6 +21,7 @@ from streamnb.training.objectives import RowSums
 from streamnb.training.reading import ReadSums, ReadTask, power_above
 
 LENGTHS = 2.0 ** np.arange(-6.0, 4.0)  # of the first step, compared by its read
+TOWARDS = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0])  # of one towards another model
 HELD = 2 * PAIRS + 8  # arrays as large as the weights that descent holds
 CONSTANT = 1e-12  # of its mean square, a variance that is rounding
 SLACK = 1.001  # above an objective, for what may come of rounding
@@ -69,13 +70,19 @@ class Trainer:
         """Reads so far."""
         return len(self._history["seconds"])
 
-    def train(self, tol: float, max_passes: int) -> Trained:
-        """Descend until the gradient is no longer than `tol` times that of the start."""
+    def train(self, tol: float, max_passes: int, towards: np.ndarray | None = None) -> Trained:
+        """Descend until the gradient is no longer than `tol` times that of the start.
+
+        `towards` are weights of another model, (n_features + 1, R): the first read compares steps on the line to these.
+        """
         start = self._start()
         target = tol * self._memory.length(start.steepest)
         if not start.steepest.any():  # no feature tells anything, or none enough for l1
             return self._ended(start.point, True)
-        step = self._searched(start)
+        if towards is None:
+            step = self._searched(start, self._memory.direction(start.steepest), LENGTHS)
+        else:
+            step = self._searched(start, self._about_means(towards) - start.point, TOWARDS)
         if max_passes == 1:
             return self._ended(start.point + step, False)
         visit = self._read(start.point + step, start.objective)
@@ -124,22 +131,20 @@ class Trainer:
 
     # ---- reads -------------------------------------------------------------------------------------------------------
 
-    def _searched(self, start: Visit) -> np.ndarray:
-        """The best step along the first direction, by one read; rows of weights with losses of their own by themselves.
+    def _searched(self, start: Visit, step: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """The best of these lengths of a step, by one read; rows of weights with losses of their own by themselves.
 
         From weights of 0 no step against the steepest gradient leaves its orthant.
         """
         objective = self._task.objective
-        step = self._memory.direction(start.steepest)
-        sums, seconds = self._run(
-            start.point, start.objective, step=self._of_rows(step) * self._factors, lengths=LENGTHS
-        )
-        pulls = np.array([self._penalties.value(length * step) for length in LENGTHS])
+        along = self._of_rows(step) * self._factors
+        sums, seconds = self._run(start.point, start.objective, step=along, lengths=lengths)
+        pulls = np.array([self._penalties.value(length * step) for length in lengths])
         found = sums.losses + (pulls if objective.of_rows else pulls.sum(axis=1, keepdims=True))
         best, at_start = found.argmin(axis=0), objective.at_start(self._sums)
         least = found[best, np.arange(len(best))]
         self._note(float(np.minimum(least, at_start).sum()), start, seconds)
-        return np.where(least < at_start, LENGTHS[best], 0.0) * step
+        return np.where(least < at_start, lengths[best], 0.0) * step
 
     def _read(self, point: np.ndarray, most: float) -> Visit:
         """The objective and its gradient at a point; what is above `most` need not be known."""
@@ -158,6 +163,12 @@ class Trainer:
         weights = point.copy()
         weights[-1] -= (self._means * point[:-1]).sum(axis=0)
         return weights
+
+    def _about_means(self, weights: np.ndarray) -> np.ndarray:
+        """The inverse of `_of_rows`."""
+        point = weights.copy()
+        point[-1] += (self._means * weights[:-1]).sum(axis=0)
+        return point
 
     def _run(self, point: np.ndarray, most: float, **along: Any) -> tuple[ReadSums, float]:
         began, most = time.perf_counter(), most * SLACK

@@ -119,6 +119,28 @@ def test_idf_transform_and_normalize_are_those_of_linear_nb():
     np.testing.assert_allclose(ours.predict_log_proba(X), theirs.predict_log_proba(x), atol=1e-3)
 
 
+@pytest.mark.parametrize("y", [Y, Y == "ash", SETS], ids=["classes", "two", "labels"])
+@pytest.mark.parametrize("kind", [snb.SoftmaxRegression, snb.MarginClassifier])
+def test_a_start_at_another_model_comes_to_the_same_optimum(kind, y):
+    bayes = snb.solve(snb.scan(X, y), "gaussian", scheme="ovr")[0]
+    straight, led = kind(**CLOSE).fit(X, y), kind(start=bayes, **CLOSE).fit(X, y)
+    np.testing.assert_allclose(led.coef_, straight.coef_, atol=1e-4)
+    assert led.history_["objective"][0] != straight.history_["objective"][0]
+    itself = kind(start=straight._model, max_passes=1)
+    with pytest.warns(snb.StreamnbWarning, match="max_passes=1"):
+        itself.fit(X, y)
+    np.testing.assert_allclose(itself.history_["objective"], straight.history_["objective"][-1:], rtol=1e-6)
+
+
+def test_a_start_of_other_rows_is_refused():
+    other = snb.solve(snb.scan(X[:, :3], Y), "poisson")[0]
+    with pytest.raises(ValueError, match="should have the classes and features of X, and 3 rows of weights"):
+        snb.SoftmaxRegression(start=other).fit(X, Y)
+    presence = snb.solve(snb.scan(X, Y), "bernoulli")[0]
+    with pytest.raises(ValueError, match="should be linear in x, with the transform"):
+        snb.SoftmaxRegression(start=presence).fit(X, Y)
+
+
 # ---- any form of rows ------------------------------------------------------------------------------------------------
 
 
