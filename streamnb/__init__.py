@@ -56,6 +56,8 @@ _HOMES = {
     "Comparison": "selection.comparison",
     "LinearNB": "estimators.linear_nb",
     "LinearNBCV": "estimators.linear_nb_cv",
+    "SoftmaxRegression": "estimators.trained",
+    "MarginClassifier": "estimators.trained",
     "FeatureSelector": "estimators.selector",
     "Bins": "estimators.bins",
     "MultinomialNB": "estimators.discrete_nb",

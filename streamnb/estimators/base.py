@@ -21,7 +21,55 @@ from streamnb.stats.moments import check_moments
 _FITTED = "stats_", "report_", "decay_", "class_weight_", "feature_names_in_", "forgotten_"  # what is saved of a fit
 
 
-class ScanEstimator(BaseEstimator):
+class Parameter:
+    """A constructor parameter that is no attribute: scikit-learn takes whatever has `transform` for a transformer."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        raise AttributeError(f"{self._name!r} is a parameter, not a method; read it from get_params()")
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        vars(instance)[self._name] = value
+
+
+class RowsEstimator(BaseEstimator):
+    """What reads rows of any kind: column names are remembered, and a fit that fails changes nothing."""
+
+    def _check_params(self) -> None:
+        """Refuse parameters that are wrong whatever the data."""
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """A fit or refit that fails changes nothing."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:  # an interrupt, too
+            self.__dict__ = before
+            raise
+
+    def _remember_names(self, given: Any) -> None:
+        self._check_params()
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self._check_features(given, reset=True)
+
+    def _check_features(self, given: Any, *, reset: bool = False) -> None:
+        """Let scikit-learn remember or compare the column names, where X has a shape to look at."""
+        if given is not None:
+            validate_data(self, given, reset=reset, skip_check_array=True)
+
+
+def loaded_names(names: np.ndarray, n_features: int) -> np.ndarray:
+    """Column names out of a file, one for each feature."""
+    if names.dtype.kind != "U" or names.shape != (n_features,):
+        raise ValueError(f"feature_names_in_ should be {n_features} names")
+    return names.astype(object)
+
+
+class ScanEstimator(RowsEstimator):
     """The scikit-learn contract around statistics: a subclass says what to scan, and what follows from it.
 
     Everything learned follows from `stats_`, so that rows may come in any parts and any order.
@@ -38,9 +86,6 @@ class ScanEstimator(BaseEstimator):
     def _task(self, classes: np.ndarray | None) -> ClassScan:
         """What to accumulate."""
         raise NotImplementedError
-
-    def _check_params(self) -> None:
-        """Refuse parameters that are wrong whatever the data."""
 
     def _check_whole(self, stats: Any) -> None:
         """Refuse data that `fit` cannot do with, though `partial_fit` might."""
@@ -115,16 +160,6 @@ class ScanEstimator(BaseEstimator):
             self._keep(stats, report)
             self._settle()  # now, so that later changes of parameters wait for refit
         return self
-
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """A fit or refit that fails changes nothing."""
-        before = dict(vars(self))
-        try:
-            yield
-        except BaseException:  # an interrupt, too
-            self.__dict__ = before
-            raise
 
     def partial_fit(
         self,
@@ -223,17 +258,6 @@ class ScanEstimator(BaseEstimator):
         """Something learned, for a method to go on with."""
         return getattr(type(self), name).of(self)
 
-    def _remember_names(self, given: Any) -> None:
-        self._check_params()
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self._check_features(given, reset=True)
-
-    def _check_features(self, given: Any, *, reset: bool = False) -> None:
-        """Let scikit-learn remember or compare the column names, where X has a shape to look at."""
-        if given is not None:
-            validate_data(self, given, reset=reset, skip_check_array=True)
-
     # ---- saving ------------------------------------------------------------------------------------------------------
 
     def save(self, path: Any) -> None:
@@ -259,10 +283,7 @@ class ScanEstimator(BaseEstimator):
         if "class_weight_" in fitted:
             self.class_weight_ = arguments.check_class_weight(fitted["class_weight_"], stats.classes)
         if "feature_names_in_" in fitted:
-            names = fitted["feature_names_in_"]
-            if names.dtype.kind != "U" or names.shape != (stats.n_features,):
-                raise ValueError(f"feature_names_in_ should be {stats.n_features} names")
-            self.feature_names_in_ = names.astype(object)
+            self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], stats.n_features)
         self._check_loaded(state)
         return self
 

@@ -1,9 +1,20 @@
 """Reading what was saved; the name of its class is looked up among those that the modules named here register."""
 
 from streamnb.core.persistence import load
-from streamnb.estimators import bins, categorical_nb, discrete_nb, gaussian_nb, linear_nb_cv, selector
+from streamnb.estimators import bins, categorical_nb, discrete_nb, gaussian_nb, linear_nb_cv, selector, trained
 from streamnb.problem import mixed, together
 from streamnb.selection import comparison
 
-REGISTERED = comparison, together, mixed, bins, categorical_nb, discrete_nb, gaussian_nb, linear_nb_cv, selector
+REGISTERED = (
+    comparison,
+    together,
+    mixed,
+    bins,
+    categorical_nb,
+    discrete_nb,
+    gaussian_nb,
+    linear_nb_cv,
+    selector,
+    trained,
+)
 __all__ = ["load"]

@@ -24,6 +24,7 @@ ROOMS = [  # in the order of the flow: a room uses those above it
     "problem",
     "models",
     "solving",
+    "training",
     "evaluation",
     "selection",
     "estimators",

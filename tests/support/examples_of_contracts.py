@@ -52,6 +52,8 @@ from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.row_means import RowMeans
 from streamnb.stats.value_counts import ValueCells, cells_of
+from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
+from streamnb.training.reading import ReadTask
 
 N, K = 40, 3
 rng = np.random.default_rng(0)
@@ -160,6 +162,14 @@ class HighestValues:
         return self
 
 
+def reading(objective: Any, X: Any = REAL, y: Any = Y, **along: Any) -> Pass:
+    """A read at some weights, or along a line."""
+    point, grid = np.linspace(-1.0, 1.0, 6 * K).reshape(6, K), np.full(6, 4096.0)
+    return Pass(
+        ReadTask(objective, RowOptions(), np.unique(Y), point, grid, 4096.0, **along), opened(X, y, REAL_WEIGHT)
+    )
+
+
 PROBA = rng.permuted(np.tile([0.125, 0.25, 0.625], (N, 1)), axis=1)
 TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ClassScan: every(
@@ -196,6 +206,12 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ValueScan: every(
         lambda: Pass(ValueScan(), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
         csr=lambda: Pass(ValueScan(), opened(sp.csr_array(COUNTS), labelled=False)),
+    ),
+    ReadTask: every(
+        lambda: reading(Softmax()),
+        csr=lambda: reading(Logistic(), sp.csr_array(COUNTS), class_weight=np.array([1.0, 0.3, 2.0])),
+        labels=lambda: reading(SquaredHinge(), y=SETS),
+        line=lambda: reading(Softmax(), step=np.ones((6, K)), lengths=np.array([0.5, 1.0])),
     ),
     _OfUser: every(lambda: Pass(_OfUser(Highest(), "highest"), opened(COUNTS, labelled=False))),
 }

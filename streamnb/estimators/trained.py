@@ -1,0 +1,400 @@
+"""Classifiers that take a few reads of the rows: softmax regression and the squared hinge, from what a scan tells."""
+
+from dataclasses import asdict, replace
+from typing import Any, NoReturn, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.estimators.base import Parameter, RowsEstimator, loaded_names
+from streamnb.models.linear import LinearModel
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.problem.schemes import as_scheme
+from streamnb.rows.opening import opened
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import Source
+from streamnb.scanning.class_scan import ClassScan, run_scan
+from streamnb.stats.class_stats import ClassStats
+from streamnb.training import objectives
+from streamnb.training.descent import Penalties
+from streamnb.training.fitting import Trained, Trainer, check_memory, checkpoint_folder, options_of
+from streamnb.training.objectives import Objective, RowSums
+from streamnb.training.reading import ReadTask
+
+_FITTED = "model", "n_features", "history", "converged", "report", "feature_names_in_"
+_HISTORY = "objective", "gradient_norm", "seconds"
+
+
+class TrainedClassifier(ClassifierMixin, RowsEstimator):
+    """A linear classifier whose weights minimise a sum over the rows, found by one scan and a few reads more.
+
+    A subclass says which loss; all that is done with a model once it is there follows from `LinearModel`.
+    """
+
+    transform = Parameter()
+    _scheme = "joint"
+
+    def __init__(
+        self,
+        l2: float = 1.0,
+        l1: float = 0.0,
+        *,
+        start: Any = "auto",
+        tol: float = 1e-4,
+        max_passes: int = 50,
+        transform: Any = None,
+        normalize: str | None = None,
+        idf: bool = False,
+        class_weight: Any = None,
+    ):
+        self.l2, self.l1 = l2, l1
+        self.start = start
+        self.tol, self.max_passes = tol, max_passes
+        self.transform = transform
+        self.normalize = normalize
+        self.idf = idf
+        self.class_weight = class_weight
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters of the constructor; `deep` has no effect, for none of them is an estimator."""
+        return {name: vars(self)[name] for name in self._get_param_names()}
+
+    def _objective(self, stats: ClassStats) -> Objective:
+        """The loss, for such labels."""
+        raise NotImplementedError
+
+    # ---- fitting -----------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        progress: bool | None = None,
+        n_threads: int | None = None,
+        memory_limit: Any = None,
+        client: Any = None,
+        checkpoint: Any = None,
+    ) -> Self:
+        """Fit in one scan and up to `max_passes` reads of the same rows.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features)
+            NumPy, SciPy sparse, Dask array, Zarr array or CSR group, a path to one, or a callable that returns a fresh
+            iterator of chunks: rows are read several times.
+        y : (n_rows,) or (n_rows, n_labels)
+            Labels, or the name of an array beside X; a 2-D indicator, dense or CSR, has a model for each label.
+        sample_weight : (n_rows,), optional
+            Counts as frequency.
+        progress : bool, optional
+            Show a progress bar for each read.
+        n_threads : int, optional
+            Threads that sum; as many as there are cores by default. The weights do not depend on them.
+        memory_limit : int or str, optional
+            Bytes that class sums may take, and those that descent may, such as "4GB"; half of the free memory by
+            default.
+        client : dask.distributed.Client or cluster, optional
+            A cluster that reads, as in `scan`; the active one by default.
+        checkpoint : path, optional
+            A folder that keeps what the scan and each read left, as large as the weights each: a fit that was broken
+            off, or one with more `max_passes`, goes on from there, to the same bits. It stays until you remove it.
+
+        Raises
+        ------
+        ValueError, TypeError
+            An argument or a value is wrong: the message names it. There is one class only; rows can be read only once;
+            or the rows are separable and nothing is penalised, so that no weights are best.
+        DataError
+            Data cannot be read.
+        MemoryError
+            Sums or weights would take more than `memory_limit`.
+
+        Warns
+        -----
+        StreamnbWarning
+            All reads were spent before the gradient was small enough; the model is what they came to.
+        """
+        options = RunOptions(progress, n_threads, memory_limit, client)
+        with self._all_or_nothing():
+            self._check_params()
+            rows = opened(X, y, sample_weight, look=self._remember_names)
+            rows.check_read_again(type(self).__name__)
+            options = replace(options, checkpoint=checkpoint_folder(checkpoint))
+            stats, scanned = run_scan(self._scan(options), rows, options_of(options, "scan"))
+            trained, scale = self._trained(stats, rows, options)
+            self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
+            self.report_ = scanned + trained.report
+            if not trained.converged:
+                self._warn()
+        return self
+
+    def _scan(self, options: RunOptions) -> ClassScan:
+        more = ("nonzero",) if self.idf else ()
+        scan = ClassScan((), self._row_options(), memory_limit=options.memory_limit)
+        return scan.with_moments((*objectives.MOMENTS, *more))
+
+    def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
+        """The weights, and what features are multiplied by before these."""
+        factors = self._class_factors(stats)
+        weighted = stats if factors is None else stats.reweighted(factors)
+        row_checks.check_total_weight(weighted.total_weight)
+        seen = weighted.classes[weighted.weight > 0]
+        if len(seen) < 2 and not weighted.multilabel:
+            raise ValueError(
+                f"y holds one class only ({seen.tolist()}); {type(self).__name__} needs at least 2 classes"
+            )
+        objective, n_features = self._objective(weighted), stats.n_features
+        n_rows = 1 if objectives.one_row(weighted) else len(stats.classes)
+        check_memory(n_features, n_rows, options.memory_limit)
+        scale = objectives.inverse_frequency(weighted) if self.idf else None
+        zeros, ones = np.zeros((n_features + 1, n_rows)), np.ones(n_features + 1)
+        task = ReadTask(objective, self._row_options(), stats.classes, zeros, ones, 1.0, factors)
+        penalties = Penalties(float(self.l2), float(self.l1))
+        trainer = Trainer(task, RowSums.of(weighted), scale, penalties, rows, options)
+        towards = None if isinstance(self.start, str) else self._given_start(weighted, n_rows, scale)
+        return trainer.train(float(self.tol), self.max_passes, towards), scale
+
+    def _given_start(self, stats: ClassStats, n_rows: int, scale: Any) -> np.ndarray:
+        """The weights of `start`, (n_features + 1, R), where it is a model of such rows."""
+        model: Any = self.start
+        if model.weights.shape != (stats.n_features, n_rows) or not np.array_equal(model.classes_, stats.classes):
+            raise ValueError(f"start={model!r} should have the classes and features of X, and {n_rows} rows of weights")
+        same_scale = np.array_equal(model.scale, scale) if self.idf else model.scale is None
+        linear = set(model.moments) == {"sum"} and model.second is None
+        if not linear or not same_scale or model.options != self._row_options():
+            raise ValueError(f"start={model!r} should be linear in x, with the transform, normalize and idf asked for")
+        start = np.vstack([model.sparsify().weights.toarray(), model.intercept_])
+        if not np.isfinite(start).all():
+            raise ValueError(f"start={model!r} has weights that are not finite; every class should have rows")
+        shift = isinstance(self._objective(stats), objectives.Softmax)  # the same of all classes changes nothing
+        return start - start.mean(axis=1, keepdims=True) if shift else start
+
+    def _class_factors(self, stats: ClassStats) -> np.ndarray | None:
+        """What the weight of each class is multiplied by."""
+        if self.class_weight is None:
+            return None
+        if stats.multilabel:
+            raise ValueError(
+                f"class_weight={self.class_weight!r} is for one label a row; give the rows sample_weight in fit"
+            )
+        checked = arguments.check_class_weight(self.class_weight, stats.classes)
+        return arguments.class_factors(checked, stats.classes, stats.weight)
+
+    def _row_options(self) -> RowOptions:
+        return RowOptions(vars(self)["transform"], self.normalize)
+
+    def _check_params(self) -> None:
+        for name in ("l2", "l1"):
+            objectives.check_strength(name, getattr(self, name))
+        if not isinstance(self.start, LinearModel):
+            arguments.one_of("start", self.start, ["auto"])
+        arguments.finite_number("tol", self.tol, minimum=0.0)
+        arguments.positive_integer("max_passes", self.max_passes)
+        arguments.one_of("idf", self.idf, [False, True])
+        self._row_options()
+
+    def _model_of(self, stats: ClassStats, trained: Trained, scale: Any) -> LinearModel:
+        scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
+        weights, intercepts = np.ascontiguousarray(trained.weights[:-1]), trained.weights[-1].copy()
+        return LinearModel(stats.classes, weights, intercepts, scheme, self._row_options(), scale=scale)
+
+    def _keep(self, model: LinearModel, history: dict[str, np.ndarray], converged: bool) -> None:
+        self._model, self.history_, self.converged_ = model, history, converged
+        self.n_passes_ = len(history["objective"])
+        self.classes_, self.n_features_in_ = model.classes_, model.n_features
+
+    def _warn(self) -> None:
+        gradient = self.history_["gradient_norm"]
+        left = f"the gradient is {gradient[-1] / gradient[0]:.1e} of that of the start, and tol={self.tol:g}"
+        if self.n_passes_ < self.max_passes:
+            messages.warn(f"after {self.n_passes_} reads the objective falls no more in float64: {left}; raise tol")
+        else:
+            messages.warn(
+                f"max_passes={self.max_passes} reads were spent: {left}; the model is usable, more reads may make it "
+                "better (or worse: reads that end early regularise)"
+            )
+
+    @property
+    def partial_fit(self) -> NoReturn:
+        """Not there: each read needs all rows."""
+        raise AttributeError(f"{self._lacks('partial_fit')}: LinearNB learns from rows as they come")
+
+    @property
+    def forget(self) -> NoReturn:
+        """Not there: weights keep no sums to take rows from."""
+        raise AttributeError(f"{self._lacks('forget')}: fit without these rows, or take LinearNB, which forgets")
+
+    def _lacks(self, name: str) -> str:
+        return f"{type(self).__name__} has no {name!r}, for its weights follow from reading all rows several times"
+
+    # ---- the model ---------------------------------------------------------------------------------------------------
+
+    def _fitted(self) -> LinearModel:
+        check_is_fitted(self, "history_")
+        return self._model
+
+    @property
+    def coef_(self) -> Any:
+        return self._fitted().coef_
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        return self._fitted().intercept_
+
+    def predict(self, X: Any, *, out: Any = None) -> Any:
+        """Labels, (n_rows,), or of a 2-D y a 0/1 indicator. The answer is of the kind of X; `out` takes blocks."""
+        model, rows = self._ready(X)
+        return model.predict(rows, out=out)
+
+    def decision_function(self, X: Any, *, out: Any = None) -> Any:
+        """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
+        model, rows = self._ready(X)
+        return model.decision_function(rows, out=out)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy; y may also be the name of an array beside X or of a column of X, as in `fit`."""
+        model, rows = self._ready(X, y, sample_weight, labelled=True)
+        return model.score(rows)
+
+    def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
+        model = self._fitted()
+        return model, opened(X, *beside, labelled=labelled, look=self._check_features)
+
+    # ---- the rest of the contract ------------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write parameters and weights to one file, no pickle; read it with `snb.load`."""
+        self._fitted()
+        persistence.save(path, self)
+
+    def to_state(self) -> dict[str, Any]:
+        fitted = {"model": self._model, "n_features": self.n_features_in_, "history": self.history_}
+        fitted |= {"converged": self.converged_, "report": asdict(self.report_)}
+        if hasattr(self, "feature_names_in_"):
+            fitted["feature_names_in_"] = self.feature_names_in_
+        return {"params": self.get_params(deep=False), "fitted": fitted}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        persistence.known(cls, state, "params", "fitted")
+        self, fitted = cls(**state["params"]), persistence.known(cls, state["fitted"], *_FITTED)
+        self._check_params()
+        model, history, converged = (fitted[name] for name in ("model", "history", "converged"))
+        if not isinstance(model, LinearModel) or not isinstance(converged, bool) or tuple(history) != _HISTORY:
+            raise ValueError(f"{cls.__name__} should have a model, a history of {_HISTORY}, and whether it converged")
+        if model.n_features != fitted["n_features"]:
+            raise ValueError(f"the model should be of {fitted['n_features']} features, not of {model.n_features}")
+        arguments.check_class_weight(self.class_weight, model.classes_)
+        n_passes = len(history["objective"])
+        for name, column in history.items():
+            persistence.array(name, column, ["f8"], (n_passes,))
+        self._keep(model, history, converged)
+        self.report_ = Report.from_state(fitted["report"])
+        if "feature_names_in_" in fitted:
+            self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], model.n_features)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+@persistence.register
+class SoftmaxRegression(TrainedClassifier):
+    r"""Multinomial logistic regression, from one scan and a few reads of data of any size.
+
+    Minimises, by L-BFGS that the scan's own sums start and precondition (Nocedal 1980),
+
+        sum_i w_i (-ln p(y_i | x_i)) + l2 / 2 \|W\|^2 + l1 \|W\|_1,   p(. | x) = softmax(W x + b),
+
+    the objective of scikit-learn's LogisticRegression with ``C = 1 / l2``; intercepts are not penalised. Two classes
+    have one row of weights, and a 2-D y has logistic regression for each label by itself. The weights are the same to
+    the last bit for any chunks, threads and workers.
+
+    Parameters
+    ----------
+    l2, l1 : float
+        Strengths of the penalties, 0 or above. With l1 many weights are 0 (orthant-wise steps, Andrew and Gao 2007).
+    start : {"auto"} or LinearModel
+        Weights of 0; the intercepts, the first direction and the scale of each feature come from the scan. Or a model
+        of the same classes, such as ``snb.solve(stats, "gaussian")[0]``: the first read looks for the best point on the
+        line from 0 through its weights. That helps dense rows in the first reads, and hurts text.
+    tol : float
+        Ends once the gradient, in units of the curvature, is so small beside that of the start.
+    max_passes : int
+        Reads of the rows after the scan, at most. Fewer regularise, too.
+    transform, normalize, idf
+        As for `LinearNB`.
+    class_weight : None, "balanced" or {label: weight}
+        What the weights of the rows of a class are multiplied by.
+
+    Attributes
+    ----------
+    classes_ : (K,) labels, sorted; of a 2-D y its columns
+    coef_ : (1, n_features) for two classes; else (K, n_features)
+    intercept_ : one for each row of coef_
+    n_passes_ : int
+        Reads of the rows after the scan.
+    converged_ : bool
+        Whether the gradient came below `tol`.
+    history_ : dict of (n_passes_,) arrays
+        A value a read: objective, gradient_norm (in units of the curvature: half its square is about what is left to
+        fall), seconds. The first read compares steps along the scan's direction; its gradient is that of the start.
+    report_ : Report
+        Rows, bytes, blocks and seconds of the scan and all reads.
+    n_features_in_, feature_names_in_
+        As of `LinearNB`.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]], ["ill", "well", "well", "ill", "ill", "well"]
+    >>> model = snb.SoftmaxRegression(l2=0.1).fit(X, y)
+    >>> model.predict([[0.0], [1.0]]).tolist()
+    ['well', 'ill']
+    """
+
+    def _objective(self, stats: ClassStats) -> Objective:
+        return objectives.Softmax() if len(stats.classes) > 2 and not stats.multilabel else objectives.Logistic()
+
+    def predict_proba(self, X: Any, *, out: Any = None) -> Any:
+        """Class probabilities, (n_rows, K): softmax of the scores; of a 2-D y the sigmoid of each label's score."""
+        model, rows = self._ready(X)
+        return model.predict_proba(rows, out=out)
+
+    def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
+        """Logs of the class probabilities, (n_rows, K)."""
+        model, rows = self._ready(X)
+        return model.predict_log_proba(rows, out=out)
+
+
+@persistence.register
+class MarginClassifier(TrainedClassifier):
+    r"""Linear support vector machine with the squared hinge, each class against the rest, in a few reads of the rows.
+
+    Minimises for each class k, with c_ik = 1 for its rows and -1 for others,
+
+        sum_i w_i max(0, 1 - c_ik (W_k x_i + b_k))^2 + l2 / 2 \|W_k\|^2 + l1 \|W_k\|_1,
+
+    the objective of scikit-learn's LinearSVC(loss="squared_hinge") with ``C = 1 / l2``, but that intercepts are not
+    penalised. Parameters and attributes are those of `SoftmaxRegression`; there are no probabilities.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]], ["ill", "well", "well", "ill", "ill", "well"]
+    >>> snb.MarginClassifier(l2=0.1).fit(X, y).predict([[0.0], [1.0]]).tolist()
+    ['well', 'ill']
+    """
+
+    _scheme = "ovr"
+
+    def _objective(self, stats: ClassStats) -> Objective:
+        return objectives.SquaredHinge()

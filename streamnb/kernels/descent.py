@@ -1,0 +1,109 @@
+"""Losses of rows, their slopes in the scores, and sums of both that come out the same in any order.
+
+A number below 2^e is rounded on a grid by adding 3 * 2^e and taking it away again: what is left are whole multiples of
+2^(e - 51), and these add up without rounding as long as the sum is below 2^(e + 2). A weight of 0 leaves a row out.
+"""
+
+import math
+
+from streamnb.kernels.compiler import kernel
+
+
+@kernel
+def softmax_rows(scores, codes, residual, losses):
+    # residual[i, k] = p_ik - [k = codes[i]], losses[i, 0] = -ln p of the row's own class
+    for i in range(scores.shape[0]):
+        top, total, own = scores[i, 0], 0.0, codes[i]
+        for k in range(scores.shape[1]):
+            top = max(top, scores[i, k])
+        for k in range(scores.shape[1]):
+            residual[i, k] = math.exp(scores[i, k] - top)
+            total += residual[i, k]
+        for k in range(scores.shape[1]):
+            residual[i, k] /= total
+        residual[i, own] -= 1.0
+        losses[i, 0] = math.log(total) - (scores[i, own] - top)
+
+
+@kernel
+def logistic_rows(scores, own, residual, losses):
+    # residual[i, r] = p_ir - own[i, r], losses[i, r] = ln(1 + exp(-s)), s the score on the side of own (0 or 1)
+    for i in range(scores.shape[0]):
+        for r in range(scores.shape[1]):
+            s = scores[i, r] if own[i, r] else -scores[i, r]
+            e = math.exp(-abs(s))
+            wrong = (e if s > 0.0 else 1.0) / (1.0 + e)  # the probability of the other side
+            residual[i, r] = -wrong if own[i, r] else wrong
+            losses[i, r] = max(-s, 0.0) + math.log1p(e)
+
+
+@kernel
+def squared_hinge_rows(scores, own, residual, losses):
+    # losses[i, r] = max(0, 1 - s)^2, s the score on the side of own (0 or 1), and residual its slope in the score
+    for i in range(scores.shape[0]):
+        for r in range(scores.shape[1]):
+            short = max(1.0 - (scores[i, r] if own[i, r] else -scores[i, r]), 0.0)
+            residual[i, r] = -2.0 * short if own[i, r] else 2.0 * short
+            losses[i, r] = short * short
+
+
+@kernel
+def add_losses(losses, weight, top, total, largest):
+    # total[g] += sum_i weight[i] * losses[i, g], none of which grows beyond 2 * top (a power of two): sums that stop
+    # there come out the same in any order, too; largest[g] is the largest loss of a row
+    grid = 3.0 * top
+    for i in range(losses.shape[0]):
+        if weight[i] > 0.0:
+            for g in range(losses.shape[1]):
+                loss = losses[i, g] if losses[i, g] < math.inf else math.inf  # NaN, too
+                largest[g] = max(largest[g], loss)
+                term = min(weight[i] * loss, top)
+                total[g] = min(total[g] + ((term + grid) - grid), 2.0 * top)
+
+
+@kernel
+def weigh(residual, weight):
+    # residual[i, r] *= weight[i], and 0 where that is 0
+    for i in range(residual.shape[0]):
+        for r in range(residual.shape[1]):
+            residual[i, r] = weight[i] * residual[i, r] if weight[i] > 0.0 else 0.0
+
+
+@kernel
+def add_products_csr(data, indices, indptr, residual, grid, total):
+    # total[j, r] += sum_i x[i, j] * residual[i, r], each product rounded on the grid of its feature
+    start = indptr[0]
+    for i in range(residual.shape[0]):
+        if has_any(residual[i]):
+            for p in range(indptr[i] - start, indptr[i + 1] - start):
+                j = indices[p]
+                x, m = float(data[p]), grid[j]
+                for r in range(residual.shape[1]):
+                    total[j, r] += (x * residual[i, r] + m) - m
+
+
+@kernel
+def add_products_dense(values, residual, grid, total):
+    # the same of dense rows
+    for i in range(residual.shape[0]):
+        if has_any(residual[i]):
+            for j in range(values.shape[1]):
+                x, m = float(values[i, j]), grid[j]
+                for r in range(residual.shape[1] if x != 0.0 else 0):
+                    total[j, r] += (x * residual[i, r] + m) - m
+
+
+@kernel
+def add_intercepts(residual, grid, total):
+    # total[r] += sum_i residual[i, r]: the same of a feature that is 1 in every row
+    for i in range(residual.shape[0]):
+        for r in range(residual.shape[1]):
+            total[r] += (residual[i, r] + grid) - grid
+
+
+@kernel
+def has_any(row):
+    found = 0
+    for r in range(len(row)):
+        found += row[r] != 0.0
+    return found > 0

@@ -1,0 +1,186 @@
+"""Descent on a sum over rows that is read as seldom as may be: L-BFGS from what one scan tells of the curvature.
+
+J. Nocedal, Updating quasi-Newton matrices with limited storage, Math. Comp. 35 (1980); with l1 the orthant-wise steps
+of G. Andrew and J. Gao, Scalable training of L1-regularized log-linear models, ICML 2007. Sums here are NumPy's own, of
+fixed order, and no products of BLAS, whose bits depend on its threads.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+PAIRS = 8  # steps that are remembered
+ENOUGH = 1e-4  # of the fall that the gradient promises (Armijo)
+STALLED = 1e-10  # of the objective: less is rounding
+BACKTRACKS = 8  # shorter and shorter, before a step is given up
+
+
+@dataclass(frozen=True)
+class Penalties:
+    """l2 / 2 abs(W)^2 + l1 abs(W), without the last row, the intercepts."""
+
+    l2: float
+    l1: float
+
+    def value(self, point: np.ndarray) -> np.ndarray:
+        """That of each row of weights, (R,)."""
+        weights = point[:-1]
+        return 0.5 * self.l2 * (weights * weights).sum(axis=0) + self.l1 * np.abs(weights).sum(axis=0)
+
+    def smooth_gradient(self, point: np.ndarray, of_loss: np.ndarray) -> np.ndarray:
+        """The gradient of the loss and of l2."""
+        gradient = of_loss.copy()
+        gradient[:-1] += self.l2 * point[:-1]
+        return gradient
+
+    def steepest(self, point: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """The gradient with that of l1: at a weight of 0 the least of its subgradients."""
+        if self.l1 == 0.0:
+            return gradient
+        out, weights, slopes = gradient.copy(), point[:-1], gradient[:-1]
+        at_zero = np.sign(slopes) * np.maximum(np.abs(slopes) - self.l1, 0.0)
+        out[:-1] = np.where(weights == 0.0, at_zero, slopes + self.l1 * np.sign(weights))
+        return out
+
+    def stepped(self, point: np.ndarray, step: np.ndarray, steepest: np.ndarray) -> np.ndarray:
+        """The step that ends where a weight would change its sign."""
+        if self.l1 == 0.0:
+            return step
+        out, weights = step.copy(), point[:-1]
+        side = np.where(weights == 0.0, -np.sign(steepest[:-1]), np.sign(weights))
+        out[:-1] = np.where((weights + step[:-1]) * side > 0.0, step[:-1], -weights)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Visit:
+    """A point that was read: the objective there, its smooth gradient, and the steepest one, with l1."""
+
+    point: np.ndarray
+    objective: float
+    gradient: np.ndarray
+    steepest: np.ndarray
+
+
+class Memory:
+    """The last steps and what they did to the gradient; `scale` (n_features + 1, R) is about the inverse curvature.
+
+    `balanced` is for gradients whose rows add up to 0, as those of softmax do: so do the directions then.
+    """
+
+    def __init__(self, scale: np.ndarray, balanced: bool = False):
+        self.scale, self._balanced = scale, balanced
+        self._pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=PAIRS)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def remember(self, step: np.ndarray, change: np.ndarray) -> None:
+        """Keep a step and the change of the gradient, unless the curvature between is none."""
+        curvature = dot(step, change)
+        if curvature > 0.0:
+            self._pairs.append((step, change, curvature))
+
+    def forget(self) -> None:
+        self._pairs.clear()
+
+    def direction(self, gradient: np.ndarray) -> np.ndarray:
+        """About minus the inverse Hessian times the gradient (two loops)."""
+        q, shares = -gradient, []
+        for step, change, curvature in reversed(self._pairs):
+            shares.append(dot(step, q) / curvature)
+            q = q - shares[-1] * change
+        q = self.scaled(q)
+        if self._pairs:
+            _, change, curvature = self._pairs[-1]
+            q *= curvature / dot(change, self.scaled(change))
+        for (step, change, curvature), share in zip(self._pairs, reversed(shares), strict=True):
+            q = q + (share - dot(change, q) / curvature) * step
+        return q
+
+    def length(self, gradient: np.ndarray) -> float:
+        """The length of a gradient, in units of the curvature: half its square is about what is left to fall."""
+        return float(np.sqrt(max(dot(gradient, self.scaled(gradient)), 0.0)))
+
+    def scaled(self, gradient: np.ndarray) -> np.ndarray:
+        """A gradient divided by the curvature."""
+        step = self.scale * gradient
+        if self._balanced:
+            whole = self.scale.sum(axis=1, keepdims=True)
+            step -= self.scale * (step.sum(axis=1, keepdims=True) / np.where(whole > 0.0, whole, 1.0))
+        return step
+
+
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """Of two arrays of one shape, summed in a fixed order."""
+    return float((a * b).sum())
+
+
+@dataclass
+class Descent:
+    """Descends from a visited point by full steps of L-BFGS, shortened where they do not fall.
+
+    Parameters
+    ----------
+    read : callable
+        The visit of a point, given the objective above which nothing matters.
+    memory : Memory
+    penalties : Penalties
+    target : float
+        A gradient that is no longer than this is none.
+    """
+
+    read: Callable[[np.ndarray, float], Visit]
+    memory: Memory
+    penalties: Penalties
+    target: float
+
+    def arrived(self, visit: Visit) -> bool:
+        return self.memory.length(visit.steepest) <= self.target
+
+    def run(self, visit: Visit, goes_on: Callable[[], bool]) -> Visit:
+        """The last point that fell below the one before.
+
+        Ends once the gradient is none, the objective no longer falls in float64, or `goes_on` says no.
+        """
+        while not self.arrived(visit):
+            better = self._better(visit, goes_on)
+            if better is not None:
+                visit = better
+            elif goes_on() and len(self.memory):
+                self.memory.forget()
+            else:  # not along the gradient itself either: the rest is rounding
+                break
+        return visit
+
+    def _better(self, visit: Visit, goes_on: Callable[[], bool]) -> Visit | None:
+        """The next point, None where no step falls or no read is left."""
+        direction = self._descending(visit)
+        length = 1.0
+        for _ in range(BACKTRACKS):
+            if not goes_on():
+                return None
+            step = self.penalties.stepped(visit.point, length * direction, visit.steepest)
+            promised = dot(visit.steepest, step)
+            found = self.read(visit.point + step, visit.objective)
+            change = found.objective - visit.objective
+            stalled = abs(change) <= STALLED * abs(visit.objective)
+            shorter = self.memory.length(found.steepest) < self.memory.length(visit.steepest)
+            if change <= ENOUGH * promised or (stalled and shorter):
+                self.memory.remember(step, found.gradient - visit.gradient)
+                return found
+            if stalled:
+                return None
+            length *= min(max(-0.5 * promised / (change - promised), 0.1), 0.5)
+        return None
+
+    def _descending(self, visit: Visit) -> np.ndarray:
+        direction = self.memory.direction(visit.steepest)
+        if self.penalties.l1:  # what would leave the orthant of the gradient waits
+            direction[:-1] = np.where(direction[:-1] * visit.steepest[:-1] < 0.0, direction[:-1], 0.0)
+        if not dot(direction, visit.steepest) < 0.0:
+            self.memory.forget()
+            direction = self.memory.direction(visit.steepest)
+        return direction

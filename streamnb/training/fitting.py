@@ -1,0 +1,209 @@
+"""Weights by several reads of the rows: what one scan tells, a search along it, then descent.
+
+Descent goes in weights of features about their means, so that an intercept has nothing to do with them: rows come as
+they are, and b = b' - W m is what they are given. That alone saves most of the reads where features are all positive.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import memory, persistence
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.passes.run import run
+from streamnb.rows.source import Source
+from streamnb.training.descent import PAIRS, Descent, Memory, Penalties, Visit
+from streamnb.training.objectives import RowSums
+from streamnb.training.reading import ReadSums, ReadTask, power_above
+
+LENGTHS = 2.0 ** np.arange(-6.0, 4.0)  # of the first step, compared by its read
+TOWARDS = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0])  # of one towards another model
+HELD = 2 * PAIRS + 8  # arrays as large as the weights that descent holds
+CONSTANT = 1e-12  # of its mean square, a variance that is rounding
+SLACK = 1.001  # above an objective, for what may come of rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Weights (n_features + 1, R), intercepts last, and how they were found; `history` has a value a read."""
+
+    weights: np.ndarray
+    converged: bool
+    history: dict[str, np.ndarray]
+    report: Report
+
+
+class Trainer:
+    """Reads rows until the gradient is none, or all reads are spent.
+
+    Parameters
+    ----------
+    task : ReadTask
+        What is read of rows; its weights are those of the start, 0.
+    sums : RowSums
+        Of the same rows, as the scan left them.
+    scale : (n_features,), optional
+        What features are multiplied by (idf).
+    penalties : Penalties
+    rows, options
+        What `run` takes; a checkpoint is a folder, with a file for each read.
+    """
+
+    def __init__(
+        self, task: ReadTask, sums: RowSums, scale: Any, penalties: Penalties, rows: Source, options: RunOptions
+    ):
+        self._task, self._sums, self._penalties = task, sums, penalties
+        self._rows, self._options = rows, options
+        factors = np.ones(len(sums.whole)) if scale is None else scale
+        self._factors = np.append(factors, 1.0)[:, None]  # of features, and of the intercept
+        self._means = sums.whole[:, None] / sums.weight * self._factors[:-1]
+        self._memory = Memory(self._inverse_curvature(), not task.objective.of_rows and penalties.l1 == 0.0)
+        self._largest, self._report = np.zeros(0), Report()
+        self._history: dict[str, list[float]] = {"objective": [], "gradient_norm": [], "seconds": []}
+
+    @property
+    def n_passes(self) -> int:
+        """Reads so far."""
+        return len(self._history["seconds"])
+
+    def train(self, tol: float, max_passes: int, towards: np.ndarray | None = None) -> Trained:
+        """Descend until the gradient is no longer than `tol` times that of the start.
+
+        `towards` are weights of another model, (n_features + 1, R): the first read compares steps on the line to these.
+        """
+        start = self._start()
+        target = tol * self._memory.length(start.steepest)
+        if not start.steepest.any():  # no feature tells anything, or none enough for l1
+            return self._ended(start.point, True)
+        if towards is None:
+            step = self._searched(start, self._memory.direction(start.steepest), LENGTHS)
+        else:
+            step = self._searched(start, self._about_means(towards) - start.point, TOWARDS)
+        if max_passes == 1:
+            return self._ended(start.point + step, False)
+        visit = self._read(start.point + step, start.objective)
+        self._memory.remember(step, visit.gradient - start.gradient)
+        descent = Descent(self._read, self._memory, self._penalties, target)
+        visit = descent.run(visit, lambda: self.n_passes < max_passes)
+        if descent.arrived(visit):
+            self._check_optimum(visit.point)
+        return self._ended(visit.point, descent.arrived(visit))
+
+    def _ended(self, point: np.ndarray, converged: bool) -> Trained:
+        history = {name: np.array(column) for name, column in self._history.items()}
+        return Trained(self._of_rows(point), converged, history, self._report)
+
+    def _check_optimum(self, point: np.ndarray) -> None:
+        penalised = self._penalties.l2 > 0.0 or self._penalties.l1 > 0.0
+        if not penalised and not self._task.objective.has_optimum(self._largest, self._sums.share):
+            norm = float(np.sqrt((point[:-1] ** 2).sum()))
+            raise ValueError(
+                f"l2=0 and the rows are separable: all are on their right side, at weights of norm {norm:.3g}, and "
+                "longer weights fit them better without end; give l2 above 0, or max_passes that end sooner"
+            )
+
+    # ---- what the scan tells -----------------------------------------------------------------------------------------
+
+    def _inverse_curvature(self) -> np.ndarray:
+        """1 / (l2 + q_j v_k), q the weighted sums of squares about the means; 0 for constants and absent classes."""
+        curvature = self._task.objective.curvature(self._sums.share)
+        squares = np.append(self._sums.squares, self._sums.weight)[:, None] * self._factors**2
+        spread = squares.copy()
+        spread[:-1] -= self._sums.weight * self._means**2
+        below = np.where(spread > CONSTANT * squares, spread, 0.0) * curvature
+        below[:-1] += self._penalties.l2
+        return np.divide(1.0, below, out=np.zeros_like(below), where=(below > 0.0) & (self._sums.share > 0.0))
+
+    def _start(self) -> Visit:
+        """Weights of 0, with the best intercepts."""
+        sums, objective = self._sums, self._task.objective
+        point = np.zeros(self._task.weights.shape)
+        point[-1] = objective.intercepts(sums.share)
+        gradient = np.zeros(point.shape)
+        gradient[:-1] = -objective.slope * (sums.own - sums.share * sums.whole[:, None])
+        gradient *= self._factors
+        value = float(objective.at_start(sums).sum())
+        return Visit(point, value, gradient, self._penalties.steepest(point, gradient))
+
+    # ---- reads -------------------------------------------------------------------------------------------------------
+
+    def _searched(self, start: Visit, step: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """The best of these lengths of a step, by one read; rows of weights with losses of their own by themselves.
+
+        From weights of 0 no step against the steepest gradient leaves its orthant.
+        """
+        objective = self._task.objective
+        along = self._of_rows(step) * self._factors
+        sums, seconds = self._run(start.point, start.objective, step=along, lengths=lengths)
+        pulls = np.array([self._penalties.value(length * step) for length in lengths])
+        found = sums.losses + (pulls if objective.of_rows else pulls.sum(axis=1, keepdims=True))
+        best, at_start = found.argmin(axis=0), objective.at_start(self._sums)
+        least = found[best, np.arange(len(best))]
+        self._note(float(np.minimum(least, at_start).sum()), start, seconds)
+        return np.where(least < at_start, lengths[best], 0.0) * step
+
+    def _read(self, point: np.ndarray, most: float) -> Visit:
+        """The objective and its gradient at a point; what is above `most` need not be known."""
+        sums, seconds = self._run(point, most)
+        self._largest = sums.largest
+        of_loss = sums.gradient * self._factors
+        of_loss[:-1] -= self._means * of_loss[-1]
+        gradient = self._penalties.smooth_gradient(point, of_loss)
+        value = float(sums.losses.sum() + self._penalties.value(point).sum())
+        visit = Visit(point, value, gradient, self._penalties.steepest(point, gradient))
+        self._note(value, visit, seconds)
+        return visit
+
+    def _of_rows(self, point: np.ndarray) -> np.ndarray:
+        """Weights of features that are not about their means."""
+        weights = point.copy()
+        weights[-1] -= (self._means * point[:-1]).sum(axis=0)
+        return weights
+
+    def _about_means(self, weights: np.ndarray) -> np.ndarray:
+        """The inverse of `_of_rows`."""
+        point = weights.copy()
+        point[-1] += (self._means * weights[:-1]).sum(axis=0)
+        return point
+
+    def _run(self, point: np.ndarray, most: float, **along: Any) -> tuple[ReadSums, float]:
+        began, most = time.perf_counter(), most * SLACK
+        grid = power_above(self._task.objective.bounds(self._sums, most))
+        weights = self._of_rows(point) * self._factors
+        task = replace(self._task, weights=weights, grid=grid, top=float(power_above(most)), **along)
+        sums, report = run(task, self._rows, options_of(self._options, f"read-{self.n_passes + 1:03}"))
+        self._report = self._report + report
+        return sums, time.perf_counter() - began
+
+    def _note(self, objective: float, visit: Visit, seconds: float) -> None:
+        row = objective, self._memory.length(visit.steepest), seconds
+        for column, value in zip(self._history.values(), row, strict=True):
+            column.append(value)
+
+
+def options_of(options: RunOptions, name: str) -> RunOptions:
+    """The options of one pass of several, whose checkpoint is a file of that name in the folder of all."""
+    return options if options.checkpoint is None else replace(options, checkpoint=options.checkpoint / f"{name}.snb")
+
+
+def checkpoint_folder(given: Any) -> Path | None:
+    """The folder for the checkpoints of several passes, made if it is not there."""
+    if given is None:
+        return None
+    folder = persistence.check_path("checkpoint", given)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"checkpoint={str(folder)!r} is a file; several reads keep a folder: name another")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def check_memory(n_features: int, n_rows: int, limit: int | None) -> None:
+    """Refuse weights (n_features, n_rows) whose descent would take too much."""
+    needed, may = 8.0 * HELD * (n_features + 1) * n_rows, memory.allowed(limit)
+    if needed > may:
+        what = f"descent on {n_rows:,} x {n_features:,} weights"
+        memory.refuse(what, needed, may, "give a larger memory_limit, or fewer features (snb.FeatureSelector)")

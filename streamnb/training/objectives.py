@@ -1,0 +1,193 @@
+"""Losses of rows: what a model is trained for, where it starts, and what one scan tells of the first step.
+
+With s = W x + b, P the shares of the classes and t* = S_y - P_y s the score statistic of the scan (S the class sums of
+x, s that of all rows), at W = 0 the gradients are multiples of t*, so that the first direction costs no read.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import arguments
+from streamnb.kernels import descent
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.grouping import LabelCodes
+
+MOMENTS = "sum", "sum_sq", "deviation"  # the last from 0: of abs(x)
+
+
+@dataclass(frozen=True, eq=False)
+class RowSums:
+    """What the scan tells of R rows of weights; features are the first axis.
+
+    Attributes
+    ----------
+    own : (n_features, R), of the rows that each row of weights is for, and `own_weight` (R,) their weight
+    whole : (n_features,), of all rows, and `weight` theirs
+    squares, magnitudes : (n_features,), sums of w x^2 and of w abs(x) over all rows
+    """
+
+    own: np.ndarray
+    own_weight: np.ndarray
+    whole: np.ndarray
+    weight: float
+    squares: np.ndarray
+    magnitudes: np.ndarray
+
+    @classmethod
+    def of(cls, stats: ClassStats) -> "RowSums":
+        """Those of statistics with the moments "sum", "sum_sq" and "deviation" (from 0)."""
+        whole, k = stats if stats.every is None else stats.every, slice(1 if one_row(stats) else 0, None)
+        own = np.ascontiguousarray(stats.sum[k].T)
+        sums, squares, magnitudes = (whole.table(moment).totals() for moment in MOMENTS)
+        return cls(own, stats.weight[k], sums, whole.total_weight, squares, magnitudes)
+
+    @property
+    def share(self) -> np.ndarray:
+        """Of the weight, the part that each row of weights is for, (R,)."""
+        return self.own_weight / self.weight
+
+
+def one_row(stats: ClassStats) -> bool:
+    """Whether there is one row of weights, for the second of two classes."""
+    return not stats.multilabel and len(stats.classes) == 2
+
+
+class Objective:
+    """A loss of a row's scores and its label; sums over rows are convex in the weights."""
+
+    name = ""
+    slope = 1.0  # the gradient at the start is this multiple of -t*
+    of_rows = True  # each row of weights has a loss of its own, and its best step
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def intercepts(self, share: np.ndarray) -> np.ndarray:
+        """The best intercepts where all weights are 0, (R,)."""
+        raise NotImplementedError
+
+    def at_start(self, sums: RowSums) -> np.ndarray:
+        """The loss with these intercepts, (G,): of each row of weights, or one of all."""
+        raise NotImplementedError
+
+    def curvature(self, share: np.ndarray) -> np.ndarray:
+        """About the second derivative of a row's loss by its scores, (R,)."""
+        return share * (1.0 - share) + 0.02
+
+    def targets(self, y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:
+        """Which rows of weights are for the rows of a block, (n_rows, R) 0 or 1."""
+        if sp.issparse(y):
+            return y.toarray().astype(np.uint8)
+        codes = class_codes(y, classes, first_row)
+        return np.equal(codes[:, None], [1] if len(classes) == 2 else np.arange(len(classes))).astype(np.uint8)
+
+    def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes of the losses in the scores, (n_rows, R), and the losses of rows, (n_rows, G)."""
+        raise NotImplementedError
+
+    def bounds(self, sums: RowSums, most: float) -> np.ndarray:
+        """No sum of abs(w slope x) of a feature is larger, (n_features + 1,), last for x = 1, where no loss is."""
+        return np.append(sums.magnitudes, sums.weight)
+
+    def has_optimum(self, largest: np.ndarray, share: np.ndarray) -> bool:
+        """False where all rows are on their right side, so that longer weights would always be better.
+
+        `largest` (G,) are the largest losses of a row: -ln p below ln 2 is a p above a half.
+        """
+        return not bool(((largest < np.log(2.0)) & (share > 0.0) & (share < 1.0)).any())
+
+
+class Softmax(Objective):
+    """-ln p_y(x), p = softmax(s): one loss of all rows of weights."""
+
+    name = "softmax"
+    of_rows = False
+
+    def intercepts(self, share: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return np.log(share)
+
+    def at_start(self, sums: RowSums) -> np.ndarray:
+        seen = sums.own_weight[sums.own_weight > 0.0]
+        return np.array([-(seen * np.log(seen / sums.weight)).sum()])
+
+    def targets(self, y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:
+        return class_codes(y, classes, first_row)
+
+    def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        residual, losses = np.empty_like(scores), np.empty((len(scores), 1))
+        descent.softmax_rows(scores, targets, residual, losses)
+        return residual, losses
+
+    def has_optimum(self, largest: np.ndarray, share: np.ndarray) -> bool:
+        return bool(largest[0] >= np.log(2.0))
+
+
+class Logistic(Objective):
+    """ln(1 + exp(-s)) of the score on the right side, for each row of weights."""
+
+    name = "logistic"
+
+    def intercepts(self, share: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return np.log(share) - np.log1p(-share)
+
+    def at_start(self, sums: RowSums) -> np.ndarray:
+        terms = np.zeros(len(sums.own_weight))
+        for part in (sums.own_weight, sums.weight - sums.own_weight):
+            terms = terms - part * np.log(np.where(part > 0.0, part / sums.weight, 1.0))
+        return terms
+
+    def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        residual, losses = np.empty_like(scores), np.empty_like(scores)
+        descent.logistic_rows(scores, targets, residual, losses)
+        return residual, losses
+
+
+class SquaredHinge(Objective):
+    """max(0, 1 - s)^2 of the score on the right side, for each row of weights."""
+
+    name = "squared hinge"
+    slope = 4.0
+
+    def intercepts(self, share: np.ndarray) -> np.ndarray:
+        return 2.0 * share - 1.0
+
+    def at_start(self, sums: RowSums) -> np.ndarray:
+        return 4.0 * sums.own_weight * (1.0 - sums.share)
+
+    def curvature(self, share: np.ndarray) -> np.ndarray:
+        return np.full(len(share), 2.0)
+
+    def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        residual, losses = np.empty_like(scores), np.empty_like(scores)
+        descent.squared_hinge_rows(scores, targets, residual, losses)
+        return residual, losses
+
+    def bounds(self, sums: RowSums, most: float) -> np.ndarray:
+        """By Cauchy and Schwarz: the slope of a loss is twice its root."""
+        return 2.0 * np.sqrt(most) * np.sqrt(np.append(sums.squares, sums.weight))
+
+    def has_optimum(self, largest: np.ndarray, share: np.ndarray) -> bool:
+        return True  # a loss of 0 is reached
+
+
+def class_codes(y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:
+    """Numbers of the classes of a block's labels."""
+    if sp.issparse(y):
+        raise ValueError("y is an indicator of labels here and was one label a row before; give one kind")
+    return LabelCodes(classes).entries(y, first_row)[1]
+
+
+def inverse_frequency(stats: ClassStats) -> np.ndarray:
+    """ln((1 + N) / (1 + df_j)) + 1 (idf), what features are multiplied by, (n_features,)."""
+    frequency = (stats if stats.every is None else stats.every).table("nonzero").totals()
+    return np.log((1.0 + stats.total_weight) / (1.0 + frequency)) + 1.0
+
+
+def check_strength(name: str, value: Any) -> float:
+    """The strength of a penalty."""
+    return arguments.finite_number(name, value, minimum=0.0)

@@ -1,0 +1,142 @@
+"""One read of the rows: the loss and its gradient at some weights, or losses along a line, as sums that merge."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import label_checks, row_checks
+from streamnb.kernels import descent
+from streamnb.passes.contract import PassTask, shown
+from streamnb.rows.block import Block
+from streamnb.rows.boundary import checked
+from streamnb.rows.chunk import Chunk, CSRChunk
+from streamnb.rows.preparing import RowOptions, transformed
+from streamnb.training.objectives import Objective
+
+CACHED_SCORES = 1 << 16  # of some rows, that stay in the cache while they are worked on
+FEW_ROWS = 64
+
+
+def power_above(values: Any) -> np.ndarray:
+    """Powers of two that are not smaller than values."""
+    return np.ldexp(1.0, np.frexp(values)[1])
+
+
+class ReadSums:
+    """What one read leaves: sums on grids, the same to the last bit in any order and grouping.
+
+    Attributes
+    ----------
+    losses : (T, G)
+        At T lengths of the step, of G groups of rows of weights; none is above 2 * top.
+    gradient : (n_features + 1, R), the last row that of the intercepts; (0, R) along a line
+    largest : (G,)
+        The largest loss of a row at the first length.
+    """
+
+    def __init__(self, losses: np.ndarray, gradient: np.ndarray, largest: np.ndarray, top: Any):
+        self.losses, self.gradient, self.largest, self.top = losses, gradient, largest, float(top)
+
+    @property
+    def nbytes(self) -> int:
+        return self.losses.nbytes + self.gradient.nbytes + self.largest.nbytes
+
+    def finish(self) -> "ReadSums":
+        return self
+
+    def __add__(self, other: "ReadSums") -> "ReadSums":
+        losses = np.minimum(self.losses + other.losses, 2.0 * self.top)
+        largest = np.maximum(self.largest, other.largest)
+        return ReadSums(losses, self.gradient + other.gradient, largest, self.top)
+
+    def arrays(self) -> dict[str, Any]:
+        return {"losses": self.losses, "gradient": self.gradient, "largest": self.largest, "top": self.top}
+
+
+@dataclass(frozen=True, eq=False)
+class ReadTask(PassTask):
+    """The loss and gradient at `weights` and `intercepts`, or losses at these plus each of `lengths` times a step.
+
+    `grid` (n_features + 1,) are powers of two above the sums of each feature, `top` one above the losses that matter.
+    """
+
+    objective: Objective
+    options: RowOptions
+    classes: np.ndarray
+    weights: np.ndarray  # (n_features + 1, R), intercepts last, as rows want them that were not scaled
+    grid: np.ndarray
+    top: float
+    class_weight: np.ndarray | None = None  # (K,)
+    step: np.ndarray | None = None  # like weights
+    lengths: np.ndarray | None = None  # (T,)
+    title = "read"
+
+    def partial(self) -> ReadSums:
+        n_groups = self.weights.shape[1] if self.objective.of_rows else 1
+        gradient = np.zeros(self.weights.shape if self.step is None else (0, self.weights.shape[1]))
+        n_lengths = 1 if self.lengths is None else len(self.lengths)
+        return ReadSums(np.zeros((n_lengths, n_groups)), gradient, np.zeros(n_groups), self.top)
+
+    def add(self, partial: ReadSums, block: Block) -> None:
+        """Add one block of rows."""
+        chunk, _ = transformed(*checked(block), self.options.transform, self.options.normalize)
+        row_checks.check_n_features(chunk.shape[1], len(self.weights) - 1, "the first read")
+        y = label_checks.check_y(block.y)
+        targets = self.objective.targets(y, self.classes, block.first_row)
+        weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
+        if self.class_weight is not None:
+            weight = weight * self.class_weight[targets if targets.ndim == 1 else own_class(targets)]
+        for some in self._few(block.n_rows):
+            self._add(partial, chunk.of_rows(some.start, some.stop), targets[some], weight[some])
+
+    def about(self) -> dict[str, str]:
+        """As any task, but that weights are told by their bits."""
+        arrays = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        plain = {name: shown(value) for name, value in vars(self).items() if name not in arrays}
+        bits = {
+            name: f"{a.shape} {sha256(np.ascontiguousarray(a).tobytes()).hexdigest()}" for name, a in arrays.items()
+        }
+        return {"the task": self.name, **plain, **bits}
+
+    def _few(self, n_rows: int) -> Iterator[slice]:
+        step = max(CACHED_SCORES // self.weights.shape[1], FEW_ROWS)
+        for start in range(0, n_rows, step):
+            yield slice(start, min(start + step, n_rows))
+
+    def _add(self, partial: ReadSums, chunk: Chunk, targets: np.ndarray, weight: np.ndarray) -> None:
+        scores = scores_of(chunk, self.weights)
+        if self.step is not None and self.lengths is not None:
+            slopes = scores_of(chunk, self.step)
+            for length, sums in zip(self.lengths, partial.losses, strict=True):
+                _, losses = self.objective.losses(scores + length * slopes, targets)
+                descent.add_losses(losses, weight, self.top, sums, partial.largest)
+            return
+        residual, losses = self.objective.losses(scores, targets)
+        descent.add_losses(losses, weight, self.top, partial.losses[0], partial.largest)
+        descent.weigh(residual, weight)
+        descent.add_intercepts(residual, 3.0 * self.grid[-1], partial.gradient[-1])
+        add_products(chunk, residual, 3.0 * self.grid[:-1], partial.gradient)
+
+
+def scores_of(chunk: Chunk, weights: np.ndarray) -> np.ndarray:
+    """Scores of rows, (n_rows, R), each summed in the order of its features; the intercepts are last in weights."""
+    scores = np.zeros((chunk.shape[0], weights.shape[1]))
+    chunk.add_scores(weights[:-1], scores)
+    scores += weights[-1]
+    return scores
+
+
+def add_products(chunk: Chunk, residual: np.ndarray, grid: np.ndarray, total: np.ndarray) -> None:
+    """Add the products of the values of rows with their residuals to the sums of features."""
+    if isinstance(chunk, CSRChunk):
+        descent.add_products_csr(chunk.data, chunk.indices, chunk.indptr, residual, grid, total)
+    else:
+        descent.add_products_dense(chunk.values, residual, grid, total)
+
+
+def own_class(targets: np.ndarray) -> np.ndarray:
+    """Numbers of the classes of rows whose targets have a column for each, or for the second of two."""
+    return targets[:, 0].astype(np.int64) if targets.shape[1] == 1 else targets.argmax(axis=1)

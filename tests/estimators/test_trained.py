@@ -1,0 +1,288 @@
+"""Models of several reads: scikit-learn's optimum, any form of rows to the last bit, and what is refused."""
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import streamnb as snb
+from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
+from tests.support.clusters import cluster_of
+
+rng = np.random.default_rng(0)
+N = 150
+X = rng.poisson(1.0, (N, 6)) * rng.choice([0.5, 1.0, 1.5], (N, 6))
+Y = np.array(["ash", "birch", "cedar"])[(X[:, :2] + rng.normal(size=(N, 2)) > [1.0, 1.5]).sum(axis=1)]
+SETS = (X[:, :3] + rng.normal(size=(N, 3)) > 1.0).astype(int)
+WEIGHT = rng.random(N) + 0.1
+CLOSE = {"tol": 1e-7, "max_passes": 500}
+
+
+def objective_at(kind, point, x, targets, weight, l2):
+    _, losses = kind.losses(x @ point[:-1] + point[-1], targets)
+    return float((weight @ losses).sum()) + 0.5 * l2 * float((point[:-1] ** 2).sum())
+
+
+def of_model(model):
+    return np.vstack([model.coef_.T, model.intercept_])
+
+
+@pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
+@parametrize_with_checks([snb.SoftmaxRegression(max_passes=10), snb.MarginClassifier(l1=0.1, max_passes=10)])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+# ---- the optimum -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("l2", [0.1, 1.0, 20.0])
+@pytest.mark.parametrize("two", [False, True])
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"ash": 2.5}])
+def test_softmax_regression_reaches_the_optimum_of_logistic_regression(l2, two, class_weight):
+    kept = Y != "cedar" if two else slice(None)
+    x, y, w = X[kept], Y[kept], WEIGHT[kept]
+    ours = snb.SoftmaxRegression(l2, class_weight=class_weight, **CLOSE).fit(sp.csr_array(x), y, w)
+    theirs = LogisticRegression(C=1 / l2, tol=1e-10, max_iter=10_000, class_weight=class_weight).fit(x, y, w)
+    assert ours.converged_
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=2e-4)
+    np.testing.assert_allclose(ours.predict_proba(x), theirs.predict_proba(x), atol=1e-4)
+    assert (ours.predict(x) == theirs.predict(x)).mean() > 0.99
+    if class_weight is None:
+        kind = Logistic() if two else Softmax()
+        targets = kind.targets(y, ours.classes_, 0)
+        least = objective_at(kind, of_model(theirs), x, targets, w, l2)
+        found = objective_at(kind, of_model(ours), x, targets, w, l2)
+        assert found <= least * (1 + 1e-6)
+        np.testing.assert_allclose(ours.history_["objective"][-1], found, rtol=1e-9)
+
+
+@pytest.mark.parametrize("y", [Y, Y == "ash", SETS], ids=["classes", "two", "labels"])
+def test_margin_classifier_reaches_the_optimum_of_the_squared_hinge(y):
+    ours = snb.MarginClassifier(2.0, **CLOSE).fit(X, y, WEIGHT)
+    kind, n_rows = SquaredHinge(), len(ours.coef_)
+    targets = kind.targets(sp.csr_array(y) if y.ndim == 2 else y, ours.classes_, 0)
+
+    def value(flat):
+        return objective_at(kind, flat.reshape(7, n_rows), X, targets, WEIGHT, 2.0)
+
+    least = minimize(value, of_model(ours).reshape(-1) + 0.01, method="L-BFGS-B", options={"maxiter": 3000}).fun
+    assert value(of_model(ours).reshape(-1)) <= least * (1 + 1e-6)
+    assert ours.decision_function(X).shape == (N, *([] if n_rows == 1 else [n_rows]))
+
+
+def test_margin_classifier_decides_as_linear_svc():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:500] / 16, y[:500]
+    ours = snb.MarginClassifier(1.0, tol=1e-3, max_passes=200).fit(X, y)
+    theirs = LinearSVC(C=1.0, intercept_scaling=30.0, max_iter=50_000).fit(X, y)
+    assert (ours.predict(X) == theirs.predict(X)).mean() > 0.995
+    assert not hasattr(ours, "predict_proba")
+
+
+def test_each_label_of_an_indicator_has_logistic_regression_by_itself():
+    ours = snb.SoftmaxRegression(0.5, **CLOSE).fit(X, SETS, WEIGHT)
+    for k in range(3):
+        alone = LogisticRegression(C=2.0, tol=1e-10, max_iter=10_000).fit(X, SETS[:, k], WEIGHT)
+        np.testing.assert_allclose(ours.coef_[k], alone.coef_[0], atol=1e-4)
+        np.testing.assert_allclose(ours.predict_proba(X)[:, k], alone.predict_proba(X)[:, 1], atol=1e-4)
+    assert ours.predict(X).shape == (N, 3) and ours.score(X, SETS) > 0.3
+
+
+def test_l1_leaves_features_out_at_the_optimum_of_saga():
+    two = Y != "cedar"
+    ours = snb.SoftmaxRegression(0.0, 8.0, **CLOSE).fit(X[two], Y[two])
+    theirs = LogisticRegression(C=1 / 8, l1_ratio=1.0, solver="saga", tol=1e-10, max_iter=100_000)
+    theirs.fit(X[two], Y[two])
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+    np.testing.assert_array_equal(ours.coef_ == 0.0, np.abs(theirs.coef_) < 1e-9)
+    assert 0 < np.count_nonzero(ours.coef_ == 0.0) < 6
+
+
+def test_idf_transform_and_normalize_are_those_of_linear_nb():
+    options = {"transform": "log1p", "normalize": "l2", "idf": True}
+    ours = snb.SoftmaxRegression(0.5, **options, **CLOSE).fit(X, Y)
+    x = np.log1p(X)
+    length = np.sqrt((x**2).sum(axis=1, keepdims=True))
+    x = x / np.where(length == 0.0, 1.0, length) * (np.log((1 + N) / (1 + (x != 0).sum(axis=0))) + 1)
+    theirs = LogisticRegression(C=2.0, tol=1e-10, max_iter=10_000).fit(x, Y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=2e-4)
+    np.testing.assert_allclose(ours.predict_log_proba(X), theirs.predict_log_proba(x), atol=1e-3)
+
+
+@pytest.mark.parametrize("y", [Y, Y == "ash", SETS], ids=["classes", "two", "labels"])
+@pytest.mark.parametrize("kind", [snb.SoftmaxRegression, snb.MarginClassifier])
+def test_a_start_at_another_model_comes_to_the_same_optimum(kind, y):
+    bayes = snb.solve(snb.scan(X, y), "gaussian", scheme="ovr")[0]
+    straight, led = kind(**CLOSE).fit(X, y), kind(start=bayes, **CLOSE).fit(X, y)
+    np.testing.assert_allclose(led.coef_, straight.coef_, atol=1e-4)
+    assert led.history_["objective"][0] != straight.history_["objective"][0]
+    itself = kind(start=straight._model, max_passes=1)
+    with pytest.warns(snb.StreamnbWarning, match="max_passes=1"):
+        itself.fit(X, y)
+    np.testing.assert_allclose(itself.history_["objective"], straight.history_["objective"][-1:], rtol=1e-6)
+
+
+def test_a_start_of_other_rows_is_refused():
+    other = snb.solve(snb.scan(X[:, :3], Y), "poisson")[0]
+    with pytest.raises(ValueError, match="should have the classes and features of X, and 3 rows of weights"):
+        snb.SoftmaxRegression(start=other).fit(X, Y)
+    presence = snb.solve(snb.scan(X, Y), "bernoulli")[0]
+    with pytest.raises(ValueError, match="should be linear in x, with the transform"):
+        snb.SoftmaxRegression(start=presence).fit(X, Y)
+
+
+# ---- any form of rows ------------------------------------------------------------------------------------------------
+
+
+def forms(folder):
+    array = zarr.create_array(folder / "dense.zarr", data=X, chunks=(37, 6))
+    snb.write_csr(folder / "csr.zarr", [(sp.csr_array(X[:70]), Y[:70]), (X[70:], Y[70:])], n_features=6)
+    yield X, Y
+    yield sp.csr_array(X), Y
+    yield array, Y
+    yield folder / "csr.zarr", "y"
+    yield da.from_array(X, chunks=(41, 6)), da.from_array(Y, chunks=41)
+    yield (lambda: ((X[part], Y[part]) for part in (slice(0, 5), slice(5, 149), slice(149, N)))), None
+
+
+@pytest.mark.parametrize("kind", [snb.SoftmaxRegression, snb.MarginClassifier])
+def test_any_form_of_rows_and_any_threads_give_the_same_bits(kind, tmp_path):
+    model = kind(0.3, max_passes=12, tol=0.0)
+    found = []
+    for rows, y in forms(tmp_path):
+        for n_threads in (1, 3):
+            with pytest.warns(snb.StreamnbWarning, match="max_passes=12"):
+                fitted = clone(model).fit(rows, y, n_threads=n_threads)
+            found.append((fitted.coef_, fitted.intercept_, fitted.history_["objective"]))
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.slow
+@pytest.mark.cluster
+def test_workers_of_a_cluster_read_to_the_same_bits(tmp_path):
+    snb.write_csr(tmp_path / "csr.zarr", [(sp.csr_array(X[:70]), Y[:70]), (X[70:], Y[70:])], n_features=6)
+    here = snb.SoftmaxRegression(tol=1e-2).fit(X, Y)
+    with cluster_of(2, tmp_path) as client:
+        there = snb.SoftmaxRegression(tol=1e-2).fit(tmp_path / "csr.zarr", "y", client=client)
+    np.testing.assert_array_equal(there.coef_, here.coef_)
+    np.testing.assert_array_equal(there.intercept_, here.intercept_)
+
+
+def test_predictions_are_of_the_kind_of_the_rows():
+    model = snb.SoftmaxRegression().fit(pd.DataFrame(X, columns=[*"abcdef"]), Y)
+    assert model.feature_names_in_.tolist() == [*"abcdef"]
+    lazy = clone(model).fit(X, Y).predict(da.from_array(X, chunks=(50, 6)))
+    assert isinstance(lazy, da.Array)
+    np.testing.assert_array_equal(lazy.compute(), model.predict(pd.DataFrame(X, columns=[*"abcdef"])))
+
+
+def test_a_saved_model_is_the_same(tmp_path):
+    model = snb.SoftmaxRegression(0.1, normalize="l2", idf=True).fit(X, Y)
+    model.save(tmp_path / "m.snb")
+    again = snb.load(tmp_path / "m.snb")
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert again.get_params() == model.get_params() and again.converged_ == model.converged_
+    np.testing.assert_equal(again.history_, model.history_)
+    assert again.report_ == model.report_ and again.n_passes_ == len(again.history_["seconds"])
+    assert again.report_.rows == N * (1 + again.n_passes_)
+
+
+def test_a_grid_search_goes_over_the_penalty():
+    search = GridSearchCV(snb.SoftmaxRegression(tol=1e-2), {"l2": [0.1, 10.0]}, cv=3).fit(X, Y)
+    assert search.best_params_["l2"] in (0.1, 10.0)
+
+
+def test_listed_rows_of_weight_0_are_as_if_they_were_not_there():
+    weight = np.where(Y == "cedar", 0.0, 1.0)
+    model = snb.SoftmaxRegression(**CLOSE).fit(X, Y, weight)
+    alone = snb.SoftmaxRegression(**CLOSE).fit(X[weight > 0], Y[weight > 0])
+    assert model.intercept_[2] == -np.inf and not (model.predict(X) == "cedar").any()
+    np.testing.assert_allclose(model.predict_proba(X)[:, :2].sum(axis=1), 1.0)
+    assert (alone.predict(X) == model.predict(X)).mean() > 0.9
+
+
+def test_a_fit_that_was_broken_off_goes_on_to_the_same_bits(tmp_path):
+    folder, model = tmp_path / "reads", snb.SoftmaxRegression(0.2, max_passes=4, tol=1e-4)
+    with pytest.warns(snb.StreamnbWarning, match="max_passes=4"):
+        model.fit(X, Y, WEIGHT, checkpoint=folder)
+    names = ["read-001.snb", "read-002.snb", "read-003.snb", "read-004.snb", "scan.snb"]
+    assert sorted(path.name for path in folder.iterdir()) == names
+    written = {name: (folder / name).stat().st_mtime_ns for name in names}
+    again = clone(model).set_params(max_passes=60).fit(X, Y, WEIGHT, checkpoint=folder)
+    assert again.converged_ and {name: (folder / name).stat().st_mtime_ns for name in names} == written
+    straight = clone(again).fit(X, Y, WEIGHT)
+    np.testing.assert_array_equal(again.coef_, straight.coef_)
+    np.testing.assert_array_equal(again.history_["objective"], straight.history_["objective"])
+    with pytest.raises(ValueError, match=r"read-001\.snb' is of another scan"):
+        clone(again).set_params(l2=0.3).fit(X, Y, WEIGHT, checkpoint=folder)
+    with pytest.raises(ValueError, match="checkpoint= goes with rows that can be read again"):
+        model.fit(lambda: iter([(X, Y)]), checkpoint=tmp_path / "stream")
+    with pytest.raises(ValueError, match="is a file; several reads keep a folder"):
+        model.fit(X, Y, checkpoint=folder / "scan.snb")
+
+
+# ---- what is refused, and what is said -------------------------------------------------------------------------------
+
+
+def test_spent_reads_are_one_warning_and_a_usable_model():
+    with pytest.warns(snb.StreamnbWarning) as caught:
+        model = snb.SoftmaxRegression(max_passes=3).fit(X, Y)
+    assert len(caught) == 1 and "max_passes=3 reads were spent" in str(caught[0].message)
+    assert model.n_passes_ == 3 and not model.converged_ and model.score(X, Y) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"l2": -1.0}, "l2=-1.0 should be finite and at least 0"),
+        ({"l1": np.inf}, "l1=inf should be finite"),
+        ({"l2": "1"}, "l2='1' should be a number"),
+        ({"start": "bayes"}, "start='bayes' is unknown"),
+        ({"tol": -1e-3}, "tol=-0.001"),
+        ({"max_passes": 0}, "max_passes=0 should be at least 1"),
+        ({"idf": "yes"}, "idf='yes'"),
+        ({"transform": "log"}, "transform='log'"),
+        ({"class_weight": {"oak": 2.0}}, "class_weight has the label 'oak'"),
+    ],
+)
+def test_wrong_parameters(options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        snb.SoftmaxRegression(**options).fit(X, Y)
+
+
+def test_wrong_rows():
+    model = snb.MarginClassifier()
+    with pytest.raises(ValueError, match=r"y holds one class only \(\['ash'\]\); MarginClassifier needs at least 2"):
+        model.fit(X, np.repeat("ash", N))
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.where(X > 2.9, np.nan, X), Y)
+    with pytest.raises(ValueError, match="pass a callable that returns a fresh iterator"):
+        model.fit(iter([(X, Y)]))
+    with pytest.raises(ValueError, match="one label a row; give the rows sample_weight"):
+        snb.MarginClassifier(class_weight="balanced").fit(X, SETS)
+    with pytest.raises(MemoryError, match="memory_limit"):
+        model.fit(X, Y, memory_limit=1000)
+    assert not hasattr(model, "coef_") and not hasattr(model, "classes_")
+    with pytest.raises(ValueError, match="separable"):
+        snb.SoftmaxRegression(l2=0.0, tol=1e-2, max_passes=200).fit(X[:5], Y[:5] == Y[0])
+
+
+def test_what_is_not_there_says_why():
+    model = snb.SoftmaxRegression()
+    assert not hasattr(model, "partial_fit") and not hasattr(model, "forget")
+    with pytest.raises(AttributeError, match="LinearNB learns from rows as they come"):
+        model.partial_fit(X, Y)
+    with pytest.raises(AttributeError, match="reading all rows several times"):
+        model.forget(X, Y)

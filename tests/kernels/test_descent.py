@@ -1,0 +1,88 @@
+"""Losses and their slopes against plain formulas, and sums on grids in any order."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import expit, log_softmax, softmax
+
+from streamnb.kernels import descent
+
+rng = np.random.default_rng(0)
+SCORES = rng.normal(size=(30, 4)) * 3.0
+OWN = (rng.random((30, 4)) < 0.5).astype(np.uint8)
+SIDE = 2.0 * OWN - 1.0
+
+
+def both(kernel, scores, targets, width):
+    residual, losses = np.empty_like(scores), np.empty((len(scores), width))
+    kernel(scores, targets, residual, losses)
+    return residual, losses
+
+
+def test_softmax():
+    codes = rng.integers(0, 4, 30)
+    residual, losses = both(descent.softmax_rows, SCORES, codes, 1)
+    np.testing.assert_allclose(residual, softmax(SCORES, axis=1) - np.eye(4)[codes], atol=1e-15)
+    np.testing.assert_allclose(losses[:, 0], -log_softmax(SCORES, axis=1)[np.arange(30), codes], atol=1e-14)
+
+
+def test_logistic_also_where_scores_are_large():
+    scores = np.vstack([SCORES, [[800.0, -800.0, np.inf, -np.inf]] * 2])
+    own = np.vstack([OWN, [[1, 1, 1, 0], [0, 0, 1, 0]]]).astype(np.uint8)
+    residual, losses = both(descent.logistic_rows, scores, own, 4)
+    np.testing.assert_allclose(residual, expit(scores) - own, atol=1e-15)
+    np.testing.assert_allclose(losses[:30], np.logaddexp(0.0, -SIDE * SCORES), atol=1e-14)
+    assert losses[30:].tolist() == [[0.0, 800.0, 0.0, 0.0], [800.0, 0.0, 0.0, 0.0]]
+
+
+def test_squared_hinge():
+    residual, losses = both(descent.squared_hinge_rows, SCORES, OWN, 4)
+    short = np.maximum(1.0 - SIDE * SCORES, 0.0)
+    np.testing.assert_allclose(residual, -2.0 * SIDE * short)
+    np.testing.assert_allclose(losses, short**2)
+
+
+def test_losses_add_up_in_any_order_even_where_there_are_too_many():
+    losses, weight = rng.random((500, 2)) * [1.0, 9.0], rng.random(500)
+    losses[3], weight[5] = np.nan, 0.0
+    found = set()
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(500)
+        total, largest = np.zeros(2), np.zeros(2)
+        descent.add_losses(losses[order], weight[order], 512.0, total, largest)
+        found.add((*total, *largest))
+    assert len(found) == 1
+    clean, kept = np.delete(losses, 3, axis=0), np.delete(weight, 3)
+    total, largest = np.zeros(2), np.zeros(2)
+    descent.add_losses(clean, kept, 512.0, total, largest)
+    np.testing.assert_allclose(total[0], kept @ clean[:, 0], rtol=1e-12)
+    assert total[1] == 1024.0 and largest[0] == np.delete(clean, 4, axis=0)[:, 0].max()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8])
+def test_products_add_up_in_any_order_and_any_form(dtype):
+    values = (rng.integers(0, 200, (400, 6)) * (rng.random((400, 6)) < 0.4)).astype(dtype)
+    if dtype != np.uint8:
+        values /= 7
+    residual = rng.uniform(-1.0, 1.0, (400, 3))
+    residual[::7] = 0.0
+    grid = 3.0 * np.ldexp(1.0, np.frexp(np.abs(values.astype(float)).sum(axis=0))[1])
+    found = []
+    for seed in range(4):
+        order = np.random.default_rng(seed).permutation(400)
+        total = np.zeros((7, 3))
+        descent.add_products_dense(values[order], residual[order], grid, total)
+        descent.add_intercepts(residual[order], 3.0 * 512.0, total[6])
+        rows, again = sp.csr_array(values[order]), np.zeros((7, 3))
+        descent.add_products_csr(rows.data, rows.indices, rows.indptr, residual[order], grid, again)
+        again[6] = total[6]
+        found += [total, again]
+    assert all(np.array_equal(total, found[0]) for total in found)
+    np.testing.assert_allclose(found[0][:6], values.astype(float).T @ residual, rtol=1e-11, atol=1e-9)
+    np.testing.assert_allclose(found[0][6], residual.sum(axis=0), rtol=1e-11, atol=1e-9)
+
+
+def test_rows_of_weight_0_have_no_residual():
+    residual = np.array([[1.0, np.inf], [2.0, 3.0]])
+    descent.weigh(residual, np.array([0.0, 0.5]))
+    assert residual.tolist() == [[0.0, 0.0], [1.0, 1.5]]

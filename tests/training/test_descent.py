@@ -1,0 +1,85 @@
+"""Descent on functions whose least value is known."""
+
+import numpy as np
+import pytest
+
+from streamnb.training.descent import Descent, Memory, Penalties, Visit, dot
+
+rng = np.random.default_rng(3)
+A = rng.normal(size=(40, 7))
+B = rng.normal(size=(40, 2))
+
+
+def least_squares(penalties, asked):
+    """Reads half the squared residual of A W = B, the last column of A being that of the intercepts."""
+
+    def read(point, most):
+        asked.append(point)
+        residual = A @ point - B
+        gradient = penalties.smooth_gradient(point, A.T @ residual)
+        value = 0.5 * float((residual**2).sum()) + float(penalties.value(point).sum())
+        return Visit(point, value, gradient, penalties.steepest(point, gradient))
+
+    return read
+
+
+@pytest.mark.parametrize(("l2", "l1"), [(0.0, 0.0), (3.0, 0.0), (0.5, 2.0), (0.0, 6.0)])
+def test_the_optimum_is_found_and_what_l1_leaves_out_is_0(l2, l1):
+    penalties, asked = Penalties(l2, l1), []
+    read = least_squares(penalties, asked)
+    start = read(np.zeros((7, 2)), np.inf)
+    memory = Memory(np.full((7, 2), 1.0 / 40.0))
+    descent = Descent(read, memory, penalties, 1e-8 * memory.length(start.steepest))
+    visit = descent.run(start, lambda: len(asked) < 200)
+    assert descent.arrived(visit) and len(asked) < 80
+    if l1 == 0.0:
+        hessian = A.T @ A + l2 * np.diag([1.0] * 6 + [0.0])
+        np.testing.assert_allclose(visit.point, np.linalg.solve(hessian, A.T @ B), atol=1e-6)
+    else:
+        assert 0 < np.count_nonzero(visit.point[:-1] == 0.0) < 12
+        slopes = visit.gradient[:-1]  # the conditions of an optimum under l1
+        zero = visit.point[:-1] == 0.0
+        assert (np.abs(slopes[zero]) <= l1).all()
+        np.testing.assert_allclose(slopes[~zero], -l1 * np.sign(visit.point[:-1][~zero]), atol=1e-5)
+
+
+def test_no_read_more_than_is_allowed_and_the_last_point_is_the_best():
+    asked = []
+    read = least_squares(Penalties(0.0, 0.0), asked)
+    start = read(np.zeros((7, 2)), np.inf)
+    visit = Descent(read, Memory(np.full((7, 2), 1.0)), Penalties(0.0, 0.0), 0.0).run(start, lambda: len(asked) < 6)
+    assert len(asked) == 6 and visit.objective <= start.objective
+
+
+def test_what_no_longer_falls_ends():
+    asked = []
+    read = least_squares(Penalties(1.0, 0.0), asked)
+    start = read(np.zeros((7, 2)), np.inf)
+    Descent(read, Memory(np.full((7, 2), 1.0 / 40.0)), Penalties(1.0, 0.0), 0.0).run(start, lambda: len(asked) < 500)
+    assert len(asked) < 500
+
+
+def test_memory_keeps_eight_steps_and_turns_them_into_newtons_direction():
+    hessian = np.diag([1.0, 4.0, 9.0])
+    memory = Memory(np.ones((3, 1)))
+    for k in range(3):
+        step = np.eye(3)[:, [k]]
+        memory.remember(step, hessian @ step)
+    memory.remember(np.ones((3, 1)), -np.ones((3, 1)))  # no curvature
+    assert len(memory) == 3
+    np.testing.assert_allclose(memory.direction(np.ones((3, 1)))[:, 0], [-1.0, -1 / 4, -1 / 9])
+    for _ in range(9):
+        memory.remember(step, step)
+    assert len(memory) == 8
+    memory.forget()
+    assert len(memory) == 0 and memory.length(np.array([[3.0], [4.0], [0.0]])) == 5.0
+    assert dot(np.array([1.0, 2.0]), np.array([3.0, 4.0])) == 11.0
+
+
+def test_balanced_directions_solve_the_curvature_among_rows_that_add_up_to_0():
+    scale = np.array([[0.5, 0.25, 1.0], [0.0, 0.0, 0.0]])
+    gradient = np.array([[2.0, -3.0, 1.0], [0.0, 0.0, 0.0]])
+    direction = Memory(scale, balanced=True).direction(gradient)
+    np.testing.assert_allclose(direction.sum(axis=1), 0.0, atol=1e-15)
+    pull = direction[0] / scale[0] + gradient[0]
+    np.testing.assert_allclose(pull, pull[0])  # the multiplier of the condition

@@ -1,0 +1,78 @@
+"""Training: by hand, where it begins, what it does when nothing can be gained, and what it would take."""
+
+import numpy as np
+import pytest
+
+import streamnb as snb
+from streamnb.passes.options import RunOptions
+from streamnb.rows.opening import opened
+from streamnb.rows.preparing import RowOptions
+from streamnb.training import objectives
+from streamnb.training.descent import Penalties
+from streamnb.training.fitting import Trainer, check_memory
+from streamnb.training.objectives import Logistic, RowSums, Softmax, SquaredHinge
+from streamnb.training.reading import ReadTask
+
+BY_HAND = np.repeat([[0.0], [1.0]], [8, 4], axis=0), np.repeat([0, 1, 0, 1], [6, 2, 1, 3])
+
+
+def trained(X, y, objective, l2=0.0, l1=0.0, tol=1e-9, max_passes=60):
+    stats = snb.scan(X, y, moments=objectives.MOMENTS)
+    n_rows = 1 if objectives.one_row(stats) else len(stats.classes)
+    zeros = np.zeros((stats.n_features + 1, n_rows))
+    task = ReadTask(objective, RowOptions(), stats.classes, zeros, np.ones(len(zeros)), 1.0)
+    options = RunOptions(progress=False)
+    return Trainer(task, RowSums.of(stats), None, Penalties(l2, l1), opened(X, y), options).train(tol, max_passes)
+
+
+def test_one_binary_feature_by_hand():
+    found = trained(*BY_HAND, Logistic())
+    np.testing.assert_allclose(found.weights[:, 0], [2.19722, -1.09861], atol=1e-5)
+    assert found.converged and found.report.rows == 12 * len(found.history["seconds"])
+
+
+def test_history_has_a_row_for_each_read_and_falls():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 5)), rng.integers(0, 3, 80)
+    found = trained(X, y, Softmax(), l2=0.5, tol=1e-6)
+    objective = found.history["objective"]
+    np.testing.assert_allclose(found.weights[:-1].sum(axis=1), 0.0, atol=1e-12)  # as at the optimum under l2
+    assert (
+        len(objective) < 20
+        and objective[-1] <= objective.min() + 1e-9
+        and objective[2] < objective[0]
+        and found.converged
+    )
+    for max_passes in (1, 2, 3):
+        few = trained(X, y, Softmax(), l2=0.5, tol=1e-6, max_passes=max_passes)
+        assert not few.converged
+        np.testing.assert_array_equal(few.history["objective"], objective[:max_passes])
+
+
+def test_where_no_feature_tells_anything_nothing_is_read():
+    found = trained(np.ones((6, 2)), [0, 1, 0, 1, 1, 1], Logistic(), l2=1.0)
+    assert found.converged and not len(found.history["objective"])
+    np.testing.assert_allclose(found.weights[:, 0], [0.0, 0.0, np.log(2.0)])
+
+
+def test_l1_leaves_nothing_from_the_largest_score_statistic_on():
+    X, y = BY_HAND
+    stats = snb.scan(X, y, moments=objectives.MOMENTS)
+    sums = RowSums.of(stats)
+    largest = float(np.abs(sums.own - sums.share * sums.whole[:, None]).max())
+    assert not trained(X, y, Logistic(), l1=largest * (1 + 1e-12)).weights[:-1].any()
+    assert trained(X, y, Logistic(), l1=0.9 * largest).weights[:-1].all()
+
+
+def test_separable_rows_have_no_best_weights_unless_they_are_penalised():
+    X, y = np.arange(8.0)[:, None], np.arange(8) // 4
+    with pytest.raises(ValueError, match=r"separable: all are on their right side, at weights of norm \d.*l2 above 0"):
+        trained(X, y, Logistic(), tol=1e-3)
+    assert trained(X, y, Logistic(), l2=1e-3, tol=1e-3).converged
+    assert trained(X, y, SquaredHinge(), tol=1e-6).converged
+
+
+def test_what_descent_would_take_is_refused_beforehand():
+    check_memory(1000, 10, 10_000_000)
+    with pytest.raises(MemoryError, match=r"10 x 1,000 weights would take 1\.9 MB, and memory_limit allows 1\.0 MB"):
+        check_memory(1000, 10, 1_000_000)

@@ -1,0 +1,78 @@
+"""What the scan tells of the start: the loss there, and the gradient, as multiples of t*."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import streamnb as snb
+from streamnb.training import objectives
+from streamnb.training.objectives import Logistic, RowSums, Softmax, SquaredHinge
+
+rng = np.random.default_rng(1)
+X = rng.normal(size=(60, 4))
+Y = np.array(["ash", "birch", "cedar"])[np.arange(60) % 3]
+SETS = (rng.random((60, 3)) < 0.4).astype(int)
+WEIGHT = rng.random(60)
+
+
+def scanned(y):
+    return snb.scan(X, y, sample_weight=WEIGHT, moments=[*objectives.MOMENTS, "nonzero"])
+
+
+@pytest.mark.parametrize("objective", [Softmax(), Logistic(), SquaredHinge()], ids=lambda o: o.name)
+@pytest.mark.parametrize("y", [Y, Y[Y != "cedar"], SETS], ids=["classes", "two", "labels"])
+def test_loss_and_gradient_at_the_start_are_those_of_the_rows(objective, y):
+    two = len(y) < 60
+    if objective.name == "softmax" and y is not Y:
+        return
+    kept = Y != "cedar" if two else slice(None)
+    x, w = X[kept], WEIGHT[kept]
+    stats = snb.scan(x, y, sample_weight=w, moments=objectives.MOMENTS)
+    sums = RowSums.of(stats)
+    scores = np.tile(objective.intercepts(sums.share), (len(x), 1))
+    given = stats.classes if y.ndim == 1 else None
+    labels = y if given is not None else sp.csr_array(y)
+    residual, losses = objective.losses(scores, objective.targets(labels, stats.classes, 0))
+    np.testing.assert_allclose(objective.at_start(sums), w @ losses, rtol=1e-12)
+    t = sums.own - sums.share * sums.whole[:, None]
+    np.testing.assert_allclose(-objective.slope * t, x.T @ (w[:, None] * residual), atol=1e-12)
+    np.testing.assert_allclose(w @ residual, 0.0, atol=1e-12)
+
+
+def test_bounds_hold_for_the_sums_they_are_of():
+    sums = RowSums.of(scanned(SETS))
+    x = np.column_stack([X, np.ones(60)])
+    assert (Softmax().bounds(sums, 1.0) >= (WEIGHT @ np.abs(x)) * (1 - 1e-15)).all()
+    scores = rng.normal(size=(60, 3))
+    residual, losses = SquaredHinge().losses(scores, SETS.astype(np.uint8))
+    most = float((WEIGHT @ losses).sum())
+    found = np.abs(x).T @ (WEIGHT[:, None] * np.abs(residual))
+    assert (found <= SquaredHinge().bounds(sums, most)[:, None]).all()
+
+
+def test_rows_on_their_right_sides_have_no_optimum():
+    share = np.array([0.5, 0.25, 0.0])
+    assert not Logistic().has_optimum(np.array([0.6, 3.0, 0.0]), share)
+    assert Logistic().has_optimum(np.array([0.7, 3.0, 0.0]), share)
+    assert Softmax().has_optimum(np.array([0.7]), share) and not Softmax().has_optimum(np.array([0.6]), share)
+    assert SquaredHinge().has_optimum(np.zeros(3), share)
+
+
+def test_idf_is_that_of_the_rows():
+    frequency = (X != 0).T @ WEIGHT
+    expected = np.log((1.0 + WEIGHT.sum()) / (1.0 + frequency)) + 1.0
+    np.testing.assert_allclose(objectives.inverse_frequency(scanned(Y)), expected)
+
+
+def test_one_kind_of_labels():
+    with pytest.raises(ValueError, match="indicator of labels here and was one label a row"):
+        Softmax().targets(sp.csr_array(SETS), np.unique(Y), 0)
+    with pytest.raises(ValueError, match=r"label 'yew' at row 8"):
+        Softmax().targets(np.array(["ash", "yew"]), np.unique(Y), 7)
+    assert Softmax().targets(Y[:3], np.unique(Y), 0).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("wrong", [-1.0, np.inf, np.nan])
+def test_strengths_are_finite_and_not_negative(wrong):
+    with pytest.raises(ValueError, match="l2="):
+        objectives.check_strength("l2", wrong)

@@ -1,0 +1,77 @@
+"""One read: losses and gradients of the rows, the same bits for any blocks and threads."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamnb.passes.options import RunOptions
+from streamnb.passes.run import run
+from streamnb.rows.opening import opened
+from streamnb.rows.preparing import RowOptions
+from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
+from streamnb.training.reading import ReadTask, own_class, power_above
+
+rng = np.random.default_rng(2)
+X = rng.normal(size=(90, 5)) * (rng.random((90, 5)) < 0.6)
+CODES = np.arange(90) % 3
+WEIGHT = rng.random(90) * (rng.random(90) < 0.9)
+POINT, STEP = rng.normal(size=(6, 3)) / 3.0, rng.normal(size=(6, 3))
+
+
+def task(objective, **more):
+    grid = power_above(np.append(np.abs(X).sum(axis=0), 90.0) * 8.0)
+    return ReadTask(objective, RowOptions(), np.arange(3), POINT, grid, 4096.0, **more)
+
+
+def read(a_task, rows, n_threads=1):
+    return run(a_task, rows, RunOptions(progress=False, n_threads=n_threads))[0]
+
+
+@pytest.mark.parametrize("objective", [Softmax(), Logistic(), SquaredHinge()], ids=lambda o: o.name)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_a_read_leaves_the_loss_and_its_gradient(objective, form):
+    factors = np.array([1.0, 2.0, 0.5])
+    found = read(task(objective, class_weight=factors), opened(form(X), CODES, WEIGHT))
+    w, one = WEIGHT * factors[CODES], np.column_stack([X, np.ones(90)])
+    targets = CODES if objective.name == "softmax" else np.eye(3, dtype=np.uint8)[CODES]
+    residual, losses = objective.losses(one @ POINT, targets)
+    np.testing.assert_allclose(found.losses[0], w @ losses, rtol=1e-12)
+    np.testing.assert_allclose(found.gradient, one.T @ (w[:, None] * residual), atol=1e-10)
+    np.testing.assert_allclose(found.largest, losses[w > 0].max(axis=0))
+
+
+def test_a_read_along_a_line_leaves_the_losses_at_every_length():
+    along = read(task(Softmax(), step=STEP, lengths=np.array([0.0, 0.5, 1.0])), opened(X, CODES, WEIGHT))
+    assert along.gradient.shape == (0, 3)
+    for length, losses in zip([0.0, 0.5, 1.0], along.losses, strict=True):
+        one = np.column_stack([X, np.ones(90)])
+        expected = Softmax().losses(one @ (POINT + length * STEP), CODES)[1]
+        np.testing.assert_allclose(losses, WEIGHT @ expected, rtol=1e-12)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(0, 90), max_size=6), st.integers(1, 3), st.sampled_from([Softmax, Logistic, SquaredHinge]))
+def test_any_blocks_and_threads_leave_the_same_bits(cuts, n_threads, kind):
+    bounds = [0, *sorted(cuts), 90]
+
+    def chunks():
+        return ((X[a:b], CODES[a:b], WEIGHT[a:b]) for a, b in pairwise(bounds))
+
+    whole, cut = read(task(kind()), opened(X, CODES, WEIGHT)), read(task(kind()), opened(chunks), n_threads)
+    for name, value in whole.arrays().items():
+        assert np.array_equal(value, cut.arrays()[name]), name
+
+
+def test_rows_of_another_width_are_refused():
+    with pytest.raises(ValueError, match="4 features"):
+        read(task(Softmax()), opened(X[:, :4], CODES))
+
+
+def test_numbers_of_classes_and_powers_above():
+    assert own_class(np.eye(3, dtype=np.uint8)).tolist() == [0, 1, 2]
+    assert own_class(np.array([[1], [0]], np.uint8)).tolist() == [1, 0]
+    assert power_above([0.75, 1.0, 3.0]).tolist() == [1.0, 2.0, 4.0]
