@@ -3,7 +3,7 @@
 import numpy as np
 
 from streamnb.kernels.compiler import kernel
-from streamnb.kernels.exact import add_low, two_sum
+from streamnb.kernels.exact import spill, two_sum
 from streamnb.kernels.lanes import LANES, add_both_lanes, prefetch
 
 FEWEST = 32  # rows of a group, on the average, that are worth sums of their own
@@ -89,10 +89,18 @@ def add_rows(values, codes, sums):
 
 @kernel
 def end(top, n_rows, squared, sums, k, hi, lo):
-    # (hi, lo)[k] += what the sums have grown by, exact for less than half of them (Sterbenz), and what was lost
+    # (hi, lo)[k] += what the sums have grown by, exact for less than half of them (Sterbenz), and what was lost; True
+    # if more than the first low part took any. `sums` hold anything afterwards
+    high, low, more = hi[k], lo[0, k], 0
+    for j in range(len(top)):
+        high[j], e = two_sum(high[j], sums[0, j] - height(top[j], n_rows, squared))
+        e, sums[0, j] = two_sum(e, sums[1, j] - rest_height(top[j], n_rows, squared))
+        low[j], sums[1, j] = two_sum(low[j], e)
+        more += (sums[0, j] != 0.0) | (sums[1, j] != 0.0) | (sums[2, j] != 0.0) | (sums[3, j] != 0.0)
+    if more == 0:
+        return False
     spilled = False
     for j in range(len(top)):
-        hi[k, j], e = two_sum(hi[k, j], sums[0, j] - height(top[j], n_rows, squared))
-        spilled |= add_low(lo, k, j, e, sums[1, j] - rest_height(top[j], n_rows, squared))
-        spilled |= add_low(lo, k, j, sums[2, j], sums[3, j])
+        spilled |= spill(lo, k, j, sums[0, j], sums[1, j])
+        spilled |= spill(lo, k, j, sums[2, j], sums[3, j])
     return spilled
