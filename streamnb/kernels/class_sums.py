@@ -16,7 +16,7 @@ from streamnb.kernels.lanes import prefetch
 
 # Moments, as the kernels know them. ABOVE and DEVIATION are counted relative to an absent value, so that sparse rows
 # stay sparse; LOG and INVERSE have no value there, nor below zero.
-SUM, SUM_SQ, NONZERO, ABOVE, LOG, INVERSE, LOG1M, DEVIATION = ALL = 0, 1, 2, 3, 4, 5, 6, 7
+SUM, SUM_SQ, NONZERO, ABOVE, LOG, INVERSE, LOG1M, DEVIATION = 0, 1, 2, 3, 4, 5, 6, 7
 LOOK_AHEAD = 256  # sums
 NEAR = 3 << 20  # bytes of a table that the cache keeps, unasked for, though rows and checks of them pass through it
 
