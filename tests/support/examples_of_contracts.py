@@ -44,6 +44,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
 from streamnb.rows.streams import StreamSource
+from streamnb.rows.tiles import TiledSource
 from streamnb.scanning.accumulating import _OfUser
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.cross_validation import ScoringTask
@@ -51,6 +52,7 @@ from streamnb.selection.grid_models import GridModels
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.row_means import RowMeans
+from streamnb.stats.second_moments import Products
 from streamnb.stats.value_counts import ValueCells, cells_of
 from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
@@ -181,6 +183,9 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         real=lambda: scan(X=REAL, w=REAL_WEIGHT, folding=FOLDS),
         bins=lambda: scan("sum", X=REAL, w=REAL_WEIGHT, folding=FOLDS, grid=Grid("bins", 8)),
         values=lambda: scan("sum", X=sp.csr_array(COUNTS), y=SETS, w=REAL_WEIGHT, grid=Grid("value", 16)),
+        products=lambda: scan("gram", X=COUNTS, folding=FOLDS),
+        exact=lambda: scan("gram", "gram_above", X=REAL, w=REAL_WEIGHT, how=Products(exact=True)),
+        pooled=lambda: scan("gram", X=sp.csr_array(COUNTS), y=SETS, folding=FOLDS, how=Products(pooled=True)),
     ),
     CategoryScan: every(lambda: Pass(CategoryScan(("sum",), RowOptions()), opened(COUNTS, Y, WEIGHT))),
     ScoringTask: every(
@@ -355,6 +360,11 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
     PreparedSource: every(
         (lambda _: PreparedSource(opened(COUNTS, Y, WEIGHT), present, 5, "present"), PRESENT),
         stored=(lambda folder: PreparedSource(dense_store(folder), present, 5, "present"), PRESENT),
+    ),
+    TiledSource: every(
+        (lambda _: TiledSource(opened(COUNTS, Y, WEIGHT), 16), LABELLED),
+        stored=(lambda folder: TiledSource(csr_group(folder), 4), LABELLED),
+        stream=(lambda _: TiledSource(opened(chunks), 8), LABELLED),
     ),
     StreamSource: every((lambda _: opened(chunks), LABELLED), once=(lambda _: opened(chunks()), LABELLED)),
     DaskSource: every((lambda _: opened(in_dask(COUNTS), in_dask(Y), WEIGHT), LABELLED)),

@@ -46,6 +46,8 @@ KINDS = {
     "stats": lambda: stats(moments=["sum", "sum_sq", "nonzero", "above", "deviation"], centre=1.5),
     "stats-folds": lambda: stats(folds=2, repeats=2, seed=3),
     "stats-histogram": lambda: stats(folds=2, histogram="bins", n_bins=4),
+    "stats-products": lambda: stats(moments=["sum", "gram", "gram_above"], folds=2, exact=True),
+    "stats-pooled": lambda: stats(LABELS, moments=["sum", "gram"], pooled=True),
     "stats-labels": lambda: stats(LABELS, folds=2),
     "linear-nb": lambda: snb.LinearNB("gaussian", snb.L1(0.3) + snb.L2(0.1)).fit(X, Y, WEIGHT),
     "linear-nb-labels": lambda: snb.LinearNB("poisson", transform="sqrt", idf=True).fit(X, LABELS, WEIGHT),
