@@ -66,6 +66,8 @@ _HOMES = {
     "PoissonNB": "estimators.discrete_nb",
     "GaussianNB": "estimators.gaussian_nb",
     "CategoricalNB": "estimators.categorical_nb",
+    "LinearDiscriminantAnalysis": "estimators.discriminant_analysis",
+    "QuadraticDiscriminantAnalysis": "estimators.discriminant_analysis",
     "load": "estimators.loading",
     "RegularizationPathDisplay": "plotting",
     "ScoreDisplay": "plotting",

@@ -12,6 +12,8 @@ from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
+from streamnb.problem.families import as_family
+from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty, at_point
 from streamnb.problem.schemes import as_scheme
 from streamnb.rows.opening import opened
@@ -45,7 +47,8 @@ class LinearNBCV(LinearNB):
     family : as for `LinearNB`
     penalty : None, L1, L2, TopK, Decorrelation, Separable or a sum of them
         With a grid of taus each; the product of the grids is judged. None: ``L1(scale="score")``, whose grid is taken
-        from the data, from all features to one.
+        from the data, from all features to one; of `Gaussian` with covariances no penalty, and the grid is that of its
+        ``shrinkage=[(a, g), ..]`` or "auto": points ``{"a": a, "g": g}``, NaN where a covariance has no inverse.
     folds : int or (n_rows,) ints
         Number of folds, or the fold of each row, numbered from 0. Which fold a row is in depends on its number (or
         its group) and the seed alone, not on its class.
@@ -261,11 +264,16 @@ class LinearNBCV(LinearNB):
         of_rows = {label: same if of_class[label] < 0 else of_class[label] for label in rows}
         self.best_ = {**scores.grid[best], "top_k": of_rows}
 
-    def _grid(self) -> Penalty:
-        return L1(scale="score") if self.penalty is None else self.penalty
+    def _grid(self) -> Penalty | None:
+        covariant = as_family(self.family).covariant  # whose shrinkages are the grid
+        return L1(scale="score") if self.penalty is None and not covariant else self.penalty
 
-    def _penalty(self) -> Penalty:
-        return at_point(self._grid(), self.best_)
+    def _penalty(self) -> Penalty | None:
+        grid = self._grid()
+        return None if grid is None else at_point(grid, self.best_)
+
+    def _chosen_family(self) -> Family:
+        return self._family().at(self.best_)
 
     def _check_params(self) -> None:
         self._check_options()
@@ -285,6 +293,6 @@ class LinearNBCV(LinearNB):
         return self
 
 
-def judged_grid(estimator: LinearNBCV) -> tuple[GridScores, Penalty]:
+def judged_grid(estimator: LinearNBCV) -> tuple[GridScores, Penalty | None]:
     """The scores of all grid points, and the penalty whose grid they are of."""
     return estimator._scores, estimator._grid()

@@ -165,7 +165,7 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         if model.weights.shape != (stats.n_features, n_rows) or not np.array_equal(model.classes_, stats.classes):
             raise ValueError(f"start={model!r} should have the classes and features of X, and {n_rows} rows of weights")
         same_scale = np.array_equal(model.scale, scale) if self.idf else model.scale is None
-        linear = set(model.moments) == {"sum"} and model.second is None
+        linear = set(model.moments) == {"sum"} and model.second is None and not getattr(model, "quadratic", False)
         if not linear or not same_scale or model.options != self._row_options():
             raise ValueError(f"start={model!r} should be linear in x, with the transform, normalize and idf asked for")
         start = np.vstack([model.sparsify().weights.toarray(), model.intercept_])

@@ -9,6 +9,7 @@ from scipy.special import log_softmax
 
 from streamnb.core import label_checks, memory, row_checks
 from streamnb.models.at_hand import UnheldModel
+from streamnb.models.covariance import CovarianceModel
 from streamnb.models.linear import LinearModel
 from streamnb.problem.schemes import Joint, LabelReference, Reference
 from streamnb.rows.boundary import checked
@@ -119,6 +120,8 @@ def _check_model(model: LinearModel) -> None:
         raise ValueError("scheme='ovo' has no probabilities to calibrate; take 'joint', 'ovr' or 'reference'")
     if isinstance(model.scheme, LabelReference):
         raise ValueError("labels against a reference are not calibrated; a 2-D y is with scheme='joint'")
+    if isinstance(model, CovarianceModel) and model.quadratic:
+        raise ValueError("calibrate scales weights, and a covariance of each class has none; take covariance='pooled'")
     if isinstance(model, UnheldModel):
         raise MemoryError("calibrate scales the weights, and these are too many to be held; take a sparser penalty")
     if not np.isfinite(model.intercept_).all():

@@ -26,9 +26,11 @@ from streamnb.rows.chunk import Chunk
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.selection import grid_models
+from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.grid_scores import GridScores
-from streamnb.solving.weight_paths import WeightPath, weight_path
+from streamnb.solving.covariance_path import CovariancePath
+from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import LabelCodes
 from streamnb.stats.matching import positions
@@ -53,7 +55,7 @@ class ScoringTask(PassTask):
     models that have seen it, and the evaluations of these stand behind the others.
     """
 
-    candidates: tuple[tuple[GridModels, ...], ...]
+    candidates: tuple[tuple[GridModels | CovarianceModels, ...], ...]
     classes: np.ndarray
     folding: Folding
     needs: frozenset[str]
@@ -80,7 +82,7 @@ class ScoringTask(PassTask):
         def new() -> Evaluation:
             return Evaluation(len(self.classes), self.needs, multilabel=multilabel, **options)
 
-        def of_grid(models: GridModels) -> Any:
+        def of_grid(models: GridModels | CovarianceModels) -> Any:
             scheme, n_points = models.shell.scheme, models.shape[0]
             if "reference" in self.needs:
                 return ReferenceEvaluation.of(scheme, self.classes, n_points, exact_rows, n_bins)
@@ -138,7 +140,7 @@ class ScoringTask(PassTask):
 
     def _judge(
         self,
-        models: GridModels,
+        models: GridModels | CovarianceModels,
         evaluation: GridEvaluation | EachEvaluation | ReferenceEvaluation,
         chunk: Chunk,
         screened: bool,
@@ -158,7 +160,7 @@ class ScoringTask(PassTask):
             margins = models.margins(chunk, rows[some])
             evaluation.add(models.shell.scheme, margins, codes[rows[some]], weight[some])
 
-    def _at_once(self, models: GridModels) -> int:
+    def _at_once(self, models: GridModels | CovarianceModels) -> int:
         if models.by_columns:
             return COSTLY_MARGINS
         return grid_models.MARGINS if "ranking" in self.needs else CACHED_MARGINS
@@ -173,7 +175,7 @@ def _sheet_sizes(n_models: int, n_classes: int, needs: frozenset[str], multilabe
     return exact_rows, n_bins, n_models * n_classes * per_class
 
 
-def _check_costs(paths: Sequence[WeightPath], stats: ClassStats, scorer: Scorer, most_bytes: int, train: bool) -> None:
+def _check_costs(paths: Sequence[Any], stats: ClassStats, scorer: Scorer, most_bytes: int, train: bool) -> None:
     """Refuse what would not fit into memory, and say beforehand what will take long."""
     assert stats.folding is not None
     n_rows, n_classes, n_splits = stats.n_rows * stats.folding.repeats, len(stats.classes), stats.folding.n_splits
@@ -187,6 +189,13 @@ def _check_costs(paths: Sequence[WeightPath], stats: ClassStats, scorer: Scorer,
     seconds = 0.0
     for path in paths:
         margins = n_rows * times_judged * DOUBLE.room(len(path)) * max(path.n_rows, n_classes)
+        if isinstance(path, CovariancePath):
+            n_products = len({a for a, _ in path.points}) * stats.n_features
+            seconds += (
+                PER_MARGIN * margins
+                + PER_WEIGHT * n_rows * times_judged * n_classes * n_products * stats.n_features / 8
+            )
+            continue
         most = WEIGHT_BYTES * len(path) * path.n_rows * stats.n_features
         by_columns = most > most_bytes and WEIGHT_BYTES * path.n_features_per_class.sum() > most_bytes
         times = n_splits + (max(margins / COSTLY_MARGINS, n_splits) if by_columns else 0)
@@ -221,7 +230,7 @@ def cross_validated(
 
     decide = bool(scorer.needs) and scorer.needs <= {"hits", "confusion"}
 
-    def models_of(split: int) -> list[GridModels]:
+    def models_of(split: int) -> list[GridModels | CovarianceModels]:
         repeat, number = divmod(split, folding.n_folds)
         rest = stats.without_fold(number, repeat)
         if rest.total_weight == 0.0:
@@ -230,7 +239,11 @@ def cross_validated(
                 "give weight to rows of two folds at least"
             )
         asked = ((family, path.penalty) for path, (family, _) in zip(paths, candidates, strict=True))
-        return [GridModels(weight_path(rest, *each, n_threads=1, **options), most_bytes, decide) for each in asked]
+        of_rest = [weight_path(rest, *each, n_threads=1, **options) for each in asked]
+        return [
+            CovarianceModels(path) if isinstance(path, CovariancePath) else GridModels(path, most_bytes, decide)
+            for path in of_rest
+        ]
 
     with ThreadPoolExecutor(run_options.threads, "streamnb-solve") as pool:
         of_splits = pool.map(models_of, range(folding.n_splits))
@@ -252,6 +265,8 @@ def cross_validated(
             "a callable should return the same rows in the same order each time"
         )
     found = [GridScores.of(splits, path, scorer) for splits, path in zip(sheet.evaluations, paths * 2, strict=False)]
+    singular = [np.any([getattr(models, "singular", False) for models in of_path], axis=0) for of_path in grids]
+    found = [scores.without(points) for scores, points in zip(found, singular * 2, strict=False)]
     if train:
         n = len(paths)
         found = [replace(own, train=seen) for own, seen in zip(found[:n], found[n:], strict=True)]

@@ -48,6 +48,8 @@ class Problem:
         weighed = scheme.posed(stats, ())
         self.seen = weighed.weight > 0
         self.parts = []
+        if any(member.covariant for member in family.members):
+            raise ValueError("Gaussian with a covariance of its own or in common goes with no other family in Mixed")
         for member, columns in family.parts(self.n_features):
             prior = Smoothing.of(member, smoothing, estimate, self.n_features).of_columns(columns)
             self.parts.append(Part(stats, member, columns, scheme, prior, idf, self.at_hand))

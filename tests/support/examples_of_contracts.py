@@ -47,6 +47,7 @@ from streamnb.rows.streams import StreamSource
 from streamnb.rows.tiles import TiledSource
 from streamnb.scanning.accumulating import _OfUser
 from streamnb.scanning.class_scan import ClassScan
+from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.grid_models import GridModels
 from streamnb.solving.weight_paths import weight_path
@@ -125,6 +126,13 @@ def scoring(*needs: str, y: Any = Y) -> Pass:
     return Pass(ScoringTask(candidates, stats.classes, FOLDS, frozenset(needs), N), opened(COUNTS, y, WEIGHT))
 
 
+def scoring_covariances(*needs: str) -> Pass:
+    stats = snb.scan(REAL, Y, moments=["sum", "gram"], folds=2, seed=1)
+    family = snb.Gaussian(covariance="full", shrinkage=[(0.5, 0.1), (1.0, 0.0)])
+    grids = tuple(CovarianceModels(weight_path(stats.without_fold(fold), family, None)) for fold in range(2))
+    return Pass(ScoringTask((grids,), stats.classes, as_folding(2, seed=1), frozenset(needs), N), opened(REAL, Y))
+
+
 def model(y: Any = Y) -> Any:
     return snb.solve(snb.scan(COUNTS, y), "poisson")[0]
 
@@ -194,6 +202,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         scores=lambda: scoring("ranking", "probabilities", "hits"),
         pairs=lambda: scoring("ranking", "pairs"),
         labels=lambda: scoring("multilabel", "ranking", "probabilities", y=SETS),
+        covariances=lambda: scoring_covariances("ranking", "probabilities"),
     ),
     JudgingTask: every(
         lambda: Pass(JudgingTask(model(), frozenset({"confusion", "ranking"})), opened(COUNTS, Y, WEIGHT)),
