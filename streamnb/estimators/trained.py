@@ -1,4 +1,4 @@
-"""Classifiers that take a few reads of the rows: softmax regression and the squared hinge, from what a scan tells."""
+"""What classifiers that take a few reads of the rows have in common: the scan, the reads, and what follows."""
 
 from dataclasses import asdict, replace
 from typing import Any, NoReturn, Self
@@ -36,6 +36,8 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
 
     transform = Parameter()
     _scheme = "joint"
+    _trainer = Trainer
+    l1: float
 
     def __init__(
         self,
@@ -130,7 +132,7 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
             self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
             self.report_ = scanned + trained.report
             if not trained.converged:
-                self._warn()
+                self._warn(trained.left)
         return self
 
     def _scan(self, options: RunOptions) -> ClassScan:
@@ -140,10 +142,10 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
 
     def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
         """The weights, and what features are multiplied by before these."""
-        trainer, scale, towards = self._trainer(stats, options)
+        trainer, scale, towards = self._posed(stats, options)
         return train(trainer.reads(float(self.tol), self.max_passes, towards), rows, options), scale
 
-    def _trainer(self, stats: ClassStats, options: RunOptions) -> tuple[Trainer, Any, Any]:
+    def _posed(self, stats: ClassStats, options: RunOptions) -> tuple[Trainer, Any, Any]:
         """What trains on these rows, what features are multiplied by, and the weights to start towards."""
         factors = self._class_factors(stats)
         weighted = stats if factors is None else stats.reweighted(factors)
@@ -155,13 +157,13 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
             )
         objective, n_features = self._objective(weighted), stats.n_features
         n_rows = 1 if objectives.one_row(weighted) else len(stats.classes)
-        check_memory(n_features, n_rows, options.memory_limit)
+        check_memory(n_features, n_rows, self._trainer.held, options.memory_limit)
         scale = objectives.inverse_frequency(weighted) if self.idf else None
         zeros, ones = np.zeros((n_features + 1, n_rows)), np.ones(n_features + 1)
         task = ReadTask(objective, self._row_options(), stats.classes, zeros, ones, 1.0, factors)
         penalties = Penalties(float(self.l2), float(self.l1))
         towards = None if isinstance(self.start, str) else self._given_start(weighted, n_rows, scale)
-        return Trainer(task, RowSums.of(weighted), scale, penalties), scale, towards
+        return self._trainer(task, RowSums.of(weighted), scale, penalties), scale, towards
 
     def _given_start(self, stats: ClassStats, n_rows: int, scale: Any) -> np.ndarray:
         """The weights of `start`, (n_features + 1, R), where it is a model of such rows."""
@@ -212,9 +214,8 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         self.n_passes_ = len(history["objective"])
         self.classes_, self.n_features_in_ = model.classes_, model.n_features
 
-    def _warn(self) -> None:
-        gradient = self.history_["gradient_norm"]
-        left = f"the gradient is {gradient[-1] / gradient[0]:.1e} of that of the start, and tol={self.tol:g}"
+    def _warn(self, part: float) -> None:
+        left = f"the gradient is {part:.1e} of that of the start, and tol={self.tol:g}"
         if self.n_passes_ < self.max_passes:
             messages.warn(f"after {self.n_passes_} reads the objective falls no more in float64: {left}; raise tol")
         else:
@@ -308,97 +309,3 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
-
-
-@persistence.register
-class SoftmaxRegression(TrainedClassifier):
-    r"""Multinomial logistic regression, from one scan and a few reads of data of any size.
-
-    Minimises, by L-BFGS that the scan's own sums start and precondition (Nocedal 1980),
-
-        sum_i w_i (-ln p(y_i | x_i)) + l2 / 2 \|W\|^2 + l1 \|W\|_1,   p(. | x) = softmax(W x + b),
-
-    the objective of scikit-learn's LogisticRegression with ``C = 1 / l2``; intercepts are not penalised. Two classes
-    have one row of weights, and a 2-D y has logistic regression for each label by itself. The weights are the same to
-    the last bit for any chunks, threads and workers.
-
-    Parameters
-    ----------
-    l2, l1 : float
-        Strengths of the penalties, 0 or above. With l1 many weights are 0 (orthant-wise steps, Andrew and Gao 2007).
-    start : {"auto"} or LinearModel
-        Weights of 0; the intercepts, the first direction and the scale of each feature come from the scan. Or a model
-        of the same classes, such as ``snb.solve(stats, "gaussian")[0]``: the first read looks for the best point on the
-        line from 0 through its weights. That helps dense rows in the first reads, and hurts text.
-    tol : float
-        Ends once the gradient, in units of the curvature, is so small beside that of the start.
-    max_passes : int
-        Reads of the rows after the scan, at most. Fewer regularise, too.
-    transform, normalize, idf
-        As for `LinearNB`.
-    class_weight : None, "balanced" or {label: weight}
-        What the weights of the rows of a class are multiplied by.
-
-    Attributes
-    ----------
-    classes_ : (K,) labels, sorted; of a 2-D y its columns
-    coef_ : (1, n_features) for two classes; else (K, n_features)
-    intercept_ : one for each row of coef_
-    n_passes_ : int
-        Reads of the rows after the scan.
-    converged_ : bool
-        Whether the gradient came below `tol`.
-    history_ : dict of (n_passes_,) arrays
-        A value a read: objective, gradient_norm (in units of the curvature: half its square is about what is left to
-        fall), seconds. The first read compares steps along the scan's direction; its gradient is that of the start.
-    report_ : Report
-        Rows, bytes, blocks and seconds of the scan and all reads.
-    n_features_in_, feature_names_in_
-        As of `LinearNB`.
-
-    Examples
-    --------
-    >>> import streamnb as snb
-    >>> X, y = [[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]], ["ill", "well", "well", "ill", "ill", "well"]
-    >>> model = snb.SoftmaxRegression(l2=0.1).fit(X, y)
-    >>> model.predict([[0.0], [1.0]]).tolist()
-    ['well', 'ill']
-    """
-
-    def _objective(self, stats: ClassStats) -> Objective:
-        return objectives.Softmax() if len(stats.classes) > 2 and not stats.multilabel else objectives.Logistic()
-
-    def predict_proba(self, X: Any, *, out: Any = None) -> Any:
-        """Class probabilities, (n_rows, K): softmax of the scores; of a 2-D y the sigmoid of each label's score."""
-        model, rows = self._ready(X)
-        return model.predict_proba(rows, out=out)
-
-    def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
-        """Logs of the class probabilities, (n_rows, K)."""
-        model, rows = self._ready(X)
-        return model.predict_log_proba(rows, out=out)
-
-
-@persistence.register
-class MarginClassifier(TrainedClassifier):
-    r"""Linear support vector machine with the squared hinge, each class against the rest, in a few reads of the rows.
-
-    Minimises for each class k, with c_ik = 1 for its rows and -1 for others,
-
-        sum_i w_i max(0, 1 - c_ik (W_k x_i + b_k))^2 + l2 / 2 \|W_k\|^2 + l1 \|W_k\|_1,
-
-    the objective of scikit-learn's LinearSVC(loss="squared_hinge") with ``C = 1 / l2``, but that intercepts are not
-    penalised. Parameters and attributes are those of `SoftmaxRegression`; there are no probabilities.
-
-    Examples
-    --------
-    >>> import streamnb as snb
-    >>> X, y = [[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]], ["ill", "well", "well", "ill", "ill", "well"]
-    >>> snb.MarginClassifier(l2=0.1).fit(X, y).predict([[0.0], [1.0]]).tolist()
-    ['well', 'ill']
-    """
-
-    _scheme = "ovr"
-
-    def _objective(self, stats: ClassStats) -> Objective:
-        return objectives.SquaredHinge()

@@ -23,17 +23,20 @@ from streamnb.training.reading import ReadSums, ReadTask, power_above
 
 LENGTHS = 2.0 ** np.arange(-6.0, 4.0)  # of the first step, compared by its read
 TOWARDS = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0])  # of one towards another model
-HELD = 2 * PAIRS + 8  # arrays as large as the weights that descent holds
 CONSTANT = 1e-12  # of its mean square, a variance that is rounding
 SLACK = 1.001  # above an objective, for what may come of rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Weights (n_features + 1, R), intercepts last, and how they were found; `history` has a value a read."""
+    """Weights (n_features + 1, R), intercepts last, and how they were found; `history` has a value a read.
+
+    `left` is the gradient there, in parts of that of the start.
+    """
 
     weights: np.ndarray
     converged: bool
+    left: float
     history: dict[str, np.ndarray]
     report: Report = field(default_factory=Report)
 
@@ -58,11 +61,16 @@ class Trainer:
     penalties : Penalties
     """
 
+    held = 2 * PAIRS + 8  # arrays as large as the weights
+
     def __init__(self, task: ReadTask, sums: RowSums, scale: Any, penalties: Penalties):
         self._task, self._sums, self._penalties = task, sums, penalties
         factors = np.ones(len(sums.whole)) if scale is None else scale
         self._factors = np.append(factors, 1.0)[:, None]  # of features, and of the intercept
         self._means = sums.whole[:, None] / sums.weight * self._factors[:-1]
+        self._squares = np.append(sums.squares, sums.weight)[:, None] * self._factors**2
+        self._spread = self._squares.copy()  # about the means
+        self._spread[:-1] -= sums.weight * self._means**2
         self._memory = Memory(self._inverse_curvature(), not task.objective.of_rows and penalties.l1 == 0.0)
         self._largest, self._n_judged = np.zeros(0), 0
         self._descent: Descent | None = None
@@ -84,28 +92,29 @@ class Trainer:
         `towards` are weights of another model, (n_features + 1, R): the first read compares steps on the line to these.
         """
         start = self._start()
-        target = tol * self._memory.length(start.steepest)
+        first = self._memory.length(start.steepest)
         if not start.steepest.any():  # no feature tells anything, or none enough for l1
-            yield None, self._of_rows(start.point) * self._factors
-            return self._ended(start.point, True)
+            yield None, self._of_raw_rows(start.point)
+            return self._ended(start.point, True, 0.0)
         if towards is None:
             step = yield from self._searched(start, self._memory.direction(start.steepest), LENGTHS)
         else:
             step = yield from self._searched(start, self._about_means(towards) - start.point, TOWARDS)
         if max_passes == 1:
-            yield None, self._of_rows(start.point + step) * self._factors
-            return self._ended(start.point + step, False)
+            yield None, self._of_raw_rows(start.point + step)
+            return self._ended(start.point + step, False, 1.0)
         visit = yield from self._read(start.point + step, start.objective)
         self._memory.remember(step, visit.gradient - start.gradient)
-        self._descent = descent = Descent(self._read, self._memory, self._penalties, target, visit)
+        self._descent = descent = Descent(self._read, self._memory, self._penalties, tol * first, visit)
         yield from descent.run(lambda: self.n_passes < max_passes)
+        visit = descent.visit
         if descent.arrived:
-            self._check_optimum(descent.visit.point)
-        return self._ended(descent.visit.point, descent.arrived)
+            self._check_optimum(visit.point)
+        return self._ended(visit.point, descent.arrived, self._memory.length(visit.steepest) / first)
 
-    def _ended(self, point: np.ndarray, converged: bool) -> Trained:
+    def _ended(self, point: np.ndarray, converged: bool, left: float) -> Trained:
         history = {name: np.array(column) for name, column in self._history.items()}
-        return Trained(self._of_rows(point), converged, history)
+        return Trained(self._of_rows(point), converged, left, history)
 
     def _check_optimum(self, point: np.ndarray) -> None:
         penalised = self._penalties.l2 > 0.0 or self._penalties.l1 > 0.0
@@ -121,10 +130,7 @@ class Trainer:
     def _inverse_curvature(self) -> np.ndarray:
         """1 / (l2 + q_j v_k), q the weighted sums of squares about the means; 0 for constants and absent classes."""
         curvature = self._task.objective.curvature(self._sums.share)
-        squares = np.append(self._sums.squares, self._sums.weight)[:, None] * self._factors**2
-        spread = squares.copy()
-        spread[:-1] -= self._sums.weight * self._means**2
-        below = np.where(spread > CONSTANT * squares, spread, 0.0) * curvature
+        below = np.where(self._spread > CONSTANT * self._squares, self._spread, 0.0) * curvature
         below[:-1] += self._penalties.l2
         return np.divide(1.0, below, out=np.zeros_like(below), where=(below > 0.0) & (self._sums.share > 0.0))
 
@@ -153,21 +159,25 @@ class Trainer:
         found = sums.losses + (pulls if objective.of_rows else pulls.sum(axis=1, keepdims=True))
         best, at_start = found.argmin(axis=0), objective.at_start(self._sums)
         least = found[best, np.arange(len(best))]
-        self._note(float(np.minimum(least, at_start).sum()), start, seconds)
+        self._note(float(np.minimum(least, at_start).sum()), self._memory.length(start.steepest), seconds)
         return np.where(least < at_start, lengths[best], 0.0) * step
 
     def _read(self, point: np.ndarray, most: float) -> Generator[Any, Any, Visit]:
         """The objective and its gradient at a point; what is above `most` need not be known."""
-        sums, seconds = yield from self._run(point, most)
+        sums, seconds = yield from self._run(point, most, judged=point)
         self._largest = sums.largest
-        of_loss = sums.gradient * self._factors
-        of_loss[:-1] -= self._means * of_loss[-1]
-        gradient = self._penalties.smooth_gradient(point, of_loss)
+        gradient = self._penalties.smooth_gradient(point, self._gradient(sums))
         value = float(sums.losses.sum() + self._penalties.value(point).sum())
         visit = Visit(point, value, gradient, self._penalties.steepest(point, gradient), self._n_judged)
         self._n_judged += 1
-        self._note(value, visit, seconds)
+        self._note(value, self._memory.length(visit.steepest), seconds)
         return visit
+
+    def _gradient(self, sums: ReadSums) -> np.ndarray:
+        """That of the loss, in weights of features about their means."""
+        gradient = sums.gradient * self._factors
+        gradient[:-1] -= self._means * gradient[-1]
+        return gradient
 
     def _of_rows(self, point: np.ndarray) -> np.ndarray:
         """Weights of features that are not about their means."""
@@ -181,16 +191,22 @@ class Trainer:
         point[-1] += (self._means * weights[:-1]).sum(axis=0)
         return point
 
-    def _run(self, point: np.ndarray, most: float, **along: Any) -> Generator[Any, Any, tuple[ReadSums, float]]:
+    def _run(
+        self, point: np.ndarray, most: float, judged: np.ndarray | None = None, **along: Any
+    ) -> Generator[Any, Any, tuple[ReadSums, float]]:
+        """What a read leaves, and its seconds; in it the weights `judged` are judged, too."""
         began, most = time.perf_counter(), most * SLACK
         grid = power_above(self._task.objective.bounds(self._sums, most))
-        weights = self._of_rows(point) * self._factors
+        weights = self._of_raw_rows(point)
         task = replace(self._task, weights=weights, grid=grid, top=float(power_above(most)), **along)
-        sums = yield task, None if along else weights
+        sums = yield task, weights if judged is point else None if judged is None else self._of_raw_rows(judged)
         return sums, time.perf_counter() - began
 
-    def _note(self, objective: float, visit: Visit, seconds: float) -> None:
-        row = objective, self._memory.length(visit.steepest), seconds
+    def _of_raw_rows(self, point: np.ndarray) -> np.ndarray:
+        """Weights of features that are neither about their means nor scaled."""
+        return self._of_rows(point) * self._factors
+
+    def _note(self, *row: float) -> None:
         for column, value in zip(self._history.values(), row, strict=True):
             column.append(value)
 
@@ -225,9 +241,9 @@ def checkpoint_folder(given: Any) -> Path | None:
     return folder
 
 
-def check_memory(n_features: int, n_rows: int, limit: int | None) -> None:
-    """Refuse weights (n_features, n_rows) whose descent would take too much."""
-    needed, may = 8.0 * HELD * (n_features + 1) * n_rows, memory.allowed(limit)
+def check_memory(n_features: int, n_rows: int, held: int, limit: int | None) -> None:
+    """Refuse weights (n_features, n_rows) of which so many arrays would take too much."""
+    needed, may = 8.0 * held * (n_features + 1) * n_rows, memory.allowed(limit)
     if needed > may:
         what = f"descent on {n_rows:,} x {n_features:,} weights"
         memory.refuse(what, needed, may, "give a larger memory_limit, or fewer features (snb.FeatureSelector)")

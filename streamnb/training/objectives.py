@@ -175,6 +175,36 @@ class SquaredHinge(Objective):
         return True  # a loss of 0 is reached
 
 
+class LeastSquares(Objective):
+    """(s - c)^2 / 2, c = 1 on the right side and -1 on the other, for each row of weights.
+
+    Its gradient is linear in the weights, and what the rows are read for is how it changes along a direction: `losses`
+    are those of scores along it, s^2 / 2, and labels do not count.
+    """
+
+    name = "least squares"
+    slope = 2.0
+
+    def intercepts(self, share: np.ndarray) -> np.ndarray:
+        return 2.0 * share - 1.0
+
+    def at_start(self, sums: RowSums) -> np.ndarray:
+        return 2.0 * sums.own_weight * (1.0 - sums.share)
+
+    def curvature(self, share: np.ndarray) -> np.ndarray:
+        return np.ones(len(share))
+
+    def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return scores, 0.5 * scores * scores
+
+    def bounds(self, sums: RowSums, most: float) -> np.ndarray:
+        """By Cauchy and Schwarz."""
+        return np.sqrt(2.0 * most) * np.sqrt(np.append(sums.squares, sums.weight))
+
+    def has_optimum(self, largest: np.ndarray, share: np.ndarray) -> bool:
+        return True
+
+
 def class_codes(y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:
     """Numbers of the classes of a block's labels."""
     if sp.issparse(y):

@@ -52,7 +52,7 @@ from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.row_means import RowMeans
 from streamnb.stats.value_counts import ValueCells, cells_of
-from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
+from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
 
 N, K = 40, 3
@@ -211,6 +211,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         lambda: reading(Softmax()),
         csr=lambda: reading(Logistic(), sp.csr_array(COUNTS), class_weight=np.array([1.0, 0.3, 2.0])),
         labels=lambda: reading(SquaredHinge(), y=SETS),
+        products=lambda: reading(LeastSquares()),
         line=lambda: reading(Softmax(), step=np.ones((6, K)), lengths=np.array([0.5, 1.0])),
     ),
     _OfUser: every(lambda: Pass(_OfUser(Highest(), "highest"), opened(COUNTS, labelled=False))),

@@ -75,6 +75,7 @@ KINDS = {
     "linear-nb-cv": lambda: snb.LinearNBCV("poisson", snb.L1([0.1, 1.0]), folds=2).fit(X, Y, WEIGHT),
     "softmax-regression": lambda: snb.SoftmaxRegression(0.5, tol=1e-3, normalize="l2", idf=True).fit(X, Y, WEIGHT),
     "margin-classifier": lambda: snb.MarginClassifier(0.5, tol=1e-3, max_passes=200).fit(X, LABELS),
+    "least-squares-classifier": lambda: snb.LeastSquaresClassifier(0.5).fit(X, LABELS, WEIGHT),
     "multinomial-nb": lambda: snb.MultinomialNB(alpha=0.5).fit(X, Y, WEIGHT),
     "complement-nb": lambda: snb.ComplementNB().fit(X, Y, WEIGHT),
     "bernoulli-nb": lambda: snb.BernoulliNB(binarize=1.0).fit(X, Y, WEIGHT),

@@ -74,6 +74,6 @@ def test_separable_rows_have_no_best_weights_unless_they_are_penalised():
 
 
 def test_what_descent_would_take_is_refused_beforehand():
-    check_memory(1000, 10, 10_000_000)
+    check_memory(1000, 10, 24, 10_000_000)
     with pytest.raises(MemoryError, match=r"10 x 1,000 weights would take 1\.9 MB, and memory_limit allows 1\.0 MB"):
-        check_memory(1000, 10, 1_000_000)
+        check_memory(1000, 10, 24, 1_000_000)

@@ -12,13 +12,14 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
-from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
+from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask, own_class, power_above
 
 rng = np.random.default_rng(2)
 X = rng.normal(size=(90, 5)) * (rng.random((90, 5)) < 0.6)
 CODES = np.arange(90) % 3
 WEIGHT = rng.random(90) * (rng.random(90) < 0.9)
+KINDS = st.sampled_from([Softmax, Logistic, SquaredHinge, LeastSquares])
 POINT, STEP = rng.normal(size=(6, 3)) / 3.0, rng.normal(size=(6, 3))
 
 
@@ -54,7 +55,7 @@ def test_a_read_along_a_line_leaves_the_losses_at_every_length():
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.lists(st.integers(0, 90), max_size=6), st.integers(1, 3), st.sampled_from([Softmax, Logistic, SquaredHinge]))
+@given(st.lists(st.integers(0, 90), max_size=6), st.integers(1, 3), KINDS)
 def test_any_blocks_and_threads_leave_the_same_bits(cuts, n_threads, kind):
     bounds = [0, *sorted(cuts), 90]
 
