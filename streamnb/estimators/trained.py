@@ -1,6 +1,6 @@
 """What classifiers that take a few reads of the rows have in common: the scan, the reads, and what follows."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -20,12 +20,21 @@ from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training import objectives
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Trained, Trainer, check_memory, checkpoint_folder, options_of, train
+from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, checkpoint_folder, options_of, train
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
 _FITTED = "model", "n_features", "history", "converged", "report", "feature_names_in_"
-_HISTORY = "objective", "gradient_norm", "seconds"
+
+
+@dataclass(frozen=True, eq=False)
+class Posed:
+    """What a model is trained on: reads of rows, sums, factors of features, and weights to start towards."""
+
+    task: ReadTask
+    sums: RowSums
+    scale: Any
+    towards: np.ndarray | None
 
 
 class TrainedClassifier(ClassifierMixin, RowsEstimator):
@@ -37,6 +46,7 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
     transform = Parameter()
     _scheme = "joint"
     _trainer = Trainer
+    _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
     l1: float
 
     def __init__(
@@ -135,18 +145,35 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
                 self._warn(trained.left)
         return self
 
+    def plan_scan(self) -> tuple[tuple[str, ...], Any]:
+        """For `snb.plan`: the moments and folds of the scan."""
+        return (*objectives.MOMENTS, *(("nonzero",) if self.idf else ())), None
+
+    def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        """For `snb.plan`: what models with n_rows rows of weights take, and how often rows are read at most."""
+        n_bytes = 8 * self._trainer.held * (n_features + 1) * n_rows
+        return {"n_models": 1, "model_bytes": n_bytes, "n_groups": 1, "most_reads": 1 + self.max_passes}
+
     def _scan(self, options: RunOptions) -> ClassScan:
-        more = ("nonzero",) if self.idf else ()
         scan = ClassScan((), self._row_options(), memory_limit=options.memory_limit)
-        return scan.with_moments((*objectives.MOMENTS, *more))
+        return scan.with_moments(self.plan_scan()[0])
 
     def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
         """The weights, and what features are multiplied by before these."""
-        trainer, scale, towards = self._posed(stats, options)
-        return train(trainer.reads(float(self.tol), self.max_passes, towards), rows, options), scale
+        posed, (penalties, max_passes) = self._posed(stats, options), self._asked()
+        return train(self._reads(posed, penalties, max_passes)[1], rows, options), posed.scale
 
-    def _posed(self, stats: ClassStats, options: RunOptions) -> tuple[Trainer, Any, Any]:
-        """What trains on these rows, what features are multiplied by, and the weights to start towards."""
+    def _asked(self) -> tuple[Penalties, int]:
+        """The penalties of the model, and how often the rows may be read for it."""
+        return Penalties(float(self.l2), float(self.l1)), self.max_passes
+
+    def _reads(self, posed: Posed, penalties: Penalties, max_passes: int) -> tuple[Trainer, Reads]:
+        """What trains, and the reads that it asks for."""
+        trainer = self._trainer(posed.task, posed.sums, posed.scale, penalties)
+        return trainer, trainer.reads(float(self.tol), max_passes, posed.towards)
+
+    def _posed(self, stats: ClassStats, options: RunOptions) -> Posed:
+        """What is trained on rows of these statistics."""
         factors = self._class_factors(stats)
         weighted = stats if factors is None else stats.reweighted(factors)
         row_checks.check_total_weight(weighted.total_weight)
@@ -155,15 +182,17 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
             raise ValueError(
                 f"y holds one class only ({seen.tolist()}); {type(self).__name__} needs at least 2 classes"
             )
-        objective, n_features = self._objective(weighted), stats.n_features
-        n_rows = 1 if objectives.one_row(weighted) else len(stats.classes)
+        objective, n_features, n_rows = self._objective(weighted), stats.n_features, self._n_rows(stats)
         check_memory(n_features, n_rows, self._trainer.held, options.memory_limit)
         scale = objectives.inverse_frequency(weighted) if self.idf else None
         zeros, ones = np.zeros((n_features + 1, n_rows)), np.ones(n_features + 1)
         task = ReadTask(objective, self._row_options(), stats.classes, zeros, ones, 1.0, factors)
-        penalties = Penalties(float(self.l2), float(self.l1))
         towards = None if isinstance(self.start, str) else self._given_start(weighted, n_rows, scale)
-        return self._trainer(task, RowSums.of(weighted), scale, penalties), scale, towards
+        return Posed(task, RowSums.of(weighted), scale, towards)
+
+    def _n_rows(self, stats: ClassStats) -> int:
+        """Rows of weights."""
+        return 1 if objectives.one_row(stats) else len(stats.classes)
 
     def _given_start(self, stats: ClassStats, n_rows: int, scale: Any) -> np.ndarray:
         """The weights of `start`, (n_features + 1, R), where it is a model of such rows."""
@@ -195,14 +224,17 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         return RowOptions(vars(self)["transform"], self.normalize)
 
     def _check_params(self) -> None:
-        for name in ("l2", "l1"):
-            objectives.check_strength(name, getattr(self, name))
+        self._check_penalties()
         if not isinstance(self.start, LinearModel):
             arguments.one_of("start", self.start, ["auto"])
         arguments.finite_number("tol", self.tol, minimum=0.0)
         arguments.positive_integer("max_passes", self.max_passes)
         arguments.one_of("idf", self.idf, [False, True])
         self._row_options()
+
+    def _check_penalties(self) -> None:
+        for name in ("l2", "l1"):
+            objectives.check_strength(name, getattr(self, name))
 
     def _model_of(self, stats: ClassStats, trained: Trained, scale: Any) -> LinearModel:
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
@@ -290,8 +322,10 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         self, fitted = cls(**state["params"]), persistence.known(cls, state["fitted"], *_FITTED)
         self._check_params()
         model, history, converged = (fitted[name] for name in ("model", "history", "converged"))
-        if not isinstance(model, LinearModel) or not isinstance(converged, bool) or tuple(history) != _HISTORY:
-            raise ValueError(f"{cls.__name__} should have a model, a history of {_HISTORY}, and whether it converged")
+        if not isinstance(model, LinearModel) or not isinstance(converged, bool) or tuple(history) != cls._history:
+            raise ValueError(
+                f"{cls.__name__} should have a model, a history of {cls._history}, and whether it converged"
+            )
         if model.n_features != fitted["n_features"]:
             raise ValueError(f"the model should be of {fitted['n_features']} features, not of {model.n_features}")
         arguments.check_class_weight(self.class_weight, model.classes_)

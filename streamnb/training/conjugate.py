@@ -20,6 +20,7 @@ class ConjugateGradients(Trainer):
     """Solves (G + l2 I) W = T, where G are the second moments about the means and T follows from the scan."""
 
     held = 10
+    judged_later = 1
 
     @property
     def reached(self) -> int:

@@ -62,9 +62,10 @@ class Trainer:
     """
 
     held = 2 * PAIRS + 8  # arrays as large as the weights
+    judged_later = 0  # reads that judge only, what the last one led to
 
     def __init__(self, task: ReadTask, sums: RowSums, scale: Any, penalties: Penalties):
-        self._task, self._sums, self._penalties = task, sums, penalties
+        self.task, self._sums, self._penalties = task, sums, penalties
         factors = np.ones(len(sums.whole)) if scale is None else scale
         self._factors = np.append(factors, 1.0)[:, None]  # of features, and of the intercept
         self._means = sums.whole[:, None] / sums.weight * self._factors[:-1]
@@ -80,6 +81,11 @@ class Trainer:
     def n_passes(self) -> int:
         """Reads so far."""
         return len(self._history["seconds"])
+
+    @property
+    def objectives(self) -> list[float]:
+        """What the objective came to in each read."""
+        return self._history["objective"]
 
     @property
     def reached(self) -> int:
@@ -118,7 +124,7 @@ class Trainer:
 
     def _check_optimum(self, point: np.ndarray) -> None:
         penalised = self._penalties.l2 > 0.0 or self._penalties.l1 > 0.0
-        if not penalised and not self._task.objective.has_optimum(self._largest, self._sums.share):
+        if not penalised and not self.task.objective.has_optimum(self._largest, self._sums.share):
             norm = float(np.sqrt((point[:-1] ** 2).sum()))
             raise ValueError(
                 f"l2=0 and the rows are separable: all are on their right side, at weights of norm {norm:.3g}, and "
@@ -129,15 +135,15 @@ class Trainer:
 
     def _inverse_curvature(self) -> np.ndarray:
         """1 / (l2 + q_j v_k), q the weighted sums of squares about the means; 0 for constants and absent classes."""
-        curvature = self._task.objective.curvature(self._sums.share)
+        curvature = self.task.objective.curvature(self._sums.share)
         below = np.where(self._spread > CONSTANT * self._squares, self._spread, 0.0) * curvature
         below[:-1] += self._penalties.l2
         return np.divide(1.0, below, out=np.zeros_like(below), where=(below > 0.0) & (self._sums.share > 0.0))
 
     def _start(self) -> Visit:
         """Weights of 0, with the best intercepts."""
-        sums, objective = self._sums, self._task.objective
-        point = np.zeros(self._task.weights.shape)
+        sums, objective = self._sums, self.task.objective
+        point = np.zeros(self.task.weights.shape)
         point[-1] = objective.intercepts(sums.share)
         gradient = np.zeros(point.shape)
         gradient[:-1] = -objective.slope * (sums.own - sums.share * sums.whole[:, None])
@@ -152,7 +158,7 @@ class Trainer:
 
         From weights of 0 no step against the steepest gradient leaves its orthant.
         """
-        objective = self._task.objective
+        objective = self.task.objective
         along = self._of_rows(step) * self._factors
         sums, seconds = yield from self._run(start.point, start.objective, step=along, lengths=lengths)
         pulls = np.array([self._penalties.value(length * step) for length in lengths])
@@ -196,9 +202,9 @@ class Trainer:
     ) -> Generator[Any, Any, tuple[ReadSums, float]]:
         """What a read leaves, and its seconds; in it the weights `judged` are judged, too."""
         began, most = time.perf_counter(), most * SLACK
-        grid = power_above(self._task.objective.bounds(self._sums, most))
+        grid = power_above(self.task.objective.bounds(self._sums, most))
         weights = self._of_raw_rows(point)
-        task = replace(self._task, weights=weights, grid=grid, top=float(power_above(most)), **along)
+        task = replace(self.task, weights=weights, grid=grid, top=float(power_above(most)), **along)
         sums = yield task, weights if judged is point else None if judged is None else self._of_raw_rows(judged)
         return sums, time.perf_counter() - began
 

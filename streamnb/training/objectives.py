@@ -80,6 +80,8 @@ class Objective:
     def targets(self, y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:
         """Which rows of weights are for the rows of a block, (n_rows, R) 0 or 1."""
         if sp.issparse(y):
+            if y.shape[1] != len(classes):
+                raise ValueError(f"y has {y.shape[1]} columns; in the first read it had {len(classes)}")
             return y.toarray().astype(np.uint8)
         codes = class_codes(y, classes, first_row)
         return np.equal(codes[:, None], [1] if len(classes) == 2 else np.arange(len(classes))).astype(np.uint8)
