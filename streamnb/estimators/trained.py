@@ -4,11 +4,12 @@ from dataclasses import asdict, replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.estimators.base import Parameter, RowsEstimator, loaded_names
+from streamnb.estimators.predicting import RowClassifier
+from streamnb.models.calibrating import calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -24,11 +25,11 @@ from streamnb.training.fitting import Trained, Trainer, check_memory, checkpoint
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
-_FITTED = "model", "n_features", "history", "converged", "report", "feature_names_in_"
+_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_"
 _HISTORY = "objective", "gradient_norm", "seconds"
 
 
-class TrainedClassifier(ClassifierMixin, RowsEstimator):
+class TrainedClassifier(RowClassifier, RowsEstimator):
     """A linear classifier whose weights minimise a sum over the rows, found by one scan and a few reads more.
 
     A subclass says which loss; all that is done with a model once it is there follows from `LinearModel`.
@@ -37,6 +38,7 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
     transform = Parameter()
     _scheme = "joint"
     _trainer = Trainer
+    _calibrated = False
     l1: float
 
     def __init__(
@@ -130,6 +132,7 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
             stats, scanned = run_scan(self._scan(options), rows, options_of(options, "scan"))
             trained, scale = self._trained(stats, rows, options)
             self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
+            self._calibrated = False
             self.report_ = scanned + trained.report
             if not trained.converged:
                 self._warn(trained.left)
@@ -239,6 +242,36 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         check_is_fitted(self, "history_")
         return self._model
 
+    def _gives_probabilities(self) -> bool:
+        return self._scheme == "joint" or self._calibrated
+
+    def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Make the probabilities fit rows that the model has not learned from, as `LinearNB.calibrate` does.
+
+        Scores of softmax regression become ``t s_k + b_k`` with one factor, those of one row of weights a class by
+        Platt's method (1999) with a factor and a bias each: the squared hinge and least squares have probabilities
+        from then on. Fitting anew undoes it.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`, but not in Dask; and of other rows than there. A few rows a class are enough.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Rows of one class only, or of one the model does not know. The model stays as it was.
+        MemoryError
+            The scores do not fit into memory.
+        """
+        model, rows = self._ready(X, y, sample_weight, labelled=True)
+        self._model, self._calibrated = calibrated(model, rows), True
+        return self
+
     @property
     def coef_(self) -> Any:
         return self._fitted().coef_
@@ -247,20 +280,10 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
     def intercept_(self) -> np.ndarray:
         return self._fitted().intercept_
 
-    def predict(self, X: Any, *, out: Any = None) -> Any:
-        """Labels, (n_rows,), or of a 2-D y a 0/1 indicator. The answer is of the kind of X; `out` takes blocks."""
-        model, rows = self._ready(X)
-        return model.predict(rows, out=out)
-
     def decision_function(self, X: Any, *, out: Any = None) -> Any:
         """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
         model, rows = self._ready(X)
         return model.decision_function(rows, out=out)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy; y may also be the name of an array beside X or of a column of X, as in `fit`."""
-        model, rows = self._ready(X, y, sample_weight, labelled=True)
-        return model.score(rows)
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         model = self._fitted()
@@ -276,6 +299,7 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
     def to_state(self) -> dict[str, Any]:
         fitted = {"model": self._model, "n_features": self.n_features_in_, "history": self.history_}
         fitted |= {"converged": self.converged_, "report": asdict(self.report_)}
+        fitted["calibrated"] = self._calibrated
         if hasattr(self, "feature_names_in_"):
             fitted["feature_names_in_"] = self.feature_names_in_
         return {"params": self.get_params(deep=False), "fitted": fitted}
@@ -296,12 +320,17 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
             persistence.array(name, column, ["f8"], (n_passes,))
         self._keep(model, history, converged)
         self.report_ = Report.from_state(fitted["report"])
+        self._calibrated = arguments.one_of("calibrated", fitted.get("calibrated", False), [False, True])
         if "feature_names_in_" in fitted:
             self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], model.n_features)
         return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def trained_model(estimator: TrainedClassifier) -> LinearModel:
+    """The model of a fitted classifier."""
+    return estimator._fitted()

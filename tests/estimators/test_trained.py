@@ -123,6 +123,26 @@ def test_a_saved_model_is_the_same(tmp_path):
     assert again.report_.rows == N * (1 + again.n_passes_)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("y", [Y, Y == "ash", SETS], ids=["classes", "two", "labels"])
+def test_calibrated_models_have_probabilities_that_fit_other_rows(kind, y, tmp_path):
+    model = kind(0.01, tol=0.1).fit(X[::2], y[::2])
+    assert hasattr(model, "predict_proba") == hasattr(model, "predict_log_proba") == (kind is snb.SoftmaxRegression)
+    before = model.decision_function(X)
+    assert model.calibrate(X[1::2], y[1::2], WEIGHT[1::2]) is model
+    model.save(tmp_path / "m.snb")
+    proba = snb.load(tmp_path / "m.snb").predict_proba(X)
+    np.testing.assert_array_equal(proba, model.predict_proba(X))
+    found = model.decision_function(X)  # linear in those before
+    for a, b in zip(np.atleast_2d(before.T), np.atleast_2d(found.T), strict=True):
+        np.testing.assert_allclose(np.polyval(np.polyfit(a, b, 1), a), b, atol=1e-9)
+    for shares, truth in ((proba, SETS),) if y is SETS else ():  # the mean of a label is that of the rows, nearly
+        means = WEIGHT[1::2] @ shares[1::2] / WEIGHT[1::2].sum()
+        np.testing.assert_allclose(means, WEIGHT[1::2] @ truth[1::2] / WEIGHT[1::2].sum(), atol=0.02)
+    assert hasattr(clone(model).fit(X, y), "predict_proba") == (kind is snb.SoftmaxRegression)
+    assert hasattr(model.fit(X, y), "predict_proba") == (kind is snb.SoftmaxRegression)
+
+
 def test_a_grid_search_goes_over_the_penalty():
     search = GridSearchCV(snb.SoftmaxRegression(tol=1e-2), {"l2": [0.1, 10.0]}, cv=3).fit(X, Y)
     assert search.best_params_["l2"] in (0.1, 10.0)
