@@ -21,7 +21,7 @@ from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training import objectives
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Trained, Trainer, check_memory, checkpoint_folder, options_of
+from streamnb.training.fitting import Trained, Trainer, check_memory, checkpoint_folder, options_of, train
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
@@ -145,6 +145,11 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
 
     def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
         """The weights, and what features are multiplied by before these."""
+        trainer, scale, towards = self._posed(stats, options)
+        return train(trainer.reads(float(self.tol), self.max_passes, towards), rows, options), scale
+
+    def _posed(self, stats: ClassStats, options: RunOptions) -> tuple[Trainer, Any, Any]:
+        """What trains on these rows, what features are multiplied by, and the weights to start towards."""
         factors = self._class_factors(stats)
         weighted = stats if factors is None else stats.reweighted(factors)
         row_checks.check_total_weight(weighted.total_weight)
@@ -160,9 +165,8 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         zeros, ones = np.zeros((n_features + 1, n_rows)), np.ones(n_features + 1)
         task = ReadTask(objective, self._row_options(), stats.classes, zeros, ones, 1.0, factors)
         penalties = Penalties(float(self.l2), float(self.l1))
-        trainer = self._trainer(task, RowSums.of(weighted), scale, penalties, rows, options)
         towards = None if isinstance(self.start, str) else self._given_start(weighted, n_rows, scale)
-        return trainer.train(float(self.tol), self.max_passes, towards), scale
+        return self._trainer(task, RowSums.of(weighted), scale, penalties), scale, towards
 
     def _given_start(self, stats: ClassStats, n_rows: int, scale: Any) -> np.ndarray:
         """The weights of `start`, (n_features + 1, R), where it is a model of such rows."""

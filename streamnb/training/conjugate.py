@@ -5,9 +5,12 @@ the diagonal of the system as the preconditioner. Each row of weights has a syst
 all of them go together in one read.
 """
 
+from collections.abc import Generator
+from typing import Any
+
 import numpy as np
 
-from streamnb.training.fitting import CONSTANT, Trained, Trainer
+from streamnb.training.fitting import CONSTANT, Reads, Trainer
 from streamnb.training.reading import power_above
 
 UNIT = 0.5  # the largest loss along a direction of length 1
@@ -18,7 +21,11 @@ class ConjugateGradients(Trainer):
 
     held = 10
 
-    def train(self, tol: float, max_passes: int, towards: np.ndarray | None = None) -> Trained:
+    @property
+    def reached(self) -> int:
+        return self.n_passes
+
+    def reads(self, tol: float, max_passes: int, towards: np.ndarray | None = None) -> Reads:
         """Go on until the residual is no longer than `tol` times that of the start.
 
         `towards` are weights of another model: the first read goes the best part of the line to these, for each row of
@@ -33,7 +40,7 @@ class ConjugateGradients(Trainer):
             step, length = self._about_means(towards), np.full(len(length), np.inf)
             step[-1] = 0.0  # about the means, the intercepts of the start are the best ones for any weights
         while left > tol * first and self.n_passes < max_passes:
-            product, seconds = self._product(step)
+            product, seconds = yield from self._product(step, point)
             slope, curvature = (residual * step).sum(axis=0), (step * product).sum(axis=0)
             far = np.divide(slope, curvature, out=np.zeros_like(slope), where=curvature > 0.0)
             point, residual = point + far * step, residual - far * product
@@ -43,9 +50,10 @@ class ConjugateGradients(Trainer):
             scaled = self._memory.scaled(residual)
             before, length = length, (residual * scaled).sum(axis=0)
             step = scaled + np.divide(length, before, out=np.zeros_like(length), where=before > 0.0) * step
+        yield None, self._of_raw_rows(point)
         return self._ended(point, left <= tol * first, left / first if first > 0.0 else 0.0)
 
-    def _product(self, step: np.ndarray) -> tuple[np.ndarray, float]:
+    def _product(self, step: np.ndarray, point: np.ndarray) -> Generator[Any, Any, tuple[np.ndarray, float]]:
         """(G + l2 I) times a direction, (n_features + 1, R), and the seconds of the read.
 
         By Minkowski the root of sum_i w_i s_i^2 is at most sum_j abs(step_j) times the root of G_jj: each column is
@@ -53,7 +61,7 @@ class ConjugateGradients(Trainer):
         """
         reach = (np.abs(step) * np.sqrt(self._spread + CONSTANT * self._squares)).sum(axis=0)
         powers = np.where(reach > 0.0, power_above(reach), 1.0)
-        sums, seconds = self._run(step / powers, UNIT)
+        sums, seconds = yield from self._run(step / powers, UNIT, judged=point)
         product = self._gradient(sums) * powers
         product[-1] = 0.0
         return self._penalties.smooth_gradient(step, product), seconds

@@ -6,8 +6,9 @@ fixed order, and no products of BLAS, whose bits depend on its threads.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -62,6 +63,7 @@ class Visit:
     objective: float
     gradient: np.ndarray
     steepest: np.ndarray
+    number: int = 0  # of the points that were read before it
 
 
 class Memory:
@@ -125,37 +127,38 @@ class Descent:
     Parameters
     ----------
     read : callable
-        The visit of a point, given the objective above which nothing matters.
+        A generator that asks for what it needs and returns the visit of a point, given the objective above which
+        nothing matters.
     memory : Memory
     penalties : Penalties
     target : float
         A gradient that is no longer than this is none.
+    visit : Visit
+        The last point that fell below the one before.
     """
 
-    read: Callable[[np.ndarray, float], Visit]
+    read: Callable[[np.ndarray, float], Generator[Any, Any, Visit]]
     memory: Memory
     penalties: Penalties
     target: float
+    visit: Visit
 
-    def arrived(self, visit: Visit) -> bool:
-        return self.memory.length(visit.steepest) <= self.target
+    @property
+    def arrived(self) -> bool:
+        return self.memory.length(self.visit.steepest) <= self.target
 
-    def run(self, visit: Visit, goes_on: Callable[[], bool]) -> Visit:
-        """The last point that fell below the one before.
-
-        Ends once the gradient is none, the objective no longer falls in float64, or `goes_on` says no.
-        """
-        while not self.arrived(visit):
-            better = self._better(visit, goes_on)
+    def run(self, goes_on: Callable[[], bool]) -> Generator[Any, Any, None]:
+        """Go on until the gradient is none, the objective no longer falls in float64, or `goes_on` says no."""
+        while not self.arrived:
+            better = yield from self._better(self.visit, goes_on)
             if better is not None:
-                visit = better
+                self.visit = better
             elif goes_on() and len(self.memory):
                 self.memory.forget()
             else:  # not along the gradient itself either: the rest is rounding
                 break
-        return visit
 
-    def _better(self, visit: Visit, goes_on: Callable[[], bool]) -> Visit | None:
+    def _better(self, visit: Visit, goes_on: Callable[[], bool]) -> Generator[Any, Any, Visit | None]:
         """The next point, None where no step falls or no read is left."""
         direction = self._descending(visit)
         length = 1.0
@@ -164,7 +167,7 @@ class Descent:
                 return None
             step = self.penalties.stepped(visit.point, length * direction, visit.steepest)
             promised = dot(visit.steepest, step)
-            found = self.read(visit.point + step, visit.objective)
+            found = yield from self.read(visit.point + step, visit.objective)
             change = found.objective - visit.objective
             stalled = abs(change) <= STALLED * abs(visit.objective)
             shorter = self.memory.length(found.steepest) < self.memory.length(visit.steepest)

@@ -5,7 +5,8 @@ they are, and b = b' - W m is what they are given. That alone saves most of the 
 """
 
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,17 @@ class Trained:
     converged: bool
     left: float
     history: dict[str, np.ndarray]
-    report: Report
+    report: Report = field(default_factory=Report)
+
+
+Reads = Generator[tuple[ReadTask | None, np.ndarray | None], ReadSums, Trained]
 
 
 class Trainer:
-    """Reads rows until the gradient is none, or all reads are spent.
+    """Asks for reads of the rows until the gradient is none, or all reads are spent.
+
+    What it asks, a task, may be read beside those of other models; see `train`. Beside it are weights to judge on rows
+    held back, as rows want them that were not scaled, or None; where there is no task, that is all.
 
     Parameters
     ----------
@@ -52,17 +59,12 @@ class Trainer:
     scale : (n_features,), optional
         What features are multiplied by (idf).
     penalties : Penalties
-    rows, options
-        What `run` takes; a checkpoint is a folder, with a file for each read.
     """
 
     held = 2 * PAIRS + 8  # arrays as large as the weights
 
-    def __init__(
-        self, task: ReadTask, sums: RowSums, scale: Any, penalties: Penalties, rows: Source, options: RunOptions
-    ):
+    def __init__(self, task: ReadTask, sums: RowSums, scale: Any, penalties: Penalties):
         self._task, self._sums, self._penalties = task, sums, penalties
-        self._rows, self._options = rows, options
         factors = np.ones(len(sums.whole)) if scale is None else scale
         self._factors = np.append(factors, 1.0)[:, None]  # of features, and of the intercept
         self._means = sums.whole[:, None] / sums.weight * self._factors[:-1]
@@ -70,7 +72,8 @@ class Trainer:
         self._spread = self._squares.copy()  # about the means
         self._spread[:-1] -= sums.weight * self._means**2
         self._memory = Memory(self._inverse_curvature(), not task.objective.of_rows and penalties.l1 == 0.0)
-        self._largest, self._report = np.zeros(0), Report()
+        self._largest, self._n_judged = np.zeros(0), 0
+        self._descent: Descent | None = None
         self._history: dict[str, list[float]] = {"objective": [], "gradient_norm": [], "seconds": []}
 
     @property
@@ -78,7 +81,12 @@ class Trainer:
         """Reads so far."""
         return len(self._history["seconds"])
 
-    def train(self, tol: float, max_passes: int, towards: np.ndarray | None = None) -> Trained:
+    @property
+    def reached(self) -> int:
+        """Which of the weights that were to be judged are those of the model, as it is after `n_passes`."""
+        return 0 if self._descent is None else self._descent.visit.number
+
+    def reads(self, tol: float, max_passes: int, towards: np.ndarray | None = None) -> Reads:
         """Descend until the gradient is no longer than `tol` times that of the start.
 
         `towards` are weights of another model, (n_features + 1, R): the first read compares steps on the line to these.
@@ -86,24 +94,27 @@ class Trainer:
         start = self._start()
         first = self._memory.length(start.steepest)
         if not start.steepest.any():  # no feature tells anything, or none enough for l1
+            yield None, self._of_raw_rows(start.point)
             return self._ended(start.point, True, 0.0)
         if towards is None:
-            step = self._searched(start, self._memory.direction(start.steepest), LENGTHS)
+            step = yield from self._searched(start, self._memory.direction(start.steepest), LENGTHS)
         else:
-            step = self._searched(start, self._about_means(towards) - start.point, TOWARDS)
+            step = yield from self._searched(start, self._about_means(towards) - start.point, TOWARDS)
         if max_passes == 1:
+            yield None, self._of_raw_rows(start.point + step)
             return self._ended(start.point + step, False, 1.0)
-        visit = self._read(start.point + step, start.objective)
+        visit = yield from self._read(start.point + step, start.objective)
         self._memory.remember(step, visit.gradient - start.gradient)
-        descent = Descent(self._read, self._memory, self._penalties, tol * first)
-        visit = descent.run(visit, lambda: self.n_passes < max_passes)
-        if descent.arrived(visit):
+        self._descent = descent = Descent(self._read, self._memory, self._penalties, tol * first, visit)
+        yield from descent.run(lambda: self.n_passes < max_passes)
+        visit = descent.visit
+        if descent.arrived:
             self._check_optimum(visit.point)
-        return self._ended(visit.point, descent.arrived(visit), self._memory.length(visit.steepest) / first)
+        return self._ended(visit.point, descent.arrived, self._memory.length(visit.steepest) / first)
 
     def _ended(self, point: np.ndarray, converged: bool, left: float) -> Trained:
         history = {name: np.array(column) for name, column in self._history.items()}
-        return Trained(self._of_rows(point), converged, left, history, self._report)
+        return Trained(self._of_rows(point), converged, left, history)
 
     def _check_optimum(self, point: np.ndarray) -> None:
         penalised = self._penalties.l2 > 0.0 or self._penalties.l1 > 0.0
@@ -136,14 +147,14 @@ class Trainer:
 
     # ---- reads -------------------------------------------------------------------------------------------------------
 
-    def _searched(self, start: Visit, step: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    def _searched(self, start: Visit, step: np.ndarray, lengths: np.ndarray) -> Generator[Any, Any, np.ndarray]:
         """The best of these lengths of a step, by one read; rows of weights with losses of their own by themselves.
 
         From weights of 0 no step against the steepest gradient leaves its orthant.
         """
         objective = self._task.objective
         along = self._of_rows(step) * self._factors
-        sums, seconds = self._run(start.point, start.objective, step=along, lengths=lengths)
+        sums, seconds = yield from self._run(start.point, start.objective, step=along, lengths=lengths)
         pulls = np.array([self._penalties.value(length * step) for length in lengths])
         found = sums.losses + (pulls if objective.of_rows else pulls.sum(axis=1, keepdims=True))
         best, at_start = found.argmin(axis=0), objective.at_start(self._sums)
@@ -151,13 +162,14 @@ class Trainer:
         self._note(float(np.minimum(least, at_start).sum()), self._memory.length(start.steepest), seconds)
         return np.where(least < at_start, lengths[best], 0.0) * step
 
-    def _read(self, point: np.ndarray, most: float) -> Visit:
+    def _read(self, point: np.ndarray, most: float) -> Generator[Any, Any, Visit]:
         """The objective and its gradient at a point; what is above `most` need not be known."""
-        sums, seconds = self._run(point, most)
+        sums, seconds = yield from self._run(point, most, judged=point)
         self._largest = sums.largest
         gradient = self._penalties.smooth_gradient(point, self._gradient(sums))
         value = float(sums.losses.sum() + self._penalties.value(point).sum())
-        visit = Visit(point, value, gradient, self._penalties.steepest(point, gradient))
+        visit = Visit(point, value, gradient, self._penalties.steepest(point, gradient), self._n_judged)
+        self._n_judged += 1
         self._note(value, self._memory.length(visit.steepest), seconds)
         return visit
 
@@ -179,18 +191,38 @@ class Trainer:
         point[-1] += (self._means * weights[:-1]).sum(axis=0)
         return point
 
-    def _run(self, point: np.ndarray, most: float, **along: Any) -> tuple[ReadSums, float]:
+    def _run(
+        self, point: np.ndarray, most: float, judged: np.ndarray | None = None, **along: Any
+    ) -> Generator[Any, Any, tuple[ReadSums, float]]:
+        """What a read leaves, and its seconds; in it the weights `judged` are judged, too."""
         began, most = time.perf_counter(), most * SLACK
         grid = power_above(self._task.objective.bounds(self._sums, most))
-        weights = self._of_rows(point) * self._factors
+        weights = self._of_raw_rows(point)
         task = replace(self._task, weights=weights, grid=grid, top=float(power_above(most)), **along)
-        sums, report = run(task, self._rows, options_of(self._options, f"read-{self.n_passes + 1:03}"))
-        self._report = self._report + report
+        sums = yield task, weights if judged is point else None if judged is None else self._of_raw_rows(judged)
         return sums, time.perf_counter() - began
+
+    def _of_raw_rows(self, point: np.ndarray) -> np.ndarray:
+        """Weights of features that are neither about their means nor scaled."""
+        return self._of_rows(point) * self._factors
 
     def _note(self, *row: float) -> None:
         for column, value in zip(self._history.values(), row, strict=True):
             column.append(value)
+
+
+def train(reads: Reads, rows: Source, options: RunOptions) -> Trained:
+    """Read what one model asks for, until it is there; a checkpoint is a folder, with a file for each read."""
+    report, sums, number = Report(), None, 0
+    while True:
+        try:
+            task, _ = reads.send(sums)  # type: ignore[arg-type]  # None, to begin with
+        except StopIteration as end:
+            return replace(end.value, report=report)
+        if task is not None:
+            number += 1
+            sums, more = run(task, rows, options_of(options, f"read-{number:03}"))
+            report = report + more
 
 
 def options_of(options: RunOptions, name: str) -> RunOptions:

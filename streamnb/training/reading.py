@@ -57,6 +57,17 @@ class ReadSums:
 
 
 @dataclass(frozen=True, eq=False)
+class FewRows:
+    """Some rows of a block with what is beside them; `where` they are in it."""
+
+    where: slice
+    chunk: Chunk
+    y: Any
+    targets: np.ndarray
+    weight: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class ReadTask(PassTask):
     """The loss and gradient at `weights` and `intercepts`, or losses at these plus each of `lengths` times a step.
 
@@ -82,15 +93,26 @@ class ReadTask(PassTask):
 
     def add(self, partial: ReadSums, block: Block) -> None:
         """Add one block of rows."""
+        for rows in self.few_rows(block):
+            self.add_rows(partial, rows)
+
+    def few_rows(self, block: Block) -> Iterator["FewRows"]:
+        """The rows of a block as they are worked on, few at a time; the same for all reads of these rows."""
         chunk, _ = transformed(*checked(block), self.options.transform, self.options.normalize)
         row_checks.check_n_features(chunk.shape[1], len(self.weights) - 1, "the first read")
         y = label_checks.check_y(block.y)
         targets = self.objective.targets(y, self.classes, block.first_row)
         weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
-        if self.class_weight is not None:
-            weight = weight * self.class_weight[targets if targets.ndim == 1 else own_class(targets)]
         for some in self._few(block.n_rows):
-            self._add(partial, chunk.of_rows(some.start, some.stop), targets[some], weight[some])
+            yield FewRows(some, chunk.of_rows(some.start, some.stop), y[some], targets[some], weight[some])
+
+    def add_rows(self, partial: ReadSums, rows: "FewRows") -> np.ndarray:
+        """Add few rows, and return their scores by `weights`."""
+        weight = rows.weight
+        if self.class_weight is not None:
+            targets = rows.targets
+            weight = weight * self.class_weight[targets if targets.ndim == 1 else own_class(targets)]
+        return self._add(partial, rows.chunk, rows.targets, weight)
 
     def about(self) -> dict[str, str]:
         """As any task, but that weights are told by their bits."""
@@ -106,19 +128,20 @@ class ReadTask(PassTask):
         for start in range(0, n_rows, step):
             yield slice(start, min(start + step, n_rows))
 
-    def _add(self, partial: ReadSums, chunk: Chunk, targets: np.ndarray, weight: np.ndarray) -> None:
+    def _add(self, partial: ReadSums, chunk: Chunk, targets: np.ndarray, weight: np.ndarray) -> np.ndarray:
         scores = scores_of(chunk, self.weights)
         if self.step is not None and self.lengths is not None:
             slopes = scores_of(chunk, self.step)
             for length, sums in zip(self.lengths, partial.losses, strict=True):
                 _, losses = self.objective.losses(scores + length * slopes, targets)
                 descent.add_losses(losses, weight, self.top, sums, partial.largest)
-            return
+            return scores
         residual, losses = self.objective.losses(scores, targets)
         descent.add_losses(losses, weight, self.top, partial.losses[0], partial.largest)
         descent.weigh(residual, weight)
         descent.add_intercepts(residual, 3.0 * self.grid[-1], partial.gradient[-1])
         add_products(chunk, residual, 3.0 * self.grid[:-1], partial.gradient)
+        return scores
 
 
 def scores_of(chunk: Chunk, weights: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.training import objectives
 from streamnb.training.conjugate import ConjugateGradients
 from streamnb.training.descent import Penalties
+from streamnb.training.fitting import train
 from streamnb.training.objectives import LeastSquares, RowSums
 from streamnb.training.reading import ReadTask
 
@@ -22,7 +23,8 @@ def solved(X, tol=1e-10, max_passes=10, l2=0.5):
     zeros = np.zeros((stats.n_features + 1, 3))
     task = ReadTask(LeastSquares(), RowOptions(), stats.classes, zeros, np.ones(len(zeros)), 1.0)
     rows, options = opened(X, Y), RunOptions(progress=False)
-    return ConjugateGradients(task, RowSums.of(stats), None, Penalties(l2, 0.0), rows, options).train(tol, max_passes)
+    trainer = ConjugateGradients(task, RowSums.of(stats), None, Penalties(l2, 0.0))
+    return train(trainer.reads(tol, max_passes), rows, options)
 
 
 def test_as_many_reads_as_features_solve_the_system_and_history_is_true():

@@ -9,7 +9,7 @@ from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.training import objectives
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Trainer, check_memory
+from streamnb.training.fitting import Trainer, check_memory, train
 from streamnb.training.objectives import Logistic, RowSums, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
 
@@ -22,7 +22,8 @@ def trained(X, y, objective, l2=0.0, l1=0.0, tol=1e-9, max_passes=60):
     zeros = np.zeros((stats.n_features + 1, n_rows))
     task = ReadTask(objective, RowOptions(), stats.classes, zeros, np.ones(len(zeros)), 1.0)
     options = RunOptions(progress=False)
-    return Trainer(task, RowSums.of(stats), None, Penalties(l2, l1), opened(X, y), options).train(tol, max_passes)
+    trainer = Trainer(task, RowSums.of(stats), None, Penalties(l2, l1))
+    return train(trainer.reads(tol, max_passes), opened(X, y), options)
 
 
 def test_one_binary_feature_by_hand():
