@@ -15,7 +15,7 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
 from streamnb.rows.opening import opened
-from streamnb.rows.preparing import RowOptions
+from streamnb.rows.preparing import FeatureScale, RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.stats.class_stats import ClassStats
@@ -39,6 +39,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
     _scheme = "joint"
     _trainer = Trainer
     _calibrated = False
+    _applied: RowOptions  # to rows, in the last fit
     l1: float
 
     def __init__(
@@ -129,18 +130,31 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
             rows = opened(X, y, sample_weight, look=self._remember_names)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
+            before = self._apply(rows, options)
             stats, scanned = run_scan(self._scan(options), rows, options_of(options, "scan"))
             trained, scale = self._trained(stats, rows, options)
             self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
             self._calibrated = False
-            self.report_ = scanned + trained.report
+            self.report_ = before + scanned + trained.report
             if not trained.converged:
                 self._warn(trained.left)
         return self
 
+    def _apply(self, rows: Source, options: RunOptions) -> Report:
+        """Settle what is done to rows: of idf and normalize, idf comes first, and that takes a scan of its own."""
+        self._applied = self._row_options()
+        if not self.idf or self.normalize is None:
+            return Report()
+        scan = ClassScan(("nonzero",), replace(self._applied, normalize=None), memory_limit=options.memory_limit)
+        stats, report = run_scan(scan, rows, options_of(options, "idf"))
+        factors = self._class_factors(stats)
+        idf = objectives.inverse_frequency(stats if factors is None else stats.reweighted(factors))
+        self._applied = replace(self._applied, scale=FeatureScale(idf))
+        return report
+
     def _scan(self, options: RunOptions) -> ClassScan:
         more = ("nonzero",) if self.idf else ()
-        scan = ClassScan((), self._row_options(), memory_limit=options.memory_limit)
+        scan = ClassScan((), self._applied, memory_limit=options.memory_limit)
         return scan.with_moments((*objectives.MOMENTS, *more))
 
     def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
@@ -161,9 +175,9 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         objective, n_features = self._objective(weighted), stats.n_features
         n_rows = 1 if objectives.one_row(weighted) else len(stats.classes)
         check_memory(n_features, n_rows, self._trainer.held, options.memory_limit)
-        scale = objectives.inverse_frequency(weighted) if self.idf else None
+        scale = objectives.inverse_frequency(weighted) if self.idf and self.normalize is None else None
         zeros, ones = np.zeros((n_features + 1, n_rows)), np.ones(n_features + 1)
-        task = ReadTask(objective, self._row_options(), stats.classes, zeros, ones, 1.0, factors)
+        task = ReadTask(objective, self._applied, stats.classes, zeros, ones, 1.0, factors)
         penalties = Penalties(float(self.l2), float(self.l1))
         towards = None if isinstance(self.start, str) else self._given_start(weighted, n_rows, scale)
         return self._trainer(task, RowSums.of(weighted), scale, penalties), scale, towards
@@ -173,9 +187,9 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         model: Any = self.start
         if model.weights.shape != (stats.n_features, n_rows) or not np.array_equal(model.classes_, stats.classes):
             raise ValueError(f"start={model!r} should have the classes and features of X, and {n_rows} rows of weights")
-        same_scale = np.array_equal(model.scale, scale) if self.idf else model.scale is None
+        same_scale = np.array_equal(model.scale, scale) if scale is not None else model.scale is None
         linear = set(model.moments) == {"sum"} and model.second is None
-        if not linear or not same_scale or model.options != self._row_options():
+        if not linear or not same_scale or model.options != self._applied:
             raise ValueError(f"start={model!r} should be linear in x, with the transform, normalize and idf asked for")
         start = np.vstack([model.sparsify().weights.toarray(), model.intercept_])
         if not np.isfinite(start).all():
@@ -210,7 +224,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
     def _model_of(self, stats: ClassStats, trained: Trained, scale: Any) -> LinearModel:
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
         weights, intercepts = np.ascontiguousarray(trained.weights[:-1]), trained.weights[-1].copy()
-        return LinearModel(stats.classes, weights, intercepts, scheme, self._row_options(), scale=scale)
+        return LinearModel(stats.classes, weights, intercepts, scheme, self._applied, scale=scale)
 
     def _keep(self, model: LinearModel, history: dict[str, np.ndarray], converged: bool) -> None:
         self._model, self.history_, self.converged_ = model, history, converged

@@ -35,7 +35,8 @@ class SoftmaxRegression(TrainedClassifier):
     max_passes : int
         Reads of the rows after the scan, at most. Fewer regularise, too.
     transform, normalize, idf
-        As for `LinearNB`.
+        As for `LinearNB`, but that features are multiplied by idf before rows are divided by their length, as
+        scikit-learn's TfidfTransformer does it; both together take one scan more.
     class_weight : None, "balanced" or {label: weight}
         What the weights of the rows of a class are multiplied by.
 
