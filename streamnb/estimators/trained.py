@@ -4,17 +4,18 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.estimators.base import Parameter, RowsEstimator, loaded_names
+from streamnb.estimators.predicting import RowClassifier
+from streamnb.models.calibrating import calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
 from streamnb.rows.opening import opened
-from streamnb.rows.preparing import RowOptions
+from streamnb.rows.preparing import FeatureScale, RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.stats.class_stats import ClassStats
@@ -24,7 +25,7 @@ from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, che
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
-_FITTED = "model", "n_features", "history", "converged", "report", "feature_names_in_"
+_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,7 @@ class Posed:
     towards: np.ndarray | None
 
 
-class TrainedClassifier(ClassifierMixin, RowsEstimator):
+class TrainedClassifier(RowClassifier, RowsEstimator):
     """A linear classifier whose weights minimise a sum over the rows, found by one scan and a few reads more.
 
     A subclass says which loss; all that is done with a model once it is there follows from `LinearModel`.
@@ -47,6 +48,8 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
     _scheme = "joint"
     _trainer = Trainer
     _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
+    _calibrated = False
+    _applied: RowOptions  # to rows, in the last fit
     l1: float
 
     def __init__(
@@ -137,10 +140,12 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
             rows = opened(X, y, sample_weight, look=self._remember_names)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
+            before = self._apply(rows, options)
             stats, scanned = run_scan(self._scan(options), rows, options_of(options, "scan"))
             trained, scale = self._trained(stats, rows, options)
             self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
-            self.report_ = scanned + trained.report
+            self._calibrated = False
+            self.report_ = before + scanned + trained.report
             if not trained.converged:
                 self._warn(trained.left)
         return self
@@ -152,10 +157,27 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
     def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         """For `snb.plan`: what models with n_rows rows of weights take, and how often rows are read at most."""
         n_bytes = 8 * self._trainer.held * (n_features + 1) * n_rows
-        return {"n_models": 1, "model_bytes": n_bytes, "n_groups": 1, "most_reads": 1 + self.max_passes}
+        most_reads = self._n_scans() + self.max_passes
+        return {"n_models": 1, "model_bytes": n_bytes, "n_groups": 1, "most_reads": most_reads}
+
+    def _n_scans(self) -> int:
+        """How often the rows are scanned before they are read for the model."""
+        return 2 if self.idf and self.normalize is not None else 1
+
+    def _apply(self, rows: Source, options: RunOptions) -> Report:
+        """Settle what is done to rows: of idf and normalize, idf comes first, and that takes a scan of its own."""
+        self._applied = self._row_options()
+        if not self.idf or self.normalize is None:
+            return Report()
+        scan = ClassScan(("nonzero",), replace(self._applied, normalize=None), memory_limit=options.memory_limit)
+        stats, report = run_scan(scan, rows, options_of(options, "idf"))
+        factors = self._class_factors(stats)
+        idf = objectives.inverse_frequency(stats if factors is None else stats.reweighted(factors))
+        self._applied = replace(self._applied, scale=FeatureScale(idf))
+        return report
 
     def _scan(self, options: RunOptions) -> ClassScan:
-        scan = ClassScan((), self._row_options(), memory_limit=options.memory_limit)
+        scan = ClassScan((), self._applied, memory_limit=options.memory_limit)
         return scan.with_moments(self.plan_scan()[0])
 
     def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
@@ -184,9 +206,9 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
             )
         objective, n_features, n_rows = self._objective(weighted), stats.n_features, self._n_rows(stats)
         check_memory(n_features, n_rows, self._trainer.held, options.memory_limit)
-        scale = objectives.inverse_frequency(weighted) if self.idf else None
+        scale = objectives.inverse_frequency(weighted) if self.idf and self.normalize is None else None
         zeros, ones = np.zeros((n_features + 1, n_rows)), np.ones(n_features + 1)
-        task = ReadTask(objective, self._row_options(), stats.classes, zeros, ones, 1.0, factors)
+        task = ReadTask(objective, self._applied, stats.classes, zeros, ones, 1.0, factors)
         towards = None if isinstance(self.start, str) else self._given_start(weighted, n_rows, scale)
         return Posed(task, RowSums.of(weighted), scale, towards)
 
@@ -199,9 +221,9 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         model: Any = self.start
         if model.weights.shape != (stats.n_features, n_rows) or not np.array_equal(model.classes_, stats.classes):
             raise ValueError(f"start={model!r} should have the classes and features of X, and {n_rows} rows of weights")
-        same_scale = np.array_equal(model.scale, scale) if self.idf else model.scale is None
+        same_scale = np.array_equal(model.scale, scale) if scale is not None else model.scale is None
         linear = set(model.moments) == {"sum"} and model.second is None
-        if not linear or not same_scale or model.options != self._row_options():
+        if not linear or not same_scale or model.options != self._applied:
             raise ValueError(f"start={model!r} should be linear in x, with the transform, normalize and idf asked for")
         start = np.vstack([model.sparsify().weights.toarray(), model.intercept_])
         if not np.isfinite(start).all():
@@ -239,7 +261,7 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
     def _model_of(self, stats: ClassStats, trained: Trained, scale: Any) -> LinearModel:
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
         weights, intercepts = np.ascontiguousarray(trained.weights[:-1]), trained.weights[-1].copy()
-        return LinearModel(stats.classes, weights, intercepts, scheme, self._row_options(), scale=scale)
+        return LinearModel(stats.classes, weights, intercepts, scheme, self._applied, scale=scale)
 
     def _keep(self, model: LinearModel, history: dict[str, np.ndarray], converged: bool) -> None:
         self._model, self.history_, self.converged_ = model, history, converged
@@ -275,6 +297,36 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         check_is_fitted(self, "history_")
         return self._model
 
+    def _gives_probabilities(self) -> bool:
+        return self._scheme == "joint" or self._calibrated
+
+    def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Make the probabilities fit rows that the model has not learned from, as `LinearNB.calibrate` does.
+
+        Scores of softmax regression become ``t s_k + b_k`` with one factor, those of one row of weights a class by
+        Platt's method (1999) with a factor and a bias each: the squared hinge and least squares have probabilities
+        from then on. Fitting anew undoes it.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`, but not in Dask; and of other rows than there. A few rows a class are enough.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Rows of one class only, or of one the model does not know. The model stays as it was.
+        MemoryError
+            The scores do not fit into memory.
+        """
+        model, rows = self._ready(X, y, sample_weight, labelled=True)
+        self._model, self._calibrated = calibrated(model, rows), True
+        return self
+
     @property
     def coef_(self) -> Any:
         return self._fitted().coef_
@@ -283,20 +335,10 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
     def intercept_(self) -> np.ndarray:
         return self._fitted().intercept_
 
-    def predict(self, X: Any, *, out: Any = None) -> Any:
-        """Labels, (n_rows,), or of a 2-D y a 0/1 indicator. The answer is of the kind of X; `out` takes blocks."""
-        model, rows = self._ready(X)
-        return model.predict(rows, out=out)
-
     def decision_function(self, X: Any, *, out: Any = None) -> Any:
         """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
         model, rows = self._ready(X)
         return model.decision_function(rows, out=out)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy; y may also be the name of an array beside X or of a column of X, as in `fit`."""
-        model, rows = self._ready(X, y, sample_weight, labelled=True)
-        return model.score(rows)
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         model = self._fitted()
@@ -312,6 +354,7 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
     def to_state(self) -> dict[str, Any]:
         fitted = {"model": self._model, "n_features": self.n_features_in_, "history": self.history_}
         fitted |= {"converged": self.converged_, "report": asdict(self.report_)}
+        fitted["calibrated"] = self._calibrated
         if hasattr(self, "feature_names_in_"):
             fitted["feature_names_in_"] = self.feature_names_in_
         return {"params": self.get_params(deep=False), "fitted": fitted}
@@ -334,12 +377,17 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
             persistence.array(name, column, ["f8"], (n_passes,))
         self._keep(model, history, converged)
         self.report_ = Report.from_state(fitted["report"])
+        self._calibrated = arguments.one_of("calibrated", fitted.get("calibrated", False), [False, True])
         if "feature_names_in_" in fitted:
             self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], model.n_features)
         return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def trained_model(estimator: TrainedClassifier) -> LinearModel:
+    """The model of a fitted classifier."""
+    return estimator._fitted()

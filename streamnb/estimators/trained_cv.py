@@ -110,8 +110,9 @@ class TrainedClassifierCV(TrainedClassifier):
             self._check_params()
             rows = opened(X, y, sample_weight, look=self._remember_names)
             rows.check_read_again(type(self).__name__)
-            scan, rows = with_folds(self._scan(options), rows, self.folds, groups, 1, self.seed)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
+            before = self._apply(rows, options)
+            scan, rows = with_folds(self._scan(options), rows, self.folds, groups, 1, self.seed)
             stats, scanned = run_scan(scan, rows, options_of(options, "scan"))
             turns = self._turns(stats.n_features, self._n_rows(stats), len(stats.folds), options)
             turns.check(options)
@@ -125,7 +126,8 @@ class TrainedClassifierCV(TrainedClassifier):
             held_out = course_of(self._scores, self._point)[: len(trained.history["seconds"])]
             history = {**trained.history, "held_out_score": held_out}
             self._keep(self._model_of(whole, trained, scale), history, trained.converged)
-            self.report_ = scanned + searched + trained.report
+            self._calibrated = False
+            self.report_ = before + scanned + searched + trained.report
             if self.best_["max_passes"] == self.max_passes and not trained.converged:
                 messages.warn(
                     f"max_passes={self.max_passes} reads were spent, and the last gave the best score; the model is "
@@ -138,7 +140,7 @@ class TrainedClassifierCV(TrainedClassifier):
 
     def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         turns = self._turns(n_features, n_rows, n_folds, RunOptions(memory_limit=limit))
-        most_reads = 1 + turns.n_groups * (self.max_passes + self._trainer.judged_later) + self.max_passes
+        most_reads = self._n_scans() + turns.n_groups * (self.max_passes + self._trainer.judged_later) + self.max_passes
         n_bytes = turns.n_models * turns.model_bytes
         return {
             "n_models": turns.n_models,

@@ -35,7 +35,8 @@ class SoftmaxRegression(TrainedClassifier):
     max_passes : int
         Reads of the rows after the scan, at most. Fewer regularise, too.
     transform, normalize, idf
-        As for `LinearNB`.
+        As for `LinearNB`, but that features are multiplied by idf before rows are divided by their length, as
+        scikit-learn's TfidfTransformer does it; both together take one scan more.
     class_weight : None, "balanced" or {label: weight}
         What the weights of the rows of a class are multiplied by.
 
@@ -68,16 +69,6 @@ class SoftmaxRegression(TrainedClassifier):
     def _objective(self, stats: ClassStats) -> Objective:
         return objectives.Softmax() if len(stats.classes) > 2 and not stats.multilabel else objectives.Logistic()
 
-    def predict_proba(self, X: Any, *, out: Any = None) -> Any:
-        """Class probabilities, (n_rows, K): softmax of the scores; of a 2-D y the sigmoid of each label's score."""
-        model, rows = self._ready(X)
-        return model.predict_proba(rows, out=out)
-
-    def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
-        """Logs of the class probabilities, (n_rows, K)."""
-        model, rows = self._ready(X)
-        return model.predict_log_proba(rows, out=out)
-
 
 @persistence.register
 class MarginClassifier(TrainedClassifier):
@@ -88,7 +79,8 @@ class MarginClassifier(TrainedClassifier):
         sum_i w_i max(0, 1 - c_ik (W_k x_i + b_k))^2 + l2 / 2 \|W_k\|^2 + l1 \|W_k\|_1,
 
     the objective of scikit-learn's LinearSVC(loss="squared_hinge") with ``C = 1 / l2``, but that intercepts are not
-    penalised. Parameters and attributes are those of `SoftmaxRegression`; there are no probabilities.
+    penalised. Parameters and attributes are those of `SoftmaxRegression`; there are no probabilities before
+    `calibrate`.
 
     Examples
     --------
@@ -115,7 +107,7 @@ class LeastSquaresClassifier(TrainedClassifier):
     the objective of scikit-learn's RidgeClassifier with ``alpha = l2``; intercepts are not penalised. The quickest of
     these models to a good accuracy: texts need 3 to 8 reads, and reads that end early regularise as `l2` does
     (Hestenes and Stiefel 1952). Parameters and attributes are those of `SoftmaxRegression` without `l1`; there are no
-    probabilities.
+    probabilities before `calibrate`.
 
     Examples
     --------

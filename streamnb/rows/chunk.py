@@ -79,6 +79,10 @@ class DenseChunk:
     def with_values(self, stored: np.ndarray) -> "DenseChunk":
         return replace(self, values=frozen(stored.reshape(self.shape)))
 
+    def scaled(self, factors: np.ndarray) -> "DenseChunk":
+        """With each feature multiplied by a factor of its own."""
+        return replace(self, values=frozen(self.values * factors))
+
     def add_moment(self, entries: Entries, moment: int, threshold: float, hi: Any, lo: Any) -> bool:
         """Add the group sums of a moment to the table hi, or to (hi, lo); True where a second low part took any."""
         arrays = self.values, *entries, moment, threshold, hi
@@ -176,6 +180,10 @@ class CSRChunk:
 
     def with_values(self, stored: np.ndarray) -> "CSRChunk":
         return replace(self, data=frozen(stored), ones=False)
+
+    def scaled(self, factors: np.ndarray) -> "CSRChunk":
+        """With each feature multiplied by a factor of its own."""
+        return self.with_values(self.data * factors[self.indices])
 
     def add_moment(self, entries: Entries, moment: int, threshold: float, hi: Any, lo: Any) -> bool:
         """Add the group sums of a moment to the table hi, or to (hi, lo); True where a second low part took any."""

@@ -24,6 +24,7 @@ from streamnb.training.reading import ReadSums, ReadTask, power_above
 LENGTHS = 2.0 ** np.arange(-6.0, 4.0)  # of the first step, compared by its read
 TOWARDS = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0])  # of one towards another model
 CONSTANT = 1e-12  # of its mean square, a variance that is rounding
+LONGEST = 1e4  # weights without penalty, of features of variance 1
 SLACK = 1.001  # above an objective, for what may come of rounding
 
 
@@ -115,21 +116,33 @@ class Trainer:
         yield from descent.run(lambda: self.n_passes < max_passes)
         visit = descent.visit
         if descent.arrived:
-            self._check_optimum(visit.point)
+            self._check_optimum(visit)
         return self._ended(visit.point, descent.arrived, self._memory.length(visit.steepest) / first)
 
     def _ended(self, point: np.ndarray, converged: bool, left: float) -> Trained:
         history = {name: np.array(column) for name, column in self._history.items()}
         return Trained(self._of_rows(point), converged, left, history)
 
-    def _check_optimum(self, point: np.ndarray) -> None:
-        penalised = self._penalties.l2 > 0.0 or self._penalties.l1 > 0.0
-        if not penalised and not self.task.objective.has_optimum(self._largest, self._sums.share):
-            norm = float(np.sqrt((point[:-1] ** 2).sum()))
-            raise ValueError(
-                f"l2=0 and the rows are separable: all are on their right side, at weights of norm {norm:.3g}, and "
-                "longer weights fit them better without end; give l2 above 0, or max_passes that end sooner"
-            )
+    def _check_optimum(self, visit: Visit, arrived: bool = True) -> None:
+        """Refuse weights that are long for want of an optimum: those without penalty that rows ask to be longer."""
+        if self._penalties.l2 > 0.0 or self._penalties.l1 > 0.0 or self.task.objective.bounded:
+            return
+        spread = np.maximum(self._spread[:-1], 0.0) / self._sums.weight
+        length = float(np.sqrt((visit.point[:-1] ** 2 * spread).sum()))  # of features of variance 1
+        parting = self._sums.parting() if arrived else None
+        if arrived and self.task.objective.separated(self._largest, self._sums.share):
+            why = "are separable, all of them on their right side"
+        elif parting is not None:
+            why = f"are separable in part: feature {parting[0]} is 0 in all rows of one side, and never below 0"
+        elif length > LONGEST:
+            why = "are separable, or features nearly the same"
+        else:
+            return
+        norm = float(np.sqrt((visit.point[:-1] ** 2).sum()))
+        raise ValueError(
+            f"l2=0 and the rows {why}: at weights of norm {norm:.3g} longer ones still fit them better, without end; "
+            "give l2 above 0, or max_passes that end sooner"
+        )
 
     # ---- what the scan tells -----------------------------------------------------------------------------------------
 
@@ -176,6 +189,7 @@ class Trainer:
         value = float(sums.losses.sum() + self._penalties.value(point).sum())
         visit = Visit(point, value, gradient, self._penalties.steepest(point, gradient), self._n_judged)
         self._n_judged += 1
+        self._check_optimum(visit, arrived=False)
         self._note(value, self._memory.length(visit.steepest), seconds)
         return visit
 

@@ -98,7 +98,7 @@ class ReadTask(PassTask):
 
     def few_rows(self, block: Block) -> Iterator["FewRows"]:
         """The rows of a block as they are worked on, few at a time; the same for all reads of these rows."""
-        chunk, _ = transformed(*checked(block), self.options.transform, self.options.normalize)
+        chunk, _ = transformed(*checked(block), self.options)
         row_checks.check_n_features(chunk.shape[1], len(self.weights) - 1, "the first read")
         y = label_checks.check_y(block.y)
         targets = self.objective.targets(y, self.classes, block.first_row)

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 import zarr
 from sklearn.base import clone
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -34,12 +35,29 @@ def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
-def test_idf_transform_and_normalize_are_those_of_linear_nb():
-    options = {"transform": "log1p", "normalize": "l2", "idf": True}
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_of_idf_and_normalize_idf_comes_first_as_in_scikit_learn(form, tmp_path):
+    x = TfidfTransformer().fit(X).transform(X).toarray()
+    theirs = LogisticRegression(C=2.0, tol=1e-10, max_iter=10_000).fit(x, Y)
+    ours = snb.SoftmaxRegression(0.5, normalize="l2", idf=True, **CLOSE).fit(form(X), Y, checkpoint=tmp_path)
+    assert ours.report_.rows == N * (2 + ours.n_passes_) and (tmp_path / "idf.snb").exists()
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=2e-4)
+    ours.save(tmp_path / "m.snb")
+    again = snb.load(tmp_path / "m.snb")
+    np.testing.assert_array_equal(again.predict_proba(X[::-1]), ours.predict_proba(form(X))[::-1])
+    np.testing.assert_allclose(again.predict_proba(X), theirs.predict_proba(x), atol=1e-4)
+    led = snb.SoftmaxRegression(0.5, normalize="l2", idf=True, start=again._model, **CLOSE).fit(X, Y)
+    np.testing.assert_allclose(led.coef_, ours.coef_, atol=1e-4)
+    with pytest.raises(ValueError, match="with the transform, normalize and idf asked for"):
+        snb.SoftmaxRegression(0.5, normalize="l2", start=again._model).fit(X, Y)
+    with pytest.raises(ValueError, match="X has 5 features, but"):
+        again.predict(X[:, :5])
+
+
+def test_idf_and_transform_are_those_of_linear_nb():
+    options = {"transform": "log1p", "idf": True}
     ours = snb.SoftmaxRegression(0.5, **options, **CLOSE).fit(X, Y)
-    x = np.log1p(X)
-    length = np.sqrt((x**2).sum(axis=1, keepdims=True))
-    x = x / np.where(length == 0.0, 1.0, length) * (np.log((1 + N) / (1 + (x != 0).sum(axis=0))) + 1)
+    x = np.log1p(X) * (np.log((1 + N) / (1 + (X != 0).sum(axis=0))) + 1)
     theirs = LogisticRegression(C=2.0, tol=1e-10, max_iter=10_000).fit(x, Y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=2e-4)
     np.testing.assert_allclose(ours.predict_log_proba(X), theirs.predict_log_proba(x), atol=1e-3)
@@ -119,7 +137,7 @@ def test_predictions_are_of_the_kind_of_the_rows():
 
 
 def test_a_saved_model_is_the_same(tmp_path):
-    model = snb.SoftmaxRegression(0.1, normalize="l2", idf=True).fit(X, Y)
+    model = snb.SoftmaxRegression(0.1, transform="log1p", idf=True).fit(X, Y)
     model.save(tmp_path / "m.snb")
     again = snb.load(tmp_path / "m.snb")
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
@@ -127,6 +145,26 @@ def test_a_saved_model_is_the_same(tmp_path):
     np.testing.assert_equal(again.history_, model.history_)
     assert again.report_ == model.report_ and again.n_passes_ == len(again.history_["seconds"])
     assert again.report_.rows == N * (1 + again.n_passes_)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("y", [Y, Y == "ash", SETS], ids=["classes", "two", "labels"])
+def test_calibrated_models_have_probabilities_that_fit_other_rows(kind, y, tmp_path):
+    model = kind(0.01, tol=0.1).fit(X[::2], y[::2])
+    assert hasattr(model, "predict_proba") == hasattr(model, "predict_log_proba") == (kind is snb.SoftmaxRegression)
+    before = model.decision_function(X)
+    assert model.calibrate(X[1::2], y[1::2], WEIGHT[1::2]) is model
+    model.save(tmp_path / "m.snb")
+    proba = snb.load(tmp_path / "m.snb").predict_proba(X)
+    np.testing.assert_array_equal(proba, model.predict_proba(X))
+    found = model.decision_function(X)  # linear in those before
+    for a, b in zip(np.atleast_2d(before.T), np.atleast_2d(found.T), strict=True):
+        np.testing.assert_allclose(np.polyval(np.polyfit(a, b, 1), a), b, atol=1e-9)
+    for shares, truth in ((proba, SETS),) if y is SETS else ():  # the mean of a label is that of the rows, nearly
+        means = WEIGHT[1::2] @ shares[1::2] / WEIGHT[1::2].sum()
+        np.testing.assert_allclose(means, WEIGHT[1::2] @ truth[1::2] / WEIGHT[1::2].sum(), atol=0.02)
+    assert hasattr(clone(model).fit(X, y), "predict_proba") == (kind is snb.SoftmaxRegression)
+    assert hasattr(model.fit(X, y), "predict_proba") == (kind is snb.SoftmaxRegression)
 
 
 def test_a_grid_search_goes_over_the_penalty():

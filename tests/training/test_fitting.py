@@ -67,8 +67,18 @@ def test_l1_leaves_nothing_from_the_largest_score_statistic_on():
 
 def test_separable_rows_have_no_best_weights_unless_they_are_penalised():
     X, y = np.arange(8.0)[:, None], np.arange(8) // 4
-    with pytest.raises(ValueError, match=r"separable: all are on their right side, at weights of norm \d.*l2 above 0"):
+    with pytest.raises(
+        ValueError, match=r"separable, all of them on their right side: at weights of norm \d.*l2 above 0"
+    ):
         trained(X, y, Logistic(), tol=1e-3)
+    word = np.column_stack([[1.0, 0, 2, 0, 1, 0, 2, 1], [0.0, 0, 0, 0, 0, 0, 1, 0]])  # the second of one class alone
+    with pytest.raises(ValueError, match="separable in part: feature 1 is 0 in all rows of one side"):
+        trained(word, [0, 1, 1, 0, 1, 0, 1, 0], Logistic(), tol=1e-3)
+    assert trained(word, [0, 1, 1, 0, 1, 0, 1, 0], Logistic(), l1=1e-3, tol=1e-3).converged
+    with pytest.raises(ValueError, match="separable, or features nearly the same"):
+        rng = np.random.default_rng(5)
+        z, e = rng.normal(size=(2, 40))
+        trained(np.column_stack([z, z + 1e-6 * e]), e + rng.normal(size=40) > 0.0, Logistic())
     assert trained(X, y, Logistic(), l2=1e-3, tol=1e-3).converged
     assert trained(X, y, SquaredHinge(), tol=1e-6).converged
 
