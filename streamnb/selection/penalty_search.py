@@ -111,7 +111,7 @@ class Contender:
             self.asks = self._open = None
         elif self.asks.judged is not None:
             kept = self.asks.judged[:-1] != 0.0
-            self.used.append(np.append(kept.sum(axis=0), np.count_nonzero(kept.any(axis=1))))
+            self.used.append(np.append(np.count_nonzero(kept, axis=0), np.count_nonzero(kept.any(axis=1))))
 
     def after(self, n_reads: int) -> int:
         """Which of the weights that were judged the model was after so many reads."""

@@ -28,7 +28,8 @@ class Penalties:
     def value(self, point: np.ndarray) -> np.ndarray:
         """That of each row of weights, (R,)."""
         weights = point[:-1]
-        return 0.5 * self.l2 * (weights * weights).sum(axis=0) + self.l1 * np.abs(weights).sum(axis=0)
+        squares = 0.5 * self.l2 * (weights * weights).sum(axis=0)
+        return squares if self.l1 == 0.0 else squares + self.l1 * np.abs(weights).sum(axis=0)
 
     def smooth_gradient(self, point: np.ndarray, of_loss: np.ndarray) -> np.ndarray:
         """The gradient of the loss and of l2."""
@@ -74,6 +75,7 @@ class Memory:
 
     def __init__(self, scale: np.ndarray, balanced: bool = False):
         self.scale, self._balanced = scale, balanced
+        self._room = np.empty_like(scale)  # for products: new memory costs as much as the arithmetic
         self._pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=PAIRS)
 
     def __len__(self) -> int:
@@ -90,16 +92,16 @@ class Memory:
 
     def direction(self, gradient: np.ndarray) -> np.ndarray:
         """About minus the inverse Hessian times the gradient (two loops)."""
-        q, shares = -gradient, []
+        q, shares, room = -gradient, [], self._room
         for step, change, curvature in reversed(self._pairs):
             shares.append(dot(step, q) / curvature)
-            q = q - shares[-1] * change
+            q -= np.multiply(change, shares[-1], out=room)
         q = self.scaled(q)
         if self._pairs:
             _, change, curvature = self._pairs[-1]
             q *= curvature / dot(change, self.scaled(change))
         for (step, change, curvature), share in zip(self._pairs, reversed(shares), strict=True):
-            q = q + (share - dot(change, q) / curvature) * step
+            q += np.multiply(step, share - dot(change, q) / curvature, out=room)
         return q
 
     def length(self, gradient: np.ndarray) -> float:
@@ -117,7 +119,7 @@ class Memory:
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:
     """Of two arrays of one shape, summed in a fixed order."""
-    return float((a * b).sum())
+    return float(np.einsum("ij,ij->", a, b))
 
 
 @dataclass
@@ -170,14 +172,16 @@ class Descent:
             found = yield from self.read(visit.point + step, visit.objective)
             change = found.objective - visit.objective
             stalled = abs(change) <= STALLED * abs(visit.objective)
-            shorter = self.memory.length(found.steepest) < self.memory.length(visit.steepest)
-            if change <= ENOUGH * promised or (stalled and shorter):
+            if change <= ENOUGH * promised or (stalled and self._shorter(found, visit)):
                 self.memory.remember(step, found.gradient - visit.gradient)
                 return found
             if stalled:
                 return None
             length *= min(max(-0.5 * promised / (change - promised), 0.1), 0.5)
         return None
+
+    def _shorter(self, found: Visit, visit: Visit) -> bool:
+        return self.memory.length(found.steepest) < self.memory.length(visit.steepest)
 
     def _descending(self, visit: Visit) -> np.ndarray:
         direction = self.memory.direction(visit.steepest)

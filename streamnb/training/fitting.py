@@ -62,7 +62,7 @@ class Trainer:
     penalties : Penalties
     """
 
-    held = 2 * PAIRS + 8  # arrays as large as the weights
+    held = 2 * PAIRS + 9  # arrays as large as the weights
     judged_later = 0  # reads that judge only, what the last one led to
 
     def __init__(self, task: ReadTask, sums: RowSums, scale: Any, penalties: Penalties):

@@ -84,7 +84,7 @@ def test_memory_keeps_eight_steps_and_turns_them_into_newtons_direction():
     assert len(memory) == 8
     memory.forget()
     assert len(memory) == 0 and memory.length(np.array([[3.0], [4.0], [0.0]])) == 5.0
-    assert dot(np.array([1.0, 2.0]), np.array([3.0, 4.0])) == 11.0
+    assert dot(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])) == 11.0
 
 
 def test_balanced_directions_solve_the_curvature_among_rows_that_add_up_to_0():
