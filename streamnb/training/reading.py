@@ -1,8 +1,7 @@
 """One read of the rows: the loss and its gradient at some weights, or losses along a line, as sums that merge."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -70,17 +69,17 @@ class FewRows:
     y: Any
     targets: np.ndarray
     weight: np.ndarray
+    kept: dict[str, ColumnForm] = field(default_factory=dict)  # by all models that these rows are shared among
 
     def columns(self, table: np.ndarray) -> ColumnForm | None:
         """The values by columns where the weights are too many for the cache, and most are touched; else None."""
         n_features, width = table.shape
         worth = table.nbytes > NEAR and width >= LANES // 2 and n_features <= self.chunk.stored.size < MOST_STORED
-        return self._columns if worth and isinstance(self.chunk, CSRChunk) else None
-
-    @cached_property
-    def _columns(self) -> ColumnForm:
-        assert isinstance(self.chunk, CSRChunk)
-        return self.chunk.columns()
+        if not worth or not isinstance(self.chunk, CSRChunk):
+            return None
+        if "columns" not in self.kept:
+            self.kept["columns"] = self.chunk.columns()
+        return self.kept["columns"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """One read: losses and gradients of the rows, the same bits for any blocks and threads."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -77,7 +78,8 @@ def test_weights_that_no_cache_holds_give_the_same_bits_by_columns_and_by_rows()
     bounds = [0, 7, 300, 600, 900]
     chunks = [(x[a:b], y[a:b], w[a:b]) for a, b in pairwise(bounds)]
     (rows,), *few = ([*a_task.few_rows(block)] for block in (*opened(x, y, w).blocks(), *opened(iter(chunks)).blocks()))
-    assert rows.columns(weights) is not None and all(part.columns(weights) is None for (part,) in few)
+    assert rows.columns(weights) is replace(rows, weight=rows.weight).columns(weights) is not None
+    assert all(part.columns(weights) is None for (part,) in few)
     whole, cut = read(a_task, opened(x, y, w)), read(a_task, opened(iter(chunks)), n_threads=2)
     for name, value in whole.arrays().items():
         assert np.array_equal(value, cut.arrays()[name]), name
