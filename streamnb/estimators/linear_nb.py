@@ -8,6 +8,7 @@ import numpy as np
 from streamnb.core import arguments, persistence
 from streamnb.estimators.learned import learned
 from streamnb.estimators.linear_predictions import LinearPredictions
+from streamnb.estimators.posteriors import Posteriors
 from streamnb.models.at_hand import UnheldModel
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
@@ -16,9 +17,9 @@ from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.penalties import Penalty, as_penalty
-from streamnb.problem.priors import Smoothing, class_probabilities
 from streamnb.problem.references import OVERLAPS
 from streamnb.problem.schemes import SCHEMES, as_scheme
+from streamnb.problem.smoothing import Smoothing, class_probabilities
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.solving.solving import solve
@@ -41,7 +42,7 @@ class _Parameter:
 
 
 @persistence.register
-class LinearNB(LinearPredictions):
+class LinearNB(Posteriors, LinearPredictions):
     """Regularised naive linear Bayes classifier, fitted in one scan of data of any size.
 
     Parameters
@@ -59,9 +60,10 @@ class LinearNB(LinearPredictions):
         The named class or label of scheme="reference"; of a 2-D y also the rows without any label.
     overlap : {"refuse", "keep"}
         Rows of a 2-D y that bear a label and the reference are an error, or stand on both sides.
-    smoothing : float, BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
+    smoothing : float, "evidence", BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
         The prior of the features in each class. A number s: Bernoulli Beta(s, s); multinomial alpha = s; Gaussian
-        none; else s pseudo-rows at the mean of all rows.
+        none; else s pseudo-rows at the mean of all rows. "evidence": the s under which the training rows are most
+        probable, `smoothing_`. Parameters of priors may have a row for each class.
     binarize : float
         For Bernoulli a feature is present where x > binarize.
     transform : {None, "binary", "log1p", "sqrt"}
@@ -96,6 +98,8 @@ class LinearNB(LinearPredictions):
     n_features_in_ : int
     feature_names_in_ : (n_features,) str
         Only where X is a data frame with string column names.
+    smoothing_ : float or a prior
+        The prior that the model goes by: `smoothing`, or the number that "evidence" came to.
     report_ : Report
         Rows, bytes, blocks and seconds of the last scan.
     """
@@ -194,6 +198,7 @@ class LinearNB(LinearPredictions):
 
     def _solved(self) -> LinearModel:
         options = {**self._options(), "memory_limit": self._memory_limit, "n_threads": self._n_threads}
+        options["smoothing"] = self._now("smoothing_")
         model = solve(self._weighted, self._family(), self._penalty(), **options)[0]
         rule = DecisionRule.of(self.loss, self.threshold, self.reject_label)
         if rule is None:
@@ -239,7 +244,8 @@ class LinearNB(LinearPredictions):
     def _predictive(self) -> LinearModel:
         """The exact predictive distribution; no attribute, whose name alone would have it computed."""
         if "_predictive" not in self._learned:
-            options = {name: self._settled[name] for name in ("penalty", "smoothing", "estimate", "priors")}
+            options = {name: self._settled[name] for name in ("penalty", "estimate", "priors")}
+            options["smoothing"] = self._now("smoothing_")
             known = self._weighted, self._now("_model"), as_family(self._settled["family"])
             self._learned["_predictive"] = predictive_model(*known, **options)
         return self._learned["_predictive"]
@@ -282,7 +288,7 @@ class LinearNB(LinearPredictions):
         asked._row_options()
         family = as_family(asked.family).named(getattr(self, "feature_names_in_", None))
         for member, _ in family.parts(stats.n_features):
-            Smoothing.of(member, asked.smoothing, asked.estimate, stats.n_features)
+            Smoothing.of(member, asked.smoothing, asked.estimate, stats.n_features, len(stats.classes))
         if state["model"] is not None and state.get("settled") is not None:
             asked._check_against(stats)
             scheme = as_scheme(asked.scheme, stats.classes, asked.reference, stats.multilabel)

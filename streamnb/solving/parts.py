@@ -9,10 +9,11 @@ import numpy as np
 
 from streamnb.core import row_checks
 from streamnb.problem.family import Family, column_blocks
-from streamnb.problem.priors import Pseudo, Smoothing
+from streamnb.problem.priors import Pseudo
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import Scheme
 from streamnb.problem.sides import CellSums, ClassSums, Sides
+from streamnb.problem.smoothing import Smoothing
 from streamnb.problem.together import Together
 from streamnb.solving.equations import Equations, Fitted
 from streamnb.stats.class_stats import ClassStats
@@ -131,9 +132,11 @@ class Part:
         stats, family = self.stats, self.family
         if not stats.multilabel or type(family).dispersion is Family.dispersion:
             return self._smoothing.dispersion(stats, self.scale)
-        groups = (self._scheme.two_groups(stats, row) for row in range(self.n_rows))
-        nothing = np.ones(self.n_features)
-        of_groups = [self._smoothing.dispersion(two, self.scale) if two.total_weight else nothing for two in groups]
+        labels = self._scheme.groups(slice(None))[0] if self._scheme.apart else range(self.n_rows)
+        of_groups = []
+        for row, label in enumerate(labels):
+            two, smoothing = self._scheme.two_groups(stats, row), self._smoothing.of_class(label)
+            of_groups.append(smoothing.dispersion(two, self.scale) if two.total_weight else np.ones(self.n_features))
         return np.stack(of_groups)
 
     def _check_scanned(self, partly: bool) -> None:
@@ -221,20 +224,33 @@ class Part:
         if self._smoothing.estimate != "map":
             return
         for block in self.blocks:
-            pseudo, sums = self._pseudo(block.local), self._sums(block.local)
-            self._smoothing.check_mode(pseudo, sums[self._seen], self._counts[self._seen])
+            pseudo, sums = self._prior(block.local, self._mean(block.local)), self._sums(block.local)
+            seen, others = (np.flatnonzero(there[: len(self._given.classes)]) for there in (self._seen, self._has_rest))
+            self._smoothing.check_mode(pseudo.of(seen), sums[seen], self._counts[seen])
             if self.stats.multilabel:  # the rest of a label may be less than any label
-                rest = self._data(block.local).rest(sums, slice(None))[self._has_rest]
-                self._smoothing.check_mode(pseudo, rest, self._rests[self._has_rest])
+                rest = self._data(block.local).rest(sums, slice(None))[others]
+                self._smoothing.check_mode(pseudo.of(others), rest, self._rests[others])
+
+    def _mean(self, columns: Columns) -> np.ndarray:
+        """The raw means over all rows, (n_columns,)."""
+        return self._total[columns] / self._n_all
+
+    def _prior(self, columns: Columns, mean: np.ndarray) -> Pseudo:
+        return self._smoothing.pseudo(mean, columns, self.n_features)
 
     def _pseudo(self, columns: Columns, rows: slice = slice(None)) -> Pseudo:
-        mean = self._total[columns] / self._n_all
+        """What smooths the sides of some rows of weights."""
+        if self._smoothing.by_class:  # of labels each is a problem of its own, with one prior for both sides
+            pseudo = self._prior(columns, self._mean(columns))
+            labels = self._scheme.groups(rows)[0] if self._scheme.apart else rows
+            return pseudo.of(labels) if self.stats.multilabel else pseudo
+        mean = self._mean(columns)
         if self._scheme.apart:  # a prior of its own for each row of weights, (R, n_columns)
             sides = self._scheme.groups(rows)
             (own, weight), (others, more) = ((self._sums(columns, side), self._weight[side]) for side in sides)
             count = (weight + more)[:, None]
             mean = np.divide(own + others, count, out=np.zeros(own.shape), where=count > 0.0)
-        return self._smoothing.pseudo(mean, columns, self.n_features)
+        return self._prior(columns, mean)
 
     def _sums(self, columns: Columns, classes: Any = slice(None)) -> np.ndarray:
         whole = isinstance(self._scored, SparseTable) and isinstance(columns, slice) and columns == slice(None)
@@ -277,6 +293,7 @@ class Part:
     def known_by_kind(self, pull: Pull) -> bool:
         """True where weights follow from the sums and the `kinds` of classes alone, feature by feature."""
         alone = self._scheme.of_classes and self._phi.ndim == 1 and not isinstance(self.family, Together)
+        alone = alone and not self._smoothing.by_class
         return alone and self._smoothing.estimate != "map" and (pull.none or not self.family.coupled)
 
     @cached_property

@@ -9,13 +9,14 @@ import numpy as np
 
 from streamnb.core import memory, messages
 from streamnb.problem.family import Family
-from streamnb.problem.priors import Smoothing, class_probabilities
 from streamnb.problem.pull import Pull
 from streamnb.problem.references import check_overlap
 from streamnb.problem.schemes import MultiLabel, Scheme
+from streamnb.problem.smoothing import EVIDENCE, Smoothing, class_probabilities
 from streamnb.problem.together import Together
 from streamnb.solving.equations import Equations
 from streamnb.solving.parts import Columns, FeatureBlock, Part
+from streamnb.solving.posteriors import strength
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.rests import HEAVY, weight_outside
 from streamnb.stats.sparse_tables import SparseTable
@@ -41,6 +42,8 @@ class Problem:
         self.stats, self.family, self.scheme = stats, family, scheme
         if scheme.apart and scheme.reference is not None:
             check_overlap(stats, scheme.reference, overlap)
+        if isinstance(smoothing, str) and smoothing == EVIDENCE:
+            smoothing = strength(stats, family, estimate)
         self.n_features = stats.n_features
         self._merits: dict[tuple[str, int], np.ndarray] = {}
         self.n_rows = scheme.n_rows(len(stats.classes))
@@ -49,7 +52,8 @@ class Problem:
         self.seen = weighed.weight > 0
         self.parts = []
         for member, columns in family.parts(self.n_features):
-            prior = Smoothing.of(member, smoothing, estimate, self.n_features).of_columns(columns)
+            known = Smoothing.of(member, smoothing, estimate, self.n_features, len(stats.classes))
+            prior = known.of_columns(columns)
             self.parts.append(Part(stats, member, columns, scheme, prior, idf, self.at_hand))
         self.blocks = [block for part in self.parts for block in part.blocks]
         given = class_probabilities(priors, weighed, estimate)

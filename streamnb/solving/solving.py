@@ -44,9 +44,10 @@ def solve(
     overlap : {"refuse", "keep"}
         Of an indicator: rows that bear a label and the reference are refused, with their number, or stand on both
         sides.
-    smoothing : float, BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
+    smoothing : float, "evidence", BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
         The prior of the features in each class (in the rest, too). A number s: Bernoulli Beta(s, s); multinomial
-        alpha = s; Gaussian none; else s pseudo-rows at the mean of all rows.
+        alpha = s; Gaussian none; else s pseudo-rows at the mean of all rows. "evidence": the s under which the rows
+        are most probable (type-II maximum likelihood), one for all features. Priors may have a row for each class.
     priors : None, "uniform", (K,) or DirichletPrior
         Class probabilities; None: shares of the weight. Under a Dirichlet prior they are estimated as the features
         are.
