@@ -139,6 +139,10 @@ class BetaPrior(Prior):
         a, b = _of(self.a, columns), _of(self.b, columns)
         return a, (a + b) / _trials(family)
 
+    def mirrored(self) -> "BetaPrior":
+        """That of what values fall short of the highest by."""
+        return BetaPrior(self.b, self.a)
+
     @staticmethod
     def mode(family, n_features):
         return -1.0, -2.0 / _trials(family), _trials(family)

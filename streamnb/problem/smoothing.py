@@ -8,7 +8,7 @@ import numpy as np
 
 from streamnb.core import arguments
 from streamnb.problem.family import Family
-from streamnb.problem.priors import PRIORS, DirichletPrior, Prior, Pseudo, conjugate
+from streamnb.problem.priors import PRIORS, BetaPrior, DirichletPrior, Prior, Pseudo, conjugate
 from streamnb.stats.class_stats import ClassStats
 
 ESTIMATES = ("posterior_mean", "map", "mle")
@@ -64,6 +64,10 @@ class Smoothing:
         """True where there is no prior at all."""
         return self.estimate == "mle" or (not isinstance(self.given, Prior) and self.given == 0.0)
 
+    def mirrored(self) -> "Smoothing":
+        """The same for what values fall short of the highest by."""
+        return replace(self, given=self.given.mirrored()) if isinstance(self.given, BetaPrior) else self
+
     @property
     def by_class(self) -> bool:
         """True where each class has a prior of its own."""
@@ -95,7 +99,7 @@ class Smoothing:
             pseudo = [np.repeat(table, n_classes // len(table), axis=0) for table in tables]
         fitting = conjugate(self.family)
         if self.estimate != "map" or fitting is None:
-            return Pseudo(*pseudo, by_class=self.by_class)
+            return Pseudo(pseudo[0], pseudo[1], by_class=self.by_class)
         more_sum, more_count, highest = fitting.mode(self.family, n_features)
         return Pseudo(pseudo[0] + more_sum, pseudo[1] + more_count, highest, self.by_class)
 
