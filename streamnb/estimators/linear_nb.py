@@ -22,6 +22,7 @@ from streamnb.problem.schemes import SCHEMES, as_scheme
 from streamnb.problem.smoothing import Smoothing, class_probabilities
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
+from streamnb.solving.posed import check_feature_weight
 from streamnb.solving.solving import solve
 from streamnb.stats.class_stats import ClassStats
 
@@ -49,7 +50,7 @@ class LinearNB(Posteriors, LinearPredictions):
     ----------
     family : {"multinomial", "poisson", "bernoulli", "gaussian"}, Family or Mixed
         Distribution of each feature given the class; `Mixed` gives columns of different kinds families of their own.
-    penalty : None, L1(tau), L2(tau), TopK(k), Decorrelation(tau), Separable(derivative, tau) or a sum of them
+    penalty : None, L1(tau), L2(tau), TopK(k), Decorrelation(tau), Separable(derivative, tau), Custom or a sum of them
         With one tau each; (6.2), Shishkova 2016.
     scheme : {"joint", "ovr", "ovo", "reference"}
         All classes against their pooled model, each against the rest, every pair, or each against one named class.
@@ -77,6 +78,8 @@ class LinearNB(Posteriors, LinearPredictions):
         prior; see `solve`.
     priors : None, "uniform", (K,) or DirichletPrior
         Class probabilities; None: shares of the training weight; a Dirichlet prior of them goes by `estimate` too.
+    feature_weight : (n_features,), optional
+        Weighted naive Bayes: the weight of each feature, and what it adds to the intercepts, times a_j >= 0.
     loss : (K, K), optional
         L[y, s], what deciding class s costs where y is true, in the order of `classes_`: `predict` decides
         argmin_s sum_y L[y, s] P(y | x) among the classes that have rows, of equal ones the first. Scores and
@@ -122,6 +125,7 @@ class LinearNB(Posteriors, LinearPredictions):
         idf: bool = False,
         estimate: str = "posterior_mean",
         priors: Any = None,
+        feature_weight: Any = None,
         loss: Any = None,
         threshold: float | None = None,
         reject_label: Any = None,
@@ -135,7 +139,7 @@ class LinearNB(Posteriors, LinearPredictions):
         self.normalize = normalize
         self.idf = idf
         self.estimate = estimate
-        self.priors = priors
+        self.priors, self.feature_weight = priors, feature_weight
         self.loss, self.threshold, self.reject_label = loss, threshold, reject_label
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -177,6 +181,7 @@ class LinearNB(Posteriors, LinearPredictions):
         arguments.one_of("overlap", self.overlap, OVERLAPS)
         for member in as_family(self.family).members:
             Smoothing.of(member, self.smoothing, self.estimate)
+        check_feature_weight(self.feature_weight, as_family(self.family))
         DecisionRule.of(self.loss, self.threshold, self.reject_label)
 
     def _check_against(self, stats: ClassStats) -> None:
@@ -207,7 +212,7 @@ class LinearNB(Posteriors, LinearPredictions):
 
     def _options(self) -> dict[str, Any]:
         """What `solve` is told beside family and penalty."""
-        names = ("scheme", "reference", "overlap", "smoothing", "priors", "idf", "estimate")
+        names = ("scheme", "reference", "overlap", "smoothing", "priors", "idf", "estimate", "feature_weight")
         return {name: getattr(self, name) for name in names}
 
     def _penalty(self) -> Penalty | None:
@@ -246,6 +251,8 @@ class LinearNB(Posteriors, LinearPredictions):
         if "_predictive" not in self._learned:
             options = {name: self._settled[name] for name in ("penalty", "estimate", "priors")}
             options["smoothing"] = self._now("smoothing_")
+            if self._settled["feature_weight"] is not None:
+                raise ValueError("predictive=True is of all features alike, not for a feature_weight; take None")
             known = self._weighted, self._now("_model"), as_family(self._settled["family"])
             self._learned["_predictive"] = predictive_model(*known, **options)
         return self._learned["_predictive"]
