@@ -415,11 +415,17 @@ def leaning(w: float) -> float:
     return -w if w < 0.0 else -2.0 * w
 
 
+def shrinking(weights: np.ndarray) -> np.ndarray:
+    """The gradient of -sum w^2 / 2."""
+    return -weights
+
+
 PENALTIES: dict[type, dict[str, Penalty]] = {
     snb.L1: every(snb.L1(0.5), snb.L1([2.0, 0.5], scale="score"), snb.L1(n_taus=3)),
     snb.L2: every(snb.L2(0.5), snb.L2([0.0, 1.0])),
     snb.TopK: every(snb.TopK(2), snb.TopK([3, 1], by="likelihood")),
     Decorrelation: every(snb.Decorrelation(0.25), snb.Decorrelation([0.125, 0.5], scale="curvature")),
+    snb.Custom: every(snb.Custom(shrinking, 0.5), snb.Custom(shrinking, [0.25, 1.0])),
     snb.Separable: every(snb.Separable(leaning, 0.5), snb.Separable(leaning, [0.25, 1.0])),
     _Sum: every(snb.L1(0.5) + snb.L2([0.25, 1.0]), snb.TopK(2) + snb.Decorrelation(0.25) + snb.L1([0.5, 2.0])),
 }
