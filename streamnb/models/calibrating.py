@@ -1,44 +1,88 @@
 """Calibration: the linear model whose probabilities fit labelled rows that it has not learned from."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import isotonic_regression
 from scipy.special import log_softmax
 
 from streamnb.core import label_checks, memory, row_checks
 from streamnb.models.at_hand import UnheldModel
+from streamnb.models.curves import Curves, Knots, is_softmax
 from streamnb.models.linear import LinearModel
-from streamnb.problem.schemes import Joint, LabelReference, Reference
+from streamnb.problem.schemes import LabelReference, TwoClasses
 from streamnb.rows.boundary import checked
 from streamnb.rows.source import Source
 from streamnb.stats.grouping import LabelCodes
 from streamnb.stats.matching import positions
 
 RIDGE = 1e-2  # a bias is normal beforehand, of mean 0 and standard deviation 10; the largest score has a factor like it
+METHODS = ("sigmoid", "isotonic")
 MOST_STEPS = 100
 CONVERGED = 1e-12  # what another step would take off the loss of a row
 
 
-def calibrated(model: LinearModel, rows: Source) -> LinearModel:
-    """The model with its scores scaled and shifted so that log loss on these rows is least.
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Rows to calibrate by.
+
+    Attributes
+    ----------
+    margins : (n, R), -inf of a class that the model knows no rows of
+    targets : (n, K), 1 for the class or labels of a row
+    weight : (n,)
+    """
+
+    margins: np.ndarray
+    targets: np.ndarray
+    weight: np.ndarray
+
+
+def calibrated(model: LinearModel, rows: Source, method: str = "sigmoid") -> LinearModel:
+    """The model whose probabilities fit these rows."""
+    check_calibrated(model)
+    model = replace(model, curves=None)
+    return fitted_to(model, _scored(model, rows), method)
+
+
+def fitted_to(model: LinearModel, scored: Scored, method: str) -> LinearModel:
+    """The model with its scores changed so that log loss on these rows is least ("sigmoid"), or by curves ("isotonic").
 
     Scores of a softmax (joint, reference) have one factor, the inverse of a temperature, and a bias each; every other
     row of weights has a factor and a bias of its own. All of this is linear, so that a linear model it stays.
     """
-    _check_model(model)
-    margins, targets, weight = _scored(model, rows)
-    if isinstance(model.scheme, (Joint, Reference)):
-        factor, bias = fit_softmax(model.scheme.class_scores(margins), targets, weight)
-        if model.scheme.reference is not None:
-            bias = np.delete(bias - bias[model.scheme.reference], model.scheme.reference)
-        return _scaled(model, np.full(margins.shape[1], factor), bias)
-    if margins.shape[1] == 1 and not model.scheme.multilabel:
-        targets = targets[:, 1:]
-    of_rows = [fit_platt(*each, weight) for each in zip(margins.T, targets.T, strict=True)]
-    factors, biases = np.array(of_rows).T
-    return _scaled(model, factors, biases)
+    _check_rows(model, scored)
+    if is_softmax(model.scheme):
+        return _of_softmax(model, scored, method)
+    bears = np.column_stack([scored.targets, ~scored.targets.any(axis=1)])
+    if isinstance(model.scheme, TwoClasses | LabelReference):
+        own, against = (bears[:, group] > 0.0 for group in model.scheme.groups(slice(None)))
+    else:
+        own, against = scored.targets > 0.0, scored.targets == 0.0
+    asked = own != against  # rows of both groups, and of neither, say nothing
+    fit, found = fit_platt if method == "sigmoid" else fit_isotonic, []
+    for r, margin in enumerate(scored.margins.T):
+        some = asked[:, r] & np.isfinite(margin)
+        found.append(fit(margin[some], own[some, r].astype(np.float64), scored.weight[some]))
+    return _scaled(model, *np.array(found).T) if method == "sigmoid" else replace(model, curves=Curves(found))
+
+
+def _of_softmax(model: LinearModel, scored: Scored, method: str) -> LinearModel:
+    scheme, finite = model.scheme, np.isfinite(scored.margins)
+    lowest = np.where(finite, scored.margins, np.inf).min(axis=1, keepdims=True)
+    margins = np.where(finite, scored.margins, lowest)  # a class that is not known is as unlikely as the least likely
+    known = ~((scored.targets > 0.0) & ~np.isfinite(scheme.class_scores(scored.margins))).any(axis=1)
+    margins, targets, weight = margins[known], scored.targets[known], scored.weight[known]
+    if method == "isotonic":
+        scores = scheme.ranking(margins)
+        knots = [fit_isotonic(score, target, weight) for score, target in zip(scores.T, targets.T, strict=True)]
+        return replace(model, curves=Curves(knots))
+    factor, bias = fit_softmax(scheme.class_scores(margins), targets, weight)
+    if scheme.reference is not None:
+        bias = np.delete(bias - bias[scheme.reference], scheme.reference)
+    return _scaled(model, np.full(margins.shape[1], factor), bias)
 
 
 def fit_softmax(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> tuple[float, np.ndarray]:
@@ -61,11 +105,26 @@ def fit_platt(margin: np.ndarray, target: np.ndarray, weight: np.ndarray) -> tup
 
     His targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2), keep groups that a margin parts from probabilities 0 and 1.
     """
-    on, off = weight @ target, weight @ (1.0 - target)
-    smoothed = np.where(target > 0.0, (on + 1.0) / (on + 2.0), 1.0 / (off + 2.0))
+    smoothed = platt_targets(target, weight)
     both = np.column_stack([np.zeros_like(margin), margin]), np.column_stack([1.0 - smoothed, smoothed])
     factor, bias = fit_softmax(*both, weight)
     return factor, bias[1] - bias[0]
+
+
+def platt_targets(target: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """(N+ + 1) / (N+ + 2) and 1 / (N- + 2) in place of 1 and 0, which no finite number of rows shows (Platt 1999)."""
+    on, off = weight @ target, weight @ (1.0 - target)
+    return np.where(target > 0.0, (on + 1.0) / (on + 2.0), 1.0 / (off + 2.0))
+
+
+def fit_isotonic(score: np.ndarray, target: np.ndarray, weight: np.ndarray) -> Knots:
+    """The rising step function of least squares from a score to `platt_targets` (Zadrozny and Elkan 2002)."""
+    levels, at = np.unique(score, return_inverse=True)
+    of_level = np.bincount(at, weight)
+    mean = np.bincount(at, weight * platt_targets(target, weight)) / of_level
+    found = isotonic_regression(mean, weights=of_level)
+    ends = np.unique(np.concatenate([found.blocks[:-1], found.blocks[1:] - 1]))
+    return levels[ends], found.x[ends]
 
 
 def _newton(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -114,19 +173,18 @@ def _scaled(model: LinearModel, factors: np.ndarray, biases: np.ndarray) -> Line
     )
 
 
-def _check_model(model: LinearModel) -> None:
+def check_calibrated(model: LinearModel) -> None:
+    """Refuse a model without probabilities that could be fitted to rows."""
     if not model.scheme.has_probabilities:
         raise ValueError("scheme='ovo' has no probabilities to calibrate; take 'joint', 'ovr' or 'reference'")
-    if isinstance(model.scheme, LabelReference):
-        raise ValueError("labels against a reference are not calibrated; a 2-D y is with scheme='joint'")
     if isinstance(model, UnheldModel):
         raise MemoryError("calibrate scales the weights, and these are too many to be held; take a sparser penalty")
     if not np.isfinite(model.intercept_).all():
         raise ValueError("the model has a class without rows, whose probability is 0 whatever the scores; fit without")
 
 
-def _scored(model: LinearModel, rows: Source) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Margins (n_rows, R), who is what (n_rows, K) and weights (n_rows,) of all rows, in order."""
+def _scored(model: LinearModel, rows: Source) -> Scored:
+    """All rows, in order."""
     if rows.lazy:
         raise TypeError("X is in Dask; thousands of rows are enough to calibrate by: give X.compute() and y.compute()")
     n_classes = len(model.classes_)
@@ -142,18 +200,21 @@ def _scored(model: LinearModel, rows: Source) -> tuple[np.ndarray, np.ndarray, n
         weights.append(np.ones(chunk.shape[0]) if block.weight is None else np.asarray(block.weight, np.float64))
     if not margins:
         raise ValueError("X has no rows; to calibrate, give rows of at least 2 classes")
-    target, weight = np.concatenate(targets), np.concatenate(weights)
-    row_checks.check_total_weight(weight.sum())
-    total = weight @ target
+    return Scored(*map(np.concatenate, (margins, targets, weights)))
+
+
+def _check_rows(model: LinearModel, scored: Scored) -> None:
+    """Refuse rows that show one side of a row of weights only."""
+    row_checks.check_total_weight(scored.weight.sum())
+    total = scored.weight @ scored.targets
     if model.scheme.multilabel:
-        lacking = (total == 0.0) | (total == weight.sum())
+        lacking = (total == 0.0) | (scored.weight @ (1.0 - scored.targets) == 0.0)
         if lacking.any():
             label = model.classes_[lacking.argmax()].item()
             raise ValueError(f"y has label {label!r} on all rows or on none; to calibrate, give rows of both kinds")
     elif np.count_nonzero(total) < 2:
         seen = model.classes_[total > 0.0].tolist()
         raise ValueError(f"y holds one class only ({seen}); to calibrate, give rows of at least 2 classes")
-    return np.concatenate(margins), target, weight
 
 
 def _targets(model: LinearModel, y: Any, first_row: int) -> np.ndarray:

@@ -158,7 +158,7 @@ def compare(
     _check_classes(stats)
     columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns
     pairs, left_out = _defined(members, columns, stats, scheme, reference)
-    scores, more = cross_validated(
+    scores, more, _ = cross_validated(
         stats, list(pairs.values()), options, scorer, rows, replace(run_options, checkpoint=None)
     )
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
