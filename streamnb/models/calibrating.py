@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import isotonic_regression
-from scipy.special import log_softmax
 
 from streamnb.core import label_checks, memory, row_checks
 from streamnb.models.at_hand import UnheldModel
@@ -18,8 +17,9 @@ from streamnb.rows.source import Source
 from streamnb.stats.grouping import LabelCodes
 from streamnb.stats.matching import positions
 
-RIDGE = 1e-2  # a bias is normal beforehand, of mean 0 and standard deviation 10; the largest score has a factor like it
+RIDGE = 1e-2  # a bias is normal beforehand, of mean 0 and standard deviation 10; the mean score has a factor like it
 METHODS = ("sigmoid", "isotonic")
+ALONE = 1 << 17  # products at once, for which BLAS wakes no other threads
 MOST_STEPS = 100
 CONVERGED = 1e-12  # what another step would take off the loss of a row
 
@@ -88,12 +88,12 @@ def _of_softmax(model: LinearModel, scored: Scored, method: str) -> LinearModel:
 def fit_softmax(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> tuple[float, np.ndarray]:
     """Factor t >= 0 and biases b, (K,), whose sum is 0, of least log loss of softmax(t scores + b), by Newton's method.
 
-    ``min -sum_i w_i sum_k targets_ik ln softmax_k(t s_i + b) + RIDGE / 2 (t^2 max|s|^2 + |b|^2)``, Guo et al. 2017,
+    ``min -sum_i w_i sum_k targets_ik ln softmax_k(t s_i + b) + RIDGE / 2 (t^2 mean|s|^2 + |b|^2)``, Guo et al. 2017,
     "On calibration of modern neural networks", with a ridge that keeps all of it finite. Scores that rank the classes
     the wrong way round get t = 0, which leaves the shares of the classes.
     """
     scores = scores - scores.mean(axis=1, keepdims=True)
-    scale = max(float(np.abs(scores).max()), np.finfo(np.float64).tiny)
+    scale = max(float(np.average(np.abs(scores).mean(axis=1), weights=weight)), np.finfo(np.float64).tiny)
     theta = _newton(scores / scale, targets, weight)
     if theta[0] < 0.0:
         theta = _newton(np.zeros_like(scores), targets, weight)
@@ -129,36 +129,47 @@ def fit_isotonic(score: np.ndarray, target: np.ndarray, weight: np.ndarray) -> K
 
 def _newton(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """(t, b) of least loss, from (0, 0), where every probability is the same and the loss is nearly quadratic."""
+    scores, targets = np.ascontiguousarray(scores.T), np.ascontiguousarray(targets.T)  # sums over long rows are quick
 
-    def loss(theta: np.ndarray) -> float:
-        logs = log_softmax(theta[0] * scores + theta[1:], axis=1)
-        return float(-(weight @ (targets * logs).sum(axis=1)) + RIDGE / 2 * (theta @ theta))
+    def at(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """The loss, and the probabilities (K, n)."""
+        z = theta[0] * scores + theta[1:, None]
+        z -= z.max(axis=0)
+        own = np.einsum("kn,kn->n", targets, z)
+        np.exp(z, out=z)
+        total = z.sum(axis=0)
+        loss = np.einsum("n,n->", weight, np.log(total) - own) + RIDGE / 2 * (theta @ theta)
+        return float(loss), z / total
 
-    theta = np.zeros(1 + scores.shape[1])
-    now = loss(theta)
+    theta = np.zeros(1 + len(scores))
+    now, p = at(theta)
     for _ in range(MOST_STEPS):
-        gradient, hessian = _derivatives(theta, scores, targets, weight)
+        gradient, hessian = _derivatives(theta, p, scores, targets, weight)
         step = np.linalg.solve(hessian, gradient)
         if gradient @ step <= CONVERGED * weight.sum():
             break
-        while (then := loss(theta - step)) > now and np.abs(step).max() > CONVERGED:
+        then, p = at(theta - step)
+        while then > now and np.abs(step).max() > CONVERGED:
             step = step / 2.0
+            then, p = at(theta - step)
         theta, now = theta - step, then
     return theta
 
 
 def _derivatives(
-    theta: np.ndarray, scores: np.ndarray, targets: np.ndarray, weight: np.ndarray
+    theta: np.ndarray, p: np.ndarray, scores: np.ndarray, targets: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    p = np.exp(log_softmax(theta[0] * scores + theta[1:], axis=1))
-    over = weight[:, None] * (p - targets)
-    gradient = np.append((over * scores).sum(), over.sum(axis=0)) + RIDGE * theta
-    weighted = weight[:, None] * p
-    by_t = weighted * (scores - (p * scores).sum(axis=1, keepdims=True))
+    over = (p - targets) * weight
+    gradient = np.append(np.einsum("kn,kn->", over, scores), over.sum(axis=1)) + RIDGE * theta
+    weighted = p * weight
+    by_t = weighted * (scores - np.einsum("kn,kn->n", p, scores))
     hessian = RIDGE * np.eye(len(theta))
-    hessian[0, 0] += (by_t * scores).sum()
-    hessian[0, 1:] = hessian[1:, 0] = by_t.sum(axis=0)
-    hessian[1:, 1:] += np.diag(weighted.sum(axis=0)) - weighted.T @ p
+    hessian[0, 0] += np.einsum("kn,kn->", by_t, scores)
+    hessian[0, 1:] = hessian[1:, 0] = by_t.sum(axis=1)
+    hessian[1:, 1:] += np.diag(weighted.sum(axis=1))
+    step = max(ALONE // len(p) ** 2, 16)
+    for some in (slice(first, first + step) for first in range(0, p.shape[1], step)):
+        hessian[1:, 1:] -= weighted[:, some] @ p[:, some].T
     return gradient, hessian
 
 

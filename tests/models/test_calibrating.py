@@ -33,7 +33,7 @@ def test_temperature_and_biases_are_those_of_least_loss():
     scores[np.arange(80), codes] += 20.0
     targets = np.eye(3)[codes]
     factor, bias = fit_softmax(scores, targets, weight)
-    scale = np.abs(scores - scores.mean(axis=1, keepdims=True)).max()
+    scale = weight @ np.abs(scores - scores.mean(axis=1, keepdims=True)).mean(axis=1) / weight.sum()
 
     def loss(theta):
         logs = log_softmax(theta[0] / scale * scores + theta[1:], axis=1)
@@ -43,6 +43,16 @@ def test_temperature_and_biases_are_those_of_least_loss():
     assert factor == pytest.approx(found[0] / scale, rel=1e-4)
     np.testing.assert_allclose(bias, found[1:], atol=1e-4)
     assert abs(bias.sum()) < 1e-9
+
+
+def test_the_ridge_goes_by_most_scores_not_by_the_largest():
+    """Otherwise one long text, whose score is far beyond the others, would flatten all probabilities."""
+    rng = np.random.default_rng(0)
+    scores, codes = rng.normal(size=(500, 3)), np.append(rng.integers(0, 3, 500), 0)
+    scores[np.arange(500), codes[:-1]] += 2.0
+    scores = np.vstack([scores, [[1e4, 0.0, 0.0]]])  # and right
+    with_it, without = (fit_softmax(scores[:n], np.eye(3)[codes[:n]], np.ones(n))[0] for n in (501, 500))
+    assert with_it == pytest.approx(without, rel=0.1)
 
 
 def test_scores_that_say_the_opposite_leave_the_shares():
