@@ -8,6 +8,7 @@ import numpy as np
 
 from streamnb.core import label_checks
 from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.tallied import raw_scores
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
@@ -82,6 +83,8 @@ class JudgingTask(PassTask):
         said: dict[str, Any] = {}
         if "ranking" in self.needs:
             said["ranking"] = self.model.scheme.ranking(margins)
+        if "margin" in self.needs:
+            said["margin"] = raw_scores(self.model.scheme, margins)
         if "probabilities" in self.needs:
             said["log_proba"] = self.model.scheme.log_proba(margins)
         if "confusion" in self.needs:

@@ -166,14 +166,14 @@ class ScoringTask(PassTask):
     def _at_once(self, models: GridModels) -> int:
         if models.by_columns:
             return COSTLY_MARGINS
-        return grid_models.MARGINS if "ranking" in self.needs else CACHED_MARGINS
+        return grid_models.MARGINS if self.needs & {"ranking", "margin"} else CACHED_MARGINS
 
 
 def _sheet_sizes(n_models: int, n_classes: int, needs: frozenset[str], multilabel: bool) -> tuple[int, int, int]:
     """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of a sheet."""
     room = KEPT_SCORES // (n_models * n_classes)
     exact_rows, n_bins = min(max(room, 100), 10_000), min(max(room // 2, 64), 2048)
-    per_class = 24 + max(8 * exact_rows, 16 * n_bins) * ("ranking" in needs)
+    per_class = 24 + max(8 * exact_rows, 16 * n_bins) * len(needs & {"ranking", "margin"})
     per_class += 8 * n_classes * ("confusion" in needs and not multilabel)
     return exact_rows, n_bins, n_models * n_classes * per_class
 
@@ -267,9 +267,10 @@ def cross_validated(
 
 def _check_scorer(scorer: Scorer, empty: Evaluation) -> None:
     """Refuse a score that has no meaning for such rows, before they are read again."""
-    if SCORERS.get(scorer.name) is not scorer:
-        return  # a function of the user's, which may expect rows
-    try:
-        scorer.value(empty)
-    except ValueError as error:
-        raise ValueError(f"scoring={scorer.name!r} is not for these rows: {error}") from error
+    for one in scorer.each:
+        if one.name not in SCORERS or SCORERS[one.name].value is not one.value:
+            continue  # a function of the user's, which may expect rows
+        try:
+            one.value(empty)
+        except ValueError as error:
+            raise ValueError(f"scoring={one.name!r} is not for these rows: {error}") from error
