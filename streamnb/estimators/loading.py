@@ -9,7 +9,7 @@ from streamnb.estimators import (
     gaussian_nb,
     linear_nb_cv,
     selector,
-    trained,
+    trained_cv,
 )
 from streamnb.problem import mixed, together
 from streamnb.selection import comparison
@@ -25,6 +25,6 @@ REGISTERED = (
     gaussian_nb,
     linear_nb_cv,
     selector,
-    trained,
+    trained_cv,
 )
 __all__ = ["load"]

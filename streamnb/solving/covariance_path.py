@@ -10,8 +10,9 @@ from streamnb.models.covariance import CovarianceModel
 from streamnb.models.linear import LinearModel
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
-from streamnb.problem.priors import Prior, class_probabilities
+from streamnb.problem.priors import Prior
 from streamnb.problem.schemes import Scheme, as_scheme
+from streamnb.problem.smoothing import class_probabilities
 from streamnb.solving.covariances import Basis, Covariances
 from streamnb.stats.class_stats import ClassStats
 
@@ -142,9 +143,11 @@ def covariance_path(
     """The path of a family with covariances; whatever does not go with these is refused by its name."""
     check_covariant(family, penalty, stats, asked.get("scheme", "joint"))
     told = f"family={family!r}"
-    for option, cure in (("idf", "scale the columns yourself"), ("smoothing", "its shrinkage does that")):
-        value = asked.get(option, False)
-        if value is True or isinstance(value, Prior):
+    cures = {"idf": "scale the columns", "smoothing": "its shrinkage smooths", "feature_weight": "scale the columns"}
+    for option, cure in cures.items():
+        value = asked.get(option)
+        number = option == "smoothing" and not isinstance(value, Prior | str)
+        if not (number or value is None or value is False):
             raise ValueError(f"{told} does not go with {option}={value!r}; {cure}, or take covariance='diagonal'")
     arguments.one_of("estimate", asked.get("estimate", "posterior_mean"), ["posterior_mean", "mle"])
     missing = [moment for moment in family.moments if moment not in stats.moments]

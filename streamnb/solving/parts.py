@@ -9,15 +9,17 @@ import numpy as np
 
 from streamnb.core import row_checks
 from streamnb.problem.family import Family, column_blocks
-from streamnb.problem.priors import Pseudo, Smoothing
+from streamnb.problem.priors import Pseudo
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import Scheme
 from streamnb.problem.sides import CellSums, ClassSums, Sides
+from streamnb.problem.smoothing import Smoothing
 from streamnb.problem.together import Together
 from streamnb.solving.equations import Equations, Fitted
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import TABLE
-from streamnb.stats.rests import rests, sums_outside, weight_outside
+from streamnb.stats.rests import HEAVY, rests, sums_outside, weight_outside
+from streamnb.stats.room import Room
 from streamnb.stats.sparse_tables import SparseTable, as_scipy, first
 
 BLOCK = 1 << 16  # weights solved for at once
@@ -131,9 +133,11 @@ class Part:
         stats, family = self.stats, self.family
         if not stats.multilabel or type(family).dispersion is Family.dispersion:
             return self._smoothing.dispersion(stats, self.scale)
-        groups = (self._scheme.two_groups(stats, row) for row in range(self.n_rows))
-        nothing = np.ones(self.n_features)
-        of_groups = [self._smoothing.dispersion(two, self.scale) if two.total_weight else nothing for two in groups]
+        labels = self._scheme.groups(slice(None))[0] if self._scheme.apart else range(self.n_rows)
+        of_groups = []
+        for row, label in enumerate(labels):
+            two, smoothing = self._scheme.two_groups(stats, row), self._smoothing.of_class(label)
+            of_groups.append(smoothing.dispersion(two, self.scale) if two.total_weight else np.ones(self.n_features))
         return np.stack(of_groups)
 
     def _check_scanned(self, partly: bool) -> None:
@@ -221,20 +225,29 @@ class Part:
         if self._smoothing.estimate != "map":
             return
         for block in self.blocks:
-            pseudo, sums = self._pseudo(block.local), self._sums(block.local)
-            self._smoothing.check_mode(pseudo, sums[self._seen], self._counts[self._seen])
+            mean, sums = self._total[block.local] / self._n_all, self._sums(block.local)
+            pseudo = self._smoothing.pseudo(mean, block.local, self.n_features)
+            seen, others = (np.flatnonzero(there[: len(self._given.classes)]) for there in (self._seen, self._has_rest))
+            self._smoothing.check_mode(pseudo.of(seen), sums[seen], self._counts[seen])
             if self.stats.multilabel:  # the rest of a label may be less than any label
-                rest = self._data(block.local).rest(sums, slice(None))[self._has_rest]
-                self._smoothing.check_mode(pseudo, rest, self._rests[self._has_rest])
+                rest = self._data(block.local).rest(sums, slice(None))[others]
+                self._smoothing.check_mode(pseudo.of(others), rest, self._rests[others])
 
-    def _pseudo(self, columns: Columns, rows: slice = slice(None)) -> Pseudo:
-        mean = self._total[columns] / self._n_all
+    def _pseudo(self, columns: Columns, rows: slice = slice(None), room: Room | None = None) -> Pseudo:
+        """What smooths sums of some features, or their room, of some rows of weights."""
+        smoothing = self._smoothing if room is None else self._smoothing.mirrored()
+        mean = (self._total[columns] if room is None else room.total) / self._n_all
+        if smoothing.by_class:  # of labels each is a problem of its own, with one prior for both sides
+            labels = self._scheme.groups(rows)[0] if self._scheme.apart else rows
+            pseudo = smoothing.pseudo(mean, columns, self.n_features)
+            return pseudo.of(labels) if self.stats.multilabel else pseudo
         if self._scheme.apart:  # a prior of its own for each row of weights, (R, n_columns)
             sides = self._scheme.groups(rows)
-            (own, weight), (others, more) = ((self._sums(columns, side), self._weight[side]) for side in sides)
+            own, others = (self._sums(columns, side) if room is None else room.sums(side) for side in sides)
+            weight, more = (self._weight[side] for side in sides)
             count = (weight + more)[:, None]
             mean = np.divide(own + others, count, out=np.zeros(own.shape), where=count > 0.0)
-        return self._smoothing.pseudo(mean, columns, self.n_features)
+        return smoothing.pseudo(mean, columns, self.n_features)
 
     def _sums(self, columns: Columns, classes: Any = slice(None)) -> np.ndarray:
         whole = isinstance(self._scored, SparseTable) and isinstance(columns, slice) and columns == slice(None)
@@ -277,6 +290,7 @@ class Part:
     def known_by_kind(self, pull: Pull) -> bool:
         """True where weights follow from the sums and the `kinds` of classes alone, feature by feature."""
         alone = self._scheme.of_classes and self._phi.ndim == 1 and not isinstance(self.family, Together)
+        alone = alone and not self._smoothing.by_class
         return alone and self._smoothing.estimate != "map" and (pull.none or not self.family.coupled)
 
     @cached_property
@@ -288,12 +302,35 @@ class Part:
 
     def equations_at_hand(self, columns: np.ndarray, classes: np.ndarray, sums: np.ndarray) -> Equations:
         """(6.2) for a list of cells with their sums, one row."""
-        sides = self._scheme.sides(self._data(columns, sums), self._pseudo(columns), classes)
+        data = self._data(columns, sums)
+        sides = self._with_room(self._scheme.sides(data, self._pseudo(columns), classes), columns, classes, sums)
         return Equations.of(sides, self.family, self.phi(columns), None)
 
     def sides(self, columns: Columns = slice(None), rows: slice = slice(None)) -> Sides:
         """Both sides of some rows of weights, for some features."""
-        return self._scheme.sides(self._data(columns), self._pseudo(columns, rows), rows)
+        return self._with_room(
+            self._scheme.sides(self._data(columns), self._pseudo(columns, rows), rows), columns, rows
+        )
+
+    def _with_room(self, sides: Sides, columns: Columns, rows: Any, *cells: np.ndarray) -> Sides:
+        """The same with their room, where a mean is next to the highest there is.
+
+        Values times an idf reach no highest one.
+        """
+        if not self.family.roomy or self.scale is not None:
+            return sides
+        highest = self.family.mean_range[1]
+        falls_short = [highest * n - s for s, n in sides.both]
+        near = ((HEAVY * short < s).any(axis=0) for short, (s, _) in zip(falls_short, sides.both, strict=True))
+        some = np.flatnonzero(np.logical_or(*near))
+        if not some.size:
+            return sides
+        at = np.arange(self.n_features)[columns][some]
+        room = Room(self.stats, self.family.moment, highest, at)
+        rows, sums = (rows[some], [room.of_cells(np.arange(len(at)), rows[some])]) if cells else (rows, [])
+        data = replace(self._data(at, *sums), sums=room.sums, outside=room.outside, total=room.total)
+        pseudo = self._pseudo(at, slice(None) if cells else rows, room)
+        return sides.with_room(some, self._scheme.sides(data, pseudo, rows), falls_short)
 
     @cached_property
     def fitted(self) -> Fitted:
@@ -337,14 +374,18 @@ class FeatureBlock:
         """Their numbers among all features."""
         return self.part.globally(self.local)
 
-    def equations(self, total: np.ndarray | None = None) -> Any:
+    def equations(self, total: np.ndarray | None = None, pulled: np.ndarray | None = None) -> Any:
         """(6.2) for these features and rows; `total` (R, 1), the sum of all pulls, is what a coupled family needs.
+
+        What they are `pulled` by beforehand, (R, n_features) of all, moves their sums.
 
         Of parameters that are fitted together the fit, in its place.
         """
         if isinstance(self.part.family, Together):
             return self.part.fitted.take(self.local, self.rows)
         sides, phi = self.part.sides(self.local, self.rows), self.part.phi(self.local, self.rows)
+        if pulled is not None:
+            sides = sides.pulled(pulled[self.rows][:, self.columns])
         return Equations.of(sides, self.part.family, phi, None if total is None else total[self.rows])
 
 
