@@ -11,7 +11,7 @@ from pathlib import Path
 
 import streamnb as snb
 from benchmarks import peers
-from benchmarks.peers import encoding, groups, memory, models, others, processes, stores
+from benchmarks.peers import encoding, groups, memory, models, others, processes, products, stores
 from benchmarks.peers.table import HEAD, PER_ROW, QUICK, Size
 
 RESULTS = Path(__file__).parents[1] / "RESULTS.md"
@@ -40,6 +40,7 @@ PARTS = {  # each yields rows of the table
     "choice": models.choice_rows,
     "shared": models.shared_rows,
     "scoring": models.scoring_rows,
+    "products": products.product_rows,
     "others": others.other_rows,
     "memory": processes.memory_rows,
     "cold": processes.cold_rows,

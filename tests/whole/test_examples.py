@@ -79,6 +79,13 @@ def test_mixed_columns_are_judged_by_families_of_their_own(output):
     assert len(numbers(output, "strong")[0]) == 3 and "magnesium" not in output
 
 
+@example("covariance")
+def test_covariances_help_where_features_go_together(output):
+    digits = output[output.index("digits") :]
+    accuracy = {name: numbers(digits, name)[0][0] for name in ("naive Bayes", "linear", "regularised")}
+    assert accuracy["naive Bayes"] < accuracy["linear"] < accuracy["regularised"] and accuracy["regularised"] > 0.98
+
+
 @example("penalties")
 def test_penalties_choose_shrink_and_help(output):
     plain = numbers(output, "none")[0]
