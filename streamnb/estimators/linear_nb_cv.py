@@ -305,6 +305,11 @@ class LinearNBCV(LinearNB):
 
     def _grid(self) -> Penalty | None:
         covariant = as_family(self.family).covariant  # whose shrinkages are the grid
+        if covariant and self.calibration is not None:
+            raise ValueError(
+                f"calibration={self.calibration!r} is not for covariances, which know how features go together: their "
+                "probabilities fit as they are; `calibrate` takes rows held back, where covariance='pooled'"
+            )
         return L1(scale="score") if self.penalty is None and not covariant else self.penalty
 
     def _penalty(self) -> Penalty | None:

@@ -3,8 +3,6 @@
 import numbers
 from typing import Any
 
-import numpy as np
-
 COVARIANCES = ("diagonal", "pooled", "full")
 POOLING = (0.0, 0.05, 0.2, 0.5, 0.8, 1.0)  # a, of "auto"
 TO_SPHERE = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3)  # g
@@ -15,16 +13,18 @@ Point = tuple[float, float]
 
 
 def as_shrinkage(given: Any, covariance: str) -> str | tuple[Point, ...] | None:
-    """What to try, as points (a, g); "auto", "ledoit_wolf" and None stay what they are."""
-    if given is None or (isinstance(given, str) and given in ("auto", "ledoit_wolf")):
+    """What to try, as points (a, g); "auto" and None stay what they are."""
+    if given is None:
         return given
     if covariance == "diagonal":
         raise ValueError(
             f"shrinkage={given!r} goes with covariance='pooled' or 'full'; of 'diagonal' there is nothing to shrink"
         )
+    if isinstance(given, str) and given == "auto":
+        return given
     points = (given,) if _is_point(given) else given
     if isinstance(points, str) or not hasattr(points, "__iter__"):
-        raise ValueError(f"shrinkage={given!r} should be {MEANING}, a list of these, 'auto' or 'ledoit_wolf'")
+        raise ValueError(f"shrinkage={given!r} should be {MEANING}, a list of these, or 'auto'")
     found = tuple(_point(point, covariance) for point in points)
     if not found:
         raise ValueError(f"shrinkage={given!r} is empty; give {MEANING}, or a list of these")
@@ -59,11 +59,4 @@ def points_of(shrinkage: Any, covariance: str) -> tuple[Point, ...]:
         if covariance == "pooled":
             return tuple((1.0, g) for g in OF_POOLED)
         return tuple((a, g) for a in POOLING for g in TO_SPHERE)
-    return shrinkage
-
-
-def loaded(shrinkage: Any) -> Any:
-    """Of a file, where tuples may be lists."""
-    if isinstance(shrinkage, (list, tuple, np.ndarray)):
-        return tuple(tuple(point) for point in shrinkage)
     return shrinkage

@@ -12,6 +12,7 @@ from streamnb.models.grid_weights import DOUBLE
 from streamnb.rows.chunk import Chunk
 from streamnb.solving.covariance_path import CovariancePath
 
+AT_ONCE = 1 << 19  # numbers that are squared
 CURE = "take fewer shrinkages, folds or features, or covariance='pooled'"
 
 
@@ -38,6 +39,14 @@ class CovarianceModels:
         if needed > (limit := memory.allowed(None)):
             memory.refuse(f"directions of {len(path)} shrinkages of {len(known.means)} classes", needed, limit, CURE)
         self._bases = list(known.bases(path.points))
+        self._side_by_side = {
+            basis.points[0]: (
+                np.ascontiguousarray(basis.axes.transpose(1, 0, 2).reshape(len(known.kept), -1)),
+                np.einsum("kj,kjm->km", self._apart, basis.axes).reshape(-1),
+            )
+            for basis in self._bases
+            if len(basis.axes) > 1
+        }
         self.singular = np.zeros(len(path), bool)
         for basis in self._bases:
             self.singular[basis.points] = np.isnan(basis.inverse).any(axis=(0, 1))
@@ -81,9 +90,16 @@ class CovarianceModels:
         return scores.reshape(len(x), *weights.shape[::2]) - np.einsum("kj,kjp->kp", means, weights) / 2.0
 
     def _quadratic(self, x: np.ndarray, basis: Any) -> np.ndarray:
-        out = np.empty((len(x), len(self._apart), len(basis.points)))
-        for k, (mean, axes) in enumerate(zip(self._apart, basis.axes, strict=True)):
-            z = (x - mean) @ axes
+        (n_classes, n), (axes, middles) = self._apart.shape, self._side_by_side[basis.points[0]]
+        out = np.empty((n_classes, len(x), len(basis.points)))
+        step = max(AT_ONCE // x.size, 1)
+        for first in range(0, n_classes, step):
+            some = slice(first, first + step)
+            columns = slice(n * first, n * (first + step))
+            z = x @ axes[:, columns]
+            z -= middles[columns]
             z *= z
-            out[:, k] = (z @ basis.inverse[k] + basis.log_dets[k]) / -2.0
-        return out
+            np.matmul(z.reshape(len(x), -1, n).transpose(1, 0, 2), basis.inverse[some], out=out[some])
+        out += basis.log_dets[:, None]
+        out /= -2.0
+        return out.transpose(1, 0, 2)

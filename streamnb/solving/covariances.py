@@ -126,6 +126,9 @@ class Covariances:
 def _bases(matrices: np.ndarray, numbers: list[int], g: np.ndarray) -> Iterator[Basis]:
     """Of matrices (K, n, n) and points of those g."""
     n = matrices.shape[1]
+    if n == 0:  # all features are constant
+        yield Basis(numbers, matrices, np.zeros((len(matrices), 0, len(g))), np.zeros((len(matrices), len(g))))
+        return
     found = [np.linalg.eigh(matrix) for matrix in matrices]
     values = np.stack([np.maximum(each[0], 0.0) for each in found])
     axes = np.stack([each[1] for each in found])

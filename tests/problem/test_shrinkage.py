@@ -28,6 +28,7 @@ def test_points_are_read_in_every_form():
         ({"covariance": "full", "shrinkage": []}, "is empty"),
         ({"covariance": "full", "shrinkage": "some"}, "'auto'"),
         ({"covariance": "pooled", "shrinkage": (0.5, 0.1)}, r"has a = 1; give \(1, g\)"),
+        ({"shrinkage": "auto"}, "goes with covariance='pooled' or 'full'"),
         ({"shrinkage": 0.1}, "goes with covariance='pooled' or 'full'"),
     ],
 )

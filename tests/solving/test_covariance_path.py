@@ -72,6 +72,8 @@ def test_constant_columns_and_classes_of_few_rows():
         model = fitted(covariance, X=still)
         np.testing.assert_allclose(model.predict_proba(still), fitted(covariance).predict_proba(X), atol=1e-9)
     assert (fitted("pooled", X=still).coef_[:, 1] == 0.0).all()
+    for covariance in ("pooled", "full"):  # priors decide where nothing varies
+        assert (fitted(covariance, X=np.ones((150, 2))).predict(np.ones((3, 2))) == np.bincount(Y).argmax()).all()
     rare = np.append(Y[:-1], 9)
     with pytest.raises(ValueError, match=r"of class 9 has no inverse: it has 1 row for 4 features.*\(0, 0.01\)"):
         fitted("full", y=rare)
