@@ -42,6 +42,7 @@ _HOMES = {
     "TopK": "problem.penalties",
     "Decorrelation": "problem.penalties",
     "Separable": "problem.penalties",
+    "Custom": "problem.penalties",
     "UNLABELLED": "problem.references",
     "solve": "solving.solving",
     "tau_for": "solving.taus",

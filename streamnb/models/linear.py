@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from streamnb.core import arguments, label_checks, memory, persistence, row_checks
 from streamnb.core.conditional import available_if
 from streamnb.kernels.scores import score_cells
+from streamnb.models.curves import Curves
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.passes.answering import answer
 from streamnb.passes.contract import PassTask
@@ -33,7 +34,19 @@ CACHED_MARGINS = 1 << 16  # that stay in the cache, and in memory that is used a
 FEW_WEIGHTS = 1 / 4  # that are not zero: by themselves, with their places, these take less than half of the room
 FEW_ROWS = 512  # beside whose scores a step takes no time
 _INDEX = ["i4", "i8"]
-_STATE = "classes", "weights", "intercept", "scheme", "reference", "options", "moments", "scale", "rule", "second"
+_STATE = (
+    "classes",
+    "weights",
+    "intercept",
+    "scheme",
+    "reference",
+    "options",
+    "moments",
+    "scale",
+    "rule",
+    "second",
+    "curves",
+)
 
 
 def _has_probabilities(model: "LinearModel") -> bool:
@@ -54,7 +67,8 @@ class LinearModel:
     intercept_ : (R,)
         Scores are ``T(transformed X) @ coef_.T + intercept_``, T(x) being what the family is linear in: x itself
         for most, [x > binarize] for Bernoulli, abs(x - centre) for Laplace, ln x for chi-squared and Dirichlet. For
-        beta T(x) is ln x, and ``ln(1 - X) @ second`` adds to the scores.
+        beta T(x) is ln x, and ``ln(1 - X) @ second`` adds to the scores. With `curves`, of a model calibrated by
+        isotonic regression, these then take the place of scores: they are not linear.
     """
 
     classes_: np.ndarray
@@ -67,6 +81,7 @@ class LinearModel:
     scale: np.ndarray | None = None  # idf
     rule: DecisionRule | None = None  # where the likeliest class is not always the answer
     second: np.ndarray | None = None  # (n_features, R), of ln(1 - x), for beta columns
+    curves: Curves | None = None  # of a model calibrated by isotonic regression
 
     @property
     def coef_(self) -> Any:
@@ -90,6 +105,8 @@ class LinearModel:
 
     def shifted(self, shift: Any) -> "LinearModel":
         """The same model with `shift` added to `intercept_`: a number where that has one entry, else (R,)."""
+        if self.curves is not None:
+            raise ValueError("the model was calibrated by curves, and its scores are not linear; shift it before")
         given = np.asarray(shift)
         if given.dtype.kind not in "iuf" or not np.isfinite(given).all():
             raise ValueError(f"intercept_shift={shift!r} should be finite numbers")
@@ -216,7 +233,7 @@ class LinearModel:
         if self.second is not None:
             self._add_second(given, survey, out)
         out += intercept
-        return out
+        return out if self.curves is None else self.curves.applied(self.scheme, out)
 
     @property
     def _n_scores(self) -> int:
@@ -268,6 +285,7 @@ class LinearModel:
             "scale": self.scale,
             "rule": self.rule,
             "second": self.second,
+            **({} if self.curves is None else {"curves": self.curves}),
         }
 
     @classmethod
@@ -298,7 +316,7 @@ class LinearModel:
         scheme = as_scheme(name, classes, reference, multilabel)
         if scheme.n_rows(len(classes)) != shape[1]:
             raise ValueError(f"there are {shape[1]} rows of weights for scheme={name!r} and {len(classes)} classes")
-        rule = persistence.typed(cls, {"rule": state.get("rule")})["rule"]
+        rule, curves = persistence.typed(cls, {name: state.get(name) for name in ("rule", "curves")}).values()
         return cls(
             classes,
             weights,
@@ -309,6 +327,7 @@ class LinearModel:
             None if scale is None else array("scale", scale, ["f8"], shape[:1]),
             None if rule is None else rule.restored(classes, scheme),
             None if second is None else array("second", second, ["f8"], shape),
+            None if curves is None else curves.check(scheme, len(classes)),
         )
 
 

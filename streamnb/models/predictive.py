@@ -17,7 +17,8 @@ from streamnb.kernels import predictive, quadratic
 from streamnb.models.linear import LinearModel
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
-from streamnb.problem.priors import NormalInverseGamma, Pseudo, Smoothing, class_probabilities
+from streamnb.problem.priors import NormalInverseGamma, Pseudo
+from streamnb.problem.smoothing import Smoothing, class_probabilities
 from streamnb.rows.chunk import Chunk, CSRChunk
 from streamnb.rows.domain import Domain
 from streamnb.rows.preparing import transformed
@@ -47,7 +48,7 @@ def predictive_model(
     ValueError
         The model is regularised or of another scheme than joint, or the family has no prior.
     """
-    prior = Smoothing.of(family, smoothing, estimate, stats.n_features)
+    prior = Smoothing.of(family, smoothing, estimate, stats.n_features, len(stats.classes))
     if penalty is not None or model.scheme.name not in ("joint", "two classes") or model.scale is not None:
         wrong = f"penalty={penalty!r}" if penalty is not None else "idf=True"
         wrong = wrong if penalty is not None or model.scale is not None else f"scheme={model.scheme.name!r}"

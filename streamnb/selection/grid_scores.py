@@ -36,6 +36,7 @@ class GridScores(persistence.Parameters):
     classes : (K,)
     errors : (G, S), bounds on the errors of scores that are read off histograms, or None where all are exact
     train : GridScores of the rows that the models of each split have seen, where these were judged
+    named : of a list of scorings, the scores of each by its name; the first are these here
     """
 
     grid: Sequence[dict[str, Any]]
@@ -46,10 +47,14 @@ class GridScores(persistence.Parameters):
     classes: np.ndarray
     errors: np.ndarray | None = None
     train: "GridScores | None" = None
+    named: "dict[str, GridScores] | None" = None
 
     @classmethod
     def of(cls, judged: Sequence[Any], path: WeightPath, scorer: Scorer) -> "GridScores":
         """Scores of one candidate: what its models of each split made of their rows; `path` is that of all rows."""
+        if scorer.others:
+            each = {one.name: cls.of(judged, path, replace(one, others=())) for one in scorer.each}
+            return replace(each[scorer.name], named=each)
         classes = judged[0].of_point(0).classes
         of_splits = [scored(scorer, evaluation, len(path)) for evaluation in judged]
         scores, per_class, errors = (_stacked(parts) for parts in zip(*of_splits, strict=True))
@@ -75,6 +80,9 @@ class GridScores(persistence.Parameters):
         array("n_features_per_class", state["n_features_per_class"], ["i8"], (n_points, None))
         if state.get("train") is not None and state["train"].scores.shape != state["scores"].shape:
             raise ValueError("the scores of training rows should be of the same points and splits")
+        for other in (state.get("named") or {}).values():
+            if not isinstance(other, cls) or other.scores.shape != state["scores"].shape:
+                raise ValueError("the scores by name should be of the same points and splits")
         grid = [loaded_point(point) for point in state["grid"]]
         return cls(**persistence.typed(cls, {**state, "grid": grid}))
 
@@ -131,7 +139,8 @@ class GridScores(persistence.Parameters):
         assert self.class_scores is not None
         own, n_features = self.class_scores[:, :, k], self.n_features_per_class[:, k]
         seen = None if self.train is None else self.train.of_class(k)
-        return replace(self, scores=own, n_features=n_features, class_scores=None, errors=None, train=seen)
+        alone = replace(self, class_scores=None, errors=None, named=None)
+        return replace(alone, scores=own, n_features=n_features, train=seen)
 
     def class_features(self) -> np.ndarray:
         """For each class the fewest features whose mean score is within 1 % of its best, (K,); -1 without a score."""
@@ -144,23 +153,32 @@ class GridScores(persistence.Parameters):
         columns: dict[str, Any] = {"params": np.array([*self.grid, None], dtype=object)[:-1]}
         for kind in self.grid[0]:
             columns[f"param_{kind}"] = np.array([point[kind] for point in self.grid])
-        columns["mean_test_score"], columns["std_test_score"] = self.mean, self.std
-        if self.errors is not None:
-            columns["mean_test_score_error"] = _mean(self.errors)
-        columns["rank_test_score"] = rankdata(-np.where(np.isnan(self.mean), -np.inf, self.mean), "min").astype(int)
-        columns |= self._in_full("test")
-        if self.train is not None:
-            columns["mean_train_score"], columns["std_train_score"] = self.train.mean, self.train.std
-            columns |= self.train._in_full("train")
+        columns |= self._columns("score")
+        for name, scores in (self.named or {}).items():
+            seen = None if self.train is None or self.train.named is None else self.train.named[name]
+            columns |= replace(scores, train=seen)._columns(name)
         columns["n_features"] = self.n_features
         return columns
 
-    def _in_full(self, rows: str) -> dict[str, np.ndarray]:
+    def _columns(self, name: str) -> dict[str, np.ndarray]:
+        """What `table` has of one scoring, under its name."""
+        columns: dict[str, Any] = {f"mean_test_{name}": self.mean, f"std_test_{name}": self.std}
+        if self.errors is not None:
+            columns[f"mean_test_{name}_error"] = _mean(self.errors)
+        order = -np.where(np.isnan(self.mean), -np.inf, self.mean)
+        columns[f"rank_test_{name}"] = rankdata(order, "min").astype(int)
+        columns |= self._in_full("test", name)
+        if self.train is not None:
+            columns |= {f"mean_train_{name}": self.train.mean, f"std_train_{name}": self.train.std}
+            columns |= self.train._in_full("train", name)
+        return columns
+
+    def _in_full(self, rows: str, name: str) -> dict[str, np.ndarray]:
         """The score of each split, and the mean of each class."""
-        columns = {f"split{split}_{rows}_score": scores for split, scores in enumerate(self.scores.T)}
+        columns = {f"split{split}_{rows}_{name}": scores for split, scores in enumerate(self.scores.T)}
         if self.class_scores is not None:
             of_classes = zip(self.classes.tolist(), self.class_mean.T, strict=True)
-            columns |= {f"class_{rows}_score_{label}": mean for label, mean in of_classes}
+            columns |= {f"class_{rows}_{name}_{label}": mean for label, mean in of_classes}
         return columns
 
     def warn_missing(self, reference: Any = None) -> None:
@@ -199,11 +217,12 @@ def check_choice(scheme: str, folds: Any, repeats: int, seed: int, scoring: Any,
     scorer = as_scorer(scoring)
     if "reference" in scorer.needs and scheme != "reference":
         raise ValueError(f"scoring={scorer.name!r} needs scheme='reference' and a reference=, not scheme={scheme!r}")
-    if scheme == "ovo" and isinstance(scoring, str) and "probabilities" in scorer.needs:
-        raise ValueError(
-            f"scoring={scoring!r} needs probabilities, which scheme='ovo' has not; take scoring='roc_auc' or "
-            "'accuracy', or another scheme"
-        )
+    for one in scoring if isinstance(scoring, list | tuple) else [scoring]:
+        if scheme == "ovo" and isinstance(one, str) and "probabilities" in as_scorer(one).needs:
+            raise ValueError(
+                f"scoring={one!r} needs probabilities, which scheme='ovo' has not; take scoring='roc_auc' or "
+                "'accuracy', or another scheme"
+            )
     return scorer
 
 
