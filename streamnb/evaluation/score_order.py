@@ -9,9 +9,10 @@ import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.kernels import ranks
+from streamnb.kernels.lanes import LANES
 
 ScoredRows = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, labels, weight
-ROWS_AHEAD = 32  # whose bins are asked for at once
+CACHED_SCORES = 1 << 20  # counted at once, some columns after the others
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,23 +118,35 @@ class Histogram:
         """Number of the lowest bin of each column, counted from score 0."""
         return np.where(self.low <= self.high, self.low >> self.shift, 0)
 
-    def add(self, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
-        """Count rows: scores (n, columns) without NaN, weight (n,), groups (n, m), not counted from n_groups on.
+    @property
+    def _flat(self) -> np.ndarray:
+        """The table as the kernels have it that move bins."""
+        return self.table.reshape(len(self.table), -1)
 
-        The groups are those of the first m columns, and of the next m, and so on.
+    def add(self, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
+        """Count rows: scores (n, m, room) without NaN, of m columns of each model, and room behind the models.
+
+        Weight is (n,); groups (n, m) are not counted from n_groups on.
         """
-        low, high = np.full(scores.shape[1], np.inf), np.full(scores.shape[1], -np.inf)
-        ranks.extremes(scores, low, high)
-        self._widen(_keys(low), _keys(high))
-        bins = np.empty((ROWS_AHEAD, groups.shape[1]), np.int64)
-        ranks.fill(scores, groups, weight, self.shift, self.first, bins, self.table)
+        n_rows, m, room = scores.shape
+        table = self.table.reshape(-1, m, *self.table.shape[1:])
+        low, high = np.full(m * room, np.inf), np.full(m * room, -np.inf)
+        ranks.extremes(scores.reshape(n_rows, m * room), low, high)
+        self._widen(*(_keys(end.reshape(m, room)[:, : len(table)].T.reshape(-1)) for end in (low, high)))
+        shift, first = (np.ascontiguousarray(of_bins.reshape(-1, m).T) for of_bins in (self.shift, self.first))
+        step = max(CACHED_SCORES // (m * room), 1)
+        spare = np.empty(min(step, n_rows), np.int64), np.empty(LANES, np.int64)
+        for start in range(0, n_rows, step):
+            some = slice(start, start + step)
+            ranks.fill(scores[some], groups[some], weight[some], shift, first, spare, table)
 
     def __add__(self, other: "Histogram") -> "Histogram":
         total = Histogram(self.table.shape[0], self.table.shape[2], self.n_bins)
         total.low, total.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         total.shift = _narrowest(total.low, total.high, self.shift, self.n_bins)
         for part in (self, other):
-            ranks.regrid(part.table, part.first, total.shift - part.shift, total.first, total.table)
+            wider = total.shift - part.shift
+            ranks.regrid(part._flat, part.first, wider, total.first, total.table.shape[2], total._flat)
         return total
 
     def of_columns(self, columns: slice) -> "Histogram":
@@ -150,8 +163,9 @@ class Histogram:
         self.shift = _narrowest(self.low, self.high, shift, self.n_bins)
         changed = np.flatnonzero((self.shift != shift) | (self.first != first))
         if changed.size:
-            spare = np.empty((1, *self.table.shape[1:]))
-            ranks.widen(self.table, changed, first, self.shift - shift, self.first, spare)
+            flat = self._flat
+            spare = np.empty((1, flat.shape[1]))
+            ranks.widen(flat, changed, first, self.shift - shift, self.first, self.table.shape[2], spare)
 
     def to_state(self) -> list[np.ndarray]:
         return [self.low, self.high, self.shift, self.table]
@@ -258,13 +272,13 @@ class Ranking:
         return self._histogram is None
 
     def add(self, scores: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
-        """Add rows: scores (n, models * columns) float64 without NaN, labels in range, positive weights (n,)."""
+        """Add rows: scores (n, columns, models or more) float64 without NaN, labels in range, positive weights (n,)."""
         self.n_rows += len(weight)
         if self.is_exact and self.n_rows <= self.exact_rows:  # copies: the caller may fill the same buffers again
-            self._blocks.append((scores.copy(), labels.copy(), weight.copy()))
+            by_model = scores[:, :, : self._n_models].swapaxes(1, 2).reshape(len(weight), self._n_columns)
+            self._blocks.append((by_model.copy(), labels.copy(), weight.copy()))
         else:
-            self._blocks.append((scores, labels, weight))
-            self._spill()
+            self._spill().add(scores, self._groups(labels), weight)
 
     def __add__(self, other: "Ranking") -> "Ranking":
         total = Ranking.__new__(Ranking)
@@ -272,18 +286,22 @@ class Ranking:
         total.n_rows += other.n_rows
         total._blocks = self._blocks + other._blocks
         histograms = [part._histogram for part in (self, other) if part._histogram is not None]
-        total._histogram = reduce(add, histograms, self._empty()) if histograms else None
+        if len(histograms) == 1:
+            histograms.append(self._empty())  # a copy, which takes more rows
+        total._histogram = reduce(add, histograms) if histograms else None
         if histograms or total.n_rows > self.exact_rows:
             total._spill()
         return total
 
-    def _spill(self) -> None:
+    def _spill(self) -> Histogram:
         """Move the rows kept one by one into the histogram."""
         if self._histogram is None:
             self._histogram = self._empty()
         for scores, labels, weight in self._blocks:
-            self._histogram.add(scores, self._groups(labels), weight)
+            by_column = scores.reshape(len(weight), self._n_models, len(self._classes)).swapaxes(1, 2)
+            self._histogram.add(np.ascontiguousarray(by_column), self._groups(labels), weight)
         self._blocks = []
+        return self._histogram
 
     def _empty(self) -> Histogram:
         return Histogram(self._n_columns, self._n_groups, self.n_bins)

@@ -114,7 +114,8 @@ class Tallied:
     def _rank(self, rows: Rows) -> None:
         known = rows.known()
         labels = known.labels.toarray() if self.multilabel else known.labels
-        self._tallies["ranking"].add(known.ranking, labels, known.weight)
+        assert known.ranking is not None
+        self._tallies["ranking"].add(known.ranking[:, :, None], labels, known.weight)
         if "ranking_loss" in self._tallies:
             loss = np.empty(len(labels))
             ranks.ranking_loss(known.ranking, labels, loss)
