@@ -1,5 +1,6 @@
 """The exponential families, and how they are named."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,18 @@ from scipy.special import digamma, gammaln, logit, polygamma
 from streamnb.core import arguments
 from streamnb.problem.family import ABOVE_ZERO, Family, column_blocks
 from streamnb.problem.positive import Gamma, InverseGaussian
+from streamnb.stats.rests import HEAVY
 from streamnb.stats.tables import columns_at_once
+
+Formula = Callable[[], np.ndarray]
+
+
+def _chosen(m: np.ndarray, room: np.ndarray | None, plain: Formula, roomy: Formula) -> np.ndarray:
+    """A function of means: by their room where the highest mean less m has lost digits, else the plain one."""
+    if room is None:
+        return plain()
+    with np.errstate(divide="ignore"):  # where a mean is rounded to the highest
+        return np.where(HEAVY * room < m, roomy(), plain())
 
 
 class Gaussian(Family):
@@ -75,21 +87,34 @@ class Poisson(Family):
         return m
 
 
-class Bernoulli(Family):
+class _Shares(Family):
+    """g(m) = ln(m / (k - m)), phi = 1: successes in k trials.
+
+    `room` is k - m, with digits that m has no room for where it is next to k.
+    """
+
+    k: float = 1.0
+    roomy = True
+
+    def link(self, m, room=None):
+        return _chosen(m, room, lambda: logit(m / self.k), lambda: np.log(m / room))
+
+    def variance(self, m, room=None):
+        return _chosen(m, room, lambda: m * (self.k - m) / self.k, lambda: m * room / self.k)
+
+    def mean_slope(self, m, room=None):
+        return self.variance(m, room)
+
+    def cumulant(self, m, room=None):
+        return _chosen(m, room, lambda: -self.k * np.log1p(-m / self.k), lambda: -self.k * np.log(room / self.k))
+
+
+class Bernoulli(_Shares):
     """Presence, x > binarize: g(m) = ln(m / (1 - m)), phi = 1. Smoothed by Beta(s, s)."""
 
     name = "bernoulli"
     moment = "above"
     moments = ("above",)
-
-    def link(self, m):
-        return logit(m)
-
-    def variance(self, m):
-        return m * (1.0 - m)
-
-    def cumulant(self, m):
-        return -np.log1p(-m)
 
     def prior(self, mean, smoothing, n_features):
         return smoothing, 2.0 * smoothing
@@ -121,7 +146,7 @@ class Multinomial(Family):
         return smoothing, smoothing * n_features
 
 
-class Binomial(Family):
+class Binomial(_Shares):
     """Successes in k trials: g(m) = ln(m / (k - m)), phi = 1. Smoothed by pseudo-rows at the mean of all rows.
 
     Parameters
@@ -139,15 +164,6 @@ class Binomial(Family):
     @property
     def highest(self):  # type: ignore[override]
         return self.k
-
-    def link(self, m):
-        return np.log(m / (self.k - m))
-
-    def variance(self, m):
-        return m * (self.k - m) / self.k
-
-    def cumulant(self, m):
-        return -self.k * np.log1p(-m / self.k)
 
 
 class Geometric(Family):

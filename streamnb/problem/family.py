@@ -25,6 +25,7 @@ class Family(persistence.Parameters):
     lowest: float = -np.inf  # smaller values of x have no probability
     highest: float = np.inf  # nor have larger ones
     coupled: ClassVar[bool] = False  # True where the means of a class sum to one (multinomial); c is 0
+    roomy: ClassVar[bool] = False  # True where functions of m also take what it falls short of the highest mean by
     centre: float = 0.0  # that of the moment "deviation"
     cure: ClassVar[str] = "drop such rows, or leave the feature out"  # of a moment that is NaN
 

@@ -102,6 +102,10 @@ class BetaPrior(Prior):
         a, b = _of(self.a, columns), _of(self.b, columns)
         return a, (a + b) / _trials(family)
 
+    def mirrored(self) -> "BetaPrior":
+        """That of what values fall short of the highest by."""
+        return BetaPrior(self.b, self.a)
+
     @staticmethod
     def mode(family, n_features):
         return -1.0, -2.0 / _trials(family), _trials(family)
@@ -273,6 +277,10 @@ class Smoothing:
     def of_columns(self, columns: Any) -> "Smoothing":
         """The same for some features, a slice or numbers."""
         return replace(self, given=self.given.of_columns(columns)) if isinstance(self.given, Prior) else self
+
+    def mirrored(self) -> "Smoothing":
+        """The same for what values fall short of the highest by."""
+        return replace(self, given=self.given.mirrored()) if isinstance(self.given, BetaPrior) else self
 
     def pseudo(self, mean: np.ndarray, columns: Any, n_features: int) -> Pseudo:
         """What to add to the sums and counts of a side; `mean` (n_columns,) is the raw mean over all rows."""

@@ -5,7 +5,7 @@ model, held fixed.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ class Sides:
     `alive` (R, 1) is False in rows where a side has no weight at all: their weights are zero.
     `pooled` is True where the negative side is the pooled model. This is next to the means of a class that outweighs
     all others: `apart` tells where (broadcast), and sums and counts of the others.
+    `room` has what the sums of each side fall short of the highest mean there is, where some are so close to it that
+    a difference of sums would have few digits; None elsewhere.
     """
 
     positive: np.ndarray
@@ -32,6 +34,30 @@ class Sides:
     alive: np.ndarray
     pooled: bool
     apart: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+    room: "Sides | None" = None
+
+    @property
+    def both(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Sums and counts of both sides."""
+        return [(self.positive, self.n_positive), (self.negative, self.n_negative)]
+
+    def with_room(self, some: np.ndarray, room: "Sides", short: list[np.ndarray]) -> "Sides":
+        """The same with the room of some features; of the others it is what a difference leaves, `short`."""
+        for whole, found in zip(short, (room.positive, room.negative), strict=True):
+            whole[:, some] = found
+        apart = self.apart
+        if apart is not None and room.apart is not None:
+            others = np.zeros_like(apart[1])
+            others[:, some] = room.apart[1]
+            apart = apart[0], others, apart[2]
+        return replace(self, room=replace(self, positive=short[0], negative=short[1], apart=apart))
+
+    def picked(self, pick: Callable[[np.ndarray], np.ndarray]) -> "Sides":
+        """The same with other arrays in place of all of its own."""
+        (positive, n_positive), (negative, n_negative) = ((pick(sums), pick(counts)) for sums, counts in self.both)
+        sides = positive, n_positive, negative, n_negative, pick(self.alive)
+        apart = None if self.apart is None else (pick(self.apart[0]), pick(self.apart[1]), pick(self.apart[2]))
+        return Sides(*sides, self.pooled, apart, None if self.room is None else self.room.picked(pick))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

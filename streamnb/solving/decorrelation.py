@@ -16,6 +16,7 @@ from streamnb.problem.penalties import Decorrelation, Penalty
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import LabelReference, OneVsOne, Scheme
 from streamnb.solving.equations import Equations, ScalarEquations
+from streamnb.solving.one_weight import cumulant_change
 
 EXACT = 1e-10  # Newton's last step, in units of the feature's largest weight: what is left is its square
 NOISE = 1e-6  # steps below this that no longer shrink are rounding
@@ -178,7 +179,7 @@ class _Classes:
         some = np.flatnonzero(ended)
         w[some], side[some], tau[some], ended[some] = self.only(some).followed(target[some], w[some], side[some])
         positive, negative = self.at.moved(self.pulls(tau, w, side))
-        shift = self.at.family.cumulant_change(positive, negative) / self.at.phi
+        shift = cumulant_change(self.at.family, positive, negative) / self.at.phi
         return w, np.where(w != 0.0, shift, 0.0), ended
 
     def closed_form(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -197,8 +198,9 @@ class _Classes:
         """a = -1/W'(t); inf in classes that do not take part, NaN where a mean has left its domain."""
         low, high = self.at.family.mean_range
         a = 1.0 / self.at.steepness(t)
-        for mean in self.at.moved(t):
-            a = np.where((mean >= low) & (mean <= high), a, np.nan)
+        for mean, *room in self.at.moved(t):
+            inside = (mean >= low) & (mean <= high)
+            a = np.where(inside & (room[0] >= 0.0) if room else inside, a, np.nan)
         return np.where(side != 0.0, np.where(a > 0.0, a, np.nan), np.inf)
 
     def newton(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,7 @@ from streamnb.problem.family import Family
 from streamnb.problem.pull import Pull
 from streamnb.problem.sides import Sides
 from streamnb.problem.together import Together
-from streamnb.solving.one_weight import ScalarEquations
+from streamnb.solving.one_weight import Mean, ScalarEquations, cumulant_change, moved_down
 from streamnb.stats.rests import HEAVY
 
 
@@ -36,6 +36,7 @@ class Equations:
     alive: np.ndarray  # (R, 1) False where a side has no weight at all
     close: np.ndarray  # (R, 1) True where a class outweighs all others, so that its means are next to the pooled ones
     kept: np.ndarray | None = None  # (R, n) False where TopK leaves the feature out
+    room: tuple[np.ndarray, np.ndarray] | None = None  # (R, n) what both means fall short of the highest by
     _merits: dict[str, np.ndarray] = field(default_factory=dict, init=False)
 
     @classmethod
@@ -43,22 +44,25 @@ class Equations:
         n_pos, n_neg = _safe(sides.n_positive), _safe(sides.n_negative)
         close, n_least = np.zeros((1,) * n_pos.ndim, bool), n_pos
         if sides.pooled:
-            pooled = sides.negative / n_neg
-            t_star = sides.positive - n_pos * pooled
             spread = n_pos * np.maximum(n_neg - n_pos, 0.0) / n_neg
             if sides.apart is not None:
-                close, others, n_others = sides.apart
-                t_star = np.where(close, _score(sides.positive, n_pos, others, n_others), t_star)
+                close, _, n_others = sides.apart
                 spread = np.where(close, n_pos * n_others / n_neg, spread)
                 n_least = np.where(close, HEAVY * n_others, n_pos)
         else:
-            pooled = (sides.positive + sides.negative) / (n_pos + n_neg)
-            t_star = _score(sides.positive, n_pos, sides.negative, n_neg)
             spread = n_pos * n_neg / (n_pos + n_neg)
             n_least = np.minimum(n_pos, HEAVY * n_neg)
-        rounding = 8.0 * np.finfo(float).eps * np.abs(pooled)  # by which equal means differ, a unit of counts
+        pooled, t_star = _pooled(sides, n_pos, n_neg)
+        means: Mean = (pooled,)
+        least, room = np.abs(pooled), None
+        if sides.room is not None:
+            room_pooled, from_above = _pooled(sides.room, n_pos, n_neg)
+            t_star = np.where(HEAVY * room_pooled < pooled, -from_above, t_star)
+            means, least = (pooled, room_pooled), np.minimum(least, room_pooled)
+            room = sides.room.positive / n_pos, sides.room.negative / n_neg
+        rounding = 8.0 * np.finfo(float).eps * least  # by which equal means differ, a unit of counts
         t_star[~(sides.alive & (np.abs(t_star) > n_least * rounding))] = 0.0
-        variance = phi * family.variance(pooled) * spread
+        variance = phi * family.variance(*means) * spread
         if not sides.alive.all():
             variance = np.where(sides.alive, variance, 0.0)
         if total is not None:
@@ -66,7 +70,7 @@ class Equations:
             t_star = t_star + total * pooled
             t_star[~(sides.alive & (np.abs(t_star) > (n_least + np.abs(total)) * rounding))] = 0.0
         both = sides.positive, n_pos, sides.negative, n_neg, sides.pooled
-        return cls(family, phi, *both, t_star, pooled, variance, sides.alive, close)
+        return cls(family, phi, *both, t_star, pooled, variance, sides.alive, close, room=room)
 
     @property
     def m_positive(self) -> np.ndarray:
@@ -147,14 +151,15 @@ class Equations:
 
         `threshold` is None where nothing moves the means.
         """
-        positive, negative = self.m_positive, self.m_negative
+        more: list[Mean] = [()] * 2 if self.room is None else [(side,) for side in self.room]
+        positive, negative = (self.m_positive, *more[0]), (self.m_negative, *more[1])
         if threshold is not None:
             t = np.sign(self.t_star) * threshold
-            positive = positive - t * self.r_positive
-            negative = negative + t * self.r_negative if self.r_negative.any() else negative
+            positive = moved_down(positive, t * self.r_positive)
+            negative = moved_down(negative, -t * self.r_negative) if self.r_negative.any() else negative
         with np.errstate(all="ignore"):  # where a weight is zero the means may have left their domain
-            weights = (self.family.link(positive) - self.family.link(negative)) / self.phi
-            shifts = self.family.cumulant_change(positive, negative) / self.phi
+            weights = (self.family.link(*positive) - self.family.link(*negative)) / self.phi
+            shifts = cumulant_change(self.family, positive, negative) / self.phi
             right = (self.t_star > 0.0) & (weights > 0.0) | (self.t_star < 0.0) & (weights < 0.0)
             good = active & right & np.isfinite(weights) & ~self.close
         bad = ~good
@@ -180,9 +185,12 @@ class Equations:
         return self._picked(lambda values: values[active])
 
     def _picked(self, pick: Callable[[np.ndarray], np.ndarray]) -> "ScalarEquations":
-        names = ScalarEquations.__slots__[1:]
-        arrays = (pick(np.broadcast_to(getattr(self, name), self.t_star.shape)) for name in names)
-        return ScalarEquations(self.family, *arrays)
+        def picked(values: np.ndarray) -> np.ndarray:
+            return pick(np.broadcast_to(values, self.t_star.shape))
+
+        arrays = {name: picked(getattr(self, name)) for name in ScalarEquations.__slots__[1:-1]}
+        room = None if self.room is None else np.stack([picked(side) for side in self.room], axis=-1)
+        return ScalarEquations(self.family, **arrays, room=room)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,6 +248,19 @@ class Fitted:
 
     def breakpoints(self, scored: bool) -> np.ndarray:
         raise ValueError("families 'dirichlet' and 'beta' have no breakpoints: their features leave under no penalty")
+
+
+def _pooled(sides: Sides, n_pos: np.ndarray, n_neg: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The pooled mean, and t*."""
+    if not sides.pooled:
+        pooled = (sides.positive + sides.negative) / (n_pos + n_neg)
+        return pooled, _score(sides.positive, n_pos, sides.negative, n_neg)
+    pooled = sides.negative / n_neg
+    t_star = sides.positive - n_pos * pooled
+    if sides.apart is not None:
+        close, others, n_others = sides.apart
+        t_star = np.where(close, _score(sides.positive, n_pos, others, n_others), t_star)
+    return pooled, t_star
 
 
 def _score(positive: np.ndarray, n_positive: np.ndarray, negative: np.ndarray, n_negative: np.ndarray) -> np.ndarray:

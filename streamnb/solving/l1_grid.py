@@ -14,9 +14,11 @@ from streamnb.problem.pull import Pull
 from streamnb.problem.sides import Sides
 from streamnb.solving.equations import Equations
 from streamnb.solving.multinomial import coupled_totals
+from streamnb.solving.one_weight import Mean, cumulant_change
 from streamnb.solving.parts import FeatureBlock, Part
 from streamnb.solving.posed import Problem
 
+_NONE = np.empty(0, np.int32), np.empty(0, np.int8)
 PIECE = 1 << 15  # weights made at once, that what they are made of stays in the cache
 Totals = dict[Part, np.ndarray]  # the sums of all pulls, (G, R), of coupled parts
 
@@ -74,13 +76,16 @@ class L1Grid:
         places, added = np.zeros(len(self.taus), np.int64), np.zeros(of_block.shape)
         n_lost = 0
         with np.errstate(all="ignore"):  # what is not finite is noticed below
-            of_pooled = family.link(at_rest.m_negative[0]) if sides.pooled else None
+            of_pooled = family.link(*(negative[0][0] for _, negative, _ in known)) if sides.pooled else None
             for piece in _pieces(room):
                 # of the weights of a row the coupled ones that are not zero may be any, and t* may change its sign
-                some, positive, negative = self._means(piece, family.coupled, tested, of_block, lengths, known)
-                shifts = family.cumulant_change(positive, negative) if shifted else np.empty(0)
-                of_positive = family.link(positive)
-                of_negative = family.link(negative) if of_pooled is None else of_pooled
+                if family.coupled:
+                    some, positive, negative = self._moved(piece, tested, of_block, lengths, *known)
+                else:
+                    some, positive, negative = _NONE, *self._pulled(piece, tested, lengths, known)
+                shifts = cumulant_change(family, positive, negative) if shifted else np.empty(0)
+                of_positive = family.link(*positive)
+                of_negative = family.link(*negative) if of_pooled is None else of_pooled
                 links = of_positive, of_negative, sides.pooled, at_rest.close
                 where = *piece, lengths, family.coupled, some[0]
                 n_lost += paths.put_in_order(*where, tested[0], some[1], links, phi, indptr, places, csr, shifts)
@@ -93,29 +98,33 @@ class L1Grid:
         found.has_canonical_format = True
         return found, added.T
 
-    def _means(
+    def _pulled(
+        self, piece: tuple[int, int], tested: tuple[Any, ...], lengths: np.ndarray, known: list[tuple[Any, ...]]
+    ) -> tuple[Mean, Mean]:
+        """Means of both sides for each weight of some features, and their room where that is known."""
+        (first, stop), (t_star, _, sd, scored, taus) = piece, tested
+        positive, negative = np.empty((2, len(known), lengths[first:stop].sum(dtype=np.int64)))
+        for i, sides in enumerate(known):
+            paths.pulled_means(first, stop, t_star, sd, scored, taus, lengths, *sides, positive[i], negative[i])
+        return tuple(positive), tuple(negative)
+
+    def _moved(
         self,
         piece: tuple[int, int],
-        coupled: bool,
         tested: tuple[Any, ...],
         totals: np.ndarray,
         lengths: np.ndarray,
         known: tuple[Any, ...],
-    ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
-        """Means of both sides for each weight of some features; coupled: and its tau and the sign of t*."""
+    ) -> tuple[tuple[np.ndarray, np.ndarray], Mean, Mean]:
+        """The same of coupled features, after the tau of each weight and the sign of t*."""
         first, stop = piece
-        most = lengths[first:stop].sum(dtype=np.int64)
-        positive, negative = np.empty((2, most + coupled))
-        some = np.empty(len(positive) if coupled else 0, np.int32), np.empty(len(positive) if coupled else 0, np.int8)
-        if not coupled:
-            t_star, _, sd, scored, taus = tested
-            paths.pulled_means(first, stop, t_star, sd, scored, taus, lengths, *known, positive, negative)
-            return some, positive, negative
+        most = lengths[first:stop].sum(dtype=np.int64) + 1
+        some, (positive, negative) = (np.empty(most, np.int32), np.empty(most, np.int8)), np.empty((2, most))
         plus, minus, fixed = known
-        sides = plus, minus, fixed, some[0], some[1], positive, negative
+        sides = plus, minus, fixed, *some, positive, negative
         paths.moved_means(first, stop, *tested, totals, lengths, sides)
         n = lengths[first:stop].sum(dtype=np.int64)
-        return some, positive[:n], negative[:n]
+        return some, (positive[:n],), (negative[:n],)
 
     def _find_lost(
         self,
@@ -135,11 +144,8 @@ class L1Grid:
         def pick(values: np.ndarray) -> Any:
             return np.broadcast_to(values, at_rest.t_star.shape)[rows, columns]
 
-        means = pick(sides.positive), pick(sides.n_positive), pick(sides.negative), pick(sides.n_negative)
         total = totals[rows, points] if at_rest.family.coupled else None
-        apart = None if sides.apart is None else (pick(sides.apart[0]), pick(sides.apart[1]), pick(sides.apart[2]))
-        sides = Sides(*means, pick(sides.alive), sides.pooled, apart)
-        moved = Equations.of(sides, at_rest.family, pick(at_rest.phi), total)
+        moved = Equations.of(sides.picked(pick), at_rest.family, pick(at_rest.phi), total)
         thresholds = self.taus[points] * (moved.sd if self.scored else 1.0)
         _, weights[lost], shifts = moved.scalar().solved(Pull(), thresholds)
         np.add.at(added, (rows, points), shifts)
@@ -152,15 +158,21 @@ class L1Grid:
         )
 
 
-def _both_sides(at_rest: Equations, sides: Sides) -> tuple[Any, ...]:
-    """Both sides as the kernels take them: sums and counts where totals move these, else means and shares."""
+def _both_sides(at_rest: Equations, sides: Sides) -> list[tuple[Any, ...]]:
+    """Both sides as the kernels take them: sums and counts where totals move these, else means and shares.
+
+    And where it is known the room of the means, which grows by what they fall.
+    """
     if at_rest.family.coupled:
         plus, minus = (sides.positive, sides.n_positive), (sides.negative, sides.n_negative)
     else:
         plus, minus = (at_rest.m_positive, at_rest.r_positive), (at_rest.m_negative, at_rest.r_negative)
     if sides.pooled:  # which is not pulled
         minus = at_rest.m_negative, minus[1]
-    return tuple(_plain(*plus)), tuple(_plain(*minus)), sides.pooled
+    known = [(plus, minus)]
+    if at_rest.room is not None:
+        known += [((at_rest.room[0], -plus[1]), (at_rest.room[1], -minus[1]))]
+    return [(tuple(_plain(*plus)), tuple(_plain(*minus)), sides.pooled) for plus, minus in known]
 
 
 def _pieces(room: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -15,6 +15,19 @@ UNFINISHED = -2  # status of SciPy's root finders after the last step allowed
 SHARES = np.array([5.0, 8.0, 5.0]) / 18.0
 
 
+Mean = tuple[np.ndarray, ...]  # of one side; after it what it falls short of the highest mean by, where that is known
+
+
+def moved_down(mean: Mean, by: np.ndarray) -> Mean:
+    """Means less a number each."""
+    return mean[0] - by, *(room + by for room in mean[1:])
+
+
+def cumulant_change(family: Family, a: Mean, b: Mean) -> np.ndarray:
+    """c at the means b less c at the means a."""
+    return family.cumulant_change(*a, *b) if len(a) == 1 else family.cumulant(*b) - family.cumulant(*a)
+
+
 def _halved(
     rise: Callable[..., np.ndarray], a: np.ndarray, b: np.ndarray, w: np.ndarray, todo: np.ndarray
 ) -> np.ndarray:
@@ -45,28 +58,44 @@ class ScalarEquations:
     t_star: np.ndarray
     pooled: np.ndarray
     close: np.ndarray
+    room: np.ndarray | None = None  # (.., 2) what both means fall short of the highest by, where that is known
 
-    def moved(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def moved(self, t: np.ndarray) -> tuple[Mean, Mean]:
         """Both means under the pull t."""
-        return self.m_positive - t * self.r_positive, self.m_negative + t * self.r_negative
+        positive, negative = self._sides()
+        return moved_down(positive, t * self.r_positive), moved_down(negative, -t * self.r_negative)
+
+    def _sides(self) -> tuple[Mean, Mean]:
+        if self.room is None:
+            return (self.m_positive,), (self.m_negative,)
+        return (self.m_positive, self.room[..., 0]), (self.m_negative, self.room[..., 1])
+
+    def _pooled(self) -> Mean:
+        """The mean at t*, its room the sum of two numbers that are not below 0."""
+        if self.room is None:
+            return (self.pooled,)
+        above, below = (self.room[..., side] for side in (0, 1))
+        falls = self.t_star > 0.0
+        room = np.where(falls, above + self.t_star * self.r_positive, below - self.t_star * self.r_negative)
+        return self.pooled, room
 
     def weight(self, t: np.ndarray) -> np.ndarray:
         """W(t)."""
         positive, negative = self.moved(t)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            w = (self.family.link(positive) - self.family.link(negative)) / self.phi
+            w = (self.family.link(*positive) - self.family.link(*negative)) / self.phi
         if not self.close.any():
             return w
         short, steep = self._steep(negative, (self.t_star - t) * (self.r_positive + self.r_negative))
         return np.where(self.close & short, steep.sum(axis=0) / self.phi, w)
 
-    def _steep(self, mean: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _steep(self, mean: Mean, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where g is all but straight from each mean on for the gap, and three parts of what it rises by there.
 
         Gauss's rule for the integral of g'. A gap that is short beside the mean keeps its digits there, where the
         difference of two links would lose them.
         """
-        slopes = [self.family.mean_slope(mean + at * gap) for at in NODES]
+        slopes = [self.family.mean_slope(*moved_down(mean, -at * gap)) for at in NODES]
         with np.errstate(divide="ignore", invalid="ignore"):
             steep = np.stack([share * gap / slope for share, slope in zip(SHARES, slopes, strict=True)])
             return np.abs(slopes[-1] - slopes[0]) < np.abs(slopes[0]) / HEAVY, steep
@@ -84,11 +113,11 @@ class ScalarEquations:
         side = np.sign(self.t_star)
         lost = np.flatnonzero(~(side * w > 0))
         if lost.size:
-            flatness = self.family.mean_slope(self.pooled[lost]) * self.phi[lost]
+            flatness = self.family.mean_slope(*(part[lost] for part in self._pooled())) * self.phi[lost]
             slope = (self.r_positive + self.r_negative)[lost] / flatness
             w[lost] = side[lost] * np.maximum(np.abs(self.t_star - t)[lost] * slope, np.finfo(float).tiny)
         positive, negative = self.moved(t)
-        return t, w, self.family.cumulant_change(positive, negative) / self.phi
+        return t, w, cumulant_change(self.family, positive, negative) / self.phi
 
     def _check_finite(self, w: np.ndarray) -> None:
         if not np.isfinite(w).all():
@@ -101,13 +130,14 @@ class ScalarEquations:
     def likelihood_lost(self) -> np.ndarray:
         """sum over the sides of N (m g(m) - c(m) - m g(m_0) + c(m_0)) / phi, m_0 the pooled mean."""
         lost = np.zeros(len(self.t_star))
-        link, pooled = self.family.link, self.pooled
-        sides = (self.m_positive, self.r_positive, self.r_negative), (self.m_negative, self.r_negative, self.r_positive)
-        for sign, (mean, share, other) in zip((1.0, -1.0), sides, strict=True):
+        link, pooled, (positive, negative) = self.family.link, self._pooled(), self._sides()
+        sides = (positive, self.r_positive, self.r_negative), (negative, self.r_negative, self.r_positive)
+        for sign, (means, share, other) in zip((1.0, -1.0), sides, strict=True):
+            mean = means[0]
             with np.errstate(divide="ignore", invalid="ignore"):
-                gain = mean * (link(mean) - link(pooled)) + self.family.cumulant_change(mean, pooled)
+                gain = mean * (link(*means) - link(*pooled)) + cumulant_change(self.family, means, pooled)
             # at the edge of the domain m g(m) - c(m) is 0; a pooled side (share 0) loses nothing
-            gain = np.where(np.isfinite(gain), gain, self.family.cumulant(pooled) - mean * link(pooled))
+            gain = np.where(np.isfinite(gain), gain, self.family.cumulant(*pooled) - mean * link(*pooled))
             heavy = self.close | (HEAVY * share < other)  # its mean is next to the pooled one
             if heavy.any():
                 gap = sign * self.t_star * share
@@ -177,16 +207,17 @@ class ScalarEquations:
         """-W'(t)."""
         positive, negative = self.moved(t)
         slope = self.family.mean_slope
-        return (self.r_positive / slope(positive) + self.r_negative / slope(negative)) / self.phi
+        return (self.r_positive / slope(*positive) + self.r_negative / slope(*negative)) / self.phi
 
     @classmethod
     def joined(cls, parts: Sequence["ScalarEquations"]) -> "ScalarEquations":
         """The equations of several lists of one family, one after the other."""
-        arrays = (np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__[1:])
-        return cls(parts[0].family, *arrays)
+        arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in cls.__slots__[1:-1]}
+        rooms = [part.room for part in parts if part.room is not None]
+        return cls(parts[0].family, **arrays, room=np.concatenate(rooms) if rooms else None)
 
     def only(self, some: np.ndarray) -> "ScalarEquations":
         if len(some) == len(self.t_star):
             return self
-        arrays = (getattr(self, name)[some] for name in self.__slots__[1:])
-        return ScalarEquations(self.family, *arrays)
+        arrays = {name: getattr(self, name)[some] for name in self.__slots__[1:-1]}
+        return ScalarEquations(self.family, **arrays, room=None if self.room is None else self.room[some])

@@ -17,7 +17,8 @@ from streamnb.problem.together import Together
 from streamnb.solving.equations import Equations, Fitted
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import TABLE
-from streamnb.stats.rests import rests, sums_outside, weight_outside
+from streamnb.stats.rests import HEAVY, rests, sums_outside, weight_outside
+from streamnb.stats.room import Room
 from streamnb.stats.sparse_tables import SparseTable, as_scipy, first
 
 BLOCK = 1 << 16  # weights solved for at once
@@ -227,14 +228,17 @@ class Part:
                 rest = self._data(block.local).rest(sums, slice(None))[self._has_rest]
                 self._smoothing.check_mode(pseudo, rest, self._rests[self._has_rest])
 
-    def _pseudo(self, columns: Columns, rows: slice = slice(None)) -> Pseudo:
-        mean = self._total[columns] / self._n_all
+    def _pseudo(self, columns: Columns, rows: slice = slice(None), room: Room | None = None) -> Pseudo:
+        """What smooths sums of some features, or their room."""
+        smoothing = self._smoothing if room is None else self._smoothing.mirrored()
+        mean = (self._total[columns] if room is None else room.total) / self._n_all
         if self._scheme.apart:  # a prior of its own for each row of weights, (R, n_columns)
             sides = self._scheme.groups(rows)
-            (own, weight), (others, more) = ((self._sums(columns, side), self._weight[side]) for side in sides)
+            own, others = (self._sums(columns, side) if room is None else room.sums(side) for side in sides)
+            weight, more = (self._weight[side] for side in sides)
             count = (weight + more)[:, None]
             mean = np.divide(own + others, count, out=np.zeros(own.shape), where=count > 0.0)
-        return self._smoothing.pseudo(mean, columns, self.n_features)
+        return smoothing.pseudo(mean, columns, self.n_features)
 
     def _sums(self, columns: Columns, classes: Any = slice(None)) -> np.ndarray:
         whole = isinstance(self._scored, SparseTable) and isinstance(columns, slice) and columns == slice(None)
@@ -288,12 +292,35 @@ class Part:
 
     def equations_at_hand(self, columns: np.ndarray, classes: np.ndarray, sums: np.ndarray) -> Equations:
         """(6.2) for a list of cells with their sums, one row."""
-        sides = self._scheme.sides(self._data(columns, sums), self._pseudo(columns), classes)
+        data = self._data(columns, sums)
+        sides = self._with_room(self._scheme.sides(data, self._pseudo(columns), classes), columns, classes, sums)
         return Equations.of(sides, self.family, self.phi(columns), None)
 
     def sides(self, columns: Columns = slice(None), rows: slice = slice(None)) -> Sides:
         """Both sides of some rows of weights, for some features."""
-        return self._scheme.sides(self._data(columns), self._pseudo(columns, rows), rows)
+        return self._with_room(
+            self._scheme.sides(self._data(columns), self._pseudo(columns, rows), rows), columns, rows
+        )
+
+    def _with_room(self, sides: Sides, columns: Columns, rows: Any, *cells: np.ndarray) -> Sides:
+        """The same with their room, where a mean is next to the highest there is.
+
+        Values times an idf reach no highest one.
+        """
+        if not self.family.roomy or self.scale is not None:
+            return sides
+        highest = self.family.mean_range[1]
+        falls_short = [highest * n - s for s, n in sides.both]
+        near = ((HEAVY * short < s).any(axis=0) for short, (s, _) in zip(falls_short, sides.both, strict=True))
+        some = np.flatnonzero(np.logical_or(*near))
+        if not some.size:
+            return sides
+        at = np.arange(self.n_features)[columns][some]
+        room = Room(self.stats, self.family.moment, highest, at)
+        rows, sums = (rows[some], [room.of_cells(np.arange(len(at)), rows[some])]) if cells else (rows, [])
+        data = replace(self._data(at, *sums), sums=room.sums, outside=room.outside, total=room.total)
+        pseudo = self._pseudo(at, slice(None) if cells else rows, room)
+        return sides.with_room(some, self._scheme.sides(data, pseudo, rows), falls_short)
 
     @cached_property
     def fitted(self) -> Fitted:

@@ -68,7 +68,7 @@ def test_w_falls_from_the_plain_weight_to_zero_at_t_star(family, pooled):
     along = np.array([scalar.weight(share * e.t_star) * np.sign(e.t_star) for share in np.linspace(0.0, 1.0, 9)])
     assert (np.diff(along, axis=0) < 0.0).all()
     np.testing.assert_allclose(along[-1], 0.0, atol=1e-12)
-    for mean in scalar.moved(e.t_star):
+    for (mean,) in scalar.moved(e.t_star):
         np.testing.assert_allclose(mean, np.broadcast_to(e.pooled, SHAPE))
 
 
@@ -86,7 +86,7 @@ def test_solutions_are_those_found_by_halving(family, pull, pooled):
     found = halved(e.scalar(), pull, threshold, e.t_star)
     np.testing.assert_allclose(weights[active], found[active], rtol=1e-9)
     t = np.sign(e.t_star) * threshold + pull.of_weights(weights)  # w = W(t(w)), and c at the means there
-    positive, negative = e.scalar().moved(t)
+    (positive,), (negative,) = e.scalar().moved(t)
     change = (e.family.cumulant(negative) - e.family.cumulant(positive)) / e.phi
     np.testing.assert_allclose(shifts[active], change[active], rtol=1e-7, atol=1e-12)
     np.testing.assert_allclose(e.pulls(pull), np.where(active, t, e.t_star), rtol=1e-9)

@@ -1,5 +1,7 @@
 """Classes of which one weighs up to 1e16 times another, and features of any scale: weights with all their digits."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -94,6 +96,44 @@ def test_a_whole_grid_of_l1_is_right(family, scheme, n_classes, heaviest_first):
         assert path.n_features[g] == (coef[g] != 0.0).any(axis=0).sum()
     expected = np.max([[abs(float(t)) for t in exact_sides.pulls(row)] for row in rows], axis=0)
     np.testing.assert_allclose(path.breakpoints(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("scheme", "n_classes"), SCHEMES[:3] + SCHEMES[5:])
+@pytest.mark.parametrize("family", ["bernoulli", "binomial"])
+def test_features_that_all_rows_of_a_class_have(family, scheme, n_classes):
+    taus = np.array([1e-3, 0.4])
+    for ratio, heaviest_first in product([1e6, 1e12, 1e16], [True, False]):
+        x, y, weight = spread(family, n_classes, ratio, heaviest_first)
+        x[(y[:, None] + np.arange(4)) % 2 == 0] = 4.0
+        x[:, 3] = 4.0  # in all classes
+        stats, rows = scanned(x, y, weight), exactly(family, scheme, x, y, weight)
+        path, phi = solved(stats, family, scheme, snb.L1(np.append(0.0, taus)))
+        for tau, model in zip(np.append(0.0, taus), path, strict=True):
+            assert largest_error(model.coef_, family, rows, phi, tau) < 2e-12
+        assert largest_error(solved(stats, family, scheme)[0][0].coef_, family, rows, phi) < 1e-12
+        sparse = solved(stats.with_tables(SparseTable.of), family, scheme, snb.TopK(4, by="likelihood"))[0][0]
+        assert largest_error(sparse.coef_, family, rows, phi) < 1e-12
+        if (scheme, n_classes) in [("joint", 3), ("ovr", 3)]:
+            unheld = snb.LinearNB(FAMILIES[family], scheme=scheme).fit(sp.csr_array(x), y, weight, memory_limit=100)
+            rise = unheld.decision_function(np.eye(4)) - unheld.decision_function(np.zeros((1, 4)))
+            np.testing.assert_allclose(rise, path[0].coef_.T, rtol=1e-9, atol=1e-9)
+            labels = np.column_stack([y == 2, y != 0, y != 2, y < 2]).astype(np.uint8)
+            stats, (*_, rows) = scanned(x, labels, weight), _indicator(family, x, labels, weight)
+            path, phi = solved(stats, family, "ovr")
+            assert largest_error(path[0].coef_, family, rows, phi) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "penalty", [snb.L2(0.3), snb.L1(0.1) + snb.L2(0.5), snb.TopK(2, by="likelihood"), snb.Decorrelation(0.05)], ids=str
+)
+def test_presence_and_absence_are_one_feature(penalty):
+    x, y, weight = spread("bernoulli", 3, 1e12, True)
+    x[(y[:, None] + np.arange(4)) % 2 == 0] = 4.0
+    there, not_there = (snb.LinearNB("bernoulli", penalty).fit(values, y, weight) for values in (x, x == 0))
+    np.testing.assert_allclose(there.coef_, -not_there.coef_, rtol=1e-10)
+    scores, others = there.decision_function(x), not_there.decision_function((x == 0).astype(float))
+    np.testing.assert_allclose(scores, others, rtol=1e-10, atol=1e-12)
+    assert there.coef_.any()
 
 
 @given(seed=st.integers(0, 2**32 - 1), log_ratio=st.floats(0.0, 16.0))

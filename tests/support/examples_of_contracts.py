@@ -27,6 +27,7 @@ from streamnb.evaluation.tallies import Decisions, Losses, Reliability, Rows, Se
 from streamnb.models.linear import _HitsTask
 from streamnb.passes.contract import PassTask
 from streamnb.passes.report import Report
+from streamnb.problem.families import _Shares
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import Mixed
 from streamnb.problem.penalties import Decorrelation, Penalty, _Sum
@@ -68,7 +69,7 @@ GROUPS = np.arange(N) // 3
 FOLDS = as_folding(2, repeats=2, seed=1)
 
 BASES = {  # of which only subclasses mean something
-    PassTask, Source, Family, _Positive, Together, Penalty,
+    PassTask, Source, Family, _Positive, _Shares, Together, Penalty,
     _Complement,  # the other half of Beta
 }  # fmt: skip
 

@@ -1,0 +1,58 @@
+"""How far class sums fall short of the highest there could be, with all digits however little that is."""
+
+from typing import Any
+
+import numpy as np
+
+from streamnb.kernels import exact
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.tables import residue_of
+
+_Parts = tuple[np.ndarray, np.ndarray]  # of a list of sums: hi (n,) and lo (n_parts, n)
+
+
+class Room:
+    """`highest` times the weight of some rows, less their sum of some features: a difference of all parts of both.
+
+    `columns` (n_columns,) are the numbers of the features.
+    """
+
+    def __init__(self, stats: ClassStats, moment: str, highest: float, columns: np.ndarray):
+        self._table, self._full = stats.table(moment), stats.tables["weight"].dense().times(highest)
+        self._residue = residue_of(self._table.rounded or self._full.rounded)
+        self._columns, self._classes = columns, np.arange(len(stats.classes))
+        self._every = None if stats.every is None else Room(stats.every, moment, highest, columns)
+
+    def sums(self, classes: Any = slice(None)) -> np.ndarray:
+        """Those of some classes, (n_classes, n_columns)."""
+        classes, n = self._classes[classes], len(self._columns)
+        return self.of_cells(np.tile(np.arange(n), len(classes)), np.repeat(classes, n)).reshape(-1, n)
+
+    def of_cells(self, places: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        """The same of a list of cells, at places among the columns."""
+        return self._parts(places, classes)[0]
+
+    def outside(self, places: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        """Those of all rows outside a class, one for each of some places among the columns."""
+        if self._every is not None:
+            every = self._every._parts(places, np.zeros_like(classes))
+            return self._less(every, self._parts(places, classes))[0]
+        sums = np.zeros(len(places))
+        for k in self._classes:  # none of them is below 0: what is left of a difference would have fewer digits
+            sums += np.where(classes == k, 0.0, self.of_cells(places, np.full(len(places), k)))
+        return sums
+
+    @property
+    def total(self) -> np.ndarray:
+        """Those of all rows, (n_columns,)."""
+        return (self._every or self).sums().sum(axis=0)
+
+    def _parts(self, places: np.ndarray, classes: np.ndarray) -> _Parts:
+        full = self._full.pairs(np.zeros_like(classes), classes)
+        return self._less(full, self._table.pairs(self._columns[places], classes))
+
+    def _less(self, a: _Parts, b: _Parts) -> _Parts:
+        (a_hi, a_lo), (b_hi, b_lo) = a, b
+        hi, lo = np.empty_like(a_hi), np.zeros((3, len(a_hi)))
+        exact.add_rows(a_hi, a_lo, b_hi, b_lo, -1.0, self._residue, hi, lo)
+        return hi, lo
