@@ -75,7 +75,7 @@ class LinearNBCV(LinearNB):
         Each row is also judged by the models that have seen it, in the same scan: `cv_results_` then has
         mean_train_score, std_train_score, split<s>_train_score and class_train_score_<label> too. That makes `folds`
         times as many scores of each row.
-    scheme, reference, overlap, smoothing, binarize, transform, normalize, idf, estimate, priors
+    scheme, reference, overlap, smoothing, binarize, transform, normalize, idf, estimate, priors, feature_weight
         As for `LinearNB`.
     loss, threshold, reject_label
         As for `LinearNB`: what the chosen model predicts. The scores judge the likeliest classes.
@@ -128,6 +128,7 @@ class LinearNBCV(LinearNB):
         idf: bool = False,
         estimate: str = "posterior_mean",
         priors: Any = None,
+        feature_weight: Any = None,
         loss: Any = None,
         threshold: float | None = None,
         reject_label: Any = None,
@@ -146,6 +147,7 @@ class LinearNBCV(LinearNB):
             idf=idf,
             estimate=estimate,
             priors=priors,
+            feature_weight=feature_weight,
             loss=loss,
             threshold=threshold,
             reject_label=reject_label,

@@ -1,7 +1,7 @@
 """A linear model: scores of rows, and the decisions and probabilities read off them, in kind."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -211,7 +211,7 @@ class LinearModel:
     def prepared(self, chunk: Chunk, survey: Any) -> Chunk:
         """A checked block as the weights take it, but for idf."""
         row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
-        chunk, survey = transformed(chunk, survey, self.options.transform, self.options.normalize)
+        chunk, survey = transformed(chunk, survey, self.options)
         for moment, columns in self.moments.items():
             if TABLE[moment].partial:
                 Domain(type(self).__name__, *TABLE[moment].domain, columns, self.options.seen).check(chunk, survey)
@@ -255,7 +255,7 @@ class LinearModel:
         """Add ln(1 - x) times its weights, in the columns that have any."""
         assert self.second is not None
         columns = np.flatnonzero(self.second.any(axis=1))
-        chunk, survey = transformed(chunk, survey, self.options.transform, self.options.normalize)
+        chunk, survey = transformed(chunk, survey, self.options)
         log1m = TABLE["log1m_sum"]
         Domain(type(self).__name__, *log1m.domain, columns, self.options.seen).check(chunk, survey)
         chunk.mapped(partial(log1m.of, options=self.options), columns).add_scores(self.second, out)
@@ -280,7 +280,7 @@ class LinearModel:
             "intercept": self.intercept_,
             "scheme": self.scheme.name,
             "reference": None if self.scheme.reference is None else self.classes_[self.scheme.reference].item(),
-            "options": list(astuple(self.options)),
+            "options": self.options.to_state(),
             "moments": self.moments,
             "scale": self.scale,
             "rule": self.rule,

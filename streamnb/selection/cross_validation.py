@@ -77,18 +77,10 @@ class ScoringTask(PassTask):
     def partial(self) -> Sheet:
         n_models = sum(len(grids) * grids[0].shape[0] for grids in self.candidates) * (1 + self.train)
         multilabel = self.candidates[0][0].shell.scheme.multilabel
-        exact_rows, n_bins, n_bytes = _sheet_sizes(n_models, len(self.classes), self.needs, multilabel)
-        options: dict[str, Any] = {"exact_rows": exact_rows, "n_bins": n_bins, "classes": self.classes}
-
-        def new() -> Evaluation:
-            return Evaluation(len(self.classes), self.needs, multilabel=multilabel, **options)
+        n_bytes = _sheet_sizes(n_models, len(self.classes), self.needs, multilabel)[2]
 
         def of_grid(models: GridModels) -> Any:
-            scheme, n_points = models.shell.scheme, models.shape[0]
-            if "reference" in self.needs:
-                return ReferenceEvaluation.of(scheme, self.classes, n_points, exact_rows, n_bins)
-            each = multilabel or bool(self.needs & {"pairs", "reliability"})
-            return (EachEvaluation if each else GridEvaluation)(new, n_points)
+            return empty_evaluation(models.shell.scheme, self.classes, self.needs, models.shape[0], n_models)
 
         sheet = [[of_grid(models) for models in grids] for grids in self.candidates * (1 + self.train)]
         rows = np.zeros((self.folding.n_splits, len(self.classes)), np.int64)
@@ -169,6 +161,20 @@ class ScoringTask(PassTask):
         return grid_models.MARGINS if self.needs & {"ranking", "margin"} else CACHED_MARGINS
 
 
+def empty_evaluation(scheme: Any, classes: np.ndarray, needs: frozenset[str], n_points: int, n_models: int) -> Any:
+    """What some models are judged with, of so many models altogether; that merges."""
+    exact_rows, n_bins, _ = _sheet_sizes(n_models, len(classes), needs, scheme.multilabel)
+    if "reference" in needs:
+        return ReferenceEvaluation.of(scheme, classes, n_points, exact_rows, n_bins)
+
+    def new() -> Evaluation:
+        options: dict[str, Any] = {"exact_rows": exact_rows, "n_bins": n_bins, "classes": classes}
+        return Evaluation(len(classes), needs, multilabel=scheme.multilabel, **options)
+
+    each = scheme.multilabel or bool(needs & {"pairs", "reliability"})
+    return (EachEvaluation if each else GridEvaluation)(new, n_points)
+
+
 def _sheet_sizes(n_models: int, n_classes: int, needs: frozenset[str], multilabel: bool) -> tuple[int, int, int]:
     """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of a sheet."""
     room = KEPT_SCORES // (n_models * n_classes)
@@ -185,10 +191,7 @@ def _check_costs(paths: Sequence[WeightPath], stats: ClassStats, scorer: Scorer,
     n_points, n_kinds = sum(map(len, paths)), 1 + train
     times_judged = stats.folding.n_folds if train else 1  # each row, by the models of a repeat
     models = f"{n_splits} x {n_points:,} models of {n_classes:,} classes"
-    n_bytes = _sheet_sizes(n_splits * n_points * n_kinds, n_classes, scorer.needs, stats.multilabel)[2]
-    if n_bytes > (limit := memory.allowed(None)):
-        cure = "take fewer taus or folds, or a scoring that needs less, such as 'accuracy'"
-        memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)
+    check_sheet(n_splits * n_points * n_kinds, models, n_classes, scorer, stats.multilabel)
     seconds = 0.0
     for path in paths:
         margins = n_rows * times_judged * DOUBLE.room(len(path)) * max(path.n_rows, n_classes)
@@ -202,6 +205,14 @@ def _check_costs(paths: Sequence[WeightPath], stats: ClassStats, scorer: Scorer,
             "progress=True shows how far it is, and fewer taus (penalty=snb.L1(n_taus=5, scale='score')), fewer "
             "repeats or features, or some of the rows take less"
         )
+
+
+def check_sheet(n_models: int, models: str, n_classes: int, scorer: Scorer, multilabel: bool) -> None:
+    """Refuse what would be kept of the scores of too many models."""
+    n_bytes = _sheet_sizes(n_models, n_classes, scorer.needs, multilabel)[2]
+    if n_bytes > (limit := memory.allowed(None)):
+        cure = "take fewer penalties or folds, or a scoring that needs less, such as 'accuracy'"
+        memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)
 
 
 def cross_validated(
@@ -246,7 +257,7 @@ def cross_validated(
         grids = tuple(zip(*of_splits, strict=True))
     needs = scorer.needs if grids[0][0].shell.scheme.has_probabilities else scorer.needs - {"probabilities"}
     task = ScoringTask(grids, stats.classes, folding, needs, stats.n_rows, train, sampled)
-    _check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
+    check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
     sheet, report = run(task, rows, run_options)
     if report.rows != stats.n_rows:
         raise ValueError(
@@ -265,7 +276,7 @@ def cross_validated(
     return found, report, sheet.sample
 
 
-def _check_scorer(scorer: Scorer, empty: Evaluation) -> None:
+def check_scorer(scorer: Scorer, empty: Evaluation) -> None:
     """Refuse a score that has no meaning for such rows, before they are read again."""
     for one in scorer.each:
         if one.name not in SCORERS or SCORERS[one.name].value is not one.value:

@@ -56,13 +56,9 @@ class GridScores(persistence.Parameters):
             each = {one.name: cls.of(judged, path, replace(one, others=())) for one in scorer.each}
             return replace(each[scorer.name], named=each)
         classes = judged[0].of_point(0).classes
-        of_splits = [_scored(scorer, evaluation, len(path)) for evaluation in judged]
+        of_splits = [scored(scorer, evaluation, len(path)) for evaluation in judged]
         scores, per_class, errors = (_stacked(parts) for parts in zip(*of_splits, strict=True))
-        if np.isnan(scores).all():
-            raise ValueError(
-                f"scoring={scorer.name!r} has no value in any of the {scores.shape[1]} splits, as each lacks rows of a "
-                "class; take fewer folds, or folds= that mix the classes"
-            )
+        check_defined(scorer, scores)
         of_rows, of_all = path.n_features_per_class, path.n_features
         n_features = path.shell().scheme.of_each_class(of_rows, of_all, len(classes))
         errors = errors if errors is not None and (errors > 0.0).any() else None
@@ -200,6 +196,15 @@ class GridScores(persistence.Parameters):
             )
 
 
+def check_defined(scorer: Scorer, scores: np.ndarray) -> None:
+    """Refuse to choose where no score (G, S) is a number."""
+    if np.isnan(scores).all():
+        raise ValueError(
+            f"scoring={scorer.name!r} has no value in any of the {scores.shape[1]} splits, as each lacks rows of a "
+            "class; take fewer folds, or folds= that mix the classes"
+        )
+
+
 def check_choice(scheme: str, folds: Any, repeats: int, seed: int, scoring: Any, rule: str) -> Scorer:
     """The scorer, if what says how to judge and choose makes sense whatever the data."""
     if folds is None:
@@ -259,7 +264,7 @@ def _standard_error(scores: np.ndarray) -> float:
     return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
 
 
-def _scored(scorer: Scorer, judged: Any, n_points: int) -> tuple[Any, Any, Any]:
+def scored(scorer: Scorer, judged: Any, n_points: int) -> tuple[Any, Any, Any]:
     """Values of the models of one split (G,), those of each class (G, K) and bounds on errors (G,), None without."""
     if scorer.of_grid is not None and isinstance(judged, GridEvaluation):
         return *scorer.of_grid(judged), None

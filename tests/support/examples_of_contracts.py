@@ -5,7 +5,7 @@ their contracts. A class without an example fails there by its name; one line in
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dask.array as da
@@ -44,18 +44,19 @@ from streamnb.rows.opening import opened
 from streamnb.rows.prepared import PreparedSource
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
-from streamnb.rows.splits import as_folding
+from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.streams import StreamSource
 from streamnb.scanning.accumulating import _OfUser
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.row_sample import RowSample
+from streamnb.selection.shared_reads import Asked, Judge, SharedRead
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.row_means import RowMeans
 from streamnb.stats.value_counts import ValueCells, cells_of
-from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
+from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
 
 N, K = 40, 3
@@ -174,6 +175,19 @@ def reading(objective: Any, X: Any = REAL, y: Any = Y, **along: Any) -> Pass:
     )
 
 
+def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
+    """A read for three models: sums and scores, scores by other weights, and a line that is not judged."""
+    sets = np.ndim(y) == 2
+    like: Any = reading(SquaredHinge() if sets else Softmax(), y=y, X=COUNTS).task
+    line = replace(like, step=np.ones((6, K)), lengths=np.array([0.5, 1.0]))
+    asked = Asked(1, like, like.weights), Asked(1, None, -like.weights), Asked(0, line, None)
+    needs_kept = frozenset(needs or {"hits", "ranking", "probabilities"})
+    judge = Judge(MultiLabel() if sets else Joint(), np.arange(K) if sets else np.unique(Y), needs_kept, 3)
+    rows = opened(COUNTS, y, WEIGHT)
+    rows = rows.with_split("folds", np.arange(N) % 2) if by == "given" else rows
+    return Pass(SharedRead(asked, Folding(2, by=by), judge, like), rows)
+
+
 PROBA = rng.permuted(np.tile([0.125, 0.25, 0.625], (N, 1)), axis=1)
 TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ClassScan: every(
@@ -217,8 +231,10 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         lambda: reading(Softmax()),
         csr=lambda: reading(Logistic(), sp.csr_array(COUNTS), class_weight=np.array([1.0, 0.3, 2.0])),
         labels=lambda: reading(SquaredHinge(), y=SETS),
+        products=lambda: reading(LeastSquares()),
         line=lambda: reading(Softmax(), step=np.ones((6, K)), lengths=np.array([0.5, 1.0])),
     ),
+    SharedRead: every(shared, labels=lambda: shared(SETS, "multilabel", "ranking"), folds=lambda: shared(by="given")),
     _OfUser: every(lambda: Pass(_OfUser(Highest(), "highest"), opened(COUNTS, labelled=False))),
 }
 
@@ -412,11 +428,17 @@ def leaning(w: float) -> float:
     return -w if w < 0.0 else -2.0 * w
 
 
+def shrinking(weights: np.ndarray) -> np.ndarray:
+    """The gradient of -sum w^2 / 2."""
+    return -weights
+
+
 PENALTIES: dict[type, dict[str, Penalty]] = {
     snb.L1: every(snb.L1(0.5), snb.L1([2.0, 0.5], scale="score"), snb.L1(n_taus=3)),
     snb.L2: every(snb.L2(0.5), snb.L2([0.0, 1.0])),
     snb.TopK: every(snb.TopK(2), snb.TopK([3, 1], by="likelihood")),
     Decorrelation: every(snb.Decorrelation(0.25), snb.Decorrelation([0.125, 0.5], scale="curvature")),
+    snb.Custom: every(snb.Custom(shrinking, 0.5), snb.Custom(shrinking, [0.25, 1.0])),
     snb.Separable: every(snb.Separable(leaning, 0.5), snb.Separable(leaning, [0.25, 1.0])),
     _Sum: every(snb.L1(0.5) + snb.L2([0.25, 1.0]), snb.TopK(2) + snb.Decorrelation(0.25) + snb.L1([0.5, 2.0])),
 }
