@@ -164,7 +164,7 @@ class LinearNB(Posteriors, LinearPredictions):
         return RowOptions(vars(self)["transform"], self.normalize, self.binarize, centre)
 
     def _check_params(self) -> None:
-        self._check_options()
+        self._check_options(self.penalty)
         for part in self.penalty.parts if self.penalty is not None else ():
             if part.tau is None or len(part.tau) > 1:
                 what = "no tau" if part.tau is None else f"a grid of {len(part.tau)} taus"
@@ -173,9 +173,9 @@ class LinearNB(Posteriors, LinearPredictions):
                     "give one tau, choose it with LinearNBCV, or take all models from snb.solve"
                 )
 
-    def _check_options(self) -> None:
+    def _check_options(self, penalty: Any) -> None:
         as_family(self.family)
-        as_penalty(self.penalty)
+        as_penalty(penalty)
         arguments.one_of("scheme", self.scheme, SCHEMES)
         arguments.one_of("idf", self.idf, [False, True])
         arguments.one_of("overlap", self.overlap, OVERLAPS)

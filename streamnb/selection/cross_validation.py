@@ -150,9 +150,10 @@ class ScoringTask(PassTask):
         weight = np.ones(len(rows)) if weight is None else weight
         n_points, n_rows = models.shape
         step = max(self._at_once(models) // (DOUBLE.room(n_points) * max(n_rows, len(self.classes))), 1)
+        room = models.room(min(step, len(rows)))
         for first in range(0, len(rows), step):
             some = slice(first, first + step)
-            margins = models.margins(chunk, rows[some])
+            margins = models.margins(chunk, rows[some], room)
             evaluation.add(models.shell.scheme, margins, codes[rows[some]], weight[some])
 
     def _at_once(self, models: GridModels) -> int:

@@ -80,9 +80,13 @@ class GridModels:
         scale = np.repeat(self.shell.scale[columns], np.diff(weights.indptr))
         return sp.csr_array((weights.data * scale, weights.indices, weights.indptr), shape=weights.shape)
 
-    def margins(self, chunk: Chunk, rows: np.ndarray) -> np.ndarray:
-        """Margins of some rows of a prepared block, (len(rows), R, room): the first G of `room` are those of points."""
-        flat = aligned(len(rows), self._intercepts.size)
+    def room(self, n_rows: int) -> np.ndarray:
+        """Where margins of so many rows find room, again and again: new memory costs more than they do."""
+        return aligned(n_rows, self._intercepts.size)
+
+    def margins(self, chunk: Chunk, rows: np.ndarray, room: np.ndarray) -> np.ndarray:
+        """Margins of some rows of a prepared block, (len(rows), R, width): the first G of these are those of points."""
+        flat = room[: len(rows)]
         flat[:] = self._intercepts.reshape(-1)
         if self._weights is not None:
             self._weights.add_scores(chunk, rows, flat)
