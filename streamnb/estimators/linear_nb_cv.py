@@ -12,12 +12,13 @@ from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
+from streamnb.problem.families import as_family
 from streamnb.problem.penalties import L1, Penalty, at_point
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.opening import opened
 from streamnb.scanning.class_scan import run_scan, with_folds
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, GridScores, check_choice, check_rule
+from streamnb.solving.own_variances import is_own
 
 _JUDGED = (  # what scores depend on
     *("family", "penalty", "scheme", "reference", "overlap"),
@@ -192,7 +193,7 @@ class LinearNBCV(LinearNB):
         listed = label_checks.check_classes(classes)
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         with self._all_or_nothing():
-            rows = opened(X, y, sample_weight, look=self._remember_names)
+            rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             self.__dict__.pop("class_weight_", None)
             self._n_threads = n_threads
@@ -263,11 +264,13 @@ class LinearNBCV(LinearNB):
         of_rows = {label: same if of_class[label] < 0 else of_class[label] for label in rows}
         self.best_ = {**scores.grid[best], "top_k": of_rows}
 
-    def _grid(self) -> Penalty:
-        return L1(scale="score") if self.penalty is None else self.penalty
+    def _grid(self) -> Penalty | None:
+        own = self.penalty is None and is_own(as_family(self.family))  # whose scores take no penalty
+        return L1(scale="score") if self.penalty is None and not own else self.penalty
 
-    def _penalty(self) -> Penalty:
-        return at_point(self._grid(), self.best_)
+    def _penalty(self) -> Penalty | None:
+        grid = self._grid()
+        return None if grid is None else at_point(grid, self.best_)
 
     def _check_params(self) -> None:
         self._check_options()
@@ -287,6 +290,6 @@ class LinearNBCV(LinearNB):
         return self
 
 
-def judged_grid(estimator: LinearNBCV) -> tuple[GridScores, Penalty]:
+def judged_grid(estimator: LinearNBCV) -> tuple[GridScores, Penalty | None]:
     """The scores of all grid points, and the penalty whose grid they are of."""
     return estimator._scores, estimator._grid()

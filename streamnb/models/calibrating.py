@@ -10,6 +10,7 @@ from scipy.special import log_softmax
 from streamnb.core import label_checks, memory, row_checks
 from streamnb.models.at_hand import UnheldModel
 from streamnb.models.linear import LinearModel
+from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.schemes import Joint, LabelReference, Reference
 from streamnb.rows.boundary import checked
 from streamnb.rows.source import Source
@@ -28,6 +29,8 @@ def calibrated(model: LinearModel, rows: Source) -> LinearModel:
     row of weights has a factor and a bias of its own. All of this is linear, so that a linear model it stays.
     """
     _check_model(model)
+    if isinstance(model, QuadraticModel):
+        raise ValueError("calibrate() is for linear scores; those of Gaussian(covariance='own') are quadratic")
     margins, targets, weight = _scored(model, rows)
     if isinstance(model.scheme, (Joint, Reference)):
         factor, bias = fit_softmax(model.scheme.class_scores(margins), targets, weight)
