@@ -120,7 +120,7 @@ class PredictiveModel(LinearModel):
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
         """Scores of a checked block, (n_rows, K), or (n_rows, 1) for two classes."""
         row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
-        scores = self.log_joint(*transformed(chunk, survey, self.options.transform, self.options.normalize))
+        scores = self.log_joint(*transformed(chunk, survey, self.options))
         return scores if scores.shape[1] > 2 else scores[:, 1:] - scores[:, :1]
 
     def log_joint(self, chunk: Chunk, survey: Any) -> np.ndarray:

@@ -289,7 +289,7 @@ class TellingFeaturesDisplay:
 
         Parameters
         ----------
-        estimator : LinearNB, LinearNBCV, or a model of a path
+        estimator : LinearNB, LinearNBCV, SoftmaxRegression or the like, or a model of a path
         class_ : label, or list of labels, optional
             Whose weights; (earlier, later) labels for scheme="ovo". All rows of coef_ unless given, up to 12.
         n_features : int, optional

@@ -90,6 +90,11 @@ class QuadraticPath:
         """The model."""
         return self[0]
 
+    @property
+    def intercepts(self) -> np.ndarray:
+        """Those of the model, (K,)."""
+        return self[0].intercept_
+
     def breakpoints(self, *_: Any) -> np.ndarray:
         """Refused: no tau leaves a feature out."""
         raise ValueError("weights, and what is ranked or drawn by them, are of linear scores; take family='gaussian'")
