@@ -14,14 +14,15 @@ from streamnb.models.calibrating import METHODS, check_calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
+from streamnb.problem.families import as_family
 from streamnb.problem.penalties import L1, Penalty, at_point
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.opening import opened
 from streamnb.scanning.class_scan import run_scan, with_folds
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, GridScores, check_choice, check_rule
 from streamnb.selection.out_of_fold import calibrated_out_of_fold, check_calibration
 from streamnb.selection.row_sample import SampledRows, sample_size
+from streamnb.solving.own_variances import is_own
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
 
@@ -207,7 +208,7 @@ class LinearNBCV(LinearNB):
         listed = label_checks.check_classes(classes)
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         with self._all_or_nothing():
-            rows = opened(X, y, sample_weight, look=self._remember_names)
+            rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             self.__dict__.pop("class_weight_", None)
             self._n_threads = n_threads
@@ -303,7 +304,8 @@ class LinearNBCV(LinearNB):
         self.best_ = {**scores.grid[best], "top_k": of_rows}
 
     def _grid(self) -> Penalty | None:
-        if self._unpenalised:
+        own = self.penalty is None and is_own(as_family(self.family))  # whose scores take no penalty
+        if own or self._unpenalised:
             return None
         return L1(scale="score") if self.penalty is None else self.penalty
 

@@ -249,7 +249,8 @@ def cross_validated(
                 "give weight to rows of two folds at least"
             )
         asked = ((family, path.penalty) for path, (family, _) in zip(paths, candidates, strict=True))
-        return [GridModels(weight_path(rest, *each, n_threads=1, **options), most_bytes, decide) for each in asked]
+        of_rest = (weight_path(rest, *each, n_threads=1, **options) for each in asked)
+        return [grid_models.of_path(path, most_bytes, decide) for path in of_rest]
 
     with ThreadPoolExecutor(run_options.threads, "streamnb-solve") as pool:
         of_splits = pool.map(models_of, range(folding.n_splits))

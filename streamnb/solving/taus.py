@@ -13,6 +13,7 @@ from streamnb.problem.schemes import OneVsOne, TwoClasses, as_scheme
 from streamnb.problem.together import Together
 from streamnb.solving.l1_grid import L1Grid
 from streamnb.solving.multinomial import leaving
+from streamnb.solving.own_variances import check_own
 from streamnb.solving.posed import Problem
 from streamnb.stats.class_stats import ClassStats, check_stats
 
@@ -22,7 +23,8 @@ NEAR = 0.75  # of all features: where so many are left at the first tau, there i
 
 
 def check_unpenalised(penalty: Penalty | None, family: Family) -> None:
-    """Refuse a penalty of parameters that are fitted together."""
+    """Refuse a penalty of parameters that are fitted together, or of quadratic scores."""
+    check_own(penalty, family)
     for member in family.members:
         if isinstance(member, Together) and penalty is not None:
             raise ValueError(
