@@ -145,10 +145,14 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
             trained, scale = self._trained(stats, rows, options)
             self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
             self._calibrated = False
-            self.report_ = before + scanned + trained.report
+            self.report_ = before + scanned + trained.report + self._settle(stats, scanned, rows, options)
             if not trained.converged:
                 self._warn(trained.left)
         return self
+
+    def _settle(self, stats: ClassStats, scanned: Report, rows: Source, options: RunOptions) -> Report:
+        """What is left to do once there is a model."""
+        return Report()
 
     def plan_scan(self) -> tuple[tuple[str, ...], Any]:
         """For `snb.plan`: the moments and folds of the scan."""
