@@ -31,6 +31,14 @@ class CalibratedClassifier(TrainedClassifier):
         super()._check_params()
         arguments.one_of("calibration", self.calibration, [None, *METHODS])
 
+    def _gives_probabilities(self) -> bool:
+        if not self._calibrated:
+            raise AttributeError(
+                "scores are no probabilities before they are calibrated: fit with calibration='sigmoid', or call "
+                "calibrate(X, y) with rows held back"
+            )
+        return True
+
     def _scan(self, options: RunOptions) -> ClassScan:
         scan = super()._scan(options)
         return scan if self.calibration is None else replace(scan, folding=Folding(LEAST_FOLDS))

@@ -301,9 +301,6 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         check_is_fitted(self, "history_")
         return self._model
 
-    def _gives_probabilities(self) -> bool:
-        return self._scheme == "joint" or self._calibrated
-
     def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None, *, method: str = "sigmoid") -> Self:
         """Make the probabilities fit rows that the model has not learned from, as `LinearNB.calibrate` does.
 

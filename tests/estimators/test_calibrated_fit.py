@@ -40,6 +40,9 @@ def test_the_same_bits_for_any_chunks_and_a_checkpoint(kind, tmp_path):
 
 
 def test_what_is_refused():
+    with pytest.raises(AttributeError, match="has no attribute 'predict_proba'") as caught:
+        snb.MarginClassifier().fit(X, Y).predict_proba(X)
+    assert "fit with calibration='sigmoid', or call calibrate" in str(caught.value.__cause__)
     with pytest.raises(ValueError, match="calibration='platt' is unknown"):
         snb.MarginClassifier(calibration="platt").fit(X, Y)
     with pytest.raises(ValueError, match="one class only"):
