@@ -31,6 +31,16 @@ class CalibratedClassifier(TrainedClassifier):
         super()._check_params()
         arguments.one_of("calibration", self.calibration, [None, *METHODS])
 
+    def plan_scan(self) -> tuple[tuple[str, ...], Any]:
+        return super().plan_scan()[0], None if self.calibration is None else LEAST_FOLDS
+
+    def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        plan = super().plan_reads(n_features, n_rows, n_folds, limit)
+        if self.calibration is None:
+            return plan
+        more = {"n_models": LEAST_FOLDS, "model_bytes": LEAST_FOLDS * plan["model_bytes"]}  # open at a time
+        return {**plan, **more, "most_reads": plan["most_reads"] + self.max_passes + 1}
+
     def _gives_probabilities(self) -> bool:
         if not self._calibrated:
             raise AttributeError(

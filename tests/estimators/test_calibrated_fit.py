@@ -39,6 +39,12 @@ def test_the_same_bits_for_any_chunks_and_a_checkpoint(kind, tmp_path):
     np.testing.assert_array_equal(model.fit(parts, n_threads=2).predict_proba(x), whole)
 
 
+def test_a_plan_counts_the_models_of_the_folds():
+    plain, calibrated = (snb.plan(X, Y, model=snb.MarginClassifier(calibration=how)) for how in (None, "sigmoid"))
+    assert (plain.n_models, calibrated.n_models) == (1, 5) and calibrated.model_bytes == 5 * plain.model_bytes
+    assert calibrated.most_reads == plain.most_reads + 51
+
+
 def test_what_is_refused():
     with pytest.raises(AttributeError, match="has no attribute 'predict_proba'") as caught:
         snb.MarginClassifier().fit(X, Y).predict_proba(X)
