@@ -12,6 +12,7 @@ from streamnb.models.at_hand import UnheldModel
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.curves import Curves, Knots, is_softmax
 from streamnb.models.linear import LinearModel
+from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.schemes import LabelReference, TwoClasses
 from streamnb.rows.boundary import checked
 from streamnb.rows.source import Source
@@ -193,6 +194,8 @@ def check_calibrated(model: LinearModel) -> None:
         raise ValueError("calibrate scales weights, and a covariance of each class has none; take covariance='pooled'")
     if isinstance(model, UnheldModel):
         raise MemoryError("calibrate scales the weights, and these are too many to be held; take a sparser penalty")
+    if isinstance(model, QuadraticModel):
+        raise ValueError("calibrate() is for linear scores; those of Gaussian(covariance='own') are quadratic")
     if not np.isfinite(model.intercept_).all():
         raise ValueError("the model has a class without rows, whose probability is 0 whatever the scores; fit without")
 

@@ -34,9 +34,11 @@ class Gaussian(Family):
     Parameters
     ----------
     var_smoothing : float
-        This part of the largest feature variance is added to every phi, as in scikit-learn; of "diagonal" alone.
-    covariance : {"diagonal", "pooled", "full"}
-        None, one of all classes, or one of each class: the last has quadratic scores and no `coef_`.
+        This part of the largest feature variance is added to every phi, as in scikit-learn; of "diagonal" and "own".
+    covariance : {"diagonal", "own", "pooled", "full"}
+        "own": a variance for each class and feature, as scikit-learn's `GaussianNB` has it. Scores are then quadratic:
+        ``ln P_y - sum_j [(x_j - m_yj)^2 / v_yj + ln(2 pi v_yj)] / 2``; there is no `coef_`, and no penalty.
+        "pooled": a covariance of all classes, with linear scores; "full": one of each class, with quadratic ones.
     shrinkage : None, (a, g), a list of these, or "auto"
         ``Sigma_y(a, g) = (1 - g) M + g (tr M / n) I``, ``M = (1 - a) Sigma_y + a Sigma_pooled`` (regularised
         discriminant analysis, Friedman 1989, of covariances, n features): a = 1 is linear, a = 0 quadratic
@@ -58,8 +60,7 @@ class Gaussian(Family):
 
     def __init__(self, var_smoothing: float = 1e-9, covariance: str = "diagonal", shrinkage: Any = None):
         self.var_smoothing = arguments.finite_number("var_smoothing", var_smoothing, minimum=0.0)
-        if arguments.one_of("covariance", covariance, COVARIANCES) != "diagonal":
-            self.covariance = covariance
+        self.covariance = arguments.one_of("covariance", covariance, COVARIANCES)
         shrinkage = as_shrinkage(shrinkage, covariance)
         if shrinkage is not None:
             self.shrinkage = shrinkage
@@ -70,7 +71,7 @@ class Gaussian(Family):
 
     @property
     def covariant(self):  # type: ignore[override]
-        return self.covariance != "diagonal"
+        return self.covariance in ("pooled", "full")
 
     @property
     def pooled(self):  # type: ignore[override]

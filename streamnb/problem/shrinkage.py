@@ -3,7 +3,7 @@
 import numbers
 from typing import Any
 
-COVARIANCES = ("diagonal", "pooled", "full")
+COVARIANCES = ("diagonal", "own", "pooled", "full")
 POOLING = (0.0, 0.05, 0.2, 0.5, 0.8, 1.0)  # a, of "auto"
 TO_SPHERE = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3)  # g
 OF_POOLED = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 0.8)  # g where all classes have one covariance
@@ -16,9 +16,9 @@ def as_shrinkage(given: Any, covariance: str) -> str | tuple[Point, ...] | None:
     """What to try, as points (a, g); "auto" and None stay what they are."""
     if given is None:
         return given
-    if covariance == "diagonal":
+    if covariance not in ("pooled", "full"):
         raise ValueError(
-            f"shrinkage={given!r} goes with covariance='pooled' or 'full'; of 'diagonal' there is nothing to shrink"
+            f"shrinkage={given!r} goes with covariance='pooled' or 'full'; of {covariance!r} there is nothing to shrink"
         )
     if isinstance(given, str) and given == "auto":
         return given

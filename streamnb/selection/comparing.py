@@ -26,6 +26,7 @@ from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, check_choice, check_rule
 from streamnb.solving.covariance_path import check_covariant
 from streamnb.solving.decorrelation import check_decorrelation
+from streamnb.solving.own_variances import check_own
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import Products
 
@@ -252,6 +253,7 @@ def _defined(
                 check_decorrelation(penalty, family, as_rows, len(stats.classes))
                 if family.covariant:
                     check_covariant(family, penalty, stats, scheme)
+                check_own(penalty, family, as_rows)
                 pairs[family_name, name] = family, penalty
             except ValueError as error:
                 left_out[family_name, name] = str(error)

@@ -6,7 +6,6 @@ import numpy as np
 
 from streamnb.core import memory, persistence
 from streamnb.core.blas import one_thread
-from streamnb.core.memory import aligned
 from streamnb.models.covariance import tiles
 from streamnb.models.grid_weights import DOUBLE
 from streamnb.rows.chunk import Chunk
@@ -61,12 +60,13 @@ class CovarianceModels:
         arrays = [part for basis in self._bases for part in basis[1:]]
         return persistence.digest([self.shell, self._log_priors, self._apart, *arrays])
 
-    def margins(self, chunk: Chunk, rows: np.ndarray) -> np.ndarray:
-        """Margins of some rows of a prepared block, (len(rows), R, room): the first G of `room` are those of points."""
-        n_points, n_rows = self.shape
-        flat = aligned(len(rows), n_rows * DOUBLE.room(n_points))
-        out = flat[:, : n_rows * DOUBLE.room(n_points)].reshape(len(rows), n_rows, -1)
-        out[:] = 0.0
+    def room(self, n_rows: int) -> np.ndarray:
+        """Where margins of so many rows find room, again and again."""
+        return np.zeros((n_rows, self.shape[1], DOUBLE.room(self.shape[0])))
+
+    def margins(self, chunk: Chunk, rows: np.ndarray, room: np.ndarray) -> np.ndarray:
+        """Margins of some rows of a prepared block, (len(rows), R, width): the first G of these are those of points."""
+        (n_points, n_rows), out = self.shape, room[: len(rows)]
         with one_thread():
             for some, x in tiles(chunk, rows):
                 joint = self._joint(x[:, self._kept] - self._centre)[: some.stop - some.start]

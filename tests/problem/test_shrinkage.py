@@ -14,7 +14,10 @@ def test_points_are_read_in_every_form():
     family = snb.Gaussian(covariance="full", shrinkage=[(0.0, 0.5), (1.0, 0.0)])
     assert family.at({"a": 0.0, "g": 0.5}) == snb.Gaussian(covariance="full", shrinkage=(0.0, 0.5))
     assert family.moments == ("sum", "gram") and snb.Gaussian().moments == ("sum", "sum_sq")
-    assert repr(snb.Gaussian()) == "Gaussian(var_smoothing=1e-09)" and eval(repr(family), vars(snb)) == family
+    assert (
+        repr(snb.Gaussian()) == "Gaussian(var_smoothing=1e-09, covariance='diagonal')"
+        and eval(repr(family), vars(snb)) == family
+    )
 
 
 @pytest.mark.parametrize(
