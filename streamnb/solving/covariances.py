@@ -110,16 +110,18 @@ class Covariances:
     def refuse_singular(self, point: Point) -> None:
         """Say which covariance has no inverse, and what shrinkage would help."""
         a, g = point
-        which, why = "pooled over the classes", "some features are functions of others within the classes"
+        which, more = "pooled over the classes", ""
+        why = "features are functions of others within the classes, or there are fewer rows than features"
         if a < 1.0:
             matrices = self._mixed(a)
             k = next(k for k, m in enumerate(matrices) if np.isnan(_of_correlations(m[None], [0]).inverse).any())
             n_rows, n = int(self.stats.rows[k]), len(self.kept)
+            more = ", or a larger a, which takes more of the covariance of all classes"
             which = f"of class {self.stats.classes[k].item()!r}"
             why = f"it has {n_rows:,} {'row' if n_rows == 1 else 'rows'} for {n:,} features, or some depend on others"
         raise ValueError(
             f"the covariance {which} has no inverse: {why}; shrinkage={(a, g)!r} should have a larger g, such as "
-            f"({a:g}, 0.01), or a larger a, which takes more of the covariance of all classes"
+            f"({a:g}, 0.01){more}"
         )
 
 
