@@ -101,9 +101,9 @@ def test_what_is_too_large_or_wrong_is_said_beforehand():
         gram(wide, np.arange(10) % 2, memory_limit="1GB")
     with pytest.raises(MemoryError, match=r"pooled, .*; take pooled=True, fewer folds"):
         gram(wide, np.arange(10) % 2, memory_limit="1GB", pooled=True)
-    many = da.zeros((10**9, 1000), chunks=(10**6, 1000)).map_blocks(rows, dtype=float, meta=np.empty((0, 0)))
+    many = da.zeros((10**9, 1000), chunks=(10**8, 1000)).map_blocks(rows, dtype=float, meta=np.empty((0, 0)))
     with pytest.warns(snb.StreamnbWarning, match="take about 833 minutes of one core"), pytest.raises(AssertionError):
-        gram(many, da.zeros(10**9, chunks=10**6, dtype=int), pooled=True)
+        gram(many, da.zeros(10**9, chunks=10**8, dtype=int), pooled=True)
     assert snb.plan(X, Y, moments=["gram"], folds=5).product_bytes == 8 * K * 5 * 15
     assert snb.plan(X, Y, moments=["gram"], pooled=True).product_bytes == 8 * 15
     for options, message in (({"exact": 1.5}, "exact=1.5"), ({"pooled": "yes"}, "pooled='yes'")):
