@@ -58,8 +58,23 @@ class RowsEstimator(BaseEstimator):
 
     def _check_features(self, given: Any, *, reset: bool = False) -> None:
         """Let scikit-learn remember or compare the column names, where X has a shape to look at."""
+        look_at_names(self, given, reset)
+
+
+def look_at_names(estimator: Any, given: Any, reset: bool) -> None:
+    """Remember or compare names of columns; those of a source, or of what has a shape to look at."""
+    if not isinstance(given, Source):
         if given is not None:
-            validate_data(self, given, reset=reset, skip_check_array=True)
+            validate_data(estimator, given, reset=reset, skip_check_array=True)
+        return
+    names: Any = given.feature_names
+    if reset:
+        estimator.feature_names_in_ = names
+    elif given.names_last and not np.array_equal(names, getattr(estimator, "feature_names_in_", names)):
+        raise ValueError(
+            "X has other columns than the rows that were fitted; make it with their vocabulary, such as "
+            "snb.text(.., vocabulary=rows.vocabulary)"
+        )
 
 
 def loaded_names(names: np.ndarray, n_features: int) -> np.ndarray:
