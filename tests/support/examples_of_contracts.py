@@ -53,6 +53,7 @@ from streamnb.rows.streams import StreamSource
 from streamnb.scanning.accumulating import _OfUser
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.cross_validation import ScoringTask
+from streamnb.selection.fold_models import Sampled, SampleTask
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.row_sample import RowSample
 from streamnb.selection.shared_reads import Asked, Judge, SharedRead
@@ -245,6 +246,10 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     TokenScan: every(
         lambda: Pass(TokenScan(NGrams((1, 2), (2, 3))), texts().with_step(None, 5, "texts")),
     ),
+    SampleTask: every(
+        lambda: Pass(SampleTask(np.unique(Y), Folding(3), 7), opened(COUNTS, Y, WEIGHT)),
+        labels=lambda: Pass(SampleTask(np.arange(SETS.shape[1]), Folding(3), 7), opened(sp.csr_array(COUNTS), SETS)),
+    ),
     ReadTask: every(
         lambda: reading(Softmax()),
         csr=lambda: reading(Logistic(), sp.csr_array(COUNTS), class_weight=np.array([1.0, 0.3, 2.0])),
@@ -316,7 +321,7 @@ def grid_decisions(seed: int) -> Any:
 def histogram(seed: int) -> Any:
     _, codes, weight, margins = drawn(seed)
     counts = Histogram(K, 2, 8)
-    scores = np.ascontiguousarray(margins[:, :, 0]) * 10.0**seed
+    scores = np.ascontiguousarray(margins[:, :, :1]) * 10.0**seed
     counts.add(scores, (codes[:, None] == np.arange(K)).astype(np.uint8), weight)
     return counts
 
@@ -324,7 +329,7 @@ def histogram(seed: int) -> Any:
 def ranking(seed: int, exact_rows: int) -> Any:
     _, codes, weight, margins = drawn(seed)
     ranked = Ranking(K, multilabel=False, pairs=False, exact_rows=exact_rows, n_bins=8)
-    ranked.add(np.ascontiguousarray(margins[:, :, 0]), codes, weight)
+    ranked.add(np.ascontiguousarray(margins[:, :, :1]), codes, weight)
     return ranked
 
 
@@ -359,6 +364,7 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     ),
     ReferenceEvaluation: every(against_reference),
     RowSample: every(sampled),
+    Sampled: every(lambda seed: Sampled(sampled(seed))),
     GridDecisions: every(grid_decisions),
     Histogram: every(histogram),
     Ranking: every(lambda seed: ranking(seed, 100), bins=lambda seed: ranking(seed, 20)),
