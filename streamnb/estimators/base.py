@@ -77,11 +77,17 @@ def look_at_names(estimator: Any, given: Any, reset: bool) -> None:
         )
 
 
-def loaded_names(names: np.ndarray, n_features: int) -> np.ndarray:
-    """Column names out of a file, one for each feature."""
-    if names.dtype.kind != "U" or names.shape != (n_features,):
+def kept_names(names: np.ndarray) -> list[str]:
+    """Column names as a file keeps them: an array of them would be as wide as the longest."""
+    return list(map(str, names))
+
+
+def loaded_names(names: Any, n_features: int) -> np.ndarray:
+    """Column names out of a file, one for each feature; older files have an array of them."""
+    found = np.array(names, object)
+    if found.shape != (n_features,) or not all(isinstance(name, str) for name in found.tolist()):
         raise ValueError(f"feature_names_in_ should be {n_features} names")
-    return names.astype(object)
+    return found
 
 
 class ScanEstimator(RowsEstimator):
@@ -292,7 +298,7 @@ class ScanEstimator(RowsEstimator):
         if getattr(self, "class_weight_", None) is not None:
             fitted["class_weight_"] = self.class_weight_
         if hasattr(self, "feature_names_in_"):
-            fitted["feature_names_in_"] = self.feature_names_in_
+            fitted["feature_names_in_"] = kept_names(self.feature_names_in_)
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod

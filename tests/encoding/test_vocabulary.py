@@ -19,10 +19,12 @@ def test_a_vocabulary_is_that_of_count_vectorizer():
     assert list(snb.text(ROWS, words=None, chars=(2, 3), vocabulary=1000).vocabulary) == sorted(chars.vocabulary_)
 
 
-def test_the_most_frequent_tokens_are_kept_and_serve_other_texts():
+def test_the_most_frequent_tokens_are_kept_and_serve_other_texts(tmp_path):
     rows = snb.text(ROWS, vocabulary=4, y=[0, 1, 0, 1])
     assert rows.vocabulary == ("and", "cat", "dog", "the") and rows.feature_names[1] == 'text: "cat"'
     model = snb.LinearNB("multinomial").fit(rows)
+    model.save(tmp_path / "model.snb")
+    model = snb.load(tmp_path / "model.snb")
     assert model.feature_names_in_.tolist() == rows.feature_names.tolist()
     assert model.predict(snb.text(["the cat", "dog dog"], vocabulary=rows.vocabulary)).tolist()[1] == 0
     with pytest.raises(ValueError, match=r"vocabulary=rows\.vocabulary"):
