@@ -196,6 +196,7 @@ class _Room:
         self.bits = tuple(np.zeros(-(-n_columns // size), np.uint32) for size in (1 << 5, 1 << 10, 1 << 15))
         words = 0 if of.words is None else (int(lengths.sum()) // 3 + len(lengths)) * (of.words[1] - of.words[0] + 1)
         chars = 0 if of.chars is None else int(lengths.sum()) * (of.chars[1] - of.chars[0] + 1)
-        self.indptr = np.zeros(len(lengths) + 1, np.int64)
-        self.indices = np.empty(words + chars, np.int32)
+        width = np.int32 if words + chars < 1 << 31 else np.int64  # one for both, else SciPy makes it one
+        self.indptr = np.zeros(len(lengths) + 1, width)
+        self.indices = np.empty(words + chars, width)
         self.data = np.empty(words + chars, np.float32)
