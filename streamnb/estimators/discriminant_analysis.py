@@ -26,12 +26,18 @@ class DiscriminantAnalysis(NaiveBayes):
     shrinkage: Any
     priors: Any
     tol: float
+    store_covariance: bool
     covariance_estimator: Any
     _solvers: tuple[str, ...]
 
     def _check_params(self) -> None:
         arguments.one_of("solver", self.solver, self._solvers)
         arguments.finite_number("tol", self.tol, minimum=0.0)
+        arguments.one_of("store_covariance", self.store_covariance, [False, True])
+        if isinstance(self.priors, str):
+            arguments.one_of("priors", self.priors, [None, "uniform", "an array of shape (n_classes,)"])
+        elif self.priors is not None:
+            np.asarray(self.priors, dtype=np.float64)  # numbers, whatever the classes
         if self.covariance_estimator is not None:
             raise ValueError(
                 f"covariance_estimator={self.covariance_estimator!r} needs the rows themselves, and one scan keeps "

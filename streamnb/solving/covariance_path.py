@@ -100,13 +100,16 @@ class CovariancePath:
         persistence.save(path, self)
 
     def to_state(self) -> dict[str, Any]:
-        return {"stats": self.stats, "family": self.family, "asked": self.asked}
+        asked = {"priors": self.asked.get("priors"), "estimate": self.asked.get("estimate", "posterior_mean")}
+        return {"stats": self.stats, "family": self.family, **asked}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Any:
-        stats, asked = state["stats"], state["asked"]
-        scheme = as_scheme(asked["scheme"], stats.classes, asked["reference"], stats.multilabel)
-        return covariance_path(stats, state["family"], None, scheme, asked)
+        stats, family = state["stats"], state["family"]
+        if not isinstance(stats, ClassStats) or not isinstance(family, Family) or not family.covariant:
+            raise ValueError("a path of covariances should have statistics, and a family with covariances")
+        asked = {"priors": state["priors"], "estimate": state["estimate"]}
+        return covariance_path(stats, family, None, as_scheme("joint", stats.classes, None, stats.multilabel), asked)
 
 
 def _of_one(means: np.ndarray, centre: np.ndarray, root: np.ndarray, two: bool) -> tuple[np.ndarray, np.ndarray]:
