@@ -8,23 +8,27 @@ import numpy as np
 from streamnb.core import arguments, persistence
 from streamnb.estimators.learned import learned
 from streamnb.estimators.linear_predictions import LinearPredictions
+from streamnb.estimators.posteriors import Posteriors
+from streamnb.estimators.prepared_rows import PreparedRows
 from streamnb.models.at_hand import UnheldModel
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
 from streamnb.models.predictive import predictive_model
+from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.penalties import Penalty, as_penalty
-from streamnb.problem.priors import Smoothing, class_probabilities
 from streamnb.problem.references import OVERLAPS
 from streamnb.problem.schemes import SCHEMES, as_scheme
+from streamnb.problem.smoothing import Smoothing, class_probabilities
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
+from streamnb.solving.posed import check_feature_weight
 from streamnb.solving.solving import solve
 from streamnb.stats.class_stats import ClassStats
 
-_STATE = "params", "fitted", "model", "settled", "scores", "scoring_report"  # what is saved
+_STATE = "params", "fitted", "model", "settled", "scores", "scoring_report", "step"  # what is saved
 
 
 class _Parameter:
@@ -41,14 +45,14 @@ class _Parameter:
 
 
 @persistence.register
-class LinearNB(LinearPredictions):
+class LinearNB(Posteriors, PreparedRows, LinearPredictions):
     """Regularised naive linear Bayes classifier, fitted in one scan of data of any size.
 
     Parameters
     ----------
     family : {"multinomial", "poisson", "bernoulli", "gaussian"}, Family or Mixed
         Distribution of each feature given the class; `Mixed` gives columns of different kinds families of their own.
-    penalty : None, L1(tau), L2(tau), TopK(k), Decorrelation(tau), Separable(derivative, tau) or a sum of them
+    penalty : None, L1(tau), L2(tau), TopK(k), Decorrelation(tau), Separable(derivative, tau), Custom or a sum of them
         With one tau each; (6.2), Shishkova 2016.
     scheme : {"joint", "ovr", "ovo", "reference"}
         All classes against their pooled model, each against the rest, every pair, or each against one named class.
@@ -59,13 +63,17 @@ class LinearNB(LinearPredictions):
         The named class or label of scheme="reference"; of a 2-D y also the rows without any label.
     overlap : {"refuse", "keep"}
         Rows of a 2-D y that bear a label and the reference are an error, or stand on both sides.
-    smoothing : float, BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
+    smoothing : float, "evidence", BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
         The prior of the features in each class. A number s: Bernoulli Beta(s, s); multinomial alpha = s; Gaussian
-        none; else s pseudo-rows at the mean of all rows.
+        none; else s pseudo-rows at the mean of all rows. "evidence": the s under which the training rows are most
+        probable, `smoothing_`. Parameters of priors may have a row for each class.
     binarize : float
         For Bernoulli a feature is present where x > binarize.
-    transform : {None, "binary", "log1p", "sqrt"}
-        Applied to each value.
+    transform : {None, "binary", "log1p", "sqrt", "quantile_normal"} or Bins
+        Applied to each value. The last two are learned in a pass of their own before the scan (rows have to be there
+        twice), from all rows of `fit`, and kept and saved with the model, which then takes the raw columns:
+        "quantile_normal" makes each feature normal, Phi^-1(F(x)); `Bins` makes an indicator of each bin, whose names
+        are `column_names_`.
     normalize : {None, "l1", "l2"}
         Then each row is divided by its length.
     idf : bool
@@ -75,6 +83,8 @@ class LinearNB(LinearPredictions):
         prior; see `solve`.
     priors : None, "uniform", (K,) or DirichletPrior
         Class probabilities; None: shares of the training weight; a Dirichlet prior of them goes by `estimate` too.
+    feature_weight : (n_features,), optional
+        Weighted naive Bayes: the weight of each feature, and what it adds to the intercepts, times a_j >= 0.
     loss : (K, K), optional
         L[y, s], what deciding class s costs where y is true, in the order of `classes_`: `predict` decides
         argmin_s sum_y L[y, s] P(y | x) among the classes that have rows, of equal ones the first. Scores and
@@ -96,6 +106,8 @@ class LinearNB(LinearPredictions):
     n_features_in_ : int
     feature_names_in_ : (n_features,) str
         Only where X is a data frame with string column names.
+    smoothing_ : float or a prior
+        The prior that the model goes by: `smoothing`, or the number that "evidence" came to.
     report_ : Report
         Rows, bytes, blocks and seconds of the last scan.
     """
@@ -118,6 +130,7 @@ class LinearNB(LinearPredictions):
         idf: bool = False,
         estimate: str = "posterior_mean",
         priors: Any = None,
+        feature_weight: Any = None,
         loss: Any = None,
         threshold: float | None = None,
         reject_label: Any = None,
@@ -131,7 +144,7 @@ class LinearNB(LinearPredictions):
         self.normalize = normalize
         self.idf = idf
         self.estimate = estimate
-        self.priors = priors
+        self.priors, self.feature_weight = priors, feature_weight
         self.loss, self.threshold, self.reject_label = loss, threshold, reject_label
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -153,10 +166,11 @@ class LinearNB(LinearPredictions):
 
     def _row_options(self) -> RowOptions:
         centre = as_family(self.family).centre
-        return RowOptions(vars(self)["transform"], self.normalize, self.binarize, centre)
+        transform = vars(self)["transform"] if self._asked_step() is None else None
+        return RowOptions(transform, self.normalize, self.binarize, centre)
 
     def _check_params(self) -> None:
-        self._check_options()
+        self._check_options(self.penalty)
         for part in self.penalty.parts if self.penalty is not None else ():
             if part.tau is None or len(part.tau) > 1:
                 what = "no tau" if part.tau is None else f"a grid of {len(part.tau)} taus"
@@ -165,17 +179,19 @@ class LinearNB(LinearPredictions):
                     "give one tau, choose it with LinearNBCV, or take all models from snb.solve"
                 )
 
-    def _check_options(self) -> None:
+    def _check_options(self, penalty: Any) -> None:
         as_family(self.family)
-        as_penalty(self.penalty)
+        as_penalty(penalty)
         arguments.one_of("scheme", self.scheme, SCHEMES)
         arguments.one_of("idf", self.idf, [False, True])
         arguments.one_of("overlap", self.overlap, OVERLAPS)
         for member in as_family(self.family).members:
             Smoothing.of(member, self.smoothing, self.estimate)
+        check_feature_weight(self.feature_weight, as_family(self.family))
         DecisionRule.of(self.loss, self.threshold, self.reject_label)
 
     def _check_against(self, stats: ClassStats) -> None:
+        self._check_step()
         scanned, wanted = asdict(stats.options), asdict(self._row_options())
         changed = [name for name in scanned if scanned[name] != wanted[name]]
         if changed:
@@ -194,6 +210,7 @@ class LinearNB(LinearPredictions):
 
     def _solved(self) -> LinearModel:
         options = {**self._options(), "memory_limit": self._memory_limit, "n_threads": self._n_threads}
+        options["smoothing"] = self._now("smoothing_")
         model = solve(self._weighted, self._family(), self._penalty(), **options)[0]
         rule = DecisionRule.of(self.loss, self.threshold, self.reject_label)
         if rule is None:
@@ -202,7 +219,7 @@ class LinearNB(LinearPredictions):
 
     def _options(self) -> dict[str, Any]:
         """What `solve` is told beside family and penalty."""
-        names = ("scheme", "reference", "overlap", "smoothing", "priors", "idf", "estimate")
+        names = ("scheme", "reference", "overlap", "smoothing", "priors", "idf", "estimate", "feature_weight")
         return {name: getattr(self, name) for name in names}
 
     def _penalty(self) -> Penalty | None:
@@ -239,7 +256,10 @@ class LinearNB(LinearPredictions):
     def _predictive(self) -> LinearModel:
         """The exact predictive distribution; no attribute, whose name alone would have it computed."""
         if "_predictive" not in self._learned:
-            options = {name: self._settled[name] for name in ("penalty", "smoothing", "estimate", "priors")}
+            options = {name: self._settled[name] for name in ("penalty", "estimate", "priors")}
+            options["smoothing"] = self._now("smoothing_")
+            if self._settled["feature_weight"] is not None:
+                raise ValueError("predictive=True is of all features alike, not for a feature_weight; take None")
             known = self._weighted, self._now("_model"), as_family(self._settled["family"])
             self._learned["_predictive"] = predictive_model(*known, **options)
         return self._learned["_predictive"]
@@ -257,7 +277,8 @@ class LinearNB(LinearPredictions):
 
     def to_state(self) -> dict[str, Any]:
         model = self._now("_model") if self._complete() else None
-        solved = model is not None and not isinstance(model, UnheldModel)  # which follows from the statistics
+        follows = isinstance(model, (UnheldModel, QuadraticModel))  # from the statistics
+        solved = model is not None and not follows
         other = {name: value for name, value in self._settled.items() if value is not vars(self)[name]}
         return {**super().to_state(), "model": model if solved else None, "settled": other if solved else None}
 
@@ -266,8 +287,8 @@ class LinearNB(LinearPredictions):
         self = super().from_state(persistence.known(cls, state, *_STATE))
         model = state["model"]
         if model is not None:
-            if not isinstance(model, LinearModel) or model.n_features != self.n_features_in_:
-                raise ValueError(f"the model should be of {self.n_features_in_} features")
+            if not isinstance(model, LinearModel) or model.n_features != self.stats_.n_features:
+                raise ValueError(f"the model should be of {self.stats_.n_features} features")
             if not np.array_equal(model.classes_, self.classes_):
                 raise ValueError("the model and the statistics should have the same classes")
             self._learned["_model"] = model
@@ -282,7 +303,7 @@ class LinearNB(LinearPredictions):
         asked._row_options()
         family = as_family(asked.family).named(getattr(self, "feature_names_in_", None))
         for member, _ in family.parts(stats.n_features):
-            Smoothing.of(member, asked.smoothing, asked.estimate, stats.n_features)
+            Smoothing.of(member, asked.smoothing, asked.estimate, stats.n_features, len(stats.classes))
         if state["model"] is not None and state.get("settled") is not None:
             asked._check_against(stats)
             scheme = as_scheme(asked.scheme, stats.classes, asked.reference, stats.multilabel)

@@ -10,15 +10,23 @@ from sklearn.utils.validation import check_is_fitted
 from streamnb.core import arguments, label_checks, persistence
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import as_scorer
+from streamnb.models.calibrating import METHODS, check_calibrated
+from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
+from streamnb.problem.families import as_family
 from streamnb.problem.penalties import L1, Penalty, at_point
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.opening import opened
 from streamnb.scanning.class_scan import run_scan, with_folds
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, GridScores, check_choice, check_rule
+from streamnb.selection.out_of_fold import calibrated_out_of_fold, check_calibration
+from streamnb.selection.row_sample import SampledRows, sample_size
+from streamnb.solving.own_variances import is_own
+from streamnb.solving.weight_paths import weight_path
+from streamnb.stats.class_stats import ClassStats
 
+UNPENALISED = "none"
 _JUDGED = (  # what scores depend on
     *("family", "penalty", "scheme", "reference", "overlap"),
     *("folds", "repeats", "scoring", "seed", "return_train_score"),
@@ -43,19 +51,20 @@ class LinearNBCV(LinearNB):
     Parameters
     ----------
     family : as for `LinearNB`
-    penalty : None, L1, L2, TopK, Decorrelation, Separable or a sum of them
+    penalty : None, "none", L1, L2, TopK, Decorrelation, Separable or a sum of them
         With a grid of taus each; the product of the grids is judged. None: ``L1(scale="score")``, whose grid is taken
-        from the data, from all features to one.
+        from the data, from all features to one. "none": no penalty, the one model of which is judged.
     folds : int or (n_rows,) ints
         Number of folds, or the fold of each row, numbered from 0. Which fold a row is in depends on its number (or
         its group) and the seed alone, not on its class.
     repeats : int
         How many times the rows are split into folds.
-    scoring : str or callable
+    scoring : str, callable or list of such
         A name such as "roc_auc", "accuracy", "f1_macro", "neg_log_loss" (see `streamnb.metrics.SCORERS`), or a
         function of an `Evaluation`; the greater the better. For more than two classes "roc_auc" is the mean over
         classes, each against the rest; "roc_auc_reference", for scheme="reference", that of each class or label u by
-        its margin on the rows of u and of the reference alone.
+        its margin on the rows of u and of the reference alone. Of a list the first chooses, and `cv_results_` has
+        mean_test_<scoring> and its like of all, beside mean_test_score of the first; none is read twice.
     rule : {"best", "parsimonious", "one_se", "per_split"}
         The point with the highest mean score; or that with the fewest features whose mean is within 1 % of it, or
         within one standard error of it. "per_split" gives each class a number of features of its own, for `TopK`:
@@ -67,10 +76,15 @@ class LinearNBCV(LinearNB):
         Each row is also judged by the models that have seen it, in the same scan: `cv_results_` then has
         mean_train_score, std_train_score, split<s>_train_score and class_train_score_<label> too. That makes `folds`
         times as many scores of each row.
-    scheme, reference, overlap, smoothing, binarize, transform, normalize, idf, estimate, priors
+    scheme, reference, overlap, smoothing, binarize, transform, normalize, idf, estimate, priors, feature_weight
         As for `LinearNB`.
     loss, threshold, reject_label
         As for `LinearNB`: what the chosen model predicts. The scores judge the likeliest classes.
+    calibration : {None, "sigmoid", "isotonic"}
+        Probabilities that fit rows held out: the model chosen is calibrated, as `calibrate` does it, by the scores of
+        10,000 rows (fewer of large ones or of thousands of classes; more of rare classes, weighed down) by the models
+        of the rows outside their folds, of which there have to be 5 or more. No further scan is needed. `refit` undoes
+        it.
 
     Attributes
     ----------
@@ -97,7 +111,7 @@ class LinearNBCV(LinearNB):
     def __init__(
         self,
         family: Any = "multinomial",
-        penalty: Penalty | None = None,
+        penalty: Any = None,
         *,
         folds: Any = 5,
         repeats: int = 1,
@@ -115,9 +129,11 @@ class LinearNBCV(LinearNB):
         idf: bool = False,
         estimate: str = "posterior_mean",
         priors: Any = None,
+        feature_weight: Any = None,
         loss: Any = None,
         threshold: float | None = None,
         reject_label: Any = None,
+        calibration: str | None = None,
     ):
         super().__init__(
             family,
@@ -132,6 +148,7 @@ class LinearNBCV(LinearNB):
             idf=idf,
             estimate=estimate,
             priors=priors,
+            feature_weight=feature_weight,
             loss=loss,
             threshold=threshold,
             reject_label=reject_label,
@@ -141,6 +158,7 @@ class LinearNBCV(LinearNB):
         self.scoring = scoring
         self.rule = rule
         self.seed, self.return_train_score = seed, return_train_score
+        self.calibration = calibration
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
@@ -190,24 +208,45 @@ class LinearNBCV(LinearNB):
         listed = label_checks.check_classes(classes)
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         with self._all_or_nothing():
-            rows = opened(X, y, sample_weight, look=self._remember_names)
+            rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             self.__dict__.pop("class_weight_", None)
             self._n_threads = n_threads
             task = replace(self._task(listed), memory_limit=options.memory_limit)
             task, rows = with_folds(task, rows, self.folds, groups, self.repeats, self.seed)
+            assert task.folding is not None
+            check_calibration(self.calibration, self.scheme, task.folding.n_folds)
             stats, report = run_scan(task, rows, options)
             self._check_against(stats)
             self._check_whole(stats)
+            sampled = self._sampled(stats, report)
             asked = [(self._family(), self._grid())], self._options(), as_scorer(self.scoring)
-            run_options = replace(options, checkpoint=None)
-            (scores,), scoring_report = cross_validated(stats, *asked, rows, run_options, self.return_train_score)
+            run_options = replace(options, checkpoint=None), self.return_train_score, sampled
+            (scores,), scoring_report, sample = cross_validated(stats, *asked, rows, *run_options)
             scores.warn_missing(self.reference if self.scoring == "roc_auc_reference" else None)
             self._keep(stats, report)
             self._scores, self.scoring_report_ = scores, scoring_report
             self._choose()
             self._settle()
+            if sample is not None:
+                self._calibrate(sample.drawn())
         return self
+
+    def _sampled(self, stats: ClassStats, report: Report) -> int:
+        """How many rows of the scoring scan are kept; what cannot be calibrated is refused before it."""
+        if self.calibration is None:
+            return 0
+        path = weight_path(stats, self._family(), None, **self._options())
+        check_calibrated(replace(path.shell(), intercept_=path.intercepts))
+        return sample_size(len(stats.classes), report.bytes / stats.n_rows)
+
+    def _calibrate(self, rows: SampledRows) -> None:
+        def of_rest(fold: int) -> LinearModel:
+            stats = self.stats_.without_fold(fold, 0)
+            return weight_path(stats, self._family(), self._penalty(), n_threads=self._n_threads, **self._options())[0]
+
+        assert self.calibration is not None
+        self._learned["_model"] = calibrated_out_of_fold(self._now("_model"), rows, of_rest, self.calibration)
 
     @available_if(_never)
     def partial_fit(self, *_: Any, **__: Any) -> Self:
@@ -222,9 +261,12 @@ class LinearNBCV(LinearNB):
     def refit(self, **options: Any) -> Self:
         """Change parameters without another look at the data; the grid and its scores stay.
 
-        `rule` chooses anew among the scores; the others (`priors`, `smoothing`, ..) change the final model alone.
+        `rule` chooses anew among the scores; the others (`priors`, `smoothing`, ..) change the final model alone, and
+        none is calibrated until `fit` or `calibrate` is called.
         """
         check_is_fitted(self, "stats_")
+        if options.get("calibration") is not None:
+            raise ValueError(f"calibration={options['calibration']!r} needs scores of the rows; use fit, or calibrate")
         asked = {**vars(self), **options}
         changed = [name for name in _JUDGED if name in options or not _same(asked[name], self._judged[name])]
         if changed:
@@ -261,15 +303,24 @@ class LinearNBCV(LinearNB):
         of_rows = {label: same if of_class[label] < 0 else of_class[label] for label in rows}
         self.best_ = {**scores.grid[best], "top_k": of_rows}
 
-    def _grid(self) -> Penalty:
+    def _grid(self) -> Penalty | None:
+        own = self.penalty is None and is_own(as_family(self.family))  # whose scores take no penalty
+        if own or self._unpenalised:
+            return None
         return L1(scale="score") if self.penalty is None else self.penalty
 
-    def _penalty(self) -> Penalty:
-        return at_point(self._grid(), self.best_)
+    @property
+    def _unpenalised(self) -> bool:
+        return isinstance(self.penalty, str) and self.penalty == UNPENALISED
+
+    def _penalty(self) -> Penalty | None:
+        grid = self._grid()
+        return None if grid is None else at_point(grid, self.best_)
 
     def _check_params(self) -> None:
-        self._check_options()
+        self._check_options(None if self._unpenalised else self.penalty)
         arguments.one_of("return_train_score", self.return_train_score, [False, True])
+        arguments.one_of("calibration", self.calibration, [None, *METHODS])
         check_choice(self.scheme, self.folds, self.repeats, self.seed, self.scoring, self.rule)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
@@ -285,6 +336,6 @@ class LinearNBCV(LinearNB):
         return self
 
 
-def judged_grid(estimator: LinearNBCV) -> tuple[GridScores, Penalty]:
+def judged_grid(estimator: LinearNBCV) -> tuple[GridScores, Penalty | None]:
     """The scores of all grid points, and the penalty whose grid they are of."""
     return estimator._scores, estimator._grid()

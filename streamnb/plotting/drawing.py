@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.linear_predictions import fitted_model
+from streamnb.estimators.trained import TrainedClassifier, trained_model
 from streamnb.models.linear import LinearModel
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.schemes import Scheme
@@ -93,7 +94,7 @@ def line_style(number: int) -> dict[str, Any]:
 def feature_names_of(given: Any, source: Any, n_features: int) -> np.ndarray:
     """Names of features, as given, as fitted, or x0, x1, .., (n_features,)."""
     if given is None:
-        given = getattr(source, "feature_names_in_", None)
+        given = getattr(source, "column_names_", getattr(source, "feature_names_in_", None))
     if given is None:
         return np.array([f"x{j}" for j in range(n_features)], dtype=object)
     names = np.asarray(given, dtype=object)
@@ -131,10 +132,13 @@ def model_of(estimator: Any) -> LinearModel:
     if isinstance(estimator, LinearNB):
         check_is_fitted(estimator, "stats_")
         return fitted_model(estimator)
+    if isinstance(estimator, TrainedClassifier):
+        return trained_model(estimator)
     if isinstance(estimator, LinearModel):
         return estimator
     raise TypeError(
-        f"estimator={estimator!r} should be a fitted snb.LinearNB or LinearNBCV, or a model of a path: one with coef_"
+        f"estimator={estimator!r} should be a fitted snb.LinearNB, SoftmaxRegression or the like, or a model of a "
+        "path: one with coef_"
     )
 
 

@@ -13,8 +13,8 @@ from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.penalties import L1, Decorrelation, Penalty, TopK, as_penalty
-from streamnb.problem.priors import Smoothing
 from streamnb.problem.schemes import SCHEMES, as_scheme
+from streamnb.problem.smoothing import Smoothing
 from streamnb.problem.together import Together
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.opening import opened
@@ -25,6 +25,7 @@ from streamnb.selection.comparison import Comparison, Pair
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, check_choice, check_rule
 from streamnb.solving.decorrelation import check_decorrelation
+from streamnb.solving.own_variances import check_own
 from streamnb.stats.class_stats import ClassStats
 
 STANDARD = ("plain", "TopK", "L1", "TopK + Decorrelation", "L1 + Decorrelation")  # the columns of the thesis
@@ -143,7 +144,7 @@ def compare(
     rows = opened(X, y, sample_weight)
     members = _families(families, getattr(rows.given, "columns", None))
     columns = _penalties(penalties)
-    scorer = check_choice(scheme, folds, repeats, seed, scoring, "best")
+    scorer = check_choice(scheme, folds, repeats, seed, _alone(scoring), "best")
     rules = _rules(rule, columns, overall, scorer, scheme)
     options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing}
     options |= {"priors": priors, "idf": idf, "estimate": estimate}
@@ -158,7 +159,7 @@ def compare(
     _check_classes(stats)
     columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns
     pairs, left_out = _defined(members, columns, stats, scheme, reference)
-    scores, more = cross_validated(
+    scores, more, _ = cross_validated(
         stats, list(pairs.values()), options, scorer, rows, replace(run_options, checkpoint=None)
     )
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
@@ -170,6 +171,12 @@ def compare(
 
 
 # ---- what is compared ------------------------------------------------------------------------------------------------
+
+
+def _alone(scoring: Any) -> Any:
+    if isinstance(scoring, list | tuple):
+        raise TypeError(f"scoring={scoring!r} should be one name: compare shows one score (LinearNBCV takes lists)")
+    return scoring
 
 
 def _families(families: Any, names: Any) -> dict[str, Family]:
@@ -242,6 +249,7 @@ def _defined(
         for name, penalty in columns.items():
             try:
                 check_decorrelation(penalty, family, as_rows, len(stats.classes))
+                check_own(penalty, family, as_rows)
                 pairs[family_name, name] = family, penalty
             except ValueError as error:
                 left_out[family_name, name] = str(error)
