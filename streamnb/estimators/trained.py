@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
-from streamnb.estimators.base import Parameter, RowsEstimator, loaded_names
+from streamnb.estimators.base import Parameter, RowsEstimator, kept_names, loaded_names
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
@@ -359,7 +359,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         fitted |= {"converged": self.converged_, "report": asdict(self.report_)}
         fitted["calibrated"] = self._calibrated
         if hasattr(self, "feature_names_in_"):
-            fitted["feature_names_in_"] = self.feature_names_in_
+            fitted["feature_names_in_"] = kept_names(self.feature_names_in_)
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
