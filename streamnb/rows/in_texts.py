@@ -53,6 +53,10 @@ class TextSource(Source):
         self.paths, self.making = texts.paths, Clock()
         row_checks.check_min_size(texts.n_rows, 1)
 
+    def __repr__(self) -> str:
+        where = f" of {self.paths[0]}" + (" .." if len(self.paths) > 1 else "") if self.paths else ""
+        return f"<{type(self).__name__}: {self.n_rows} rows{where}, {self.n_features} features>"
+
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         ask = self._columns.reader(start)
         for first_row, texts, X, seconds in self._made(self._step, start, stop):
