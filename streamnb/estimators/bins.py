@@ -218,6 +218,7 @@ class Bins(TransformerMixin, BaseEstimator):
         self, bins = cls(**state["params"]), state["bins"]
         if bins is None:
             self._check_params()
+            check_edges(self.edges, len(self.edges) if np.ndim(self.edges) > 1 else 1)
             return self
         if not isinstance(bins, BinEdges):
             raise ValueError(f"bins are of type {type(bins).__name__}")
