@@ -38,6 +38,8 @@ class TextSource(Source):
         Seconds that the step took so far, summed over threads; they are part of `reading`.
     """
 
+    by_users = True
+
     def __init__(
         self,
         texts: Any,
