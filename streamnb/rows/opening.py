@@ -153,7 +153,8 @@ def opened(
         A store cannot be opened, or its layout is wrong.
     """
     if isinstance(X, Source):  # it was opened before
-        _check_alone(X, y=y, sample_weight=sample_weight)
+        if X.by_users:
+            _check_alone(y=y, sample_weight=sample_weight)
         if look is not None:
             look(None if X.feature_names is None else X)
         return X
@@ -171,8 +172,8 @@ def opened(
     return source if split is None else source.with_split(*split)
 
 
-def _check_alone(rows: Source, **beside: Any) -> None:
-    """Refuse labels and weights beside rows that were opened, which bring their own."""
+def _check_alone(**beside: Any) -> None:
+    """Refuse labels and weights beside rows that a user opened, which bring their own."""
     for name, value in beside.items():
         if value is not None:
             raise ValueError(

@@ -181,6 +181,13 @@ def test_select_features_compares_the_criteria(output):
     assert min(accuracy.values()) > 0.5 and max(accuracy, key=accuracy.get) == "all pixels"
 
 
+@example("texts")
+def test_texts_are_told_by_their_words(output):
+    naive, softmax, few = (numbers(output, name)[0][-1] for name in ("naive Bayes, one", "softmax,", "20 words"))
+    assert softmax > few > 0.5 and naive > few
+    assert all(word in output for word in ("charset", "sock", "mock"))
+
+
 @pytest.mark.process
 def test_source_lines_prints_the_path(first_run):
     _, ran = first_run
