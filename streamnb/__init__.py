@@ -15,6 +15,7 @@ _HOMES = {
     "PassTask": "passes.contract",
     "fold_numbers": "rows.splits",
     "ClassStats": "stats.class_stats",
+    "svmlight": "rows.in_svmlight",
     "write_csr": "rows.writing",
     "codegram": "encoding.codegrams",
     "codegram_names": "encoding.codegrams",

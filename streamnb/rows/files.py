@@ -27,8 +27,13 @@ def unlike_zarr(path: Any) -> str | None:
     """What the file is, and how its rows are read; None where it is not there or nothing that is known."""
     if not isinstance(path, str) or not (os.path.exists(path) or "://" in path):
         return None
-    kind = _by_content(path) or _by_ending(path)
+    kind = kind_of(path)
     return None if kind is None else f"is {kind} file, not a Zarr store; {CURES[kind]}"
+
+
+def kind_of(path: str) -> str | None:
+    """What sort of file it is, with its article; None of what is not known."""
+    return _by_content(path) or _by_ending(path)
 
 
 def _by_content(path: str) -> str | None:

@@ -17,6 +17,7 @@ from streamnb.rows.csr_store import member_of, open_csr
 from streamnb.rows.files import unlike_zarr
 from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_memory import ArraySource
+from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.layout import check_layout
 from streamnb.rows.lazy import check_not_delayed, is_dask
@@ -91,6 +92,11 @@ def _csr_group(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Sourc
     return ZarrCSRSource(store, open_columns(y, weight, store.n_rows, labelled, group))
 
 
+def _svmlight(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
+    own_labels = y is None
+    return SvmlightSource(X, open_columns(y, weight, X.n_rows, labelled and not own_labels), own_labels)
+
+
 def _zarr_array(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
     if X.ndim != 2 or X.dtype.kind not in "buif":
         raise ValueError(f"X: array {X.path!r} has shape {X.shape} and dtype {X.dtype}; it should be 2-D numbers")
@@ -110,11 +116,13 @@ class Kind(NamedTuple):
     name: str
     recognised: Callable[[Any], bool]
     opened: Callable[[Any, Any, Any, bool, Any], Source]  # X, y, sample_weight, labelled, group of X
+    own_labels: bool = False  # whether rows may bring labels of their own
 
 
 KINDS = [  # the first that recognises X
     Kind("Dask", is_dask, _in_dask),
-    Kind("stream", is_stream, _stream),
+    Kind("stream", is_stream, _stream, own_labels=True),
+    Kind("svmlight", lambda X: isinstance(X, SvmlightFile), _svmlight, own_labels=True),
     Kind("Zarr group", lambda X: isinstance(X, zarr.Group), _csr_group),
     Kind("Zarr array", lambda X: isinstance(X, zarr.Array), _zarr_array),
     Kind("memory", lambda X: True, _in_memory),
@@ -161,7 +169,7 @@ def opened(
     if look is not None:
         look(given)
     kind = next(kind for kind in KINDS if kind.recognised(rows))
-    if labelled and y is None and kind.name != "stream":
+    if labelled and y is None and not kind.own_labels:
         label_checks.check_labels(y)
     source = kind.opened(rows, y, sample_weight, labelled, group)
     source.group, source.given = group, given

@@ -12,6 +12,7 @@ import dask.array as da
 import numpy as np
 import scipy.sparse as sp
 import zarr
+from sklearn.datasets import dump_svmlight_file
 
 import streamnb as snb
 from streamnb.encoding.bins import ValueScan
@@ -37,6 +38,7 @@ from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
 from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_memory import ArraySource
+from streamnb.rows.in_svmlight import SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
 from streamnb.rows.opening import opened
@@ -342,6 +344,11 @@ def csr_group(folder: Any) -> Source:
     return opened(folder / "csr.zarr", "y", WEIGHT)
 
 
+def svmlight(folder: Any) -> Source:
+    dump_svmlight_file(COUNTS, CODES, str(folder / "rows.svm"))
+    return opened(snb.svmlight(folder / "rows.svm", n_features=5), Y, WEIGHT)
+
+
 def in_dask(values: Any) -> Any:
     return da.from_array(values, chunks=(13, *np.shape(values)[1:]))
 
@@ -353,6 +360,7 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
     ),
     ZarrSource: every((dense_store, LABELLED)),
     ZarrCSRSource: every((csr_group, LABELLED)),
+    SvmlightSource: every((svmlight, LABELLED)),
     PreparedSource: every(
         (lambda _: PreparedSource(opened(COUNTS, Y, WEIGHT), present, 5, "present"), PRESENT),
         stored=(lambda folder: PreparedSource(dense_store(folder), present, 5, "present"), PRESENT),
