@@ -38,6 +38,7 @@ PARTS = {  # each yields rows of the table
     "groups": groups.group_rows,
     "solve": models.solving_rows,
     "choice": models.choice_rows,
+    "shared": models.shared_rows,
     "scoring": models.scoring_rows,
     "others": others.other_rows,
     "memory": processes.memory_rows,

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 import zarr
+from sklearn.preprocessing import normalize
 from zarr.codecs import BloscCodec
 
 import streamnb as snb
@@ -26,6 +27,18 @@ def counts(n_rows: int, n_features: int, law: str, per_row: int = PER_ROW) -> sp
 
 def labels(n_rows: int, n_classes: int) -> np.ndarray:
     return np.random.default_rng(1).integers(0, n_classes, n_rows)
+
+
+def topics(n_rows: int, n_features: int, n_classes: int) -> tuple[sp.csr_array, np.ndarray]:
+    """Words of texts as tf-idf of length 1, after Zipf's law; one in twelve is of the class of the text."""
+    rng, y = np.random.default_rng(2), labels(n_rows, n_classes)
+    X = counts(n_rows, n_features, "zipf", PER_ROW).tocoo()
+    rows, words = X.coords
+    own = (words * 7919 + (y[rows] + 1) * 104_729) % n_features
+    words = np.where(rng.random(len(words)) < 1 / 12, own, words)
+    X = sp.csr_array((np.ones(len(words)), (rows, words)), shape=X.shape)
+    X.data *= np.log((1.0 + n_rows) / (1.0 + np.bincount(X.indices, minlength=n_features)))[X.indices] + 1.0
+    return sp.csr_array(normalize(X)), y
 
 
 def partial_fits(model, X, y, chunk: int) -> Callable[[], None]:

@@ -69,8 +69,9 @@ def whole_number(name: str, value: Any) -> int:
     return int(value)
 
 
-def numbers_for_features(name: str, value: Any) -> Any:
-    """Return a finite float, or a 1-D array of such with one for each feature."""
+def numbers_for_features(name: str, value: Any, by_class: bool = False) -> Any:
+    """Return a finite float, or an array of such with one for each feature; `by_class` may have a row a class."""
+    shapes = "(n_features,)" + (" or (n_classes, n_features)" if by_class else "")
     given = as_array(name, value)
     if given.ndim == 0:
         return finite_number(name, value)
@@ -78,24 +79,26 @@ def numbers_for_features(name: str, value: Any) -> Any:
         raise ValueError(f"{name} has masked entries; it should have a number for each feature")
     if given.dtype.kind not in "iuf":
         raise TypeError(f"{name} has dtype {given.dtype}; it should be a number, or one number for each feature")
-    if given.ndim != 1 or not given.size:
-        raise ValueError(f"{name} has shape {given.shape}; it should be a number, or an array of shape (n_features,)")
+    if not 1 <= given.ndim <= 1 + by_class or not given.size:
+        raise ValueError(f"{name} has shape {given.shape}; it should be a number, or an array of shape {shapes}")
     given = given.astype(np.float64)
     if not np.isfinite(given).all():
-        at = int(np.argmin(np.isfinite(given)))
-        raise ValueError(f"{name}[{at}]={given[at]} should be finite")
+        raise ValueError(f"{_entry(name, given, np.isfinite(given))} should be finite")
     return given
 
 
-def positive_numbers(name: str, value: Any) -> Any:
-    """Return a float above 0, or a 1-D array of such with one for each feature."""
-    given = numbers_for_features(name, value)
-    at = int(np.argmin(given))
-    least = given[at] if np.ndim(given) else given
-    if not least > 0.0:
-        where = f"{name}[{at}]" if np.ndim(given) else name
-        raise ValueError(f"{where}={least} should be greater than 0")
-    return given
+def positive_numbers(name: str, value: Any, by_class: bool = False) -> Any:
+    """Return a float above 0, or an array of such with one for each feature; `by_class` may have a row a class."""
+    given = np.asarray(numbers_for_features(name, value, by_class))
+    if not (given > 0.0).all():
+        raise ValueError(f"{_entry(name, given, given > 0.0)} should be greater than 0")
+    return given if given.ndim else float(given)
+
+
+def _entry(name: str, given: np.ndarray, right: np.ndarray) -> str:
+    """The first wrong entry, with its place and value."""
+    at = np.unravel_index(np.argmin(right), given.shape)
+    return f"{name}{[int(i) for i in at] if at else ''}={given[at]}"
 
 
 def tau_grid(name: str, tau: Any) -> np.ndarray:

@@ -3,19 +3,19 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, row_checks
 from streamnb.estimators.base import ScanEstimator
 from streamnb.estimators.learned import learned
+from streamnb.estimators.predicting import RowClassifier
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
 
 
-class ScanClassifier(ClassifierMixin, ScanEstimator):
+class ScanClassifier(RowClassifier, ScanEstimator):
     """A classifier by a model that follows from the statistics."""
 
     class_weight_: Any = None  # what the last refit said
@@ -119,28 +119,7 @@ class ScanClassifier(ClassifierMixin, ScanEstimator):
 
     # ---- predicting --------------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any, *, out: Any = None) -> Any:
-        """Labels, (n_rows,). The answer is of the kind of X: NumPy, or lazy Dask for Dask; `out` takes blocks."""
-        model, rows = self._ready(X)
-        return model.predict(rows, out=out)
-
-    def predict_proba(self, X: Any, *, out: Any = None) -> Any:
-        """Class probabilities, (n_rows, K)."""
-        model, rows = self._ready(X)
-        return model.predict_proba(rows, out=out)
-
-    def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
-        """Logs of the class probabilities, (n_rows, K)."""
-        model, rows = self._ready(X)
-        return model.predict_log_proba(rows, out=out)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy; y may also be the name of an array beside X or of a column of X, as in `fit`."""
-        model, rows = self._ready(X, y, sample_weight, labelled=True)
-        return model.score(rows)
-
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
-        """The model, and the rows with their labels and weights, if these go with it."""
         check_is_fitted(self, "stats_")
         rows = opened(X, *beside, labelled=labelled, look=self._check_features)
         return self._now("_model"), rows
@@ -160,11 +139,6 @@ class ScanClassifier(ClassifierMixin, ScanEstimator):
             self.forgotten_ = with_key(self.forgotten_, key)
         return self
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
 
 def with_key(used: tuple[str | int, ...], key: Any) -> tuple[str | int, ...]:
     """The ledger with one more key; refuse what is none, or is there."""
@@ -176,11 +150,6 @@ def with_key(used: tuple[str | int, ...], key: Any) -> tuple[str | int, ...]:
             "twice: give rows that are to go as well a key of their own"
         )
     return (*used, key if isinstance(key, str) else int(key))
-
-
-def model_and_rows(estimator: ScanClassifier, X: Any, y: Any, sample_weight: Any) -> tuple[LinearModel, Source]:
-    """The model of a fitted classifier, and labelled rows that go with it."""
-    return estimator._ready(X, y, sample_weight, labelled=True)
 
 
 class NaiveBayes(ScanClassifier):

@@ -8,6 +8,7 @@ import numpy as np
 from streamnb.core import arguments, persistence
 from streamnb.estimators.learned import learned
 from streamnb.estimators.linear_predictions import LinearPredictions
+from streamnb.estimators.posteriors import Posteriors
 from streamnb.models.at_hand import UnheldModel
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
@@ -16,11 +17,12 @@ from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.penalties import Penalty, as_penalty
-from streamnb.problem.priors import Smoothing, class_probabilities
 from streamnb.problem.references import OVERLAPS
 from streamnb.problem.schemes import SCHEMES, as_scheme
+from streamnb.problem.smoothing import Smoothing, class_probabilities
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
+from streamnb.solving.posed import check_feature_weight
 from streamnb.solving.solving import solve
 from streamnb.stats.class_stats import ClassStats
 
@@ -41,14 +43,14 @@ class _Parameter:
 
 
 @persistence.register
-class LinearNB(LinearPredictions):
+class LinearNB(Posteriors, LinearPredictions):
     """Regularised naive linear Bayes classifier, fitted in one scan of data of any size.
 
     Parameters
     ----------
     family : {"multinomial", "poisson", "bernoulli", "gaussian"}, Family or Mixed
         Distribution of each feature given the class; `Mixed` gives columns of different kinds families of their own.
-    penalty : None, L1(tau), L2(tau), TopK(k), Decorrelation(tau), Separable(derivative, tau) or a sum of them
+    penalty : None, L1(tau), L2(tau), TopK(k), Decorrelation(tau), Separable(derivative, tau), Custom or a sum of them
         With one tau each; (6.2), Shishkova 2016.
     scheme : {"joint", "ovr", "ovo", "reference"}
         All classes against their pooled model, each against the rest, every pair, or each against one named class.
@@ -59,9 +61,10 @@ class LinearNB(LinearPredictions):
         The named class or label of scheme="reference"; of a 2-D y also the rows without any label.
     overlap : {"refuse", "keep"}
         Rows of a 2-D y that bear a label and the reference are an error, or stand on both sides.
-    smoothing : float, BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
+    smoothing : float, "evidence", BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
         The prior of the features in each class. A number s: Bernoulli Beta(s, s); multinomial alpha = s; Gaussian
-        none; else s pseudo-rows at the mean of all rows.
+        none; else s pseudo-rows at the mean of all rows. "evidence": the s under which the training rows are most
+        probable, `smoothing_`. Parameters of priors may have a row for each class.
     binarize : float
         For Bernoulli a feature is present where x > binarize.
     transform : {None, "binary", "log1p", "sqrt"}
@@ -75,6 +78,8 @@ class LinearNB(LinearPredictions):
         prior; see `solve`.
     priors : None, "uniform", (K,) or DirichletPrior
         Class probabilities; None: shares of the training weight; a Dirichlet prior of them goes by `estimate` too.
+    feature_weight : (n_features,), optional
+        Weighted naive Bayes: the weight of each feature, and what it adds to the intercepts, times a_j >= 0.
     loss : (K, K), optional
         L[y, s], what deciding class s costs where y is true, in the order of `classes_`: `predict` decides
         argmin_s sum_y L[y, s] P(y | x) among the classes that have rows, of equal ones the first. Scores and
@@ -96,6 +101,8 @@ class LinearNB(LinearPredictions):
     n_features_in_ : int
     feature_names_in_ : (n_features,) str
         Only where X is a data frame with string column names.
+    smoothing_ : float or a prior
+        The prior that the model goes by: `smoothing`, or the number that "evidence" came to.
     report_ : Report
         Rows, bytes, blocks and seconds of the last scan.
     """
@@ -118,6 +125,7 @@ class LinearNB(LinearPredictions):
         idf: bool = False,
         estimate: str = "posterior_mean",
         priors: Any = None,
+        feature_weight: Any = None,
         loss: Any = None,
         threshold: float | None = None,
         reject_label: Any = None,
@@ -131,7 +139,7 @@ class LinearNB(LinearPredictions):
         self.normalize = normalize
         self.idf = idf
         self.estimate = estimate
-        self.priors = priors
+        self.priors, self.feature_weight = priors, feature_weight
         self.loss, self.threshold, self.reject_label = loss, threshold, reject_label
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -173,6 +181,7 @@ class LinearNB(LinearPredictions):
         arguments.one_of("overlap", self.overlap, OVERLAPS)
         for member in as_family(self.family).members:
             Smoothing.of(member, self.smoothing, self.estimate)
+        check_feature_weight(self.feature_weight, as_family(self.family))
         DecisionRule.of(self.loss, self.threshold, self.reject_label)
 
     def _check_against(self, stats: ClassStats) -> None:
@@ -194,6 +203,7 @@ class LinearNB(LinearPredictions):
 
     def _solved(self) -> LinearModel:
         options = {**self._options(), "memory_limit": self._memory_limit, "n_threads": self._n_threads}
+        options["smoothing"] = self._now("smoothing_")
         model = solve(self._weighted, self._family(), self._penalty(), **options)[0]
         rule = DecisionRule.of(self.loss, self.threshold, self.reject_label)
         if rule is None:
@@ -202,7 +212,7 @@ class LinearNB(LinearPredictions):
 
     def _options(self) -> dict[str, Any]:
         """What `solve` is told beside family and penalty."""
-        names = ("scheme", "reference", "overlap", "smoothing", "priors", "idf", "estimate")
+        names = ("scheme", "reference", "overlap", "smoothing", "priors", "idf", "estimate", "feature_weight")
         return {name: getattr(self, name) for name in names}
 
     def _penalty(self) -> Penalty | None:
@@ -239,7 +249,10 @@ class LinearNB(LinearPredictions):
     def _predictive(self) -> LinearModel:
         """The exact predictive distribution; no attribute, whose name alone would have it computed."""
         if "_predictive" not in self._learned:
-            options = {name: self._settled[name] for name in ("penalty", "smoothing", "estimate", "priors")}
+            options = {name: self._settled[name] for name in ("penalty", "estimate", "priors")}
+            options["smoothing"] = self._now("smoothing_")
+            if self._settled["feature_weight"] is not None:
+                raise ValueError("predictive=True is of all features alike, not for a feature_weight; take None")
             known = self._weighted, self._now("_model"), as_family(self._settled["family"])
             self._learned["_predictive"] = predictive_model(*known, **options)
         return self._learned["_predictive"]
@@ -282,7 +295,7 @@ class LinearNB(LinearPredictions):
         asked._row_options()
         family = as_family(asked.family).named(getattr(self, "feature_names_in_", None))
         for member, _ in family.parts(stats.n_features):
-            Smoothing.of(member, asked.smoothing, asked.estimate, stats.n_features)
+            Smoothing.of(member, asked.smoothing, asked.estimate, stats.n_features, len(stats.classes))
         if state["model"] is not None and state.get("settled") is not None:
             asked._check_against(stats)
             scheme = as_scheme(asked.scheme, stats.classes, asked.reference, stats.multilabel)

@@ -10,6 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from streamnb.core import arguments, label_checks, persistence
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import as_scorer
+from streamnb.models.calibrating import METHODS, check_calibrated
+from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.penalties import L1, Penalty, at_point
@@ -18,6 +20,10 @@ from streamnb.rows.opening import opened
 from streamnb.scanning.class_scan import run_scan, with_folds
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, GridScores, check_choice, check_rule
+from streamnb.selection.out_of_fold import calibrated_out_of_fold, check_calibration
+from streamnb.selection.row_sample import SampledRows, sample_size
+from streamnb.solving.weight_paths import weight_path
+from streamnb.stats.class_stats import ClassStats
 
 _JUDGED = (  # what scores depend on
     *("family", "penalty", "scheme", "reference", "overlap"),
@@ -67,10 +73,15 @@ class LinearNBCV(LinearNB):
         Each row is also judged by the models that have seen it, in the same scan: `cv_results_` then has
         mean_train_score, std_train_score, split<s>_train_score and class_train_score_<label> too. That makes `folds`
         times as many scores of each row.
-    scheme, reference, overlap, smoothing, binarize, transform, normalize, idf, estimate, priors
+    scheme, reference, overlap, smoothing, binarize, transform, normalize, idf, estimate, priors, feature_weight
         As for `LinearNB`.
     loss, threshold, reject_label
         As for `LinearNB`: what the chosen model predicts. The scores judge the likeliest classes.
+    calibration : {None, "sigmoid", "isotonic"}
+        Probabilities that fit rows held out: the model chosen is calibrated, as `calibrate` does it, by the scores of
+        10,000 rows (fewer of large ones or of thousands of classes; more of rare classes, weighed down) by the models
+        of the rows outside their folds, of which there have to be 5 or more. No further scan is needed. `refit` undoes
+        it.
 
     Attributes
     ----------
@@ -115,9 +126,11 @@ class LinearNBCV(LinearNB):
         idf: bool = False,
         estimate: str = "posterior_mean",
         priors: Any = None,
+        feature_weight: Any = None,
         loss: Any = None,
         threshold: float | None = None,
         reject_label: Any = None,
+        calibration: str | None = None,
     ):
         super().__init__(
             family,
@@ -132,6 +145,7 @@ class LinearNBCV(LinearNB):
             idf=idf,
             estimate=estimate,
             priors=priors,
+            feature_weight=feature_weight,
             loss=loss,
             threshold=threshold,
             reject_label=reject_label,
@@ -141,6 +155,7 @@ class LinearNBCV(LinearNB):
         self.scoring = scoring
         self.rule = rule
         self.seed, self.return_train_score = seed, return_train_score
+        self.calibration = calibration
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
@@ -196,18 +211,39 @@ class LinearNBCV(LinearNB):
             self._n_threads = n_threads
             task = replace(self._task(listed), memory_limit=options.memory_limit)
             task, rows = with_folds(task, rows, self.folds, groups, self.repeats, self.seed)
+            assert task.folding is not None
+            check_calibration(self.calibration, self.scheme, task.folding.n_folds)
             stats, report = run_scan(task, rows, options)
             self._check_against(stats)
             self._check_whole(stats)
+            sampled = self._sampled(stats, report)
             asked = [(self._family(), self._grid())], self._options(), as_scorer(self.scoring)
-            run_options = replace(options, checkpoint=None)
-            (scores,), scoring_report = cross_validated(stats, *asked, rows, run_options, self.return_train_score)
+            run_options = replace(options, checkpoint=None), self.return_train_score, sampled
+            (scores,), scoring_report, sample = cross_validated(stats, *asked, rows, *run_options)
             scores.warn_missing(self.reference if self.scoring == "roc_auc_reference" else None)
             self._keep(stats, report)
             self._scores, self.scoring_report_ = scores, scoring_report
             self._choose()
             self._settle()
+            if sample is not None:
+                self._calibrate(sample.drawn())
         return self
+
+    def _sampled(self, stats: ClassStats, report: Report) -> int:
+        """How many rows of the scoring scan are kept; what cannot be calibrated is refused before it."""
+        if self.calibration is None:
+            return 0
+        path = weight_path(stats, self._family(), None, **self._options())
+        check_calibrated(replace(path.shell(), intercept_=path.intercepts))
+        return sample_size(len(stats.classes), report.bytes / stats.n_rows)
+
+    def _calibrate(self, rows: SampledRows) -> None:
+        def of_rest(fold: int) -> LinearModel:
+            stats = self.stats_.without_fold(fold, 0)
+            return weight_path(stats, self._family(), self._penalty(), n_threads=self._n_threads, **self._options())[0]
+
+        assert self.calibration is not None
+        self._learned["_model"] = calibrated_out_of_fold(self._now("_model"), rows, of_rest, self.calibration)
 
     @available_if(_never)
     def partial_fit(self, *_: Any, **__: Any) -> Self:
@@ -222,9 +258,12 @@ class LinearNBCV(LinearNB):
     def refit(self, **options: Any) -> Self:
         """Change parameters without another look at the data; the grid and its scores stay.
 
-        `rule` chooses anew among the scores; the others (`priors`, `smoothing`, ..) change the final model alone.
+        `rule` chooses anew among the scores; the others (`priors`, `smoothing`, ..) change the final model alone, and
+        none is calibrated until `fit` or `calibrate` is called.
         """
         check_is_fitted(self, "stats_")
+        if options.get("calibration") is not None:
+            raise ValueError(f"calibration={options['calibration']!r} needs scores of the rows; use fit, or calibrate")
         asked = {**vars(self), **options}
         changed = [name for name in _JUDGED if name in options or not _same(asked[name], self._judged[name])]
         if changed:
@@ -270,6 +309,7 @@ class LinearNBCV(LinearNB):
     def _check_params(self) -> None:
         self._check_options()
         arguments.one_of("return_train_score", self.return_train_score, [False, True])
+        arguments.one_of("calibration", self.calibration, [None, *METHODS])
         check_choice(self.scheme, self.folds, self.repeats, self.seed, self.scoring, self.rule)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments
 from streamnb.estimators.classifier import ScanClassifier
-from streamnb.models.calibrating import calibrated
+from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.problem.families import as_family
 from streamnb.rows.source import Source
@@ -72,21 +72,25 @@ class LinearPredictions(ScanClassifier):
         return self
 
     @available_if(_has_probabilities)
-    def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None, *, method: str = "sigmoid") -> Self:
         """Make the probabilities fit rows that the model has not learned from; nothing is learned anew.
 
         Naive Bayes counts what several features say together several times over, and is far too sure. Scores become
         ``t s_k + b_k``, of least log loss on these rows: with one factor t (1 / temperature) for all classes and
         biases of sum 0 for the softmax of ``joint`` and ``reference`` (Guo et al. 2017); for two classes, ``ovr`` and
         the labels of a 2-D y by Platt's method (1999), with t and b for each row of `coef_`. As this is linear, it
-        becomes part of `coef_` and `intercept_`, and so of what is saved; whatever changes the model next, such as
-        `refit()`, undoes it.
+        becomes part of `coef_` and `intercept_`. By isotonic regression (Zadrozny and Elkan 2002) they become rising
+        curves, of the log-odds of each class or of the score of each row of `coef_`, which stays as it was; that wants
+        some thousand rows. Either is part of what is saved; whatever changes the model next, such as `refit()`, undoes
+        it.
 
         Parameters
         ----------
         X, y, sample_weight
             As in `fit`, but not in Dask; and of other rows than there: of those of `fit`, the model is far too sure.
             A few rows a class are enough; they are read once, and their scores held.
+        method : {"sigmoid", "isotonic"}
+            Factors and biases, or curves.
 
         Returns
         -------
@@ -95,8 +99,8 @@ class LinearPredictions(ScanClassifier):
         Raises
         ------
         ValueError
-            Rows of one class only, or of one the model does not know; or a model without probabilities, with a class
-            without rows, or of labels against a reference. The model stays as it was.
+            Rows of one class only, or of one the model does not know; or a model without probabilities, or with a class
+            without rows. The model stays as it was.
         MemoryError
             The scores do not fit into memory, or the weights are too many to be held.
 
@@ -113,8 +117,9 @@ class LinearPredictions(ScanClassifier):
         >>> model.predict([[0.0, 1.0]])
         array([1])
         """
+        arguments.one_of("method", method, METHODS)
         model, rows = self._ready(X, y, sample_weight, labelled=True)
-        self._learned["_model"] = calibrated(model, rows)
+        self._learned["_model"] = calibrated(model, rows, method)
         self._learned.pop("_predictive", None)
         return self
 

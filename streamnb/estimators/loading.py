@@ -1,7 +1,7 @@
 """Reading what was saved; the name of its class is looked up among those that the modules named here register."""
 
 from streamnb.core.persistence import load
-from streamnb.estimators import bins, categorical_nb, discrete_nb, gaussian_nb, linear_nb_cv, selector, trained
+from streamnb.estimators import bins, categorical_nb, discrete_nb, gaussian_nb, linear_nb_cv, selector, trained_cv
 from streamnb.problem import mixed, together
 from streamnb.selection import comparison
 
@@ -15,6 +15,6 @@ REGISTERED = (
     gaussian_nb,
     linear_nb_cv,
     selector,
-    trained,
+    trained_cv,
 )
 __all__ = ["load"]

@@ -1,34 +1,44 @@
-"""Classifiers that take a few reads of the rows: softmax regression and the squared hinge, from what a scan tells."""
+"""What classifiers that take a few reads of the rows have in common: the scan, the reads, and what follows."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.estimators.base import Parameter, RowsEstimator, loaded_names
+from streamnb.estimators.predicting import RowClassifier
+from streamnb.models.calibrating import calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
 from streamnb.rows.opening import opened
-from streamnb.rows.preparing import RowOptions
+from streamnb.rows.preparing import FeatureScale, RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training import objectives
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Trained, Trainer, check_memory, checkpoint_folder, options_of
+from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, checkpoint_folder, options_of, train
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
-_FITTED = "model", "n_features", "history", "converged", "report", "feature_names_in_"
-_HISTORY = "objective", "gradient_norm", "seconds"
+_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_"
 
 
-class TrainedClassifier(ClassifierMixin, RowsEstimator):
+@dataclass(frozen=True, eq=False)
+class Posed:
+    """What a model is trained on: reads of rows, sums, factors of features, and weights to start towards."""
+
+    task: ReadTask
+    sums: RowSums
+    scale: Any
+    towards: np.ndarray | None
+
+
+class TrainedClassifier(RowClassifier, RowsEstimator):
     """A linear classifier whose weights minimise a sum over the rows, found by one scan and a few reads more.
 
     A subclass says which loss; all that is done with a model once it is there follows from `LinearModel`.
@@ -36,6 +46,11 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
 
     transform = Parameter()
     _scheme = "joint"
+    _trainer = Trainer
+    _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
+    _calibrated = False
+    _applied: RowOptions  # to rows, in the last fit
+    l1: float
 
     def __init__(
         self,
@@ -125,21 +140,62 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
             rows = opened(X, y, sample_weight, look=self._remember_names)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
+            before = self._apply(rows, options)
             stats, scanned = run_scan(self._scan(options), rows, options_of(options, "scan"))
             trained, scale = self._trained(stats, rows, options)
             self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
-            self.report_ = scanned + trained.report
+            self._calibrated = False
+            self.report_ = before + scanned + trained.report
             if not trained.converged:
-                self._warn()
+                self._warn(trained.left)
         return self
 
+    def plan_scan(self) -> tuple[tuple[str, ...], Any]:
+        """For `snb.plan`: the moments and folds of the scan."""
+        return (*objectives.MOMENTS, *(("nonzero",) if self.idf else ())), None
+
+    def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        """For `snb.plan`: what models with n_rows rows of weights take, and how often rows are read at most."""
+        n_bytes = 8 * self._trainer.held * (n_features + 1) * n_rows
+        most_reads = self._n_scans() + self.max_passes
+        return {"n_models": 1, "model_bytes": n_bytes, "n_groups": 1, "most_reads": most_reads}
+
+    def _n_scans(self) -> int:
+        """How often the rows are scanned before they are read for the model."""
+        return 2 if self.idf and self.normalize is not None else 1
+
+    def _apply(self, rows: Source, options: RunOptions) -> Report:
+        """Settle what is done to rows: of idf and normalize, idf comes first, and that takes a scan of its own."""
+        self._applied = self._row_options()
+        if not self.idf or self.normalize is None:
+            return Report()
+        scan = ClassScan(("nonzero",), replace(self._applied, normalize=None), memory_limit=options.memory_limit)
+        stats, report = run_scan(scan, rows, options_of(options, "idf"))
+        factors = self._class_factors(stats)
+        idf = objectives.inverse_frequency(stats if factors is None else stats.reweighted(factors))
+        self._applied = replace(self._applied, scale=FeatureScale(idf))
+        return report
+
     def _scan(self, options: RunOptions) -> ClassScan:
-        more = ("nonzero",) if self.idf else ()
-        scan = ClassScan((), self._row_options(), memory_limit=options.memory_limit)
-        return scan.with_moments((*objectives.MOMENTS, *more))
+        scan = ClassScan((), self._applied, memory_limit=options.memory_limit)
+        return scan.with_moments(self.plan_scan()[0])
 
     def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
         """The weights, and what features are multiplied by before these."""
+        posed, (penalties, max_passes) = self._posed(stats, options), self._asked()
+        return train(self._reads(posed, penalties, max_passes)[1], rows, options), posed.scale
+
+    def _asked(self) -> tuple[Penalties, int]:
+        """The penalties of the model, and how often the rows may be read for it."""
+        return Penalties(float(self.l2), float(self.l1)), self.max_passes
+
+    def _reads(self, posed: Posed, penalties: Penalties, max_passes: int) -> tuple[Trainer, Reads]:
+        """What trains, and the reads that it asks for."""
+        trainer = self._trainer(posed.task, posed.sums, posed.scale, penalties)
+        return trainer, trainer.reads(float(self.tol), max_passes, posed.towards)
+
+    def _posed(self, stats: ClassStats, options: RunOptions) -> Posed:
+        """What is trained on rows of these statistics."""
         factors = self._class_factors(stats)
         weighted = stats if factors is None else stats.reweighted(factors)
         row_checks.check_total_weight(weighted.total_weight)
@@ -148,25 +204,26 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
             raise ValueError(
                 f"y holds one class only ({seen.tolist()}); {type(self).__name__} needs at least 2 classes"
             )
-        objective, n_features = self._objective(weighted), stats.n_features
-        n_rows = 1 if objectives.one_row(weighted) else len(stats.classes)
-        check_memory(n_features, n_rows, options.memory_limit)
-        scale = objectives.inverse_frequency(weighted) if self.idf else None
+        objective, n_features, n_rows = self._objective(weighted), stats.n_features, self._n_rows(stats)
+        check_memory(n_features, n_rows, self._trainer.held, options.memory_limit)
+        scale = objectives.inverse_frequency(weighted) if self.idf and self.normalize is None else None
         zeros, ones = np.zeros((n_features + 1, n_rows)), np.ones(n_features + 1)
-        task = ReadTask(objective, self._row_options(), stats.classes, zeros, ones, 1.0, factors)
-        penalties = Penalties(float(self.l2), float(self.l1))
-        trainer = Trainer(task, RowSums.of(weighted), scale, penalties, rows, options)
+        task = ReadTask(objective, self._applied, stats.classes, zeros, ones, 1.0, factors)
         towards = None if isinstance(self.start, str) else self._given_start(weighted, n_rows, scale)
-        return trainer.train(float(self.tol), self.max_passes, towards), scale
+        return Posed(task, RowSums.of(weighted), scale, towards)
+
+    def _n_rows(self, stats: ClassStats) -> int:
+        """Rows of weights."""
+        return 1 if objectives.one_row(stats) else len(stats.classes)
 
     def _given_start(self, stats: ClassStats, n_rows: int, scale: Any) -> np.ndarray:
         """The weights of `start`, (n_features + 1, R), where it is a model of such rows."""
         model: Any = self.start
         if model.weights.shape != (stats.n_features, n_rows) or not np.array_equal(model.classes_, stats.classes):
             raise ValueError(f"start={model!r} should have the classes and features of X, and {n_rows} rows of weights")
-        same_scale = np.array_equal(model.scale, scale) if self.idf else model.scale is None
+        same_scale = np.array_equal(model.scale, scale) if scale is not None else model.scale is None
         linear = set(model.moments) == {"sum"} and model.second is None
-        if not linear or not same_scale or model.options != self._row_options():
+        if not linear or not same_scale or model.options != self._applied:
             raise ValueError(f"start={model!r} should be linear in x, with the transform, normalize and idf asked for")
         start = np.vstack([model.sparsify().weights.toarray(), model.intercept_])
         if not np.isfinite(start).all():
@@ -189,8 +246,7 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         return RowOptions(vars(self)["transform"], self.normalize)
 
     def _check_params(self) -> None:
-        for name in ("l2", "l1"):
-            objectives.check_strength(name, getattr(self, name))
+        self._check_penalties()
         if not isinstance(self.start, LinearModel):
             arguments.one_of("start", self.start, ["auto"])
         arguments.finite_number("tol", self.tol, minimum=0.0)
@@ -198,19 +254,22 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         arguments.one_of("idf", self.idf, [False, True])
         self._row_options()
 
+    def _check_penalties(self) -> None:
+        for name in ("l2", "l1"):
+            objectives.check_strength(name, getattr(self, name))
+
     def _model_of(self, stats: ClassStats, trained: Trained, scale: Any) -> LinearModel:
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
         weights, intercepts = np.ascontiguousarray(trained.weights[:-1]), trained.weights[-1].copy()
-        return LinearModel(stats.classes, weights, intercepts, scheme, self._row_options(), scale=scale)
+        return LinearModel(stats.classes, weights, intercepts, scheme, self._applied, scale=scale)
 
     def _keep(self, model: LinearModel, history: dict[str, np.ndarray], converged: bool) -> None:
         self._model, self.history_, self.converged_ = model, history, converged
         self.n_passes_ = len(history["objective"])
         self.classes_, self.n_features_in_ = model.classes_, model.n_features
 
-    def _warn(self) -> None:
-        gradient = self.history_["gradient_norm"]
-        left = f"the gradient is {gradient[-1] / gradient[0]:.1e} of that of the start, and tol={self.tol:g}"
+    def _warn(self, part: float) -> None:
+        left = f"the gradient is {part:.1e} of that of the start, and tol={self.tol:g}"
         if self.n_passes_ < self.max_passes:
             messages.warn(f"after {self.n_passes_} reads the objective falls no more in float64: {left}; raise tol")
         else:
@@ -238,6 +297,36 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         check_is_fitted(self, "history_")
         return self._model
 
+    def _gives_probabilities(self) -> bool:
+        return self._scheme == "joint" or self._calibrated
+
+    def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Make the probabilities fit rows that the model has not learned from, as `LinearNB.calibrate` does.
+
+        Scores of softmax regression become ``t s_k + b_k`` with one factor, those of one row of weights a class by
+        Platt's method (1999) with a factor and a bias each: the squared hinge and least squares have probabilities
+        from then on. Fitting anew undoes it.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`, but not in Dask; and of other rows than there. A few rows a class are enough.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Rows of one class only, or of one the model does not know. The model stays as it was.
+        MemoryError
+            The scores do not fit into memory.
+        """
+        model, rows = self._ready(X, y, sample_weight, labelled=True)
+        self._model, self._calibrated = calibrated(model, rows), True
+        return self
+
     @property
     def coef_(self) -> Any:
         return self._fitted().coef_
@@ -246,20 +335,10 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
     def intercept_(self) -> np.ndarray:
         return self._fitted().intercept_
 
-    def predict(self, X: Any, *, out: Any = None) -> Any:
-        """Labels, (n_rows,), or of a 2-D y a 0/1 indicator. The answer is of the kind of X; `out` takes blocks."""
-        model, rows = self._ready(X)
-        return model.predict(rows, out=out)
-
     def decision_function(self, X: Any, *, out: Any = None) -> Any:
         """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
         model, rows = self._ready(X)
         return model.decision_function(rows, out=out)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy; y may also be the name of an array beside X or of a column of X, as in `fit`."""
-        model, rows = self._ready(X, y, sample_weight, labelled=True)
-        return model.score(rows)
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         model = self._fitted()
@@ -275,6 +354,7 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
     def to_state(self) -> dict[str, Any]:
         fitted = {"model": self._model, "n_features": self.n_features_in_, "history": self.history_}
         fitted |= {"converged": self.converged_, "report": asdict(self.report_)}
+        fitted["calibrated"] = self._calibrated
         if hasattr(self, "feature_names_in_"):
             fitted["feature_names_in_"] = self.feature_names_in_
         return {"params": self.get_params(deep=False), "fitted": fitted}
@@ -285,8 +365,10 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
         self, fitted = cls(**state["params"]), persistence.known(cls, state["fitted"], *_FITTED)
         self._check_params()
         model, history, converged = (fitted[name] for name in ("model", "history", "converged"))
-        if not isinstance(model, LinearModel) or not isinstance(converged, bool) or tuple(history) != _HISTORY:
-            raise ValueError(f"{cls.__name__} should have a model, a history of {_HISTORY}, and whether it converged")
+        if not isinstance(model, LinearModel) or not isinstance(converged, bool) or tuple(history) != cls._history:
+            raise ValueError(
+                f"{cls.__name__} should have a model, a history of {cls._history}, and whether it converged"
+            )
         if model.n_features != fitted["n_features"]:
             raise ValueError(f"the model should be of {fitted['n_features']} features, not of {model.n_features}")
         arguments.check_class_weight(self.class_weight, model.classes_)
@@ -295,106 +377,17 @@ class TrainedClassifier(ClassifierMixin, RowsEstimator):
             persistence.array(name, column, ["f8"], (n_passes,))
         self._keep(model, history, converged)
         self.report_ = Report.from_state(fitted["report"])
+        self._calibrated = arguments.one_of("calibrated", fitted.get("calibrated", False), [False, True])
         if "feature_names_in_" in fitted:
             self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], model.n_features)
         return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = True
         return tags
 
 
-@persistence.register
-class SoftmaxRegression(TrainedClassifier):
-    r"""Multinomial logistic regression, from one scan and a few reads of data of any size.
-
-    Minimises, by L-BFGS that the scan's own sums start and precondition (Nocedal 1980),
-
-        sum_i w_i (-ln p(y_i | x_i)) + l2 / 2 \|W\|^2 + l1 \|W\|_1,   p(. | x) = softmax(W x + b),
-
-    the objective of scikit-learn's LogisticRegression with ``C = 1 / l2``; intercepts are not penalised. Two classes
-    have one row of weights, and a 2-D y has logistic regression for each label by itself. The weights are the same to
-    the last bit for any chunks, threads and workers.
-
-    Parameters
-    ----------
-    l2, l1 : float
-        Strengths of the penalties, 0 or above. With l1 many weights are 0 (orthant-wise steps, Andrew and Gao 2007).
-    start : {"auto"} or LinearModel
-        Weights of 0; the intercepts, the first direction and the scale of each feature come from the scan. Or a model
-        of the same classes, such as ``snb.solve(stats, "gaussian")[0]``: the first read looks for the best point on the
-        line from 0 through its weights. That helps dense rows in the first reads, and hurts text.
-    tol : float
-        Ends once the gradient, in units of the curvature, is so small beside that of the start.
-    max_passes : int
-        Reads of the rows after the scan, at most. Fewer regularise, too.
-    transform, normalize, idf
-        As for `LinearNB`.
-    class_weight : None, "balanced" or {label: weight}
-        What the weights of the rows of a class are multiplied by.
-
-    Attributes
-    ----------
-    classes_ : (K,) labels, sorted; of a 2-D y its columns
-    coef_ : (1, n_features) for two classes; else (K, n_features)
-    intercept_ : one for each row of coef_
-    n_passes_ : int
-        Reads of the rows after the scan.
-    converged_ : bool
-        Whether the gradient came below `tol`.
-    history_ : dict of (n_passes_,) arrays
-        A value a read: objective, gradient_norm (in units of the curvature: half its square is about what is left to
-        fall), seconds. The first read compares steps along the scan's direction; its gradient is that of the start.
-    report_ : Report
-        Rows, bytes, blocks and seconds of the scan and all reads.
-    n_features_in_, feature_names_in_
-        As of `LinearNB`.
-
-    Examples
-    --------
-    >>> import streamnb as snb
-    >>> X, y = [[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]], ["ill", "well", "well", "ill", "ill", "well"]
-    >>> model = snb.SoftmaxRegression(l2=0.1).fit(X, y)
-    >>> model.predict([[0.0], [1.0]]).tolist()
-    ['well', 'ill']
-    """
-
-    def _objective(self, stats: ClassStats) -> Objective:
-        return objectives.Softmax() if len(stats.classes) > 2 and not stats.multilabel else objectives.Logistic()
-
-    def predict_proba(self, X: Any, *, out: Any = None) -> Any:
-        """Class probabilities, (n_rows, K): softmax of the scores; of a 2-D y the sigmoid of each label's score."""
-        model, rows = self._ready(X)
-        return model.predict_proba(rows, out=out)
-
-    def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
-        """Logs of the class probabilities, (n_rows, K)."""
-        model, rows = self._ready(X)
-        return model.predict_log_proba(rows, out=out)
-
-
-@persistence.register
-class MarginClassifier(TrainedClassifier):
-    r"""Linear support vector machine with the squared hinge, each class against the rest, in a few reads of the rows.
-
-    Minimises for each class k, with c_ik = 1 for its rows and -1 for others,
-
-        sum_i w_i max(0, 1 - c_ik (W_k x_i + b_k))^2 + l2 / 2 \|W_k\|^2 + l1 \|W_k\|_1,
-
-    the objective of scikit-learn's LinearSVC(loss="squared_hinge") with ``C = 1 / l2``, but that intercepts are not
-    penalised. Parameters and attributes are those of `SoftmaxRegression`; there are no probabilities.
-
-    Examples
-    --------
-    >>> import streamnb as snb
-    >>> X, y = [[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]], ["ill", "well", "well", "ill", "ill", "well"]
-    >>> snb.MarginClassifier(l2=0.1).fit(X, y).predict([[0.0], [1.0]]).tolist()
-    ['well', 'ill']
-    """
-
-    _scheme = "ovr"
-
-    def _objective(self, stats: ClassStats) -> Objective:
-        return objectives.SquaredHinge()
+def trained_model(estimator: TrainedClassifier) -> LinearModel:
+    """The model of a fitted classifier."""
+    return estimator._fitted()

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import logit, softmax
 
 from streamnb.core import label_checks, row_checks
 from streamnb.evaluation.evaluation import Evaluation
@@ -11,6 +12,7 @@ from streamnb.evaluation.judging import Sheet
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
+from streamnb.problem.score_logs import log_odds
 from streamnb.rows.block import Block
 from streamnb.rows.named_columns import opened_columns
 from streamnb.stats.matching import merged_classes
@@ -20,6 +22,7 @@ from streamnb.stats.matching import merged_classes
 LABELS = ("y_true", "y_pred")
 _MANY_CLASSES = 1000  # beyond, no confusion matrix
 _MANY_PAIRS = 20  # beyond, no one-vs-one
+_SOFTMAX = 1e-6
 _SUM_TOLERANCE = 0.01  # probabilities written with few digits do not sum to 1 exactly
 
 
@@ -44,10 +47,12 @@ def evaluate(
     y_pred : as y_true, optional
         For accuracy, precision, recall, F score and the like; the confusion matrix up to 1000 classes.
     scores : (n_rows,) of the second of two classes, (n_rows, K) otherwise, optional
-        For ROC AUC and average precision, such as from `decision_function`; `proba` unless given. Scores keep apart
-        rows whose probabilities are rounded to 0 or 1.
+        For ROC AUC and average precision, such as from `decision_function`; they keep apart rows whose probabilities
+        are rounded to 0 or 1. Of more than two classes they rank rows in another way than probabilities do:
+        `roc_auc_margin` is by scores, `roc_auc` (and average precision) by log-odds if `proba` is given, else by
+        scores; the text of what is returned names that which it has.
     proba : (n_rows, K), or (n_rows,) of the second of two classes, optional
-        For log loss and Brier score.
+        For log loss and Brier score, and ROC AUC by log-odds, as `LinearNBCV` has it.
     classes : (K,) labels, optional
         What the columns of scores and proba stand for, in their order, whichever that is; the second of two is the
         last listed. The labels of y_true and y_pred, sorted, unless given; these are then read once more, beforehand.
@@ -117,7 +122,9 @@ class _Judge(PassTask):
         if "y_pred" in self.given:
             needs |= {"multilabel" if self.multilabel else "confusion" if n_classes <= _MANY_CLASSES else "hits"}
         if self.given & {"scores", "proba"}:
-            needs |= {"ranking"} | ({"pairs"} if n_classes <= _MANY_PAIRS else set())
+            needs |= {"pairs"} if n_classes <= _MANY_PAIRS else set()
+            needs |= {"ranking"} if "proba" in self.given or not self._set_apart else set()
+            needs |= {"margin"} if "scores" in self.given and self._set_apart else set()
         if "proba" in self.given:
             needs |= {"probabilities", "reliability"}
         evaluation = Evaluation(n_classes, needs, multilabel=self.multilabel, classes=self.classes)
@@ -146,8 +153,15 @@ class _Judge(PassTask):
             scores = block["scores"]
             one_column = len(self.classes) == 2 and not self.multilabel and scores.ndim == 1
             scores = self._numbers("scores", scores, n_rows, 1 if one_column else len(self.classes), first_row)
-            said["ranking"] = self._sorted(scores)
+            said["margin"] = self._sorted(scores)
+            both = self._set_apart and "proba" in block
+            said["ranking"] = _log_odds(said["margin"], proba) if both else said["margin"]
         evaluation.add(codes, **said)
+
+    @property
+    def _set_apart(self) -> bool:
+        """Whether rows are ranked in another way by the score of a class than by its probability."""
+        return len(self.classes) > 2 and not self.multilabel
 
     def _sorted(self, scores: np.ndarray) -> np.ndarray:
         """Columns in the order of the classes; the one column of two classes is of that listed last."""
@@ -202,6 +216,12 @@ class _Judge(PassTask):
                 "(one dimension will do for two classes), or give classes= all the labels that it has columns for"
             )
         return row_checks.check_scores(values, n_rows, n_columns, name, first_row)
+
+
+def _log_odds(scores: np.ndarray, proba: np.ndarray) -> np.ndarray:
+    """ln P / (1 - P) of each class: from scores that the probabilities are the softmax of, where nothing is rounded."""
+    exact = (np.abs(softmax(scores, axis=1) - proba) <= _SOFTMAX).all(axis=1, keepdims=True)
+    return np.where(exact, log_odds(scores), logit(proba))
 
 
 @dataclass(frozen=True)

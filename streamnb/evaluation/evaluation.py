@@ -17,13 +17,14 @@ class Evaluation(Tallied):
     ----------
     n_classes : int
         K classes, or labels of multi-label rows.
-    needs : names out of "hits", "confusion", "ranking", "pairs", "probabilities", "reliability", "multilabel"
+    needs : names out of "hits", "confusion", "ranking", "margin", "pairs", "probabilities", "reliability", "multilabel"
         What to keep, and so what can be asked for:
 
         - "hits": accuracy, balanced accuracy, precision, recall, specificity, F score, Matthews' correlation, Cohen's
           kappa; of the order of K numbers;
         - "confusion": the same and the confusion matrix; K x K numbers;
         - "ranking": ROC AUC and curve, average precision; scores of `exact_rows` rows, later ``2 K n_bins`` numbers;
+        - "margin": the same of a ranking by raw scores, `roc_auc_margin`; without "ranking" all of that is by them;
         - "pairs", with "ranking": ROC AUC one-vs-one for K > 2; ``K K n_bins`` numbers;
         - "probabilities": log loss, Brier score;
         - "reliability", with "probabilities": expected calibration error, reliability curve; 45 means;
@@ -63,6 +64,7 @@ class Evaluation(Tallied):
     expected_calibration_error = decision_metrics.expected_calibration_error
     reliability_curve = decision_metrics.reliability_curve
     roc_auc = ranking_metrics.roc_auc
+    roc_auc_margin = ranking_metrics.roc_auc_margin
     average_precision = ranking_metrics.average_precision
     roc_auc_error = property(ranking_metrics.roc_auc_error)
     average_precision_error = property(ranking_metrics.average_precision_error)
@@ -86,8 +88,12 @@ class Evaluation(Tallied):
             shown += [("accuracy", self.accuracy(), 0.0), ("f_score (macro)", self.f_score("macro"), 0.0)]
         if self.multilabel and has(self, "decisions"):
             shown += [("hamming_loss", self.hamming_loss(), 0.0), ("jaccard", self.jaccard(), 0.0)]
+        if has(self, "margin"):
+            error = ranking_metrics.margin_error(self)
+            shown += [("roc_auc_margin", self.roc_auc_margin(), error)]
         if has(self, "ranking"):
             shown += [("roc_auc", self.roc_auc(), self.roc_auc_error)]
+        if has(self, "ranking") or has(self, "margin"):
             shown += [("average_precision", self.average_precision(), self.average_precision_error)]
         if has(self, "losses"):
             shown += [("log_loss", self.log_loss(), 0.0), ("brier", self.brier(), 0.0)]

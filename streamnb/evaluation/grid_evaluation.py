@@ -1,12 +1,14 @@
 """All models of a grid judged on the same rows at once: what an `Evaluation` keeps of each, in tables of all."""
 
 from copy import copy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.tallied import raw_scores
 from streamnb.evaluation.tallies import Decisions, Losses, Rows
 from streamnb.kernels import judge
 from streamnb.problem.schemes import Scheme
@@ -33,7 +35,9 @@ class GridEvaluation:
         K, needs = self._empty.n_classes, self._empty.needs
         self._total = RowMeans(())
         self._decisions = GridDecisions(n_points, K, "confusion" in needs) if needs & {"hits", "confusion"} else None
-        self._ranking = self._empty.ranking_of(n_points) if "ranking" in needs else None
+        self._ranking, self._margin = (
+            self._empty.ranking_of(n_points) if need in needs else None for need in ("ranking", "margin")
+        )
         self._losses = [Losses() for _ in range(n_points)] if "probabilities" in needs else []
 
     def add_decided(self, decided: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> None:
@@ -58,23 +62,24 @@ class GridEvaluation:
         self._saw(weight)
         if self._decisions is not None:
             self._decisions.add(labels, weight, scheme.decide(margins))
-        if self._ranking is not None:
-            kept = weight > 0.0
-            scores = self._scores(scheme, margins)
-            scores = row_checks.check_scores(scores, n, scores.shape[1])
-            rows = (scores, labels, weight) if kept.all() else (scores[kept], labels[kept], weight[kept])
-            self._ranking.add(*rows)
+        for ranking, ranked_by in ((self._ranking, scheme.ranking), (self._margin, partial(raw_scores, scheme))):
+            if ranking is not None:
+                kept = weight > 0.0
+                scores = self._scores(ranked_by, margins)
+                scores = row_checks.check_scores(scores, n, scores.shape[1])
+                rows = (scores, labels, weight) if kept.all() else (scores[kept], labels[kept], weight[kept])
+                ranking.add(*rows)
         for point, losses in enumerate(self._losses):
             log_proba = scheme.log_proba(np.ascontiguousarray(margins[:, :, point]))
             losses.add(Rows(labels, weight, log_proba=row_checks.check_log_proba(log_proba, n, log_proba.shape[1])))
 
-    def _scores(self, scheme: Scheme, margins: np.ndarray) -> np.ndarray:
+    def _scores(self, ranked_by: Any, margins: np.ndarray) -> np.ndarray:
         """What the models rank rows by, (n, G * columns)."""
         step = max(CACHED_MARGINS // margins[0].size, 1)
         parts = []
         for first in range(0, len(margins), step):
             some = margins[first : first + step, :, : self._n_points].swapaxes(1, 2)
-            parts.append(scheme.ranking(some.reshape(-1, margins.shape[1])).reshape(len(some), -1))
+            parts.append(ranked_by(some.reshape(-1, margins.shape[1])).reshape(len(some), -1))
         return np.concatenate(parts)
 
     def __add__(self, other: "GridEvaluation") -> "GridEvaluation":
@@ -82,7 +87,9 @@ class GridEvaluation:
         total.n_rows += other.n_rows
         total._total = self._total + other._total
         total._decisions = None if self._decisions is None else self._decisions + other._decisions
-        total._ranking = None if self._ranking is None else self._ranking + other._ranking
+        for name in ("_ranking", "_margin"):
+            own = getattr(self, name)
+            setattr(total, name, None if own is None else own + getattr(other, name))
         total._losses = [a + b for a, b in zip(self._losses, other._losses, strict=True)]
         return total
 
@@ -93,6 +100,8 @@ class GridEvaluation:
             tallies["decisions"] = self._decisions.of_point(point)
         if self._ranking is not None:
             tallies["ranking"] = self._ranking.of_model(point)
+        if self._margin is not None:
+            tallies["margin"] = self._margin.of_model(point)
         if self._losses:
             tallies["losses"] = self._losses[point]
         return self._empty.with_tallies(self.n_rows, tallies)
@@ -105,6 +114,7 @@ class GridEvaluation:
             "total": self._total.to_state(),
             "decisions": None if self._decisions is None else self._decisions.to_state(),
             "ranking": None if self._ranking is None else self._ranking.to_state(),
+            "margin": None if self._margin is None else self._margin.to_state(),
             "losses": [losses.to_state() for losses in self._losses],
         }
 
@@ -117,7 +127,8 @@ class GridEvaluation:
             persistence.array("predicted", state["decisions"]["_predicted"], ["f8"], (n_points, empty.n_classes))
         grid = cls(lambda: empty, n_points)
         grid.n_rows = arguments.whole_number("n_rows", state["n_rows"])
-        parts: dict[str, Any] = {"total": grid._total, "decisions": grid._decisions, "ranking": grid._ranking}
+        parts: dict[str, Any] = {"total": grid._total, "decisions": grid._decisions}
+        parts |= {"ranking": grid._ranking, "margin": grid._margin}
         for name, part in parts.items():
             if (part is None) != (state[name] is None):
                 raise ValueError(f"{name} of a grid of evaluations are missing, or there should be none")
@@ -147,6 +158,7 @@ class EachEvaluation:
             for name, answer, needs in (
                 ("predicted", scheme.decide, {"hits", "confusion", "multilabel"}),
                 ("ranking", scheme.ranking, {"ranking"}),
+                ("margin", partial(raw_scores, scheme), {"margin"}),
                 ("log_proba", scheme.log_proba, {"probabilities"}),
             )
             if needs & self._each[0].needs

@@ -8,6 +8,7 @@ import numpy as np
 
 from streamnb.core import label_checks
 from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.tallied import raw_scores
 from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
@@ -23,16 +24,20 @@ class Sheet:
     """What is known of each model: evaluations[candidate][split], each of a grid, or one alone; sheets merge.
 
     `rows` (n_splits, K) counts the rows of each class in each split, to be compared with those of the first scan.
+    `sample` is what else is kept of some rows.
     """
 
     evaluations: Any
     nbytes: int
     rows: Any = 0
+    sample: Any = None
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes
 
     def finish(self) -> "Sheet":
+        if self.sample is not None:
+            self.sample.settled()
         return self
 
     def arrays(self) -> dict[str, Any]:
@@ -40,7 +45,8 @@ class Sheet:
         return vars(self)
 
     def __add__(self, other: "Sheet") -> "Sheet":
-        return Sheet(_added(self.evaluations, other.evaluations), self.nbytes, self.rows + other.rows)
+        sample = None if self.sample is None else self.sample + other.sample
+        return Sheet(_added(self.evaluations, other.evaluations), self.nbytes, self.rows + other.rows, sample)
 
 
 def _added(a: Any, b: Any) -> Any:
@@ -77,6 +83,8 @@ class JudgingTask(PassTask):
         said: dict[str, Any] = {}
         if "ranking" in self.needs:
             said["ranking"] = self.model.scheme.ranking(margins)
+        if "margin" in self.needs:
+            said["margin"] = raw_scores(self.model.scheme, margins)
         if "probabilities" in self.needs:
             said["log_proba"] = self.model.scheme.log_proba(margins)
         if "confusion" in self.needs:

@@ -8,38 +8,61 @@ import numpy as np
 
 from streamnb.core import arguments, messages
 from streamnb.evaluation.decision_metrics import mean
-from streamnb.evaluation.score_order import Levels
-from streamnb.evaluation.tallied import Tallied, check_single, is_binary, ranking
+from streamnb.evaluation.score_order import Levels, Ranking
+from streamnb.evaluation.tallied import Tallied, check_single, is_binary, ranking, ranking_by_margin
+
+AVERAGES = "macro", "weighted", "micro", None
 
 
 def roc_auc(judged: Tallied, average: str | None = "macro", multi_class: str = "ovr") -> Any:
     """Area under the ROC curve: for two classes that of class 1, else one class against the rest, or pairs.
 
+    Rows are ranked by the log-odds of the class, ln P / (1 - P), as probabilities are; where an evaluation was given
+    raw scores alone, by these (`roc_auc_margin`).
+
     Parameters
     ----------
-    average : "macro", "weighted" or None
+    average : "macro", "weighted", "micro" or None
         Mean over the classes that have rows and are not all rows, plain or by their weight; NaN if none is such.
-        None: each class, (K,), NaN where undefined.
+        "micro": every row with every class in one ranking. None: each class, (K,), NaN where undefined.
     multi_class : "ovr" or "ovo"
         "ovo": mean over pairs of classes that have rows of the two areas of the pair, by the scores of the one and
         of the other (Hand and Till 2001), plain or by the weight of the pair; for K > 2 it needs "pairs".
     """
-    arguments.one_of("average", average, ["macro", "weighted", None])
+    arguments.one_of("average", average, AVERAGES)
     if arguments.one_of("multi_class", multi_class, ["ovr", "ovo"]) == "ovr" or is_binary(judged):
-        return _over_classes(judged, ranking(judged).auc, average)
-    if average is None:
-        raise ValueError("average=None is for multi_class='ovr'; one against one has no value of a class")
+        return _auc(judged, ranking(judged), average)
+    if average in (None, "micro"):
+        raise ValueError(f"average={average!r} is for multi_class='ovr'; one against one has no value of a class")
     pairs = list(_pairs(judged))
     areas = np.array([0.5 * (one.auc() + two.auc()) for one, two in pairs])
     weights = np.array([one.own.sum() + one.rest.sum() for one, _ in pairs])
     return mean(areas, weights if average == "weighted" else None)
 
 
+def roc_auc_margin(judged: Tallied, average: str | None = "macro") -> Any:
+    """The same, each class against the rest, with rows ranked by the raw score of the class (`decision_function`).
+
+    For two classes, and for labels, that is `roc_auc`. Of more classes a raw score is not set against those of the
+    others, so that the two may differ by several hundredths either way.
+    """
+    arguments.one_of("average", average, AVERAGES)
+    return _auc(judged, ranking_by_margin(judged), average)
+
+
 def average_precision(judged: Tallied, average: str | None = "macro") -> Any:
     """Average precision; for two classes that of class 1; average as in `roc_auc`."""
-    arguments.one_of("average", average, ["macro", "weighted", None])
-    levels = ranking(judged).levels
-    return _over_classes(judged, lambda k: levels(k).average_precision(), average)
+    arguments.one_of("average", average, AVERAGES)
+    ranked = ranking(judged)
+    if average == "micro":
+        return ranked.all_levels().average_precision()
+    return _over_classes(judged, ranked, lambda k: ranked.levels(k).average_precision(), average)
+
+
+def micro_error(judged: Tallied, metric: str) -> float:
+    """Bound on the error of `roc_auc` or `average_precision` with average="micro"; 0 while exact."""
+    levels = ranking(judged).all_levels()
+    return levels.auc_error() if metric == "roc_auc" else levels.average_precision_error()
 
 
 def roc_auc_error(judged: Tallied) -> float:
@@ -51,6 +74,11 @@ def roc_auc_error(judged: Tallied) -> float:
     if "pairs" in judged.needs and judged.n_classes > 2 and not judged.multilabel:
         errors += [side.auc_error() for pair in _pairs(judged) for side in pair]
     return _largest(errors)
+
+
+def margin_error(judged: Tallied) -> float:
+    """Bound on the error of `roc_auc_margin`, as `roc_auc_error`."""
+    return _largest(map(ranking_by_margin(judged).auc_error, range(judged.n_classes)[is_binary(judged) :]))
 
 
 def average_precision_error(judged: Tallied) -> float:
@@ -91,11 +119,18 @@ def _pairs(judged: Tallied) -> Iterable[tuple[Levels, Levels]]:
             yield levels, ranked.levels(two, one)
 
 
-def _over_classes(judged: Tallied, value: Callable[[int], float], average: str | None) -> Any:
+def _auc(judged: Tallied, ranked: Ranking, average: str | None) -> Any:
+    if average == "micro":
+        return ranked.all_levels().auc()
+    return _over_classes(judged, ranked, ranked.auc, average)
+
+
+def _over_classes(judged: Tallied, ranked: Ranking, value: Callable[[int], float], average: str | None) -> Any:
     if average is None:
         return np.array([value(k) for k in range(judged.n_classes)])
     values = np.array([value(k) for k in range(judged.n_classes)[is_binary(judged) :]])
-    own = [each.own.sum() for each in _levels(judged) if each.defined] if average == "weighted" else []
+    levels = map(ranked.levels, range(judged.n_classes)[is_binary(judged) :])
+    own = [each.own.sum() for each in levels if each.defined] if average == "weighted" else []
     return mean(values[~np.isnan(values)], np.array(own))
 
 

@@ -143,6 +143,15 @@ class Histogram:
         one.low, one.high, one.shift = self.low[columns], self.high[columns], self.shift[columns]
         return one
 
+    def joined(self, tables: list[np.ndarray]) -> "Histogram":
+        """One column of all that `tables` (n_bins + 2, 2) count in the bins of the columns of this one."""
+        one = Histogram(1, 2, self.n_bins)
+        one.low, one.high = self.low.min(keepdims=True), self.high.max(keepdims=True)
+        one.shift = _narrowest(one.low, one.high, self.shift.max(keepdims=True), self.n_bins)
+        for k, table in enumerate(tables):
+            ranks.regrid(table[None], self.first[[k]], one.shift - self.shift[k], one.first, one.table)
+        return one
+
     def _widen(self, low: np.ndarray, high: np.ndarray) -> None:
         """Make room for scores with keys from `low` to `high`."""
         first, shift = self.first, self.shift
@@ -368,6 +377,18 @@ class Ranking:
         own = labels == (1 if indicated else class_)
         rest = labels == 0 if indicated else ~own if versus is None else labels == versus
         return _exact_levels(-scores if negate else scores, weight * own, weight * rest)
+
+    def all_levels(self) -> Levels:
+        """Every class against all others, each by its own scores, in one order of all scores (micro-average)."""
+        if self._binary or not self.n_rows:
+            return self.levels(1)
+        if self._histogram is not None:
+            one = self._histogram.joined([np.column_stack(self._binned(k, k, None)) for k in self._classes])
+            own, rest = one.table[0].T
+            return one.levels(0, own, rest, False)
+        scores, labels, weight = map(np.concatenate, zip(*self._blocks, strict=True))
+        own = weight[:, None] * (labels if labels.ndim == 2 else labels[:, None] == self._classes)
+        return _exact_levels(scores.reshape(-1), own.reshape(-1), (weight[:, None] - own).reshape(-1))
 
     def _binned(self, column: int, class_: int, versus: int | None) -> tuple[np.ndarray, np.ndarray]:
         assert self._histogram is not None

@@ -11,6 +11,7 @@ import numpy as np
 from streamnb.core import arguments
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import GridEvaluation
+from streamnb.evaluation.ranking_metrics import margin_error, micro_error
 from streamnb.evaluation.tallied import ranking
 
 # ---- scores by name --------------------------------------------------------------------------------------------------
@@ -28,6 +29,7 @@ class Scorer:
     per_class : function of an Evaluation, (K,), or None where it makes no sense
     error : function of an Evaluation, a bound on the error of the value, or None where that is exact
     of_grid : function of a GridEvaluation, the values (G,) and (G, K) of all its models at once, where there is one
+    others : scorers whose values are to stand beside this one's; `needs` are those of all
     """
 
     name: str
@@ -36,6 +38,12 @@ class Scorer:
     per_class: Callable[[Evaluation], np.ndarray] | None = None
     error: Callable[[Evaluation], float] | None = None
     of_grid: Callable[[GridEvaluation], tuple[np.ndarray, np.ndarray]] | None = None
+    others: tuple["Scorer", ...] = ()
+
+    @property
+    def each(self) -> tuple["Scorer", ...]:
+        """All scorers of a list."""
+        return self, *self.others
 
 
 def _ask(evaluation: Evaluation, method: str, sign: float = 1.0, **options: Any) -> Any:
@@ -45,11 +53,15 @@ def _ask(evaluation: Evaluation, method: str, sign: float = 1.0, **options: Any)
 def _of_classes(evaluation: Evaluation, method: str) -> np.ndarray:
     """The value of each class, NaN of those without rows, (K,)."""
     values = _ask(evaluation, method, average=None)
-    return values if "ranking" in evaluation.needs else np.where(evaluation.class_weight > 0.0, values, np.nan)
+    return values if method in RANKED else np.where(evaluation.class_weight > 0.0, values, np.nan)
 
 
-def _error(evaluation: Evaluation, method: str) -> float:
-    return 0.0 if ranking(evaluation).is_exact else getattr(evaluation, f"{method}_error")
+def _error(evaluation: Evaluation, method: str, average: str | None = None) -> float:
+    if method == "roc_auc_margin":
+        return margin_error(evaluation)
+    if ranking(evaluation).is_exact:
+        return 0.0
+    return micro_error(evaluation, method) if average == "micro" else getattr(evaluation, f"{method}_error")
 
 
 def _areas(judged: Any) -> np.ndarray:
@@ -64,10 +76,11 @@ def _bound(judged: Any) -> float:
 def _scorer(name: str, needs: str, method: str, per_class: str | None = None, **options: Any) -> Scorer:
     sign = -1.0 if name.startswith("neg_") else 1.0
     by_class = None if per_class is None else partial(_of_classes, method=per_class)
-    error = partial(_error, method=method) if method in ("roc_auc", "average_precision") else None
+    error = partial(_error, method=method, average=options.get("average")) if method in RANKED else None
     return Scorer(name, frozenset(needs.split()), partial(_ask, method=method, sign=sign, **options), by_class, error)
 
 
+RANKED = "roc_auc", "roc_auc_margin", "average_precision"
 _RATES = ("precision", "precision"), ("recall", "recall"), ("specificity", "specificity"), ("f1", "f_score")
 
 
@@ -82,7 +95,10 @@ def _scorers() -> dict[str, Scorer]:
         _scorer("roc_auc_ovr_weighted", "ranking", "roc_auc", "roc_auc", average="weighted"),
         _scorer("roc_auc_ovo", "ranking pairs", "roc_auc", "roc_auc", multi_class="ovo"),
         _scorer("roc_auc_ovo_weighted", "ranking pairs", "roc_auc", "roc_auc", multi_class="ovo", average="weighted"),
+        _scorer("roc_auc_micro", "ranking", "roc_auc", average="micro"),
+        _scorer("roc_auc_margin", "margin", "roc_auc_margin", "roc_auc_margin"),
         _scorer("average_precision", "ranking", "average_precision", "average_precision"),
+        _scorer("average_precision_micro", "ranking", "average_precision", average="micro"),
         _scorer("neg_log_loss", "probabilities", "log_loss"),
         _scorer("neg_brier_score", "probabilities", "brier"),
         _scorer("neg_hamming_loss", "multilabel", "hamming_loss"),
@@ -107,7 +123,7 @@ SCORERS = _scorers()
 
 
 def as_scorer(scoring: Any) -> Scorer:
-    """The scorer of a name, of a function of an `Evaluation` (greater is better), or itself.
+    """The scorer of a name, of a function of an `Evaluation` (greater is better), or itself; the first of a list.
 
     A function gets evaluations that keep the confusion matrix, rankings, probabilities and, multi-label, what compares
     sets; a `Scorer` of one's own says what it needs.
@@ -119,6 +135,8 @@ def as_scorer(scoring: Any) -> Scorer:
     """
     if isinstance(scoring, Scorer):
         return scoring
+    if isinstance(scoring, list | tuple):
+        return _first([as_scorer(one) for one in scoring])
     if isinstance(scoring, str):
         return SCORERS[arguments.one_of("scoring", scoring, SCORERS)]
     if callable(scoring):
@@ -129,7 +147,22 @@ def as_scorer(scoring: Any) -> Scorer:
                 "scikit-learn take others: give a name, or such as lambda e: e.f_score(average='macro'))"
             )
         return Scorer(name, frozenset({"confusion", "ranking", "probabilities", "multilabel"}), scoring)
-    raise TypeError(f"scoring={scoring!r} should be a name or a function of an snb.Evaluation")
+    raise TypeError(f"scoring={scoring!r} should be a name, a function of an snb.Evaluation, or a list of such")
+
+
+def _first(scorers: list[Scorer]) -> Scorer:
+    """The first, with the others beside it."""
+    names = [scorer.name for scorer in scorers]
+    if not names:
+        raise ValueError("scoring=[] is empty; give at least one name, of which the first chooses")
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"scoring={names} has {twice[0]!r} twice; each should be there once")
+    apart = [scorer.name for scorer in scorers if "reference" in scorer.needs]
+    if apart and len(names) > 1:
+        raise ValueError(f"scoring={names}: {apart[0]!r} judges other rows than the others; it should stand alone")
+    needs = frozenset().union(*(scorer.needs for scorer in scorers))
+    return replace(scorers[0], needs=needs, others=tuple(scorers[1:]))
 
 
 def _takes_one(function: Callable[..., Any]) -> bool:

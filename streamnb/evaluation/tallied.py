@@ -9,6 +9,7 @@ from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.evaluation.score_order import Ranking
 from streamnb.evaluation.tallies import Decisions, Losses, Reliability, Rows, SetDecisions
 from streamnb.kernels import ranks
+from streamnb.problem.schemes import Scheme
 from streamnb.stats.row_means import RowMeans
 
 _GIVEN_AS = {
@@ -16,13 +17,14 @@ _GIVEN_AS = {
     "confusion": "y_pred= (for at most 1000 classes)",
     "multilabel": "y_pred= of multi-label rows",
     "ranking": "scores= or proba=",
+    "margin": "scores=",
     "pairs": "scores= or proba= (for at most 20 classes)",
     "probabilities": "proba=",
     "reliability": "proba=",
 }  # what snb.evaluate keeps it of
 
 
-NEEDS = ("hits", "confusion", "ranking", "pairs", "probabilities", "reliability", "multilabel")
+NEEDS = ("hits", "confusion", "ranking", "margin", "pairs", "probabilities", "reliability", "multilabel")
 _DECISIONS = frozenset({"hits", "confusion", "multilabel"})
 
 
@@ -60,6 +62,8 @@ class Tallied:
             self._tallies["ranking"] = self.ranking_of(1)
             if self.multilabel and "multilabel" in self.needs:
                 self._tallies["ranking_loss"] = RowMeans(("ranking_loss",))
+        if "margin" in self.needs:
+            self._tallies["margin"] = self.ranking_of(1)
         if "probabilities" in self.needs:
             self._tallies["losses"] = Losses()
             if "reliability" in self.needs:
@@ -78,7 +82,14 @@ class Tallied:
     # ---- rows in -----------------------------------------------------------------------------------------------------
 
     def add(
-        self, codes: Any, weight: Any = None, *, predicted: Any = None, ranking: Any = None, log_proba: Any = None
+        self,
+        codes: Any,
+        weight: Any = None,
+        *,
+        predicted: Any = None,
+        ranking: Any = None,
+        margin: Any = None,
+        log_proba: Any = None,
     ) -> None:
         """Add a block of rows; what no need asks for is not looked at.
 
@@ -93,6 +104,8 @@ class Tallied:
         ranking : (n,) or (n, K)
             For "ranking": the higher, the more likely the class; (n,) or (n, 1) for class 1 of two, of (n, 2) the
             second column counts. Infinities are scores like others.
+        margin : as ranking
+            For "margin": raw scores of the classes.
         log_proba : (n, K)
             For "probabilities": natural logs of class probabilities; multi-label, of each label being on.
 
@@ -102,25 +115,28 @@ class Tallied:
             Something needed is missing, or of another length or width; numbers of no class; NaN; negative weights.
             Nothing was added then.
         """
-        rows = self._checked(codes, weight, predicted, ranking, log_proba)
+        said = {"predicted": predicted, "ranking": ranking, "margin": margin, "log_proba": log_proba}
+        rows = self._checked(codes, weight, said)
         self.n_rows += len(rows.weight)
         self._tallies["total"].add([], rows.weight)
         for name in ("decisions", "losses", "reliability"):
             if name in self._tallies:
                 self._tallies[name].add(rows)
-        if "ranking" in self._tallies:
+        if {"ranking", "margin"} & self._tallies.keys():
             self._rank(rows)
 
     def _rank(self, rows: Rows) -> None:
         known = rows.known()
         labels = known.labels.toarray() if self.multilabel else known.labels
-        self._tallies["ranking"].add(known.ranking, labels, known.weight)
+        for name in ("ranking", "margin"):
+            if name in self._tallies:
+                self._tallies[name].add(getattr(known, name), labels, known.weight)
         if "ranking_loss" in self._tallies:
             loss = np.empty(len(labels))
             ranks.ranking_loss(known.ranking, labels, loss)
             self._tallies["ranking_loss"].add([loss], known.weight)
 
-    def _checked(self, codes: Any, weight: Any, predicted: Any, ranking: Any, log_proba: Any) -> Rows:
+    def _checked(self, codes: Any, weight: Any, said: dict[str, Any]) -> Rows:
         K = self.n_classes
         if self.multilabel:
             labels: Any = label_checks.check_indicator(codes, K, "codes")
@@ -131,24 +147,25 @@ class Tallied:
         row_checks.check_lengths(n_rows, len(weight), "weight", "codes")
         rows: dict[str, Any] = {}
         if "decisions" in self._tallies:
-            self._given("predicted", predicted, _DECISIONS)
+            predicted = self._given("predicted", said, _DECISIONS)
             check = label_checks.check_indicator if self.multilabel else label_checks.check_class_numbers
             rows["predicted"] = check(predicted, K, "predicted")
             row_checks.check_lengths(n_rows, rows["predicted"].shape[0], "predicted", "codes")
-        if "ranking" in self._tallies:
-            self._given("ranking", ranking, {"ranking"})
-            rows["ranking"] = self._check_ranking(ranking, n_rows)
+        for name in ("ranking", "margin"):
+            if name in self._tallies:
+                rows[name] = self._check_ranking(self._given(name, said, {name}), n_rows)
         if "losses" in self._tallies:
-            self._given("log_proba", log_proba, {"probabilities"})
+            log_proba = self._given("log_proba", said, {"probabilities"})
             rows["log_proba"] = row_checks.check_log_proba(log_proba, n_rows, K)
         return Rows(labels, weight, **rows)
 
-    def _given(self, name: str, value: Any, needs: Iterable[str]) -> None:
-        if value is None:
+    def _given(self, name: str, said: dict[str, Any], needs: Iterable[str]) -> Any:
+        if said[name] is None:
             asked = ", ".join(repr(need) for need in NEEDS if need in needs and need in self.needs)
             raise ValueError(
                 f"{name} is missing; this evaluation needs {asked}: give {name}, or leave that out of needs"
             )
+        return said[name]
 
     def _check_ranking(self, ranking: Any, n_rows: int) -> np.ndarray:
         if self.n_classes != 2 or self.multilabel:
@@ -218,8 +235,20 @@ def decisions(judged: Tallied, need: str = "hits") -> Decisions:
 
 
 def ranking(judged: Tallied, need: str = "ranking") -> Ranking:
-    """How rows were ranked."""
-    return kept(judged, "ranking", need)
+    """How rows were ranked: by log-odds, or where these are not known by raw scores."""
+    by_margin = "ranking" not in judged._tallies and "margin" in judged._tallies
+    return kept(judged, "margin" if by_margin else "ranking", need)
+
+
+def ranking_by_margin(judged: Tallied) -> Ranking:
+    """How rows were ranked by raw scores, which have the order of log-odds where a class has a score of its own."""
+    of_its_own = judged.multilabel or judged.n_classes == 2
+    return kept(judged, "ranking" if of_its_own and "margin" not in judged._tallies else "margin", "margin")
+
+
+def raw_scores(scheme: Scheme, margins: np.ndarray) -> np.ndarray:
+    """What rows are ranked by for `ranking_by_margin`; where nothing is set against other classes, by the margin."""
+    return scheme.ranking(margins) if scheme.multilabel else scheme.class_scores(margins)
 
 
 def losses(judged: Tallied) -> RowMeans:

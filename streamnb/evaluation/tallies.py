@@ -27,6 +27,7 @@ class Rows:
     predicted: Any = None
     ranking: np.ndarray | None = None
     log_proba: np.ndarray | None = None
+    margin: np.ndarray | None = None
 
     def known(self) -> "Rows":
         """The rows that have a class, and a weight."""

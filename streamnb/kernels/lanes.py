@@ -22,7 +22,7 @@ def _prefetch(typing_context: Any, table: Any, row: Any, column: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0]
-        item = _item(context, builder, kind, arguments[0], arguments[-kind.ndim :])
+        item = item_at(context, builder, kind, arguments[0], arguments[-kind.ndim :])
         to_write, keep_close, data = int32_t(int(kind.mutable)), int32_t(3), int32_t(1)
         shape = ir.FunctionType(ir.VoidType(), [item.type, int32_t, int32_t, int32_t])
         ask = builder.module.declare_intrinsic("llvm.prefetch", [item.type], shape)
@@ -59,18 +59,18 @@ def _split_product_error(a: float, b: float, p: float) -> float:
     return ((a_hi * b_hi - p) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo
 
 
-def _item(context: Any, builder: Any, kind: Any, array: Any, place: list) -> Any:
+def item_at(context: Any, builder: Any, kind: Any, array: Any, place: list) -> Any:
     values = context.make_array(kind)(context, builder, array)
     return get_item_pointer(context, builder, kind, values, place, wraparound=False)
 
 
-def _lanes_at(context: Any, builder: Any, kind: Any, array: Any, place: list, lanes: int = LANES) -> Any:
+def lanes_at(context: Any, builder: Any, kind: Any, array: Any, place: list, lanes: int = LANES) -> Any:
     """Where so many neighbours of an array in C order begin."""
-    item = _item(context, builder, kind, array, place)
+    item = item_at(context, builder, kind, array, place)
     return builder.bitcast(item, ir.VectorType(item.type.pointee, lanes).as_pointer())
 
 
-def _spread(builder: Any, value: Any, lanes: int = LANES) -> Any:
+def spread(builder: Any, value: Any, lanes: int = LANES) -> Any:
     """So many times the value."""
     first = builder.insert_element(ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined), value, int32_t(0))
     return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(int32_t, lanes), [0] * lanes))
@@ -84,9 +84,9 @@ def _add_lanes(typing_context: Any, out: Any, row: Any, column: Any, x: Any, tab
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         out, row, column, x, table, j = arguments
-        into = _lanes_at(context, builder, signature.args[0], out, [row, column])
-        weights = _lanes_at(context, builder, signature.args[4], table, [j, j.type(0)])
-        product = builder.fmul(_spread(builder, x), builder.load(weights, align=8))
+        into = lanes_at(context, builder, signature.args[0], out, [row, column])
+        weights = lanes_at(context, builder, signature.args[4], table, [j, j.type(0)])
+        product = builder.fmul(spread(builder, x), builder.load(weights, align=8))
         builder.store(builder.fadd(builder.load(into, align=8), product), into, align=8)
         return context.get_dummy_value()
 
@@ -110,17 +110,17 @@ def _sum_lanes(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         out, column, data, indices, first, stop, table, _ = arguments
         kinds, firsts = signature.args, [builder.add(column, column.type(LANES * b)) for b in range(n.literal_value)]
-        place = partial(_lanes_at, context, builder)
+        place = partial(lanes_at, context, builder)
 
         def number(at: int, array: Any, p: Any, kind: Any) -> Any:
-            value = builder.load(_item(context, builder, kinds[at], array, [p]))
+            value = builder.load(item_at(context, builder, kinds[at], array, [p]))
             return context.cast(builder, value, kinds[at].dtype, kind)
 
         zero = ir.Constant(ir.VectorType(ir.DoubleType(), LANES), [0.0] * LANES)
         sums = [alloca_once_value(builder, zero) for _ in firsts]
         with for_range_slice(builder, first, stop, first.type(1)) as (p, _):
             x, j = number(2, data, p, types.float64), number(3, indices, p, types.intp)
-            factor = _spread(builder, x)
+            factor = spread(builder, x)
             for total, begin in zip(sums, firsts, strict=True):
                 weights = builder.load(place(kinds[6], table, [j, begin]), align=8)
                 builder.store(builder.fadd(builder.load(total), builder.fmul(factor, weights)), total)
@@ -145,7 +145,7 @@ def _fill_lanes(typing_context: Any, out: Any, begin: Any, value: Any, step: Any
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         out, begin, value, _ = arguments
-        into, lanes = _lanes_at(context, builder, signature.args[0], out, [begin]), _spread(builder, value)
+        into, lanes = lanes_at(context, builder, signature.args[0], out, [begin]), spread(builder, value)
         if step.literal_value:
             lanes = builder.add(lanes, ir.Constant(lanes.type, [*range(LANES)]))
         builder.store(lanes, into, align=4)
@@ -170,11 +170,11 @@ def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, ski
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         values, row, column, skip, sums, k = arguments
-        place, floats = partial(_lanes_at, context, builder), ir.VectorType(ir.DoubleType(), LANES)
+        place, floats = partial(lanes_at, context, builder), ir.VectorType(ir.DoubleType(), LANES)
         zeros = ir.Constant(floats, [0.0] * LANES)
         stored = builder.load(place(signature.args[0], values, [row, column]), align=4)
         numbers = ir.Constant(ir.VectorType(skip.type, LANES), [*range(LANES)])
-        taken = builder.icmp_signed(">=", numbers, _spread(builder, skip))
+        taken = builder.icmp_signed(">=", numbers, spread(builder, skip))
         x = builder.select(taken, builder.fpext(stored, floats), zeros)
         first = builder.mul(k, k.type(8))
 
@@ -234,10 +234,10 @@ def _screen_lanes(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         out, column, data, indices, first, stop, table, _ = arguments
         kinds, firsts = signature.args, [builder.add(column, column.type(SINGLES * b)) for b in range(n.literal_value)]
-        place = partial(_lanes_at, context, builder, lanes=SINGLES)
+        place = partial(lanes_at, context, builder, lanes=SINGLES)
 
         def number(at: int, array: Any, p: Any, kind: Any) -> Any:
-            value = builder.load(_item(context, builder, kinds[at], array, [p]))
+            value = builder.load(item_at(context, builder, kinds[at], array, [p]))
             return context.cast(builder, value, kinds[at].dtype, kind)
 
         zero, n_chains = ir.Constant(_SINGLE, [0.0] * SINGLES), 4 // n.literal_value
@@ -245,7 +245,7 @@ def _screen_lanes(
 
         def add(p: Any, sums: list, sizes: list) -> None:
             x, j = number(2, data, p, types.float32), number(3, indices, p, types.intp)
-            factor = _spread(builder, x, SINGLES)
+            factor = spread(builder, x, SINGLES)
             for total, size, begin in zip(sums, sizes, firsts, strict=True):
                 weights = builder.load(place(kinds[6], table, [j, begin]), align=4)
                 builder.store(_plus_product(builder, builder.load(total), factor, weights), total)
@@ -286,8 +286,8 @@ def _screen_unit(typing_context: Any, out: Any, column: Any, x: Any, table: Any,
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         out, column, x, table, j = arguments
-        place = partial(_lanes_at, context, builder, lanes=SINGLES)
-        factor = _spread(builder, x, SINGLES)
+        place = partial(lanes_at, context, builder, lanes=SINGLES)
+        factor = spread(builder, x, SINGLES)
         weights = builder.load(place(signature.args[3], table, [j, j.type(0)]), align=4)
         parts = (factor, weights), (_absolute(builder, factor), _absolute(builder, weights))
         for row, part in enumerate(parts):
@@ -318,12 +318,12 @@ def _screen_top(
         sums, places, column, start, point, share, out, row = arguments
         kinds, zero = signature.args, column.type(0)
         n_classes = builder.extract_value(context.make_array(kinds[1])(context, builder, places).shape, 0)
-        place = partial(_lanes_at, context, builder, lanes=SINGLES)
-        share = _spread(builder, share, SINGLES)
+        place = partial(lanes_at, context, builder, lanes=SINGLES)
+        share = spread(builder, share, SINGLES)
         of_start = ir.Constant(_SINGLE, [2.0**-22] * SINGLES)
 
         def of_class(k: Any) -> tuple[Any, Any]:
-            c = builder.add(builder.load(_item(context, builder, kinds[1], places, [k])), column)
+            c = builder.add(builder.load(item_at(context, builder, kinds[1], places, [k])), column)
             begin = builder.load(place(kinds[3], start, [k, point]), align=4)
             total, size = (builder.load(place(kinds[0], sums, [zero.type(r), c]), align=4) for r in range(2))
             slack = builder.fmul(of_start, _absolute(builder, begin))
@@ -347,7 +347,7 @@ def _screen_top(
             builder.store(builder.select(higher, most, builder.load(most_of_it)), most_of_it)
             lowest = builder.select(higher, builder.fsub(score, slack), builder.load(lowest_of_it))
             builder.store(lowest, lowest_of_it)
-            this = _spread(builder, builder.trunc(k, number), SINGLES)
+            this = spread(builder, builder.trunc(k, number), SINGLES)
             builder.store(builder.select(higher, this, builder.load(top)), top)
         builder.store(builder.load(top), place(kinds[6], out, [row, point]), align=4)
         close = builder.fcmp_unordered("<", builder.load(lowest_of_it), builder.load(most_of_others))

@@ -1,55 +1,99 @@
 """Calibration: the linear model whose probabilities fit labelled rows that it has not learned from."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import log_softmax
+from scipy.optimize import isotonic_regression
 
 from streamnb.core import label_checks, memory, row_checks
 from streamnb.models.at_hand import UnheldModel
+from streamnb.models.curves import Curves, Knots, is_softmax
 from streamnb.models.linear import LinearModel
-from streamnb.problem.schemes import Joint, LabelReference, Reference
+from streamnb.problem.schemes import LabelReference, TwoClasses
 from streamnb.rows.boundary import checked
 from streamnb.rows.source import Source
 from streamnb.stats.grouping import LabelCodes
 from streamnb.stats.matching import positions
 
-RIDGE = 1e-2  # a bias is normal beforehand, of mean 0 and standard deviation 10; the largest score has a factor like it
+RIDGE = 1e-2  # a bias is normal beforehand, of mean 0 and standard deviation 10; the mean score has a factor like it
+METHODS = ("sigmoid", "isotonic")
+ALONE = 1 << 17  # products at once, for which BLAS wakes no other threads
 MOST_STEPS = 100
 CONVERGED = 1e-12  # what another step would take off the loss of a row
 
 
-def calibrated(model: LinearModel, rows: Source) -> LinearModel:
-    """The model with its scores scaled and shifted so that log loss on these rows is least.
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Rows to calibrate by.
+
+    Attributes
+    ----------
+    margins : (n, R), -inf of a class that the model knows no rows of
+    targets : (n, K), 1 for the class or labels of a row
+    weight : (n,)
+    """
+
+    margins: np.ndarray
+    targets: np.ndarray
+    weight: np.ndarray
+
+
+def calibrated(model: LinearModel, rows: Source, method: str = "sigmoid") -> LinearModel:
+    """The model whose probabilities fit these rows."""
+    check_calibrated(model)
+    model = replace(model, curves=None)
+    return fitted_to(model, _scored(model, rows), method)
+
+
+def fitted_to(model: LinearModel, scored: Scored, method: str) -> LinearModel:
+    """The model with its scores changed so that log loss on these rows is least ("sigmoid"), or by curves ("isotonic").
 
     Scores of a softmax (joint, reference) have one factor, the inverse of a temperature, and a bias each; every other
     row of weights has a factor and a bias of its own. All of this is linear, so that a linear model it stays.
     """
-    _check_model(model)
-    margins, targets, weight = _scored(model, rows)
-    if isinstance(model.scheme, (Joint, Reference)):
-        factor, bias = fit_softmax(model.scheme.class_scores(margins), targets, weight)
-        if model.scheme.reference is not None:
-            bias = np.delete(bias - bias[model.scheme.reference], model.scheme.reference)
-        return _scaled(model, np.full(margins.shape[1], factor), bias)
-    if margins.shape[1] == 1 and not model.scheme.multilabel:
-        targets = targets[:, 1:]
-    of_rows = [fit_platt(*each, weight) for each in zip(margins.T, targets.T, strict=True)]
-    factors, biases = np.array(of_rows).T
-    return _scaled(model, factors, biases)
+    _check_rows(model, scored)
+    if is_softmax(model.scheme):
+        return _of_softmax(model, scored, method)
+    bears = np.column_stack([scored.targets, ~scored.targets.any(axis=1)])
+    if isinstance(model.scheme, TwoClasses | LabelReference):
+        own, against = (bears[:, group] > 0.0 for group in model.scheme.groups(slice(None)))
+    else:
+        own, against = scored.targets > 0.0, scored.targets == 0.0
+    asked = own != against  # rows of both groups, and of neither, say nothing
+    fit, found = fit_platt if method == "sigmoid" else fit_isotonic, []
+    for r, margin in enumerate(scored.margins.T):
+        some = asked[:, r] & np.isfinite(margin)
+        found.append(fit(margin[some], own[some, r].astype(np.float64), scored.weight[some]))
+    return _scaled(model, *np.array(found).T) if method == "sigmoid" else replace(model, curves=Curves(found))
+
+
+def _of_softmax(model: LinearModel, scored: Scored, method: str) -> LinearModel:
+    scheme, finite = model.scheme, np.isfinite(scored.margins)
+    lowest = np.where(finite, scored.margins, np.inf).min(axis=1, keepdims=True)
+    margins = np.where(finite, scored.margins, lowest)  # a class that is not known is as unlikely as the least likely
+    known = ~((scored.targets > 0.0) & ~np.isfinite(scheme.class_scores(scored.margins))).any(axis=1)
+    margins, targets, weight = margins[known], scored.targets[known], scored.weight[known]
+    if method == "isotonic":
+        scores = scheme.ranking(margins)
+        knots = [fit_isotonic(score, target, weight) for score, target in zip(scores.T, targets.T, strict=True)]
+        return replace(model, curves=Curves(knots))
+    factor, bias = fit_softmax(scheme.class_scores(margins), targets, weight)
+    if scheme.reference is not None:
+        bias = np.delete(bias - bias[scheme.reference], scheme.reference)
+    return _scaled(model, np.full(margins.shape[1], factor), bias)
 
 
 def fit_softmax(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> tuple[float, np.ndarray]:
     """Factor t >= 0 and biases b, (K,), whose sum is 0, of least log loss of softmax(t scores + b), by Newton's method.
 
-    ``min -sum_i w_i sum_k targets_ik ln softmax_k(t s_i + b) + RIDGE / 2 (t^2 max|s|^2 + |b|^2)``, Guo et al. 2017,
+    ``min -sum_i w_i sum_k targets_ik ln softmax_k(t s_i + b) + RIDGE / 2 (t^2 mean|s|^2 + |b|^2)``, Guo et al. 2017,
     "On calibration of modern neural networks", with a ridge that keeps all of it finite. Scores that rank the classes
     the wrong way round get t = 0, which leaves the shares of the classes.
     """
     scores = scores - scores.mean(axis=1, keepdims=True)
-    scale = max(float(np.abs(scores).max()), np.finfo(np.float64).tiny)
+    scale = max(float(np.average(np.abs(scores).mean(axis=1), weights=weight)), np.finfo(np.float64).tiny)
     theta = _newton(scores / scale, targets, weight)
     if theta[0] < 0.0:
         theta = _newton(np.zeros_like(scores), targets, weight)
@@ -61,45 +105,71 @@ def fit_platt(margin: np.ndarray, target: np.ndarray, weight: np.ndarray) -> tup
 
     His targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2), keep groups that a margin parts from probabilities 0 and 1.
     """
-    on, off = weight @ target, weight @ (1.0 - target)
-    smoothed = np.where(target > 0.0, (on + 1.0) / (on + 2.0), 1.0 / (off + 2.0))
+    smoothed = platt_targets(target, weight)
     both = np.column_stack([np.zeros_like(margin), margin]), np.column_stack([1.0 - smoothed, smoothed])
     factor, bias = fit_softmax(*both, weight)
     return factor, bias[1] - bias[0]
 
 
+def platt_targets(target: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """(N+ + 1) / (N+ + 2) and 1 / (N- + 2) in place of 1 and 0, which no finite number of rows shows (Platt 1999)."""
+    on, off = weight @ target, weight @ (1.0 - target)
+    return np.where(target > 0.0, (on + 1.0) / (on + 2.0), 1.0 / (off + 2.0))
+
+
+def fit_isotonic(score: np.ndarray, target: np.ndarray, weight: np.ndarray) -> Knots:
+    """The rising step function of least squares from a score to `platt_targets` (Zadrozny and Elkan 2002)."""
+    levels, at = np.unique(score, return_inverse=True)
+    of_level = np.bincount(at, weight)
+    mean = np.bincount(at, weight * platt_targets(target, weight)) / of_level
+    found = isotonic_regression(mean, weights=of_level)
+    ends = np.unique(np.concatenate([found.blocks[:-1], found.blocks[1:] - 1]))
+    return levels[ends], found.x[ends]
+
+
 def _newton(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """(t, b) of least loss, from (0, 0), where every probability is the same and the loss is nearly quadratic."""
+    scores, targets = np.ascontiguousarray(scores.T), np.ascontiguousarray(targets.T)  # sums over long rows are quick
 
-    def loss(theta: np.ndarray) -> float:
-        logs = log_softmax(theta[0] * scores + theta[1:], axis=1)
-        return float(-(weight @ (targets * logs).sum(axis=1)) + RIDGE / 2 * (theta @ theta))
+    def at(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """The loss, and the probabilities (K, n)."""
+        z = theta[0] * scores + theta[1:, None]
+        z -= z.max(axis=0)
+        own = np.einsum("kn,kn->n", targets, z)
+        np.exp(z, out=z)
+        total = z.sum(axis=0)
+        loss = np.einsum("n,n->", weight, np.log(total) - own) + RIDGE / 2 * (theta @ theta)
+        return float(loss), z / total
 
-    theta = np.zeros(1 + scores.shape[1])
-    now = loss(theta)
+    theta = np.zeros(1 + len(scores))
+    now, p = at(theta)
     for _ in range(MOST_STEPS):
-        gradient, hessian = _derivatives(theta, scores, targets, weight)
+        gradient, hessian = _derivatives(theta, p, scores, targets, weight)
         step = np.linalg.solve(hessian, gradient)
         if gradient @ step <= CONVERGED * weight.sum():
             break
-        while (then := loss(theta - step)) > now and np.abs(step).max() > CONVERGED:
+        then, p = at(theta - step)
+        while then > now and np.abs(step).max() > CONVERGED:
             step = step / 2.0
+            then, p = at(theta - step)
         theta, now = theta - step, then
     return theta
 
 
 def _derivatives(
-    theta: np.ndarray, scores: np.ndarray, targets: np.ndarray, weight: np.ndarray
+    theta: np.ndarray, p: np.ndarray, scores: np.ndarray, targets: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    p = np.exp(log_softmax(theta[0] * scores + theta[1:], axis=1))
-    over = weight[:, None] * (p - targets)
-    gradient = np.append((over * scores).sum(), over.sum(axis=0)) + RIDGE * theta
-    weighted = weight[:, None] * p
-    by_t = weighted * (scores - (p * scores).sum(axis=1, keepdims=True))
+    over = (p - targets) * weight
+    gradient = np.append(np.einsum("kn,kn->", over, scores), over.sum(axis=1)) + RIDGE * theta
+    weighted = p * weight
+    by_t = weighted * (scores - np.einsum("kn,kn->n", p, scores))
     hessian = RIDGE * np.eye(len(theta))
-    hessian[0, 0] += (by_t * scores).sum()
-    hessian[0, 1:] = hessian[1:, 0] = by_t.sum(axis=0)
-    hessian[1:, 1:] += np.diag(weighted.sum(axis=0)) - weighted.T @ p
+    hessian[0, 0] += np.einsum("kn,kn->", by_t, scores)
+    hessian[0, 1:] = hessian[1:, 0] = by_t.sum(axis=1)
+    hessian[1:, 1:] += np.diag(weighted.sum(axis=1))
+    step = max(ALONE // len(p) ** 2, 16)
+    for some in (slice(first, first + step) for first in range(0, p.shape[1], step)):
+        hessian[1:, 1:] -= weighted[:, some] @ p[:, some].T
     return gradient, hessian
 
 
@@ -114,19 +184,18 @@ def _scaled(model: LinearModel, factors: np.ndarray, biases: np.ndarray) -> Line
     )
 
 
-def _check_model(model: LinearModel) -> None:
+def check_calibrated(model: LinearModel) -> None:
+    """Refuse a model without probabilities that could be fitted to rows."""
     if not model.scheme.has_probabilities:
         raise ValueError("scheme='ovo' has no probabilities to calibrate; take 'joint', 'ovr' or 'reference'")
-    if isinstance(model.scheme, LabelReference):
-        raise ValueError("labels against a reference are not calibrated; a 2-D y is with scheme='joint'")
     if isinstance(model, UnheldModel):
         raise MemoryError("calibrate scales the weights, and these are too many to be held; take a sparser penalty")
     if not np.isfinite(model.intercept_).all():
         raise ValueError("the model has a class without rows, whose probability is 0 whatever the scores; fit without")
 
 
-def _scored(model: LinearModel, rows: Source) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Margins (n_rows, R), who is what (n_rows, K) and weights (n_rows,) of all rows, in order."""
+def _scored(model: LinearModel, rows: Source) -> Scored:
+    """All rows, in order."""
     if rows.lazy:
         raise TypeError("X is in Dask; thousands of rows are enough to calibrate by: give X.compute() and y.compute()")
     n_classes = len(model.classes_)
@@ -142,18 +211,21 @@ def _scored(model: LinearModel, rows: Source) -> tuple[np.ndarray, np.ndarray, n
         weights.append(np.ones(chunk.shape[0]) if block.weight is None else np.asarray(block.weight, np.float64))
     if not margins:
         raise ValueError("X has no rows; to calibrate, give rows of at least 2 classes")
-    target, weight = np.concatenate(targets), np.concatenate(weights)
-    row_checks.check_total_weight(weight.sum())
-    total = weight @ target
+    return Scored(*map(np.concatenate, (margins, targets, weights)))
+
+
+def _check_rows(model: LinearModel, scored: Scored) -> None:
+    """Refuse rows that show one side of a row of weights only."""
+    row_checks.check_total_weight(scored.weight.sum())
+    total = scored.weight @ scored.targets
     if model.scheme.multilabel:
-        lacking = (total == 0.0) | (total == weight.sum())
+        lacking = (total == 0.0) | (scored.weight @ (1.0 - scored.targets) == 0.0)
         if lacking.any():
             label = model.classes_[lacking.argmax()].item()
             raise ValueError(f"y has label {label!r} on all rows or on none; to calibrate, give rows of both kinds")
     elif np.count_nonzero(total) < 2:
         seen = model.classes_[total > 0.0].tolist()
         raise ValueError(f"y holds one class only ({seen}); to calibrate, give rows of at least 2 classes")
-    return np.concatenate(margins), target, weight
 
 
 def _targets(model: LinearModel, y: Any, first_row: int) -> np.ndarray:

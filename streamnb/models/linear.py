@@ -1,7 +1,7 @@
 """A linear model: scores of rows, and the decisions and probabilities read off them, in kind."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from streamnb.core import arguments, label_checks, memory, persistence, row_checks
 from streamnb.core.conditional import available_if
 from streamnb.kernels.scores import score_cells
+from streamnb.models.curves import Curves
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.passes.answering import answer
 from streamnb.passes.contract import PassTask
@@ -33,7 +34,19 @@ CACHED_MARGINS = 1 << 16  # that stay in the cache, and in memory that is used a
 FEW_WEIGHTS = 1 / 4  # that are not zero: by themselves, with their places, these take less than half of the room
 FEW_ROWS = 512  # beside whose scores a step takes no time
 _INDEX = ["i4", "i8"]
-_STATE = "classes", "weights", "intercept", "scheme", "reference", "options", "moments", "scale", "rule", "second"
+_STATE = (
+    "classes",
+    "weights",
+    "intercept",
+    "scheme",
+    "reference",
+    "options",
+    "moments",
+    "scale",
+    "rule",
+    "second",
+    "curves",
+)
 
 
 def _has_probabilities(model: "LinearModel") -> bool:
@@ -54,7 +67,8 @@ class LinearModel:
     intercept_ : (R,)
         Scores are ``T(transformed X) @ coef_.T + intercept_``, T(x) being what the family is linear in: x itself
         for most, [x > binarize] for Bernoulli, abs(x - centre) for Laplace, ln x for chi-squared and Dirichlet. For
-        beta T(x) is ln x, and ``ln(1 - X) @ second`` adds to the scores.
+        beta T(x) is ln x, and ``ln(1 - X) @ second`` adds to the scores. With `curves`, of a model calibrated by
+        isotonic regression, these then take the place of scores: they are not linear.
     """
 
     classes_: np.ndarray
@@ -67,6 +81,7 @@ class LinearModel:
     scale: np.ndarray | None = None  # idf
     rule: DecisionRule | None = None  # where the likeliest class is not always the answer
     second: np.ndarray | None = None  # (n_features, R), of ln(1 - x), for beta columns
+    curves: Curves | None = None  # of a model calibrated by isotonic regression
 
     @property
     def coef_(self) -> Any:
@@ -90,6 +105,8 @@ class LinearModel:
 
     def shifted(self, shift: Any) -> "LinearModel":
         """The same model with `shift` added to `intercept_`: a number where that has one entry, else (R,)."""
+        if self.curves is not None:
+            raise ValueError("the model was calibrated by curves, and its scores are not linear; shift it before")
         given = np.asarray(shift)
         if given.dtype.kind not in "iuf" or not np.isfinite(given).all():
             raise ValueError(f"intercept_shift={shift!r} should be finite numbers")
@@ -194,7 +211,7 @@ class LinearModel:
     def prepared(self, chunk: Chunk, survey: Any) -> Chunk:
         """A checked block as the weights take it, but for idf."""
         row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
-        chunk, survey = transformed(chunk, survey, self.options.transform, self.options.normalize)
+        chunk, survey = transformed(chunk, survey, self.options)
         for moment, columns in self.moments.items():
             if TABLE[moment].partial:
                 Domain(type(self).__name__, *TABLE[moment].domain, columns, self.options.seen).check(chunk, survey)
@@ -216,7 +233,7 @@ class LinearModel:
         if self.second is not None:
             self._add_second(given, survey, out)
         out += intercept
-        return out
+        return out if self.curves is None else self.curves.applied(self.scheme, out)
 
     @property
     def _n_scores(self) -> int:
@@ -238,7 +255,7 @@ class LinearModel:
         """Add ln(1 - x) times its weights, in the columns that have any."""
         assert self.second is not None
         columns = np.flatnonzero(self.second.any(axis=1))
-        chunk, survey = transformed(chunk, survey, self.options.transform, self.options.normalize)
+        chunk, survey = transformed(chunk, survey, self.options)
         log1m = TABLE["log1m_sum"]
         Domain(type(self).__name__, *log1m.domain, columns, self.options.seen).check(chunk, survey)
         chunk.mapped(partial(log1m.of, options=self.options), columns).add_scores(self.second, out)
@@ -263,11 +280,12 @@ class LinearModel:
             "intercept": self.intercept_,
             "scheme": self.scheme.name,
             "reference": None if self.scheme.reference is None else self.classes_[self.scheme.reference].item(),
-            "options": list(astuple(self.options)),
+            "options": self.options.to_state(),
             "moments": self.moments,
             "scale": self.scale,
             "rule": self.rule,
             "second": self.second,
+            **({} if self.curves is None else {"curves": self.curves}),
         }
 
     @classmethod
@@ -298,7 +316,7 @@ class LinearModel:
         scheme = as_scheme(name, classes, reference, multilabel)
         if scheme.n_rows(len(classes)) != shape[1]:
             raise ValueError(f"there are {shape[1]} rows of weights for scheme={name!r} and {len(classes)} classes")
-        rule = persistence.typed(cls, {"rule": state.get("rule")})["rule"]
+        rule, curves = persistence.typed(cls, {name: state.get(name) for name in ("rule", "curves")}).values()
         return cls(
             classes,
             weights,
@@ -309,6 +327,7 @@ class LinearModel:
             None if scale is None else array("scale", scale, ["f8"], shape[:1]),
             None if rule is None else rule.restored(classes, scheme),
             None if second is None else array("second", second, ["f8"], shape),
+            None if curves is None else curves.check(scheme, len(classes)),
         )
 
 

@@ -17,7 +17,8 @@ from streamnb.kernels import predictive, quadratic
 from streamnb.models.linear import LinearModel
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
-from streamnb.problem.priors import NormalInverseGamma, Pseudo, Smoothing, class_probabilities
+from streamnb.problem.priors import NormalInverseGamma, Pseudo
+from streamnb.problem.smoothing import Smoothing, class_probabilities
 from streamnb.rows.chunk import Chunk, CSRChunk
 from streamnb.rows.domain import Domain
 from streamnb.rows.preparing import transformed
@@ -47,7 +48,7 @@ def predictive_model(
     ValueError
         The model is regularised or of another scheme than joint, or the family has no prior.
     """
-    prior = Smoothing.of(family, smoothing, estimate, stats.n_features)
+    prior = Smoothing.of(family, smoothing, estimate, stats.n_features, len(stats.classes))
     if penalty is not None or model.scheme.name not in ("joint", "two classes") or model.scale is not None:
         wrong = f"penalty={penalty!r}" if penalty is not None else "idf=True"
         wrong = wrong if penalty is not None or model.scale is not None else f"scheme={model.scheme.name!r}"
@@ -119,7 +120,7 @@ class PredictiveModel(LinearModel):
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
         """Scores of a checked block, (n_rows, K), or (n_rows, 1) for two classes."""
         row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
-        scores = self.log_joint(*transformed(chunk, survey, self.options.transform, self.options.normalize))
+        scores = self.log_joint(*transformed(chunk, survey, self.options))
         return scores if scores.shape[1] > 2 else scores[:, 1:] - scores[:, :1]
 
     def log_joint(self, chunk: Chunk, survey: Any) -> np.ndarray:

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.linear_predictions import fitted_model
+from streamnb.estimators.trained import TrainedClassifier, trained_model
 from streamnb.models.linear import LinearModel
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.schemes import Scheme
@@ -131,10 +132,13 @@ def model_of(estimator: Any) -> LinearModel:
     if isinstance(estimator, LinearNB):
         check_is_fitted(estimator, "stats_")
         return fitted_model(estimator)
+    if isinstance(estimator, TrainedClassifier):
+        return trained_model(estimator)
     if isinstance(estimator, LinearModel):
         return estimator
     raise TypeError(
-        f"estimator={estimator!r} should be a fitted snb.LinearNB or LinearNBCV, or a model of a path: one with coef_"
+        f"estimator={estimator!r} should be a fitted snb.LinearNB, SoftmaxRegression or the like, or a model of a "
+        "path: one with coef_"
     )
 
 

@@ -31,7 +31,7 @@ def curves_of(estimator: LinearNBCV, against: str | None, class_: Any, train: bo
         chosen_name = "a number for each class; the best for all"
     if train and shown.train is None:
         raise ValueError("train=True needs scores of training rows; fit with return_train_score=True")
-    scoring = estimator.scoring
+    scoring = estimator.scoring[0] if isinstance(estimator.scoring, list | tuple) else estimator.scoring
     return {
         "x": np.asarray(shown.n_features if against == "n_features" else table[f"param_{against}"], dtype=np.float64),
         "mean": shown.mean,

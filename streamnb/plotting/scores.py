@@ -8,8 +8,8 @@ from sklearn import metrics
 from sklearn.pipeline import Pipeline
 
 from streamnb.core import arguments
-from streamnb.estimators.classifier import ScanClassifier, model_and_rows
 from streamnb.estimators.linear_nb_cv import LinearNBCV
+from streamnb.estimators.predicting import RowClassifier, model_and_rows
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import judged
 from streamnb.evaluation.tallies import ratio
@@ -348,7 +348,7 @@ def evaluation(estimator: Any, X: Any, y: Any, sample_weight: Any, *needs: str) 
     if isinstance(estimator, Pipeline):
         X = estimator[:-1].transform(X) if len(estimator) > 1 else X
         estimator = estimator[-1]
-    if isinstance(estimator, ScanClassifier):
+    if isinstance(estimator, RowClassifier):
         estimator, X = model_and_rows(estimator, X, y, sample_weight)
     if not isinstance(estimator, LinearModel):
         raise TypeError(

@@ -30,6 +30,7 @@ from streamnb.problem.penalties import L1, Penalty, as_penalty
 from streamnb.solving.weight_paths import WeightPath, weight_path
 
 MOST_FEATURES = 200  # lines of a path; more can not be told apart
+_OPTIONS = "scheme", "reference", "smoothing", "priors", "idf", "estimate", "feature_weight"  # of `solve`
 MOST_GROUPS = 12  # classes whose features are shown without being asked for
 
 
@@ -154,7 +155,7 @@ class RegularizationPathDisplay:
         l1 = next((part for part in parts if part.kind == "l1"), None)
         free = L1(scale=l1.scale if l1 else "score")
         penalty = reduce(add, [free, *(part for part in parts if part.kind != "l1")])
-        options = {name: settled[name] for name in ("scheme", "reference", "smoothing", "priors", "idf", "estimate")}
+        options = {name: settled[name] for name in _OPTIONS}
         family = as_family(settled["family"]).named(getattr(estimator, "feature_names_in_", None))
         chosen = float(l1.tau[0]) if l1 else None
         penalty = _with_fine_grid(penalty, stats, family, class_, options, [chosen or 0.0])
@@ -288,7 +289,7 @@ class TellingFeaturesDisplay:
 
         Parameters
         ----------
-        estimator : LinearNB, LinearNBCV, or a model of a path
+        estimator : LinearNB, LinearNBCV, SoftmaxRegression or the like, or a model of a path
         class_ : label, or list of labels, optional
             Whose weights; (earlier, later) labels for scheme="ovo". All rows of coef_ unless given, up to 12.
         n_features : int, optional

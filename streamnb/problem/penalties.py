@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from functools import reduce
+from itertools import count
 from operator import add
 from typing import Any, ClassVar
 
@@ -218,7 +219,13 @@ class Separable(Penalty):
 
     def slopes(self, w: np.ndarray) -> np.ndarray:
         """r'(w) of each entry."""
-        return np.fromiter((self.derivative(v) for v in w.tolist()), np.float64, len(w))
+        return np.fromiter((self.derivative(v) for v in w.ravel().tolist()), np.float64, w.size).reshape(w.shape)
+
+    def numbered(self, i: int) -> "Separable":
+        """The same as the i-th of a sum, under a kind of its own: separable, separable_2, .."""
+        changed = copy(self)
+        changed.kind = Separable.kind if i == 1 else f"{Separable.kind}_{i}"  # type: ignore[misc]
+        return changed
 
     def pull(self, tau: float) -> Pull:
         return Pull(slopes=((tau, self.slopes),) if tau else ())
@@ -228,18 +235,90 @@ class Separable(Penalty):
         return f"Separable({name}, {_shown(self.tau)})"
 
 
-KINDS = (L1.kind, L2.kind, TopK.kind, Decorrelation.kind, Separable.kind)  # the order of the grid, slowest first
+class Custom(Penalty):
+    """Any smooth R = tau r(W) of all weights together, given by its gradient.
+
+    The pulls are t = -tau r'(W(t)), found by damped steps from tau = 0: at each, weights follow from the pulls in
+    closed form, and pulls from these weights. This comes to rest at local maxima of the penalised likelihood, for
+    concave r at the only one; the more strongly r binds weights to each other, the more steps it takes, 5,000 at most.
+    What is left of the equation is `WeightPath.residuals`. It adds to all other penalties, and is for families whose
+    features are not coupled (not multinomial).
+
+    Parameters
+    ----------
+    gradient : callable
+        r'(W): takes the weights, (R, n_features) with a row for each row of `coef_`, and returns as many numbers.
+    tau : float or grid of floats
+
+    Raises
+    ------
+    TypeError
+        The gradient is no function.
+    ValueError
+        When weights are asked for: the gradient has another shape or is not finite, or the steps lead nowhere (the
+        residual is named).
+
+    Examples
+    --------
+    Weights of neighbouring features (of a spectrum, of a window of time) drawn to each other:
+
+    >>> import numpy as np
+    >>> import streamnb as snb
+    >>> def smooth(W):
+    ...     rise = np.diff(W, axis=1, prepend=W[:, :1], append=W[:, -1:])
+    ...     return np.diff(rise, axis=1)
+    >>> X, y = [[1, 5, 2], [4, 1, 6], [2, 6, 1], [6, 2, 4]], [0, 1, 0, 1]
+    >>> snb.LinearNB("poisson", snb.Custom(smooth, 5.0)).fit(X, y).coef_.round(2)
+    array([[ 0.47, -0.12,  0.5 ]])
+    """
+
+    kind: ClassVar[str] = "custom"
+
+    def __init__(self, gradient: Callable[[np.ndarray], np.ndarray], tau: Any = 1.0):
+        if not callable(gradient):
+            raise TypeError(f"gradient={gradient!r} should be a function of the weights, r'(W)")
+        self.gradient = gradient
+        self.tau = arguments.tau_grid("tau", tau)
+
+    def slopes(self, weights: np.ndarray) -> np.ndarray:
+        """r'(W), checked."""
+        found = np.asarray(self.gradient(weights.copy()))
+        if found.shape != weights.shape:
+            raise ValueError(
+                f"gradient={self!r} gives an array of shape {found.shape} for weights of shape {weights.shape}; it "
+                "should have the same"
+            )
+        if found.dtype.kind not in "iuf" or not np.isfinite(found).all():
+            raise ValueError(f"gradient={self!r} gives what is no finite number; it should, for any finite weights")
+        return found.astype(np.float64)
+
+    def pull(self, tau: float) -> Pull:
+        return Pull(general=((tau, self.slopes),) if tau else ())
+
+    def __repr__(self) -> str:
+        name = getattr(self.gradient, "__name__", repr(self.gradient))
+        return f"Custom({name}, {_shown(self.tau)})"
+
+
+KINDS = (
+    L1.kind,
+    L2.kind,
+    TopK.kind,
+    Decorrelation.kind,
+    Separable.kind,
+    Custom.kind,
+)  # the order of the grid, slowest first
 
 
 @persistence.register
 class _Sum(Penalty):
     def __init__(self, parts: Any):
+        numbers = count(1)
+        parts = [p.numbered(next(numbers)) if isinstance(p, Separable) else p for p in parts]
         kinds = [p.kind for p in parts]
         twice = [k for k in kinds if kinds.count(k) > 1]
         if twice:
             raise ValueError(f"penalty has {twice[0]!r} twice; put its taus into one grid")
-        if {Decorrelation.kind, Separable.kind} <= set(kinds):
-            raise ValueError("penalty adds Decorrelation to Separable; it should add it to L1, L2 and TopK only")
         self._parts = tuple(sorted(parts, key=lambda part: slowest_first(kinds).index(part.kind)))
 
     @property
@@ -260,8 +339,8 @@ def as_penalty(penalty: Any, name: str = "penalty") -> Penalty | None:
     if isinstance(penalty, type) and issubclass(penalty, Penalty):
         raise TypeError(f"{name}={penalty.__name__} is a class; give an object, such as snb.{penalty.__name__}(3)")
     raise TypeError(
-        f"{name}={penalty!r} is unknown; it should be None, an object such as snb.L1(3.0), L2, TopK, Decorrelation or "
-        "Separable, or a sum of such: snb.L1(3.0) + snb.L2(1.0)"
+        f"{name}={penalty!r} is unknown; it should be None, an object such as snb.L1(3.0), L2, TopK, Decorrelation, "
+        "Separable or Custom, or a sum of such: snb.L1(3.0) + snb.L2(1.0)"
     )
 
 

@@ -5,7 +5,7 @@ what the density of the family takes off. math: Beta(a, b) gives (S + a) / (N + 
 (S + a - 1) / (N + a + b - 2).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,19 +15,38 @@ from streamnb.problem.family import Family, column_blocks
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.tables import columns_at_once
 
-ESTIMATES = ("posterior_mean", "map", "mle")
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pseudo:
     """What smooths the sums of a side and their count: each a number or (n_columns,).
 
-    At a mode `highest` is the highest mean there is: sums are cut off at 0 and at what would be more.
+    At a mode `highest` is the highest mean there is: sums are cut off at 0 and at what would be more. Where the prior
+    has a row for each class, `sum` is (K, n_columns), `count` that or (K, 1), and sides take what `of`, `of_rests` and
+    `of_all` say.
     """
 
     sum: Any
     count: Any
     highest: float | None = None
+    by_class: bool = False
+
+    def of(self, classes: Any) -> "Pseudo":
+        """That of some classes, a row for each."""
+        return Pseudo(self.sum[classes], self.count[classes], self.highest) if self.by_class else self
+
+    def of_rests(self, classes: Any) -> "Pseudo":
+        """That of all rows outside a class: the mean of the other classes'."""
+        if not self.by_class:
+            return self
+        n_others = max(len(self.sum) - 1, 1)
+        more_sum, more_count = ((table.sum(axis=0) - table[classes]) / n_others for table in (self.sum, self.count))
+        return Pseudo(more_sum, more_count, self.highest)
+
+    def of_all(self, classes: np.ndarray) -> "Pseudo":
+        """That of some classes together, each smoothed for itself."""
+        if not self.by_class:
+            return Pseudo(len(classes) * self.sum, len(classes) * self.count)
+        return Pseudo(self.sum[classes].sum(axis=0), self.count[classes].sum(axis=0))
 
     def smoothed(self, sums: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sums (R, n_columns) and counts (R, 1), smoothed."""
@@ -36,17 +55,34 @@ class Pseudo:
 
 
 class Prior(persistence.Parameters):
-    """A conjugate prior; parameters are numbers, or arrays (n_features,) with one for each feature."""
+    """A conjugate prior; parameters are numbers, or arrays with one for each feature, or for each class and feature.
+
+    Rows of (n_classes, n_features) are the classes in their order, sorted. The rest of one-vs-rest has the mean of the
+    pseudo-sums and -counts of the other classes; of the labels of a 2-D y each has its row on both sides.
+    """
 
     families: ClassVar[tuple[str, ...]]  # that it is conjugate to
 
     def __init_subclass__(cls) -> None:
         persistence.register(cls)  # so that a model with it can be saved
 
-    def check_length(self, n: int, what: str = "feature", several: str = "features") -> None:
-        """Refuse arrays that do not hold one entry for each of the `n`."""
+    @property
+    def by_class(self) -> bool:
+        """True where a parameter has a row for each class."""
+        return any(np.ndim(value) == 2 for value in vars(self).values())
+
+    def check_length(
+        self, n: int, what: str = "feature", several: str = "features", n_classes: int | None = None
+    ) -> None:
+        """Refuse arrays that do not hold one entry for each of the `n`, of each class."""
         for name, value in vars(self).items():
-            if np.ndim(value) and len(value) != n:
+            if np.ndim(value) == 2 and value.shape != (n_classes, n):
+                shape = f"({'n_classes' if n_classes is None else n_classes}, {n})"
+                raise ValueError(
+                    f"{type(self).__name__}({name}=) has shape {value.shape}; it should be a number, ({n},) with one "
+                    f"for each {what}" + (f", or {shape} with a row for each class too" if what == "feature" else "")
+                )
+            if np.ndim(value) == 1 and len(value) != n:
                 raise ValueError(
                     f"{type(self).__name__}({name}=) has {len(value)} entries for {n} {several}; "
                     f"give one number, or one for each {what}"
@@ -76,7 +112,8 @@ class Prior(persistence.Parameters):
         return hash((type(self), tuple(np.asarray(v).tobytes() for v in vars(self).values())))
 
     def __repr__(self) -> str:
-        shown = (f"{k}={v if np.ndim(v) == 0 else f'<{len(v)} numbers>'}" for k, v in vars(self).items())
+        sizes = {k: " x ".join(map(str, np.shape(v))) for k, v in vars(self).items()}
+        shown = (f"{k}={f'<{sizes[k]} numbers>' if sizes[k] else v}" for k, v in vars(self).items())
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -88,15 +125,15 @@ class BetaPrior(Prior):
 
     Parameters
     ----------
-    a, b : float or (n_features,)
+    a, b : float, (n_features,) or (n_classes, n_features)
         Positive: pseudo-successes and pseudo-failures.
     """
 
     families = ("bernoulli", "binomial")
 
     def __init__(self, a: Any, b: Any):
-        self.a = arguments.positive_numbers("a", a)
-        self.b = arguments.positive_numbers("b", b)
+        self.a = arguments.positive_numbers("a", a, by_class=True)
+        self.b = arguments.positive_numbers("b", b, by_class=True)
 
     def pseudo(self, family, columns, n_features):
         a, b = _of(self.a, columns), _of(self.b, columns)
@@ -119,20 +156,22 @@ class DirichletPrior(Prior):
 
     Parameters
     ----------
-    alpha : float or (n_features,), or (n_classes,) for classes
+    alpha : float, (n_features,) or (n_classes, n_features); (n_classes,) for classes
         Positive: pseudo-counts.
     """
 
     families = ("multinomial",)
 
     def __init__(self, alpha: Any):
-        self.alpha = arguments.positive_numbers("alpha", alpha)
+        self.alpha = arguments.positive_numbers("alpha", alpha, by_class=True)
 
     def pseudo(self, family, columns, n_features):
         return _of(self.alpha, columns), self.total(n_features)
 
-    def total(self, n: int) -> float:
-        """Sum of the pseudo-counts of n features or classes."""
+    def total(self, n: int) -> Any:
+        """Sum of the pseudo-counts of n features or classes; of each class (K, 1)."""
+        if np.ndim(self.alpha) == 2:
+            return self.alpha.sum(axis=1, keepdims=True)
         return float(np.sum(self.alpha)) if np.ndim(self.alpha) else self.alpha * n
 
     @staticmethod
@@ -147,15 +186,15 @@ class GammaPrior(Prior):
 
     Parameters
     ----------
-    a, b : float or (n_features,)
+    a, b : float, (n_features,) or (n_classes, n_features)
         Positive: pseudo-events in b pseudo-rows.
     """
 
     families = ("poisson",)
 
     def __init__(self, a: Any, b: Any):
-        self.a = arguments.positive_numbers("a", a)
-        self.b = arguments.positive_numbers("b", b)
+        self.a = arguments.positive_numbers("a", a, by_class=True)
+        self.b = arguments.positive_numbers("b", b, by_class=True)
 
     def pseudo(self, family, columns, n_features):
         return _of(self.a, columns), _of(self.b, columns)
@@ -175,16 +214,18 @@ class NormalInverseGamma(Prior):
 
     Parameters
     ----------
-    mean : float or (n_features,)
-    n0, a, b : float or (n_features,)
-        Positive: pseudo-rows at the mean; shape and scale of the variance.
+    mean : float, (n_features,) or (n_classes, n_features)
+    n0 : float, (n_features,) or (n_classes, n_features)
+        Positive: pseudo-rows at the mean.
+    a, b : float or (n_features,)
+        Positive: shape and scale of the variance.
     """
 
     families = ("gaussian",)
 
     def __init__(self, mean: Any, n0: Any, a: Any, b: Any):
-        self.mean = arguments.numbers_for_features("mean", mean)
-        self.n0 = arguments.positive_numbers("n0", n0)
+        self.mean = arguments.numbers_for_features("mean", mean, by_class=True)
+        self.n0 = arguments.positive_numbers("n0", n0, by_class=True)
         self.a = arguments.positive_numbers("a", a)
         self.b = arguments.positive_numbers("b", b)
 
@@ -222,7 +263,7 @@ PRIORS: tuple[type[Prior], ...] = (BetaPrior, DirichletPrior, GammaPrior, Normal
 
 
 def _of(value: Any, columns: Any) -> Any:
-    return value[columns] if np.ndim(value) else value
+    return value[..., columns] if np.ndim(value) else value
 
 
 def _trials(family: Family) -> float:
@@ -232,110 +273,3 @@ def _trials(family: Family) -> float:
 def conjugate(family: Family) -> type[Prior] | None:
     """The kind of prior that is conjugate to the family."""
     return next((prior for prior in PRIORS if family.name in prior.families), None)
-
-
-# ---- what smooths ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Smoothing:
-    """A prior, given or meant by a number, under an estimate."""
-
-    family: Family
-    given: Any  # a float, or a Prior
-    estimate: str
-
-    @classmethod
-    def of(cls, family: Family, smoothing: Any, estimate: str, n_features: int | None = None) -> "Smoothing":
-        """Check what goes together; `n_features` is None where it is not known yet."""
-        arguments.one_of("estimate", estimate, ESTIMATES)
-        fitting = conjugate(family)
-        if isinstance(smoothing, type) and issubclass(smoothing, Prior):
-            raise TypeError(f"smoothing={smoothing.__name__} is a class; give an object: {smoothing.__name__}(..)")
-        if not isinstance(smoothing, Prior):
-            smoothing = arguments.finite_number("smoothing", smoothing, minimum=0.0)
-        elif type(smoothing) is not fitting:
-            also = f" or a {fitting.__name__}" if fitting else "; it has no conjugate prior here"
-            raise ValueError(
-                f"smoothing={smoothing!r} is no prior of family={family.name!r}; it should be a number{also}"
-            )
-        elif n_features is not None:
-            smoothing.check_length(n_features)
-        if estimate == "map" and fitting is None:
-            have = ", ".join(repr(name) for prior in PRIORS for name in prior.families)
-            raise ValueError(
-                f"estimate='map' needs a family with a conjugate prior ({have}), not {family.name!r}; "
-                "leave estimate='posterior_mean'"
-            )
-        return cls(family, smoothing, estimate)
-
-    @property
-    def none(self) -> bool:
-        """True where there is no prior at all."""
-        return self.estimate == "mle" or (not isinstance(self.given, Prior) and self.given == 0.0)
-
-    def of_columns(self, columns: Any) -> "Smoothing":
-        """The same for some features, a slice or numbers."""
-        return replace(self, given=self.given.of_columns(columns)) if isinstance(self.given, Prior) else self
-
-    def mirrored(self) -> "Smoothing":
-        """The same for what values fall short of the highest by."""
-        return replace(self, given=self.given.mirrored()) if isinstance(self.given, BetaPrior) else self
-
-    def pseudo(self, mean: np.ndarray, columns: Any, n_features: int) -> Pseudo:
-        """What to add to the sums and counts of a side; `mean` (n_columns,) is the raw mean over all rows."""
-        if self.none:
-            return Pseudo(0.0, 0.0)
-        if isinstance(self.given, Prior):
-            pseudo = self.given.pseudo(self.family, columns, n_features)
-        else:
-            pseudo = self.family.prior(mean, self.given, n_features)
-        fitting = conjugate(self.family)
-        if self.estimate != "map" or fitting is None:
-            return Pseudo(*pseudo)
-        more_sum, more_count, highest = fitting.mode(self.family, n_features)
-        return Pseudo(pseudo[0] + more_sum, pseudo[1] + more_count, highest)
-
-    def dispersion(self, stats: ClassStats, scale: np.ndarray | None) -> np.ndarray:
-        """phi of each feature, (n_features,)."""
-        given = isinstance(self.given, Prior) and not self.none
-        phi = self.given.dispersion(stats, scale, self.estimate) if given else None
-        return self.family.dispersion(stats, scale) if phi is None else phi
-
-    def check_mode(self, pseudo: Pseudo, sums: np.ndarray, counts: np.ndarray) -> None:
-        """Refuse classes, sums (K, n_columns) and counts (K,), whose posterior has no mode."""
-        if self.estimate != "map" or self.none:
-            return
-        nowhere = (counts[:, None] + pseudo.count <= 0.0).any()
-        if nowhere or (self.family.coupled and (sums + pseudo.sum < 0.0).any()):
-            raise ValueError(
-                f"estimate='map': the posterior of a class has no mode under smoothing={self.given!r}, its density "
-                "grows without bound; give a prior with parameters of at least 1, or estimate='posterior_mean'"
-            )
-
-
-def class_probabilities(priors: Any, stats: ClassStats, estimate: str) -> np.ndarray:
-    """Class probabilities (K,): as `priors` says, or by the estimate under a Dirichlet prior of them."""
-    classes, weight = stats.classes, stats.weight
-    if not isinstance(priors, Prior):
-        check = arguments.check_label_priors if stats.multilabel else arguments.check_priors
-        return check(priors, classes, weight / stats.total_weight)
-    if not isinstance(priors, DirichletPrior):
-        raise TypeError(f"priors={priors!r} should be None, 'uniform', numbers, or a DirichletPrior")
-    if stats.multilabel:
-        raise ValueError(
-            f"priors={priors!r} is for one label a row; where rows bear any number of labels give None, 'uniform' or "
-            "a probability of each label"
-        )
-    priors.check_length(len(classes), "class", "classes")
-    if estimate == "mle":
-        return weight / weight.sum()
-    more = 1.0 if estimate == "map" else 0.0
-    counts = weight + priors.alpha - more
-    if (counts < 0.0).any() or not counts.any():
-        label = classes[np.argmin(counts)].item()
-        raise ValueError(
-            f"priors={priors!r} with estimate='map' has no mode: class {label!r} has weight "
-            f"{weight[counts.argmin()]:g}; give an alpha of at least 1, or estimate='posterior_mean'"
-        )
-    return counts / counts.sum()

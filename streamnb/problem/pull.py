@@ -19,6 +19,8 @@ class Pull:
         tau_2.
     slopes : tuple of (strength, r')
         r' takes an array of weights; it never rises, and has the opposite sign of w.
+    general : tuple of (strength, R')
+        R' takes all weights (R, n_features) and gives as many numbers.
     top_k, by : int, {label: int} or None, str
         How many features are kept, in each row of weights or in that of each label, and the best by what.
     decorrelation, curved : float, bool
@@ -29,6 +31,7 @@ class Pull:
     scored: bool = False
     l2: float = 0.0
     slopes: tuple[tuple[float, Callable[[np.ndarray], np.ndarray]], ...] = ()
+    general: tuple[tuple[float, Callable[[np.ndarray], np.ndarray]], ...] = ()
     top_k: int | Mapping[Any, int] | None = None
     by: str = "weight"
     decorrelation: float = 0.0
@@ -41,6 +44,7 @@ class Pull:
             self.scored or other.scored,
             self.l2 + other.l2,
             self.slopes + other.slopes,
+            self.general + other.general,
             keeps.top_k,
             keeps.by,
             self.decorrelation + other.decorrelation,
@@ -50,7 +54,8 @@ class Pull:
     @property
     def none(self) -> bool:
         """True where no mean is moved and no feature left out."""
-        return self.l1 == self.l2 == self.decorrelation == 0.0 and not self.slopes and self.top_k is None
+        alone = self.l1 == self.l2 == self.decorrelation == 0.0 and self.top_k is None
+        return alone and not self.slopes and not self.general
 
     @property
     def smooth(self) -> bool:

@@ -97,14 +97,14 @@ class Joint(Scheme):
     name = "joint"
 
     def sides(self, data, pseudo, rows):
-        n_seen = np.count_nonzero(data.seen)
+        seen = np.flatnonzero(data.seen)
+        more = pseudo.of_all(seen)
         if pseudo.highest is None:
-            pooled = (data.total + n_seen * pseudo.sum)[None, :]
+            pooled = (data.total + more.sum)[None, :]
         else:  # sums that were cut off do not add up to the total
-            seen = np.flatnonzero(data.seen)
-            pooled = pseudo.smoothed(data.sums(seen), data.counts[seen, None])[0].sum(axis=0, keepdims=True)
-        n_pooled = np.atleast_2d(data.count + n_seen * pseudo.count)
-        own = pseudo.smoothed(*data.own(rows))
+            pooled = pseudo.of(seen).smoothed(data.sums(seen), data.counts[seen, None])[0].sum(axis=0, keepdims=True)
+        n_pooled = np.atleast_2d(data.count + more.count)
+        own = pseudo.of(rows).smoothed(*data.own(rows))
         apart = from_heaviest(data, pseudo, rows, *own)
         return Sides(own[0], own[1], pooled, n_pooled, data.beside(data.seen, rows), True, apart)
 

@@ -41,6 +41,11 @@ class Sides:
         """Sums and counts of both sides."""
         return [(self.positive, self.n_positive), (self.negative, self.n_negative)]
 
+    def pulled(self, t: np.ndarray) -> "Sides":
+        """The same where each feature has been pulled by t, (R, n_columns)."""
+        negative = self.negative if self.pooled else self.negative + t
+        return replace(self, positive=self.positive - t, negative=negative, apart=None, room=None)
+
     def with_room(self, some: np.ndarray, room: "Sides", short: list[np.ndarray]) -> "Sides":
         """The same with the room of some features; of the others it is what a difference leaves, `short`."""
         for whole, found in zip(short, (room.positive, room.negative), strict=True):
@@ -123,14 +128,15 @@ def against_rest(data: ClassSums, pseudo: Pseudo, classes: Any) -> Sides:
     sums, n_positive = data.own(classes)
     rest, n_rest = data.rest(sums, classes), data.beside(data.rests, classes)
     alive = data.beside(data.seen & data.has_rest, classes)
-    return Sides(*pseudo.smoothed(sums, n_positive), *pseudo.smoothed(rest, n_rest), alive, False)
+    own, others = pseudo.of(classes).smoothed(sums, n_positive), pseudo.of_rests(classes).smoothed(rest, n_rest)
+    return Sides(*own, *others, alive, False)
 
 
 def class_against_class(data: ClassSums, pseudo: Pseudo, positive: np.ndarray, negative: np.ndarray) -> Sides:
     """Classes against other classes, each smoothed once."""
     alive = (data.seen[positive] & data.seen[negative])[:, None]
     (s_pos, n_pos), (s_neg, n_neg) = (
-        pseudo.smoothed(data.sums(classes), data.counts[classes, None]) for classes in (positive, negative)
+        pseudo.of(classes).smoothed(data.sums(classes), data.counts[classes, None]) for classes in (positive, negative)
     )
     return Sides(s_pos, n_pos, s_neg, n_neg, alive, False)
 
@@ -143,14 +149,15 @@ def from_heaviest(data: ClassSums, pseudo: Pseudo, classes: Any, sums: np.ndarra
     top = int(np.argmax(data.counts))
     seen = np.flatnonzero(data.seen)
     others = seen[seen != top]
-    n_others = np.atleast_2d(data.rests[top] + len(others) * pseudo.count)
+    more = pseudo.of_all(others)
+    n_others = np.atleast_2d(data.rests[top] + more.count)
     heavy = data.beside(np.arange(len(data.counts)) == top, classes) & (n_positive > HEAVY * n_others)
     if not heavy.any():
         return None
     where, of_others = np.broadcast_to(heavy, sums.shape), np.zeros(sums.shape)
     if pseudo.highest is None:
         of_others[where] = data.outside(*data.cells(where, classes))
-        of_others += len(others) * pseudo.sum
+        of_others += more.sum
     else:
-        of_others += pseudo.smoothed(data.sums(others), data.counts[others, None])[0].sum(axis=0)
+        of_others += pseudo.of(others).smoothed(data.sums(others), data.counts[others, None])[0].sum(axis=0)
     return heavy, of_others, n_others

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.kernels import class_sums, grid_scores, lanes, scores
+from streamnb.kernels import class_sums, columns, grid_scores, lanes, scores
 
 COMPRESSED = 1 << 18  # values of dense rows that are compressed at once
 
@@ -32,6 +32,14 @@ class SparseRows(NamedTuple):
     indices: np.ndarray
     indptr: np.ndarray
     rows: np.ndarray
+
+
+class ColumnForm(NamedTuple):
+    """Stored values of rows, column by column: column j ends at ends[j], and begins where that before it ends."""
+
+    values: np.ndarray  # float64
+    rows: np.ndarray
+    ends: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +86,10 @@ class DenseChunk:
 
     def with_values(self, stored: np.ndarray) -> "DenseChunk":
         return replace(self, values=frozen(stored.reshape(self.shape)))
+
+    def scaled(self, factors: np.ndarray) -> "DenseChunk":
+        """With each feature multiplied by a factor of its own."""
+        return replace(self, values=frozen(self.values * factors))
 
     def add_moment(self, entries: Entries, moment: int, threshold: float, hi: Any, lo: Any) -> bool:
         """Add the group sums of a moment to the table hi, or to (hi, lo); True where a second low part took any."""
@@ -177,6 +189,10 @@ class CSRChunk:
     def with_values(self, stored: np.ndarray) -> "CSRChunk":
         return replace(self, data=frozen(stored), ones=False)
 
+    def scaled(self, factors: np.ndarray) -> "CSRChunk":
+        """With each feature multiplied by a factor of its own."""
+        return self.with_values(self.data * factors[self.indices])
+
     def add_moment(self, entries: Entries, moment: int, threshold: float, hi: Any, lo: Any) -> bool:
         """Add the group sums of a moment to the table hi, or to (hi, lo); True where a second low part took any."""
         arrays, spilled = (self.data, self.indices, self.indptr, *entries, moment, threshold, hi), False
@@ -208,6 +224,13 @@ class CSRChunk:
         else:
             room = np.empty((1, width))
             scores.add_table(*arrays, np.arange(n_rows), 0, n_rows, weights, np.arange(width), room, out)
+
+    def columns(self) -> ColumnForm:
+        """The stored values, fewer than 2^31 in up to 2^16 rows, by columns."""
+        n_stored = len(self.data)
+        found = ColumnForm(np.empty(n_stored), np.empty(n_stored, np.uint16), np.empty(self.n_features, np.int32))
+        columns.turn(self.data, self.indices, self.indptr, found.ends, found.values, found.rows)
+        return found
 
     def sparse(self, rows: np.ndarray) -> Iterator[tuple[slice, SparseRows]]:
         """Those rows, as `DenseChunk.sparse` gives them; all at once."""

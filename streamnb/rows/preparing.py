@@ -1,11 +1,12 @@
 """What is done to a row before it is summed or scored; nothing is learned here."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
-from streamnb.core import arguments
+from streamnb.core import arguments, persistence, row_checks
 from streamnb.kernels import row_values
 from streamnb.rows.boundary import surveyed
 from streamnb.rows.chunk import Chunk
@@ -16,19 +17,40 @@ TRANSFORMS = {"binary": row_values.BINARY, "log1p": row_values.LOG1P, "sqrt": ro
 NORMS = {"l1": row_values.NORM_L1, "l2": row_values.NORM_L2}
 
 
-def transformed(chunk: Chunk, survey: Survey, transform: str | None, normalize: str | None) -> tuple[Chunk, Survey]:
-    """Apply the elementwise transform, then divide each row by its length."""
+@dataclass(frozen=True, eq=False, repr=False)
+class FeatureScale:
+    """What features are multiplied by, (n_features,): a value, alike and shown by all its numbers."""
+
+    values: np.ndarray
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FeatureScale) and np.array_equal(self.values, other.values)
+
+    def __hash__(self) -> int:
+        return hash(self.values.tobytes())
+
+    def __repr__(self) -> str:
+        digest = sha256(np.ascontiguousarray(self.values).tobytes()).hexdigest()[:16]
+        return f"<FeatureScale: {len(self.values):,} features, {digest}>"
+
+
+def transformed(chunk: Chunk, survey: Survey, options: "RowOptions") -> tuple[Chunk, Survey]:
+    """Apply the elementwise transform, scale the features, then divide each row by its length."""
+    transform, normalize, scale = options.transform, options.normalize, options.scale
     if transform is not None:
         lowest = {"sqrt": 0.0, "log1p": np.nextafter(-1.0, 0.0)}.get(transform, -np.inf)
         Domain(f"transform={transform!r}", lowest).check(chunk, survey)
         stored = np.empty(len(chunk.stored))
         row_values.transform_values(chunk.stored, TRANSFORMS[transform], stored)
         chunk = chunk.with_values(stored)
+    if scale is not None:
+        row_checks.check_n_features(chunk.shape[1], len(scale.values), "the idf of these rows")
+        chunk = chunk.scaled(scale.values)
     if normalize is not None:
         stored = chunk.stored.astype(np.float64)
         row_values.normalize_rows(stored, chunk.row_ends, NORMS[normalize])
         chunk = chunk.with_values(stored)
-    if transform is None and normalize is None:
+    if transform is None and normalize is None and scale is None:
         return chunk, survey
     return surveyed(chunk)
 
@@ -41,6 +63,7 @@ class RowOptions:
     normalize: str | None = None
     binarize: float = 0.0
     centre: float = 0.0
+    scale: FeatureScale | None = None  # between transform and normalize
 
     def __post_init__(self) -> None:
         arguments.one_of("transform", self.transform, [None, "binary", "log1p", "sqrt"])
@@ -52,10 +75,18 @@ class RowOptions:
     def of_state(cls, saved: Any) -> "RowOptions":
         """Loaded options; older files have fewer of them."""
         transform, normalize, *others = saved
+        if len(others) > 2:
+            others[2] = FeatureScale(persistence.array("scale", others[2], ["f8"], (len(others[2]),)))
         return cls(transform, normalize, *others)
+
+    def to_state(self) -> list[Any]:
+        """What `of_state` takes."""
+        saved = [getattr(self, part.name) for part in fields(self)]
+        return saved[:-1] if self.scale is None else [*saved[:-1], self.scale.values]
 
     @property
     def seen(self) -> str:
         """What is summed, in words."""
-        done = [f"{name}={how!r}" for name in ("transform", "normalize") if (how := getattr(self, name)) is not None]
+        steps = ((name, getattr(self, name)) for name in ("transform", "scale", "normalize"))
+        done = [f"{name}={how!r}" for name, how in steps if how is not None]
         return f"X after {' and '.join(done)}" if done else "X"

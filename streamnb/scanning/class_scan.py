@@ -2,7 +2,7 @@
 
 import numbers
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -53,7 +53,7 @@ class ClassScan(PassTask):
 
     def add(self, partial: Any, block: Block) -> None:
         """Check one block of rows and add it."""
-        chunk, survey = transformed(*checked(block), self.options.transform, self.options.normalize)
+        chunk, survey = transformed(*checked(block), self.options)
         self.domain.check(chunk, survey)
         partial.add(chunk, survey, label_checks.check_y(block.y), block.weight, block.split)
 
@@ -85,7 +85,7 @@ class ClassScan(PassTask):
         about = {"the model": self.called}
         for name, value in vars(self).items():
             if name == "options":
-                about |= {option: repr(chosen) for option, chosen in asdict(value).items()}
+                about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) != ("scale", None)}
             elif name != "memory_limit" and (name, value) != ("grid", None):  # which do not change what the sums are
                 about[name] = shown(value)
         return about

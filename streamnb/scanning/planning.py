@@ -15,6 +15,7 @@ from streamnb.stats.histograms import bytes_of, check_histogram
 from streamnb.stats.moments import check_moments
 
 UNKNOWN = "not known before the scan"
+_OF_MODELS = "n_models", "model_bytes", "n_groups", "most_reads"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,9 @@ class Plan:
         The histograms, with those of the folds, where weights are whole numbers; 0 without any.
     tables : str or None
         "dense" or "sparse", what is likely to be chosen, or "too large".
+    n_models, model_bytes, n_groups, most_reads : int or None
+        Of a model of several reads: how many are trained, what all of them take while they are open, in how many groups
+        they go by `memory_limit`, and how often the rows are read at most, the scan and the last fit among these.
     """
 
     n_rows: int | None
@@ -52,14 +56,20 @@ class Plan:
     memory_limit: int
     bin_bytes: int | None
     tables: str | None
+    n_models: int | None = None
+    model_bytes: int | None = None
+    n_groups: int | None = None
+    most_reads: int | None = None
 
     def _lines(self) -> list[tuple[str, str]]:
+        names = [name for name in self.__dataclass_fields__ if self.n_models is not None or name not in _OF_MODELS]
         numbers = {name: getattr(self, name) for name in ("n_rows", "n_features", "n_classes", "n_values", "n_blocks")}
+        numbers |= {name: getattr(self, name) for name in ("n_models", "n_groups", "most_reads")}
         sizes = {n: getattr(self, n) for n in self.__dataclass_fields__ if n.endswith("_bytes") or n == "memory_limit"}
         said = {name: UNKNOWN if n is None else f"{n:,}" for name, n in numbers.items()}
         said |= {name: UNKNOWN if n is None else memory.size(n) for name, n in sizes.items()}
         said |= {"moments": ", ".join(self.moments), "tables": self.tables or UNKNOWN}
-        return [(name, said[name]) for name in self.__dataclass_fields__]
+        return [(name, said[name]) for name in names]
 
     def __repr__(self) -> str:
         return "\n".join(f"{name:<13} {value}" for name, value in self._lines())
@@ -82,14 +92,18 @@ def plan(
     histogram: str | None = None,
     n_bins: int = 64,
     memory_limit: Any = None,
+    model: Any = None,
 ) -> Plan:
-    """Say what `scan` will need, before any row is read.
+    """Say what `scan` will need, or a model of several reads, before any row is read.
 
     Parameters
     ----------
     X, y, classes, moments, binarize, centre, folds, groups, repeats, histogram, n_bins, memory_limit
         As for `scan`. How many classes there are is known where `classes` says so, the labels are in memory, or y is
         an indicator of labels in a store.
+    model : estimator, optional
+        A model of several reads, such as ``SoftmaxRegressionCV(l2=[0.1, 1.0])``: the plan is that of its `fit`, and
+        tells what its models take, and how often the rows are read. `moments` and `folds` are its own then.
 
     Returns
     -------
@@ -102,6 +116,7 @@ def plan(
     'sparse'
     """
     X, y = with_labels(X, y)
+    moments, folds = (moments, folds) if model is None else model.plan_scan()
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
     listed, limit = label_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
     rows = opened(X, labelled=False)
@@ -115,6 +130,10 @@ def plan(
         n_groups = (n_classes + of_all) * (1 if folding is None else folding.n_splits)
         dense = 8 * len(names) * n_groups * n_features
         of_bins = bytes_of(grid, n_groups, n_features)
+    needed = {}
+    if n_classes is not None and n_features is not None and model is not None:
+        n_rows_of_weights = 1 if n_classes == 2 and not n_labels else n_classes
+        needed = model.plan_reads(n_features, n_rows_of_weights, 1 if folding is None else folding.n_folds, limit)
     if n_values is not None and moment_sums.may_be_sparse(names, options):
         touched = n_values * (n_labels + 1) * (1 if folding is None else folding.repeats)
         most = touched if not dense else min(touched, dense // (8 * len(names)))
@@ -132,4 +151,5 @@ def plan(
         memory_limit=limit,
         bin_bytes=None if grid and dense is None else of_bins,
         tables=None if dense is None else moment_sums.kind(dense, sparse, limit) if of_bins <= limit else "too large",
+        **needed,
     )

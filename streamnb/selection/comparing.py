@@ -13,8 +13,8 @@ from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.penalties import L1, Decorrelation, Penalty, TopK, as_penalty
-from streamnb.problem.priors import Smoothing
 from streamnb.problem.schemes import SCHEMES, as_scheme
+from streamnb.problem.smoothing import Smoothing
 from streamnb.problem.together import Together
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.opening import opened
@@ -143,7 +143,7 @@ def compare(
     rows = opened(X, y, sample_weight)
     members = _families(families, getattr(rows.given, "columns", None))
     columns = _penalties(penalties)
-    scorer = check_choice(scheme, folds, repeats, seed, scoring, "best")
+    scorer = check_choice(scheme, folds, repeats, seed, _alone(scoring), "best")
     rules = _rules(rule, columns, overall, scorer, scheme)
     options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing}
     options |= {"priors": priors, "idf": idf, "estimate": estimate}
@@ -158,7 +158,7 @@ def compare(
     _check_classes(stats)
     columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns
     pairs, left_out = _defined(members, columns, stats, scheme, reference)
-    scores, more = cross_validated(
+    scores, more, _ = cross_validated(
         stats, list(pairs.values()), options, scorer, rows, replace(run_options, checkpoint=None)
     )
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
@@ -170,6 +170,12 @@ def compare(
 
 
 # ---- what is compared ------------------------------------------------------------------------------------------------
+
+
+def _alone(scoring: Any) -> Any:
+    if isinstance(scoring, list | tuple):
+        raise TypeError(f"scoring={scoring!r} should be one name: compare shows one score (LinearNBCV takes lists)")
+    return scoring
 
 
 def _families(families: Any, names: Any) -> dict[str, Family]:

@@ -28,6 +28,7 @@ from streamnb.rows.splits import Folding
 from streamnb.selection import grid_models
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.grid_scores import GridScores
+from streamnb.selection.row_sample import RowSample
 from streamnb.solving.weight_paths import WeightPath, weight_path
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import LabelCodes
@@ -50,7 +51,8 @@ class ScoringTask(PassTask):
     """Every row goes to the models of its own splits.
 
     `candidates` holds, for each path to be judged, the models of each split. With `train` each row also goes to the
-    models that have seen it, and the evaluations of these stand behind the others.
+    models that have seen it, and the evaluations of these stand behind the others. So many rows are kept as `sampled`
+    says.
     """
 
     candidates: tuple[tuple[GridModels, ...], ...]
@@ -59,6 +61,7 @@ class ScoringTask(PassTask):
     needs: frozenset[str]
     n_rows: int
     train: bool = False
+    sampled: int = 0
     title = "scoring"
     most_bytes = SHEETS_BYTES
 
@@ -74,22 +77,14 @@ class ScoringTask(PassTask):
     def partial(self) -> Sheet:
         n_models = sum(len(grids) * grids[0].shape[0] for grids in self.candidates) * (1 + self.train)
         multilabel = self.candidates[0][0].shell.scheme.multilabel
-        exact_rows, n_bins, n_bytes = _sheet_sizes(n_models, len(self.classes), self.needs, multilabel)
-        options: dict[str, Any] = {"exact_rows": exact_rows, "n_bins": n_bins, "classes": self.classes}
-
-        def new() -> Evaluation:
-            return Evaluation(len(self.classes), self.needs, multilabel=multilabel, **options)
+        n_bytes = _sheet_sizes(n_models, len(self.classes), self.needs, multilabel)[2]
 
         def of_grid(models: GridModels) -> Any:
-            scheme, n_points = models.shell.scheme, models.shape[0]
-            if "reference" in self.needs:
-                return ReferenceEvaluation.of(scheme, self.classes, n_points, exact_rows, n_bins)
-            each = multilabel or bool(self.needs & {"pairs", "reliability"})
-            return (EachEvaluation if each else GridEvaluation)(new, n_points)
+            return empty_evaluation(models.shell.scheme, self.classes, self.needs, models.shape[0], n_models)
 
         sheet = [[of_grid(models) for models in grids] for grids in self.candidates * (1 + self.train)]
         rows = np.zeros((self.folding.n_splits, len(self.classes)), np.int64)
-        return Sheet(sheet, n_bytes, rows)
+        return Sheet(sheet, n_bytes, rows, RowSample(len(self.classes), self.sampled) if self.sampled else None)
 
     def add(self, partial: Sheet, block: Block) -> None:
         """Judge one block of rows."""
@@ -97,6 +92,8 @@ class ScoringTask(PassTask):
         codes = self._codes(label_checks.check_y(block.y), chunk.first_row)
         splits = self.folding.splits(chunk.first_row, chunk.shape[0], block.split)
         self._count(partial, codes, splits)
+        if partial.sample is not None:
+            partial.sample.add(chunk, codes, block.weight, splits[0])
         for number, grids in enumerate(self.candidates):
             prepared = grids[0].shell.prepared(chunk, survey)
             known = survey if prepared is chunk else None
@@ -161,14 +158,28 @@ class ScoringTask(PassTask):
     def _at_once(self, models: GridModels) -> int:
         if models.by_columns:
             return COSTLY_MARGINS
-        return grid_models.MARGINS if "ranking" in self.needs else CACHED_MARGINS
+        return grid_models.MARGINS if self.needs & {"ranking", "margin"} else CACHED_MARGINS
+
+
+def empty_evaluation(scheme: Any, classes: np.ndarray, needs: frozenset[str], n_points: int, n_models: int) -> Any:
+    """What some models are judged with, of so many models altogether; that merges."""
+    exact_rows, n_bins, _ = _sheet_sizes(n_models, len(classes), needs, scheme.multilabel)
+    if "reference" in needs:
+        return ReferenceEvaluation.of(scheme, classes, n_points, exact_rows, n_bins)
+
+    def new() -> Evaluation:
+        options: dict[str, Any] = {"exact_rows": exact_rows, "n_bins": n_bins, "classes": classes}
+        return Evaluation(len(classes), needs, multilabel=scheme.multilabel, **options)
+
+    each = scheme.multilabel or bool(needs & {"pairs", "reliability"})
+    return (EachEvaluation if each else GridEvaluation)(new, n_points)
 
 
 def _sheet_sizes(n_models: int, n_classes: int, needs: frozenset[str], multilabel: bool) -> tuple[int, int, int]:
     """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of a sheet."""
     room = KEPT_SCORES // (n_models * n_classes)
     exact_rows, n_bins = min(max(room, 100), 10_000), min(max(room // 2, 64), 2048)
-    per_class = 24 + max(8 * exact_rows, 16 * n_bins) * ("ranking" in needs)
+    per_class = 24 + max(8 * exact_rows, 16 * n_bins) * len(needs & {"ranking", "margin"})
     per_class += 8 * n_classes * ("confusion" in needs and not multilabel)
     return exact_rows, n_bins, n_models * n_classes * per_class
 
@@ -180,10 +191,7 @@ def _check_costs(paths: Sequence[WeightPath], stats: ClassStats, scorer: Scorer,
     n_points, n_kinds = sum(map(len, paths)), 1 + train
     times_judged = stats.folding.n_folds if train else 1  # each row, by the models of a repeat
     models = f"{n_splits} x {n_points:,} models of {n_classes:,} classes"
-    n_bytes = _sheet_sizes(n_splits * n_points * n_kinds, n_classes, scorer.needs, stats.multilabel)[2]
-    if n_bytes > (limit := memory.allowed(None)):
-        cure = "take fewer taus or folds, or a scoring that needs less, such as 'accuracy'"
-        memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)
+    check_sheet(n_splits * n_points * n_kinds, models, n_classes, scorer, stats.multilabel)
     seconds = 0.0
     for path in paths:
         margins = n_rows * times_judged * DOUBLE.room(len(path)) * max(path.n_rows, n_classes)
@@ -199,6 +207,14 @@ def _check_costs(paths: Sequence[WeightPath], stats: ClassStats, scorer: Scorer,
         )
 
 
+def check_sheet(n_models: int, models: str, n_classes: int, scorer: Scorer, multilabel: bool) -> None:
+    """Refuse what would be kept of the scores of too many models."""
+    n_bytes = _sheet_sizes(n_models, n_classes, scorer.needs, multilabel)[2]
+    if n_bytes > (limit := memory.allowed(None)):
+        cure = "take fewer penalties or folds, or a scoring that needs less, such as 'accuracy'"
+        memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)
+
+
 def cross_validated(
     stats: ClassStats,
     candidates: Sequence[tuple[Any, Penalty | None]],
@@ -207,10 +223,12 @@ def cross_validated(
     rows: Source,
     run_options: RunOptions,
     train: bool = False,
-) -> tuple[list["GridScores"], Report]:
+    sampled: int = 0,
+) -> tuple[list["GridScores"], Report, RowSample | None]:
     """Scores of each (family, penalty) of `candidates` at every point of its grid, from one scan of the rows.
 
     `stats` hold the folds; `options` are those of `solve`. With `train` also those of the rows that models have seen.
+    So many rows are kept as `sampled` says.
     """
     folding = stats.folding
     assert folding is not None
@@ -238,8 +256,8 @@ def cross_validated(
             pool.submit(getattr, path, "n_features")  # kept for the scores; while other threads still make models
         grids = tuple(zip(*of_splits, strict=True))
     needs = scorer.needs if grids[0][0].shell.scheme.has_probabilities else scorer.needs - {"probabilities"}
-    task = ScoringTask(grids, stats.classes, folding, needs, stats.n_rows, train)
-    _check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
+    task = ScoringTask(grids, stats.classes, folding, needs, stats.n_rows, train, sampled)
+    check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
     sheet, report = run(task, rows, run_options)
     if report.rows != stats.n_rows:
         raise ValueError(
@@ -255,14 +273,15 @@ def cross_validated(
     if train:
         n = len(paths)
         found = [replace(own, train=seen) for own, seen in zip(found[:n], found[n:], strict=True)]
-    return found, report
+    return found, report, sheet.sample
 
 
-def _check_scorer(scorer: Scorer, empty: Evaluation) -> None:
+def check_scorer(scorer: Scorer, empty: Evaluation) -> None:
     """Refuse a score that has no meaning for such rows, before they are read again."""
-    if SCORERS.get(scorer.name) is not scorer:
-        return  # a function of the user's, which may expect rows
-    try:
-        scorer.value(empty)
-    except ValueError as error:
-        raise ValueError(f"scoring={scorer.name!r} is not for these rows: {error}") from error
+    for one in scorer.each:
+        if one.name not in SCORERS or SCORERS[one.name].value is not one.value:
+            continue  # a function of the user's, which may expect rows
+        try:
+            one.value(empty)
+        except ValueError as error:
+            raise ValueError(f"scoring={one.name!r} is not for these rows: {error}") from error

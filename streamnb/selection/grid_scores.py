@@ -36,6 +36,7 @@ class GridScores(persistence.Parameters):
     classes : (K,)
     errors : (G, S), bounds on the errors of scores that are read off histograms, or None where all are exact
     train : GridScores of the rows that the models of each split have seen, where these were judged
+    named : of a list of scorings, the scores of each by its name; the first are these here
     """
 
     grid: Sequence[dict[str, Any]]
@@ -46,18 +47,18 @@ class GridScores(persistence.Parameters):
     classes: np.ndarray
     errors: np.ndarray | None = None
     train: "GridScores | None" = None
+    named: "dict[str, GridScores] | None" = None
 
     @classmethod
     def of(cls, judged: Sequence[Any], path: WeightPath, scorer: Scorer) -> "GridScores":
         """Scores of one candidate: what its models of each split made of their rows; `path` is that of all rows."""
+        if scorer.others:
+            each = {one.name: cls.of(judged, path, replace(one, others=())) for one in scorer.each}
+            return replace(each[scorer.name], named=each)
         classes = judged[0].of_point(0).classes
-        of_splits = [_scored(scorer, evaluation, len(path)) for evaluation in judged]
+        of_splits = [scored(scorer, evaluation, len(path)) for evaluation in judged]
         scores, per_class, errors = (_stacked(parts) for parts in zip(*of_splits, strict=True))
-        if np.isnan(scores).all():
-            raise ValueError(
-                f"scoring={scorer.name!r} has no value in any of the {scores.shape[1]} splits, as each lacks rows of a "
-                "class; take fewer folds, or folds= that mix the classes"
-            )
+        check_defined(scorer, scores)
         of_rows, of_all = path.n_features_per_class, path.n_features
         n_features = path.shell().scheme.of_each_class(of_rows, of_all, len(classes))
         errors = errors if errors is not None and (errors > 0.0).any() else None
@@ -79,6 +80,9 @@ class GridScores(persistence.Parameters):
         array("n_features_per_class", state["n_features_per_class"], ["i8"], (n_points, None))
         if state.get("train") is not None and state["train"].scores.shape != state["scores"].shape:
             raise ValueError("the scores of training rows should be of the same points and splits")
+        for other in (state.get("named") or {}).values():
+            if not isinstance(other, cls) or other.scores.shape != state["scores"].shape:
+                raise ValueError("the scores by name should be of the same points and splits")
         grid = [loaded_point(point) for point in state["grid"]]
         return cls(**persistence.typed(cls, {**state, "grid": grid}))
 
@@ -135,7 +139,8 @@ class GridScores(persistence.Parameters):
         assert self.class_scores is not None
         own, n_features = self.class_scores[:, :, k], self.n_features_per_class[:, k]
         seen = None if self.train is None else self.train.of_class(k)
-        return replace(self, scores=own, n_features=n_features, class_scores=None, errors=None, train=seen)
+        alone = replace(self, class_scores=None, errors=None, named=None)
+        return replace(alone, scores=own, n_features=n_features, train=seen)
 
     def class_features(self) -> np.ndarray:
         """For each class the fewest features whose mean score is within 1 % of its best, (K,); -1 without a score."""
@@ -148,23 +153,32 @@ class GridScores(persistence.Parameters):
         columns: dict[str, Any] = {"params": np.array([*self.grid, None], dtype=object)[:-1]}
         for kind in self.grid[0]:
             columns[f"param_{kind}"] = np.array([point[kind] for point in self.grid])
-        columns["mean_test_score"], columns["std_test_score"] = self.mean, self.std
-        if self.errors is not None:
-            columns["mean_test_score_error"] = _mean(self.errors)
-        columns["rank_test_score"] = rankdata(-np.where(np.isnan(self.mean), -np.inf, self.mean), "min").astype(int)
-        columns |= self._in_full("test")
-        if self.train is not None:
-            columns["mean_train_score"], columns["std_train_score"] = self.train.mean, self.train.std
-            columns |= self.train._in_full("train")
+        columns |= self._columns("score")
+        for name, scores in (self.named or {}).items():
+            seen = None if self.train is None or self.train.named is None else self.train.named[name]
+            columns |= replace(scores, train=seen)._columns(name)
         columns["n_features"] = self.n_features
         return columns
 
-    def _in_full(self, rows: str) -> dict[str, np.ndarray]:
+    def _columns(self, name: str) -> dict[str, np.ndarray]:
+        """What `table` has of one scoring, under its name."""
+        columns: dict[str, Any] = {f"mean_test_{name}": self.mean, f"std_test_{name}": self.std}
+        if self.errors is not None:
+            columns[f"mean_test_{name}_error"] = _mean(self.errors)
+        order = -np.where(np.isnan(self.mean), -np.inf, self.mean)
+        columns[f"rank_test_{name}"] = rankdata(order, "min").astype(int)
+        columns |= self._in_full("test", name)
+        if self.train is not None:
+            columns |= {f"mean_train_{name}": self.train.mean, f"std_train_{name}": self.train.std}
+            columns |= self.train._in_full("train", name)
+        return columns
+
+    def _in_full(self, rows: str, name: str) -> dict[str, np.ndarray]:
         """The score of each split, and the mean of each class."""
-        columns = {f"split{split}_{rows}_score": scores for split, scores in enumerate(self.scores.T)}
+        columns = {f"split{split}_{rows}_{name}": scores for split, scores in enumerate(self.scores.T)}
         if self.class_scores is not None:
             of_classes = zip(self.classes.tolist(), self.class_mean.T, strict=True)
-            columns |= {f"class_{rows}_score_{label}": mean for label, mean in of_classes}
+            columns |= {f"class_{rows}_{name}_{label}": mean for label, mean in of_classes}
         return columns
 
     def warn_missing(self, reference: Any = None) -> None:
@@ -182,6 +196,15 @@ class GridScores(persistence.Parameters):
             )
 
 
+def check_defined(scorer: Scorer, scores: np.ndarray) -> None:
+    """Refuse to choose where no score (G, S) is a number."""
+    if np.isnan(scores).all():
+        raise ValueError(
+            f"scoring={scorer.name!r} has no value in any of the {scores.shape[1]} splits, as each lacks rows of a "
+            "class; take fewer folds, or folds= that mix the classes"
+        )
+
+
 def check_choice(scheme: str, folds: Any, repeats: int, seed: int, scoring: Any, rule: str) -> Scorer:
     """The scorer, if what says how to judge and choose makes sense whatever the data."""
     if folds is None:
@@ -194,11 +217,12 @@ def check_choice(scheme: str, folds: Any, repeats: int, seed: int, scoring: Any,
     scorer = as_scorer(scoring)
     if "reference" in scorer.needs and scheme != "reference":
         raise ValueError(f"scoring={scorer.name!r} needs scheme='reference' and a reference=, not scheme={scheme!r}")
-    if scheme == "ovo" and isinstance(scoring, str) and "probabilities" in scorer.needs:
-        raise ValueError(
-            f"scoring={scoring!r} needs probabilities, which scheme='ovo' has not; take scoring='roc_auc' or "
-            "'accuracy', or another scheme"
-        )
+    for one in scoring if isinstance(scoring, list | tuple) else [scoring]:
+        if scheme == "ovo" and isinstance(one, str) and "probabilities" in as_scorer(one).needs:
+            raise ValueError(
+                f"scoring={one!r} needs probabilities, which scheme='ovo' has not; take scoring='roc_auc' or "
+                "'accuracy', or another scheme"
+            )
     return scorer
 
 
@@ -240,7 +264,7 @@ def _standard_error(scores: np.ndarray) -> float:
     return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
 
 
-def _scored(scorer: Scorer, judged: Any, n_points: int) -> tuple[Any, Any, Any]:
+def scored(scorer: Scorer, judged: Any, n_points: int) -> tuple[Any, Any, Any]:
     """Values of the models of one split (G,), those of each class (G, K) and bounds on errors (G,), None without."""
     if scorer.of_grid is not None and isinstance(judged, GridEvaluation):
         return *scorer.of_grid(judged), None

@@ -1,12 +1,14 @@
 """Decorrelation of classes: the weights of a feature are coupled, and followed from tau = 0 (Shishkova 2016, 6.2).
 
-With S the sum of a feature's weights, class u is pulled by t_u = tau_1 sign(w_u) + tau_2 w_u + tau (S - w_u). In its
-weights the penalised likelihood has the Hessian -(diag(a + tau_2 - tau) + tau 11^T), a_u = -1/W_u'(t_u). It is not
-concave everywhere and mostly unbounded; what is wanted is the branch of maxima that starts at tau = 0.
+With S the sum of a feature's weights, class u is pulled by t_u = tau_1 sign(w_u) + p(w_u) + tau (S - w_u), p(w) being
+tau_2 w and what `Separable` adds. In its weights the penalised likelihood has the Hessian -(diag(a + p' - tau) + tau
+11^T), a_u = -1/W_u'(t_u). It is not concave everywhere and mostly unbounded; what is wanted is the branch of maxima
+that starts at tau = 0.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -47,17 +49,19 @@ def check_decorrelation(penalty: Penalty | None, family: Family, scheme: Scheme,
         )
 
 
+# weights (R, n), what each adds to the intercepts (R, n), and the features whose branch ended (n,)
 Solution = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def decorrelated(equations: Equations, pull: Pull) -> Solution:
-    """Weights (R, n), what the features add to the intercepts (R,), and the features whose branch ended (n,)."""
+    """Weights, what they add to the intercepts, and the features whose branch ended."""
     return decorrelated_each([(equations, pull)])[0]
 
 
 def decorrelated_each(points: Iterable[tuple[Equations, Pull]]) -> list[Solution]:
     """`decorrelated` for several points of a grid and features of one family, followed all at once."""
-    solutions, coupled, followed = [], [], []
+    solutions: list[Solution] = []
+    alike: dict[Any, list[Any]] = {}  # by what `Separable` adds: features that are followed at once
     for equations, pull in points:
         weights, shifts = equations.solved(pull)
         solution = weights, shifts, np.zeros(weights.shape[1], bool)
@@ -67,18 +71,19 @@ def decorrelated_each(points: Iterable[tuple[Equations, Pull]]) -> list[Solution
         tau = _strengths(equations, pull)
         columns = np.flatnonzero((tau > 0) & weights.any(axis=0))
         if columns.size:
-            coupled.append((solution, columns))
             start = np.ascontiguousarray(weights[:, columns].T)
-            followed.append((_Classes.of(equations, pull, columns), tau[columns], start))
-    if followed:
-        classes, taus, starts = zip(*followed, strict=True)
+            followed = _Classes.of(equations, pull, columns), tau[columns], start
+            alike.setdefault(pull.slopes, []).append(((solution, columns), followed))
+    for group in alike.values():
+        coupled, together = zip(*group, strict=True)
+        classes, taus, starts = zip(*together, strict=True)
         with np.errstate(all="ignore"):  # what leaves the domain of a mean is noticed and undone
             ends = _Classes.joined(classes).solved(np.concatenate(taus), np.concatenate(starts))
         stops = np.cumsum([len(columns) for _, columns in coupled])[:-1]
         for (solution, columns), *end in zip(coupled, *(np.split(part, stops) for part in ends), strict=True):
             for part, found in zip(solution, end, strict=True):
                 part[..., columns] = found.T
-    return [(weights, shifts.sum(axis=1), saturated) for weights, shifts, saturated in solutions]
+    return solutions
 
 
 def _strengths(equations: Equations, pull: Pull) -> np.ndarray:
@@ -148,6 +153,7 @@ class _Classes:
     threshold: np.ndarray  # tau_1
     inside: np.ndarray  # False in empty classes and where TopK leaves the feature out
     ridge: np.ndarray  # tau_2, (n, 1)
+    slopes: Pull = field(default_factory=Pull)  # what `Separable` adds to the pull
 
     @classmethod
     def of(cls, equations: Equations, pull: Pull, columns: np.ndarray) -> "_Classes":
@@ -155,25 +161,37 @@ class _Classes:
         inside = np.broadcast_to(inside, equations.t_star.shape)
         threshold = np.ascontiguousarray(pull.thresholds(equations.sd)[:, columns].T)
         ridge = np.full((len(columns), 1), pull.l2)
-        return cls(equations.by_feature(columns), threshold, np.ascontiguousarray(inside[:, columns].T), ridge)
+        inside, slopes = np.ascontiguousarray(inside[:, columns].T), Pull(slopes=pull.slopes)
+        return cls(equations.by_feature(columns), threshold, inside, ridge, slopes)
 
     @classmethod
     def joined(cls, parts: Sequence["_Classes"]) -> "_Classes":
         """The features of several, one after the other."""
-        arrays = (np.concatenate([getattr(p, name) for p in parts]) for name in ("threshold", "inside", "ridge"))
-        return cls(ScalarEquations.joined([p.at for p in parts]), *arrays)
+        names = "threshold", "inside", "ridge"
+        threshold, inside, ridge = (np.concatenate([getattr(p, name) for p in parts]) for name in names)
+        return cls(ScalarEquations.joined([p.at for p in parts]), threshold, inside, ridge, parts[0].slopes)
 
     def only(self, some: np.ndarray) -> "_Classes":
         """Some of the features."""
         if len(some) == len(self.threshold):
             return self
-        return _Classes(self.at.only(some), self.threshold[some], self.inside[some], self.ridge[some])
+        return _Classes(self.at.only(some), self.threshold[some], self.inside[some], self.ridge[some], self.slopes)
+
+    def stiffness(self, w: np.ndarray) -> np.ndarray:
+        """p'(w), the slope of what the weight itself adds to its pull; of `Separable` by a difference."""
+        if not self.slopes.slopes:
+            return self.ridge
+        step = 1e-6 * np.maximum(np.abs(w), 1e-3)  # towards larger weights: across 0 there may be a jump
+        outwards = np.where(w < 0.0, -step, step)
+        rise = self.slopes.of_weights(w + outwards) - self.slopes.of_weights(w)
+        return self.ridge + np.maximum(rise / outwards, 0.0)
 
     def solved(self, target: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights at `target` (n,), what they add to the intercepts, and where the branch ended; w is at tau = 0."""
-        side = np.where(self.threshold > 0.0, np.sign(w), 1.0) * self.inside
+        gated = self.threshold + self.slopes.at_zero(self.at.t_star) > 0.0
+        side = np.where(gated, np.sign(w), 1.0) * self.inside
         tau, ended = target.copy(), np.ones(len(w), bool)
-        if isinstance(self.at.family, Gaussian):
+        if isinstance(self.at.family, Gaussian) and not self.slopes.slopes:
             some = np.flatnonzero(~self.threshold.any(axis=1))
             w[some], ended[some] = self.only(some).closed_form(target[some], w[some], side[some])
         some = np.flatnonzero(ended)
@@ -192,7 +210,8 @@ class _Classes:
 
     def pulls(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> np.ndarray:
         """The pull t of each class."""
-        return self.threshold * side + self.ridge * w + tau[:, None] * (w.sum(axis=1, keepdims=True) - w)
+        own = self.threshold * side + self.ridge * w + self.slopes.of_weights(w)
+        return own + tau[:, None] * (w.sum(axis=1, keepdims=True) - w)
 
     def curvature(self, t: np.ndarray, side: np.ndarray) -> np.ndarray:
         """a = -1/W'(t); inf in classes that do not take part, NaN where a mean has left its domain."""
@@ -208,13 +227,14 @@ class _Classes:
         t = self.pulls(tau, w, side)
         a = self.curvature(t, side)
         force = np.where(side != 0.0, a * (self.at.weight(t) - w), 0.0)
-        return _Hessian.of(a + self.ridge - tau[:, None], tau).solve(force), a
+        return _Hessian.of(a + self.stiffness(w) - tau[:, None], tau).solve(force), a
 
     def switched(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> np.ndarray:
         """Sides: a class that crossed zero is held there, one that is pulled past its threshold is let go."""
         left = self.at.t_star - tau[:, None] * w.sum(axis=1, keepdims=True)
-        free = (side == 0.0) & self.inside & (np.abs(left) > self.threshold)
-        held = (side * w <= 0.0) & (self.threshold > 0.0)
+        gate = self.threshold + self.slopes.at_zero(left)
+        free = (side == 0.0) & self.inside & (np.abs(left) > gate)
+        held = (side * w <= 0.0) & (gate > 0.0)
         return np.where(free, np.sign(left), np.where(held, 0.0, side))
 
     def corrected(self, tau: np.ndarray, w: np.ndarray, side: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -244,9 +264,10 @@ class _Classes:
         """
         w, side, tau, n = w.copy(), side.copy(), np.zeros(len(w)), len(w)
         a = self.curvature(self.pulls(tau, w, side), side)
-        step = np.nan_to_num(a.min(axis=1) + self.ridge[:, 0], nan=1.0, posinf=1.0)
+        ridge = self.stiffness(w)
+        step = np.nan_to_num((a + ridge).min(axis=1), nan=1.0, posinf=1.0)
         shortest = SHORTEST * step
-        least = _Hessian.of(a + self.ridge, tau).least
+        least = _Hessian.of(a + ridge, tau).least
         ended, todo = np.zeros(n, bool), np.arange(n)
         for _ in range(MOST_STEPS):
             here = self.only(todo)
@@ -278,10 +299,13 @@ class _Classes:
         """
         active = side != 0.0
         away = np.where(active, w - w.sum(axis=1, keepdims=True), 0.0)
-        tangent = _Hessian.of(a + self.ridge - start[:, None], start).solve(away)
+        ridge = self.stiffness(w)
+        tangent = _Hessian.of(a + ridge - start[:, None], start).solve(away)
         new_w, new_side, new_a, found = self.corrected(goal, w + (goal - start)[:, None] * tangent, side)
         lower, upper = np.minimum(a, new_a), np.where(np.isfinite(a) & np.isfinite(new_a), np.maximum(a, new_a), 0.0)
         lower = lower - 0.25 * np.maximum(upper - lower, 0.0)
-        between, there = (_Hessian.of(b + self.ridge - goal[:, None], goal) for b in (lower, new_a))
+        new_ridge = self.stiffness(new_w)
+        between = _Hessian.of(lower + np.minimum(ridge, new_ridge) - goal[:, None], goal)
+        there = _Hessian.of(new_a + new_ridge - goal[:, None], goal)
         near = np.abs(new_w - w).max(axis=1) <= NEAR * np.abs(w).max(axis=1)
         return new_w, new_side, new_a, there.least, found & (between.definite | (there.definite & near))

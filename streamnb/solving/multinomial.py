@@ -1,7 +1,8 @@
 """Coupled families: the sum T of all pulls of a row of weights, which makes the probabilities of a class sum to one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -11,6 +12,7 @@ from scipy.optimize import brentq
 from streamnb.core.threads import in_order
 from streamnb.kernels.paths import last_live
 from streamnb.kernels.roots import flat_range, flat_root, total_pulls
+from streamnb.kernels.smooth_roots import smooth_total
 from streamnb.problem.pull import Pull
 from streamnb.problem.sides import Sides
 from streamnb.solving.equations import Equations
@@ -52,7 +54,7 @@ def _totals_of(
     for i in np.flatnonzero(sides.alive).tolist():
         arrays = _of_features(at_rest, i, pulls[0].scored)
         if taus is None:
-            totals[i] = [_smooth_total(sides, at_rest, pull, flat_range(*arrays, pull.l1)) for pull in pulls]
+            totals[i] = list(_smooth_totals(sides, at_rest, pulls, arrays))
         else:
             total_pulls(*arrays, taus, totals[i])
     return totals
@@ -94,17 +96,38 @@ def leaving(
     return n_gone[-1] - n_gone[:-1], [r for r, end in zip(rows, ends, strict=True) if end == ends.max()]
 
 
-def _smooth_total(row: Sides, at_rest: Equations, pull: Pull, flat: tuple[float, float]) -> float:
-    """The root; in the `flat` range, where L1 leaves no weight, one inside: at its ends rounding would leave some."""
-    if flat[0] <= flat[1]:
-        return flat_root(*flat)
+def _smooth_totals(row: Sides, at_rest: Equations, pulls: Sequence[Pull], arrays: list[np.ndarray]) -> Iterator[float]:
+    """The root of each pull, from that of the one before; where L1 leaves no weight, one inside that flat range.
 
-    def excess(total: float) -> float:
-        moved = Equations.of(row, at_rest.family, at_rest.phi, np.array([[total]]))
-        moved = replace(moved, kept=at_rest.kept)
-        return total - float(moved.pulls(pull).sum())
+    At the ends of the range rounding would leave some.
+    """
+    total = 0.0
+    for pull in pulls:
+        flat = flat_range(*arrays, pull.l1)
+        if flat[0] <= flat[1]:
+            total = flat_root(*flat)
+        elif pull.slopes or at_rest.close.any():
+            total = _outer_root(partial(_excess, row, at_rest, pull), row)
+        elif pull.l2 == 0.0:
+            total_pulls(*arrays, np.array([pull.l1]), alone := np.zeros(1))
+            total = float(alone[0])
+        else:
+            total = _l2_total(row, at_rest, pull, arrays, total)
+        yield total
 
-    return _outer_root(excess, row)
+
+def _l2_total(row: Sides, at_rest: Equations, pull: Pull, arrays: list[np.ndarray], start: float) -> float:
+    excess, share, unit = arrays
+    given = slice(None) if at_rest.kept is None else at_rest.kept[0]
+    plus, minus = (np.ascontiguousarray(sums[0][given]) for sums in (row.positive, row.negative))
+    n_plus, n_minus = float(row.n_positive[0, 0]), float(row.n_negative[0, 0])
+    pulled = 0.0 if row.pooled else 1.0
+    return smooth_total(plus, n_plus, minus, n_minus, pulled, excess, share, pull.l1 * unit, pull.l2, start)
+
+
+def _excess(row: Sides, at_rest: Equations, pull: Pull, total: float) -> float:
+    moved = Equations.of(row, at_rest.family, at_rest.phi, np.array([[total]]))
+    return total - float(replace(moved, kept=at_rest.kept).pulls(pull).sum())
 
 
 def _outer_root(excess: Any, row: Sides) -> float:

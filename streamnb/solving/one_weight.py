@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize.elementwise import find_root
 
+from streamnb.kernels.smooth_roots import log_roots
 from streamnb.problem.family import Family
 from streamnb.problem.pull import Pull
 from streamnb.stats.rests import HEAVY
@@ -183,6 +184,10 @@ class ScalarEquations:
         Solved for w, not t: a weight near zero keeps all its digits.
         """
         tau = pull.l2
+        if self.family.coupled and not self.close.any():
+            w = np.zeros(self.t_star.shape)
+            log_roots(self.m_positive, self.r_positive, self.m_negative, self.r_negative, start, tau, self.t_star, w)
+            return w
         first, far = self.weight(start), (self.t_star - start) / tau
         far = np.where(np.abs(first) < np.abs(far), first, far)
         low, high, w = np.minimum(0.0, far), np.maximum(0.0, far), 0.5 * far

@@ -9,10 +9,11 @@ import numpy as np
 
 from streamnb.core import row_checks
 from streamnb.problem.family import Family, column_blocks
-from streamnb.problem.priors import Pseudo, Smoothing
+from streamnb.problem.priors import Pseudo
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import Scheme
 from streamnb.problem.sides import CellSums, ClassSums, Sides
+from streamnb.problem.smoothing import Smoothing
 from streamnb.problem.together import Together
 from streamnb.solving.equations import Equations, Fitted
 from streamnb.stats.class_stats import ClassStats
@@ -132,9 +133,11 @@ class Part:
         stats, family = self.stats, self.family
         if not stats.multilabel or type(family).dispersion is Family.dispersion:
             return self._smoothing.dispersion(stats, self.scale)
-        groups = (self._scheme.two_groups(stats, row) for row in range(self.n_rows))
-        nothing = np.ones(self.n_features)
-        of_groups = [self._smoothing.dispersion(two, self.scale) if two.total_weight else nothing for two in groups]
+        labels = self._scheme.groups(slice(None))[0] if self._scheme.apart else range(self.n_rows)
+        of_groups = []
+        for row, label in enumerate(labels):
+            two, smoothing = self._scheme.two_groups(stats, row), self._smoothing.of_class(label)
+            of_groups.append(smoothing.dispersion(two, self.scale) if two.total_weight else np.ones(self.n_features))
         return np.stack(of_groups)
 
     def _check_scanned(self, partly: bool) -> None:
@@ -222,16 +225,22 @@ class Part:
         if self._smoothing.estimate != "map":
             return
         for block in self.blocks:
-            pseudo, sums = self._pseudo(block.local), self._sums(block.local)
-            self._smoothing.check_mode(pseudo, sums[self._seen], self._counts[self._seen])
+            mean, sums = self._total[block.local] / self._n_all, self._sums(block.local)
+            pseudo = self._smoothing.pseudo(mean, block.local, self.n_features)
+            seen, others = (np.flatnonzero(there[: len(self._given.classes)]) for there in (self._seen, self._has_rest))
+            self._smoothing.check_mode(pseudo.of(seen), sums[seen], self._counts[seen])
             if self.stats.multilabel:  # the rest of a label may be less than any label
-                rest = self._data(block.local).rest(sums, slice(None))[self._has_rest]
-                self._smoothing.check_mode(pseudo, rest, self._rests[self._has_rest])
+                rest = self._data(block.local).rest(sums, slice(None))[others]
+                self._smoothing.check_mode(pseudo.of(others), rest, self._rests[others])
 
     def _pseudo(self, columns: Columns, rows: slice = slice(None), room: Room | None = None) -> Pseudo:
-        """What smooths sums of some features, or their room."""
+        """What smooths sums of some features, or their room, of some rows of weights."""
         smoothing = self._smoothing if room is None else self._smoothing.mirrored()
         mean = (self._total[columns] if room is None else room.total) / self._n_all
+        if smoothing.by_class:  # of labels each is a problem of its own, with one prior for both sides
+            labels = self._scheme.groups(rows)[0] if self._scheme.apart else rows
+            pseudo = smoothing.pseudo(mean, columns, self.n_features)
+            return pseudo.of(labels) if self.stats.multilabel else pseudo
         if self._scheme.apart:  # a prior of its own for each row of weights, (R, n_columns)
             sides = self._scheme.groups(rows)
             own, others = (self._sums(columns, side) if room is None else room.sums(side) for side in sides)
@@ -281,6 +290,7 @@ class Part:
     def known_by_kind(self, pull: Pull) -> bool:
         """True where weights follow from the sums and the `kinds` of classes alone, feature by feature."""
         alone = self._scheme.of_classes and self._phi.ndim == 1 and not isinstance(self.family, Together)
+        alone = alone and not self._smoothing.by_class
         return alone and self._smoothing.estimate != "map" and (pull.none or not self.family.coupled)
 
     @cached_property
@@ -364,14 +374,18 @@ class FeatureBlock:
         """Their numbers among all features."""
         return self.part.globally(self.local)
 
-    def equations(self, total: np.ndarray | None = None) -> Any:
+    def equations(self, total: np.ndarray | None = None, pulled: np.ndarray | None = None) -> Any:
         """(6.2) for these features and rows; `total` (R, 1), the sum of all pulls, is what a coupled family needs.
+
+        What they are `pulled` by beforehand, (R, n_features) of all, moves their sums.
 
         Of parameters that are fitted together the fit, in its place.
         """
         if isinstance(self.part.family, Together):
             return self.part.fitted.take(self.local, self.rows)
         sides, phi = self.part.sides(self.local, self.rows), self.part.phi(self.local, self.rows)
+        if pulled is not None:
+            sides = sides.pulled(pulled[self.rows][:, self.columns])
         return Equations.of(sides, self.part.family, phi, None if total is None else total[self.rows])
 
 

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import memory, messages
+from streamnb.core import arguments, memory, messages
 from streamnb.problem.family import Family
-from streamnb.problem.priors import Smoothing, class_probabilities
 from streamnb.problem.pull import Pull
 from streamnb.problem.references import check_overlap
 from streamnb.problem.schemes import MultiLabel, Scheme
+from streamnb.problem.smoothing import EVIDENCE, Smoothing, class_probabilities
 from streamnb.problem.together import Together
 from streamnb.solving.equations import Equations
 from streamnb.solving.parts import Columns, FeatureBlock, Part
+from streamnb.solving.posteriors import strength
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.rests import HEAVY, weight_outside
 from streamnb.stats.sparse_tables import SparseTable
@@ -37,11 +38,15 @@ class Problem:
         estimate: str = "posterior_mean",
         overlap: str = "refuse",
         memory_limit: int | None = None,
+        feature_weight: Any = None,
     ):
         self.stats, self.family, self.scheme = stats, family, scheme
         if scheme.apart and scheme.reference is not None:
             check_overlap(stats, scheme.reference, overlap)
+        if isinstance(smoothing, str) and smoothing == EVIDENCE:
+            smoothing = strength(stats, family, estimate)
         self.n_features = stats.n_features
+        self.feature_weight = check_feature_weight(feature_weight, family, stats.n_features)
         self._merits: dict[tuple[str, int], np.ndarray] = {}
         self.n_rows = scheme.n_rows(len(stats.classes))
         self.at_hand = self._too_large(memory_limit)
@@ -49,7 +54,8 @@ class Problem:
         self.seen = weighed.weight > 0
         self.parts = []
         for member, columns in family.parts(self.n_features):
-            prior = Smoothing.of(member, smoothing, estimate, self.n_features).of_columns(columns)
+            known = Smoothing.of(member, smoothing, estimate, self.n_features, len(stats.classes))
+            prior = known.of_columns(columns)
             self.parts.append(Part(stats, member, columns, scheme, prior, idf, self.at_hand))
         self.blocks = [block for part in self.parts for block in part.blocks]
         given = class_probabilities(priors, weighed, estimate)
@@ -191,3 +197,20 @@ class Kept:
         merit, cut = equations.merit(self.by), self.cut[rows]
         first_ties = np.arange(self.n_features)[columns] <= self.last[rows]
         return replace(equations, kept=(merit > cut) | ((merit == cut) & first_ties))
+
+
+def check_feature_weight(feature_weight: Any, family: Family, n_features: int | None = None) -> np.ndarray | None:
+    """What multiplies the weights of each feature, (n_features,), or None; the number is None where it is not known."""
+    if feature_weight is None:
+        return None
+    given = arguments.numbers_for_features("feature_weight", feature_weight)
+    if np.ndim(given) == 0 or (n_features is not None and len(given) != n_features):
+        there = "n_features" if n_features is None else n_features
+        raise ValueError(f"feature_weight has shape {np.shape(given)}; it should be ({there},), one for each feature")
+    if (given < 0.0).any() or not given.any():
+        at = int(np.argmin(given))
+        raise ValueError(f"feature_weight[{at}]={given[at]}: they should be at least 0, and one of them above it")
+    for member in family.members:
+        if isinstance(member, Together):
+            raise ValueError(f"feature_weight is not defined for family={member.name!r}, fitted together; leave it out")
+    return given

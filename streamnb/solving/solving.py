@@ -22,6 +22,7 @@ def solve(
     priors: Any = None,
     idf: bool = False,
     estimate: str = "posterior_mean",
+    feature_weight: Any = None,
     memory_limit: Any = None,
     n_threads: int | None = None,
 ) -> "WeightPath":
@@ -32,7 +33,7 @@ def solve(
     stats : ClassStats
         From `scan`; only read.
     family : {"gaussian", "poisson", "bernoulli", "multinomial"}, Family or Mixed
-    penalty : None, L1, L2, TopK, Decorrelation, Separable or a sum of them
+    penalty : None, L1, L2, TopK, Decorrelation, Separable, Custom or a sum of them
         L1 without taus takes its grid from the statistics.
     scheme : {"joint", "ovr", "ovo", "reference"}
         All classes against their pooled model, each against the rest, every pair, or each against one named class.
@@ -44,9 +45,10 @@ def solve(
     overlap : {"refuse", "keep"}
         Of an indicator: rows that bear a label and the reference are refused, with their number, or stand on both
         sides.
-    smoothing : float, BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
+    smoothing : float, "evidence", BetaPrior, DirichletPrior, GammaPrior or NormalInverseGamma
         The prior of the features in each class (in the rest, too). A number s: Bernoulli Beta(s, s); multinomial
-        alpha = s; Gaussian none; else s pseudo-rows at the mean of all rows.
+        alpha = s; Gaussian none; else s pseudo-rows at the mean of all rows. "evidence": the s under which the rows
+        are most probable (type-II maximum likelihood), one for all features. Priors may have a row for each class.
     priors : None, "uniform", (K,) or DirichletPrior
         Class probabilities; None: shares of the weight. Under a Dirichlet prior they are estimated as the features
         are.
@@ -56,6 +58,10 @@ def solve(
         The mean of the posterior, its mode, or maximum likelihood, which has no prior whatever `smoothing`. The mode
         is for families with a conjugate prior: Bernoulli, Binomial, multinomial, Poisson, where a number s means the
         same prior (pseudo-rows at m are Gamma(s m, s), or Beta(s m, s (k - m)) for Binomial; 0 none), and Gaussian.
+    feature_weight : (n_features,), optional
+        Weighted naive Bayes (Lee et al. 2011): w_j and what the feature adds to the intercepts times a_j >= 0. 0 leaves
+        it out, 2 counts it like a copied column (but for multinomial, whose probabilities a copy would change).
+        By divergence: ``rank_features(stats, by="kullback_leibler").scores``.
     memory_limit : int or str, optional
         Bytes that the weights of a model from sparse tables may take, such as "4GB"; half of the free memory by
         default. More are computed where predictions need them.
@@ -73,7 +79,7 @@ def solve(
         An argument is wrong, or the statistics lack a moment that the family needs.
     """
     options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing, "priors": priors}
-    options["idf"] = idf
+    options |= {"idf": idf, "feature_weight": feature_weight}
     arguments.one_of("overlap", overlap, OVERLAPS)
     options["memory_limit"] = check_memory_limit(memory_limit)
     path = weight_path(stats, family, penalty, estimate=estimate, n_threads=n_threads, **options)

@@ -25,6 +25,7 @@ from streamnb.problem.together import Together
 from streamnb.solving.cell_models import cell_model
 from streamnb.solving.decorrelation import Solution, check_decorrelation, decorrelated, decorrelated_each
 from streamnb.solving.equations import Equations
+from streamnb.solving.general import check_general, standing_pulls
 from streamnb.solving.l1_grid import L1Grid, Totals
 from streamnb.solving.multinomial import coupled_totals
 from streamnb.solving.parts import BLOCK, Columns, FeatureBlock
@@ -81,6 +82,8 @@ class WeightPath:
         The same for each row of coef_.
     saturated : (G,) int
         Features whose branch of solutions ends before the tau of `Decorrelation`: they keep the last solution.
+    residuals : (G,) float
+        What is left of t = -tau R'(W(t)) under `Custom`, the largest difference; 0 without it.
     """
 
     asked: dict[str, Any]  # what `solve` was told beside the statistics, the family and the penalty
@@ -88,6 +91,7 @@ class WeightPath:
     def __init__(self, problem: Problem, penalty: Penalty | None, n_threads: int):
         self._problem, self._n_threads = problem, n_threads
         check_unpenalised(penalty, problem.family)
+        check_general(penalty, problem.family)
         check_decorrelation(penalty, problem.family, problem.scheme, len(problem.stats.classes))
         taus = {part.kind: self._taus(part) for part in (penalty.parts if penalty else ())}
         self.penalty = reduce(add, (part.with_taus(taus[part.kind]) for part in penalty.parts)) if penalty else None
@@ -101,7 +105,8 @@ class WeightPath:
             problem.numbers_kept(k)
         self._kept: dict[int, Kept | None] = {}
         self._totals: dict[int, Totals] = {}
-        self._l1 = L1Grid.of(self.penalty)
+        self._general: dict[int, tuple[np.ndarray, float]] = {}
+        self._l1 = L1Grid.of(self.penalty) if problem.feature_weight is None else None
         self._found_totals: Totals | None = None
 
     def _taus(self, part: Any) -> np.ndarray:
@@ -143,7 +148,7 @@ class WeightPath:
         intercept = problem.intercepts.copy()
 
         def fill(block: FeatureBlock) -> np.ndarray:
-            solution, shift, _ = decorrelated(self._equations(i, block), self._pull(i))
+            solution, shift, _ = self._solved(i, block)
             weights[block.columns] = solution.T
             return shift
 
@@ -185,7 +190,7 @@ class WeightPath:
         weights = np.empty((len(np.arange(self._problem.n_features)[columns]), n_rows))
         shifts = np.zeros(n_rows)
         for block, at in self._problem.pieces(columns):
-            w, shift, _ = decorrelated(self._equations(i, replace(block, rows=rows)), self._pull(i))
+            w, shift, _ = self._solved(i, replace(block, rows=rows))
             weights[at] = w.T
             shifts += shift
         return weights, shifts
@@ -258,7 +263,20 @@ class WeightPath:
         for first in range(0, len(points), step):
             some = points[first : first + step]
             pulled = ((self._equations(i, block, at_rest), self._pull(i)) for i in some)
-            yield from zip(some, decorrelated_each(pulled), strict=True)
+            found = (self._weighed(block, solution) for solution in decorrelated_each(pulled))
+            yield from zip(some, found, strict=True)
+
+    def _solved(self, i: int, block: FeatureBlock) -> Solution:
+        """Weights of a block at point i, what they add to the intercepts (R,), and where branches ended."""
+        return self._weighed(block, decorrelated(self._equations(i, block), self._pull(i)))
+
+    def _weighed(self, block: FeatureBlock, solution: Solution) -> Solution:
+        """A solution times the weights of the features, and what all together add to the intercepts, (R,)."""
+        weights, shifts, ended = solution
+        if self._problem.feature_weight is None:
+            return weights, shifts.sum(axis=1), ended
+        factor = self._problem.feature_weight[block.columns]
+        return weights * factor, shifts @ factor, ended
 
     @cached_property
     def n_features_per_class(self) -> np.ndarray:
@@ -271,6 +289,10 @@ class WeightPath:
     @cached_property
     def saturated(self) -> np.ndarray:
         return self._counts[2]
+
+    @cached_property
+    def residuals(self) -> np.ndarray:
+        return np.array([self._standing(i)[1] for i in range(len(self))])
 
     @cached_property
     def _counts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -290,7 +312,9 @@ class WeightPath:
         at_rest, points = block.equations(), range(len(self))
         coupled = [i for i in points if self._pull(i).decorrelation > 0.0]
         for i in sorted(set(points) - set(coupled)):  # these tell without being solved
-            yield i, self._equations(i, block, at_rest).active(self._pull(i)), 0
+            active = self._equations(i, block, at_rest).active(self._pull(i))
+            weight = self._problem.feature_weight
+            yield i, active if weight is None else active & (weight[block.columns] > 0.0), 0
         for i, (weights, _, saturated) in self._solutions(block, at_rest, coupled):
             yield i, weights != 0.0, int(np.count_nonzero(saturated))
 
@@ -308,13 +332,17 @@ class WeightPath:
 
     def _equations(self, i: int, block: FeatureBlock, at_rest: Equations | None = None) -> Equations:
         """(6.2) at point i; `at_rest` is the same without any pull, where it is at hand."""
-        pull = self._pull(i)
-        at_rest = at_rest or block.equations()
-        kept = self._kept_at(i)
-        marked = at_rest if kept is None else kept.mark(at_rest, block.columns, block.rows)
+        pull, marked = self._pull(i), self._marked(i, block, at_rest)
+        if pull.general:
+            return replace(block.equations(pulled=self._standing(i)[0]), kept=marked.kept)
         if not block.part.family.coupled or pull.none:
             return marked
         return replace(block.equations(self._totals_at(i)[block.part][:, None]), kept=marked.kept)
+
+    def _marked(self, i: int, block: FeatureBlock, at_rest: Equations | None = None) -> Equations:
+        """(6.2) without any pull, and the features that are kept."""
+        at_rest, kept = at_rest or block.equations(), self._kept_at(i)
+        return at_rest if kept is None else kept.mark(at_rest, block.columns, block.rows)
 
     def _kept_at(self, i: int) -> Kept | None:
         if i not in self._kept:
@@ -330,10 +358,29 @@ class WeightPath:
             self._totals[i] = {part: of_part[0] for part, of_part in totals.items()}
         return self._totals[i]
 
+    def _standing(self, i: int) -> tuple[np.ndarray, float]:
+        """The pulls of `Custom` at point i, (R, n_features), and what is left of their equation; nothing without it."""
+        pull = self._pull(i)
+        if not pull.general:
+            return np.zeros((0, 0)), 0.0
+        if i not in self._general:
+            ((tau, gradient),), problem = pull.general, self._problem
+            weights = np.zeros((problem.n_rows, problem.n_features))
+            kept = [self._marked(i, block).kept for block in problem.blocks]
+
+            def weights_at(t: np.ndarray) -> np.ndarray:
+                for block, of_block in zip(problem.blocks, kept, strict=True):
+                    equations = replace(block.equations(pulled=t), kept=of_block)
+                    weights[:, block.columns] = decorrelated(equations, pull)[0]
+                return weights
+
+            self._general[i] = standing_pulls(weights_at, tau, gradient, weights.shape)
+        return self._general[i]
+
     def _prepare(self, points: Iterable[int]) -> None:
         """Compute what all blocks of features need to know of some points, so that threads share it."""
         for i in points:
-            self._kept_at(i), self._totals_at(i)
+            self._kept_at(i), self._totals_at(i), self._standing(i)
 
 
 def _check_held(problem: Problem) -> None:

@@ -1,7 +1,7 @@
 """Per-class sufficient statistics: the one thing that a scan leaves and everything else is computed from."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, astuple, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from operator import index
 from typing import Any
 
@@ -259,7 +259,7 @@ class ClassStats(persistence.Saved):
             raise ValueError(
                 f"these statistics have {ours} features, the others {theirs}; scan the same columns of both"
             )
-        for name in ("transform", "normalize", "binarize", "centre"):
+        for name in ("transform", "scale", "normalize", "binarize", "centre"):
             ours, theirs = getattr(self.options, name), getattr(other.options, name)
             if ours != theirs:
                 raise ValueError(f"these statistics were scanned with {name}={ours!r}, the others with {theirs!r}")
@@ -308,7 +308,7 @@ class ClassStats(persistence.Saved):
     def to_state(self) -> dict[str, Any]:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
         folding = None if self.folding is None else asdict(self.folding)
-        return parts | {"options": list(astuple(self.options)), "folds": list(self.folds), "folding": folding}
+        return parts | {"options": self.options.to_state(), "folds": list(self.folds), "folding": folding}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "ClassStats":

@@ -6,8 +6,9 @@ fixed order, and no products of BLAS, whose bits depend on its threads.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,8 @@ class Penalties:
     def value(self, point: np.ndarray) -> np.ndarray:
         """That of each row of weights, (R,)."""
         weights = point[:-1]
-        return 0.5 * self.l2 * (weights * weights).sum(axis=0) + self.l1 * np.abs(weights).sum(axis=0)
+        squares = 0.5 * self.l2 * (weights * weights).sum(axis=0)
+        return squares if self.l1 == 0.0 else squares + self.l1 * np.abs(weights).sum(axis=0)
 
     def smooth_gradient(self, point: np.ndarray, of_loss: np.ndarray) -> np.ndarray:
         """The gradient of the loss and of l2."""
@@ -62,6 +64,7 @@ class Visit:
     objective: float
     gradient: np.ndarray
     steepest: np.ndarray
+    number: int = 0  # of the points that were read before it
 
 
 class Memory:
@@ -72,6 +75,7 @@ class Memory:
 
     def __init__(self, scale: np.ndarray, balanced: bool = False):
         self.scale, self._balanced = scale, balanced
+        self._room = np.empty_like(scale)  # for products: new memory costs as much as the arithmetic
         self._pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=PAIRS)
 
     def __len__(self) -> int:
@@ -88,16 +92,16 @@ class Memory:
 
     def direction(self, gradient: np.ndarray) -> np.ndarray:
         """About minus the inverse Hessian times the gradient (two loops)."""
-        q, shares = -gradient, []
+        q, shares, room = -gradient, [], self._room
         for step, change, curvature in reversed(self._pairs):
             shares.append(dot(step, q) / curvature)
-            q = q - shares[-1] * change
+            q -= np.multiply(change, shares[-1], out=room)
         q = self.scaled(q)
         if self._pairs:
             _, change, curvature = self._pairs[-1]
             q *= curvature / dot(change, self.scaled(change))
         for (step, change, curvature), share in zip(self._pairs, reversed(shares), strict=True):
-            q = q + (share - dot(change, q) / curvature) * step
+            q += np.multiply(step, share - dot(change, q) / curvature, out=room)
         return q
 
     def length(self, gradient: np.ndarray) -> float:
@@ -115,7 +119,7 @@ class Memory:
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:
     """Of two arrays of one shape, summed in a fixed order."""
-    return float((a * b).sum())
+    return float(np.einsum("ij,ij->", a, b))
 
 
 @dataclass
@@ -125,37 +129,38 @@ class Descent:
     Parameters
     ----------
     read : callable
-        The visit of a point, given the objective above which nothing matters.
+        A generator that asks for what it needs and returns the visit of a point, given the objective above which
+        nothing matters.
     memory : Memory
     penalties : Penalties
     target : float
         A gradient that is no longer than this is none.
+    visit : Visit
+        The last point that fell below the one before.
     """
 
-    read: Callable[[np.ndarray, float], Visit]
+    read: Callable[[np.ndarray, float], Generator[Any, Any, Visit]]
     memory: Memory
     penalties: Penalties
     target: float
+    visit: Visit
 
-    def arrived(self, visit: Visit) -> bool:
-        return self.memory.length(visit.steepest) <= self.target
+    @property
+    def arrived(self) -> bool:
+        return self.memory.length(self.visit.steepest) <= self.target
 
-    def run(self, visit: Visit, goes_on: Callable[[], bool]) -> Visit:
-        """The last point that fell below the one before.
-
-        Ends once the gradient is none, the objective no longer falls in float64, or `goes_on` says no.
-        """
-        while not self.arrived(visit):
-            better = self._better(visit, goes_on)
+    def run(self, goes_on: Callable[[], bool]) -> Generator[Any, Any, None]:
+        """Go on until the gradient is none, the objective no longer falls in float64, or `goes_on` says no."""
+        while not self.arrived:
+            better = yield from self._better(self.visit, goes_on)
             if better is not None:
-                visit = better
+                self.visit = better
             elif goes_on() and len(self.memory):
                 self.memory.forget()
             else:  # not along the gradient itself either: the rest is rounding
                 break
-        return visit
 
-    def _better(self, visit: Visit, goes_on: Callable[[], bool]) -> Visit | None:
+    def _better(self, visit: Visit, goes_on: Callable[[], bool]) -> Generator[Any, Any, Visit | None]:
         """The next point, None where no step falls or no read is left."""
         direction = self._descending(visit)
         length = 1.0
@@ -164,17 +169,19 @@ class Descent:
                 return None
             step = self.penalties.stepped(visit.point, length * direction, visit.steepest)
             promised = dot(visit.steepest, step)
-            found = self.read(visit.point + step, visit.objective)
+            found = yield from self.read(visit.point + step, visit.objective)
             change = found.objective - visit.objective
             stalled = abs(change) <= STALLED * abs(visit.objective)
-            shorter = self.memory.length(found.steepest) < self.memory.length(visit.steepest)
-            if change <= ENOUGH * promised or (stalled and shorter):
+            if change <= ENOUGH * promised or (stalled and self._shorter(found, visit)):
                 self.memory.remember(step, found.gradient - visit.gradient)
                 return found
             if stalled:
                 return None
             length *= min(max(-0.5 * promised / (change - promised), 0.1), 0.5)
         return None
+
+    def _shorter(self, found: Visit, visit: Visit) -> bool:
+        return self.memory.length(found.steepest) < self.memory.length(visit.steepest)
 
     def _descending(self, visit: Visit) -> np.ndarray:
         direction = self.memory.direction(visit.steepest)

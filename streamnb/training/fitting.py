@@ -5,7 +5,8 @@ they are, and b = b' - W m is what they are given. That alone saves most of the 
 """
 
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Generator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +23,33 @@ from streamnb.training.reading import ReadSums, ReadTask, power_above
 
 LENGTHS = 2.0 ** np.arange(-6.0, 4.0)  # of the first step, compared by its read
 TOWARDS = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0])  # of one towards another model
-HELD = 2 * PAIRS + 8  # arrays as large as the weights that descent holds
 CONSTANT = 1e-12  # of its mean square, a variance that is rounding
+LONGEST = 1e4  # weights without penalty, of features of variance 1
 SLACK = 1.001  # above an objective, for what may come of rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Weights (n_features + 1, R), intercepts last, and how they were found; `history` has a value a read."""
+    """Weights (n_features + 1, R), intercepts last, and how they were found; `history` has a value a read.
+
+    `left` is the gradient there, in parts of that of the start.
+    """
 
     weights: np.ndarray
     converged: bool
+    left: float
     history: dict[str, np.ndarray]
-    report: Report
+    report: Report = field(default_factory=Report)
+
+
+Reads = Generator[tuple[ReadTask | None, np.ndarray | None], ReadSums, Trained]
 
 
 class Trainer:
-    """Reads rows until the gradient is none, or all reads are spent.
+    """Asks for reads of the rows until the gradient is none, or all reads are spent.
+
+    What it asks, a task, may be read beside those of other models; see `train`. Beside it are weights to judge on rows
+    held back, as rows want them that were not scaled, or None; where there is no task, that is all.
 
     Parameters
     ----------
@@ -49,20 +60,22 @@ class Trainer:
     scale : (n_features,), optional
         What features are multiplied by (idf).
     penalties : Penalties
-    rows, options
-        What `run` takes; a checkpoint is a folder, with a file for each read.
     """
 
-    def __init__(
-        self, task: ReadTask, sums: RowSums, scale: Any, penalties: Penalties, rows: Source, options: RunOptions
-    ):
-        self._task, self._sums, self._penalties = task, sums, penalties
-        self._rows, self._options = rows, options
+    held = 2 * PAIRS + 9  # arrays as large as the weights
+    judged_later = 0  # reads that judge only, what the last one led to
+
+    def __init__(self, task: ReadTask, sums: RowSums, scale: Any, penalties: Penalties):
+        self.task, self._sums, self._penalties = task, sums, penalties
         factors = np.ones(len(sums.whole)) if scale is None else scale
         self._factors = np.append(factors, 1.0)[:, None]  # of features, and of the intercept
         self._means = sums.whole[:, None] / sums.weight * self._factors[:-1]
+        self._squares = np.append(sums.squares, sums.weight)[:, None] * self._factors**2
+        self._spread = self._squares.copy()  # about the means
+        self._spread[:-1] -= sums.weight * self._means**2
         self._memory = Memory(self._inverse_curvature(), not task.objective.of_rows and penalties.l1 == 0.0)
-        self._largest, self._report = np.zeros(0), Report()
+        self._largest, self._n_judged = np.zeros(0), 0
+        self._descent: Descent | None = None
         self._history: dict[str, list[float]] = {"objective": [], "gradient_norm": [], "seconds": []}
 
     @property
@@ -70,58 +83,80 @@ class Trainer:
         """Reads so far."""
         return len(self._history["seconds"])
 
-    def train(self, tol: float, max_passes: int, towards: np.ndarray | None = None) -> Trained:
+    @property
+    def objectives(self) -> list[float]:
+        """What the objective came to in each read."""
+        return self._history["objective"]
+
+    @property
+    def reached(self) -> int:
+        """Which of the weights that were to be judged are those of the model, as it is after `n_passes`."""
+        return 0 if self._descent is None else self._descent.visit.number
+
+    def reads(self, tol: float, max_passes: int, towards: np.ndarray | None = None) -> Reads:
         """Descend until the gradient is no longer than `tol` times that of the start.
 
         `towards` are weights of another model, (n_features + 1, R): the first read compares steps on the line to these.
         """
         start = self._start()
-        target = tol * self._memory.length(start.steepest)
+        first = self._memory.length(start.steepest)
         if not start.steepest.any():  # no feature tells anything, or none enough for l1
-            return self._ended(start.point, True)
+            yield None, self._of_raw_rows(start.point)
+            return self._ended(start.point, True, 0.0)
         if towards is None:
-            step = self._searched(start, self._memory.direction(start.steepest), LENGTHS)
+            step = yield from self._searched(start, self._memory.direction(start.steepest), LENGTHS)
         else:
-            step = self._searched(start, self._about_means(towards) - start.point, TOWARDS)
+            step = yield from self._searched(start, self._about_means(towards) - start.point, TOWARDS)
         if max_passes == 1:
-            return self._ended(start.point + step, False)
-        visit = self._read(start.point + step, start.objective)
+            yield None, self._of_raw_rows(start.point + step)
+            return self._ended(start.point + step, False, 1.0)
+        visit = yield from self._read(start.point + step, start.objective)
         self._memory.remember(step, visit.gradient - start.gradient)
-        descent = Descent(self._read, self._memory, self._penalties, target)
-        visit = descent.run(visit, lambda: self.n_passes < max_passes)
-        if descent.arrived(visit):
-            self._check_optimum(visit.point)
-        return self._ended(visit.point, descent.arrived(visit))
+        self._descent = descent = Descent(self._read, self._memory, self._penalties, tol * first, visit)
+        yield from descent.run(lambda: self.n_passes < max_passes)
+        visit = descent.visit
+        if descent.arrived:
+            self._check_optimum(visit)
+        return self._ended(visit.point, descent.arrived, self._memory.length(visit.steepest) / first)
 
-    def _ended(self, point: np.ndarray, converged: bool) -> Trained:
+    def _ended(self, point: np.ndarray, converged: bool, left: float) -> Trained:
         history = {name: np.array(column) for name, column in self._history.items()}
-        return Trained(self._of_rows(point), converged, history, self._report)
+        return Trained(self._of_rows(point), converged, left, history)
 
-    def _check_optimum(self, point: np.ndarray) -> None:
-        penalised = self._penalties.l2 > 0.0 or self._penalties.l1 > 0.0
-        if not penalised and not self._task.objective.has_optimum(self._largest, self._sums.share):
-            norm = float(np.sqrt((point[:-1] ** 2).sum()))
-            raise ValueError(
-                f"l2=0 and the rows are separable: all are on their right side, at weights of norm {norm:.3g}, and "
-                "longer weights fit them better without end; give l2 above 0, or max_passes that end sooner"
-            )
+    def _check_optimum(self, visit: Visit, arrived: bool = True) -> None:
+        """Refuse weights that are long for want of an optimum: those without penalty that rows ask to be longer."""
+        if self._penalties.l2 > 0.0 or self._penalties.l1 > 0.0 or self.task.objective.bounded:
+            return
+        spread = np.maximum(self._spread[:-1], 0.0) / self._sums.weight
+        length = float(np.sqrt((visit.point[:-1] ** 2 * spread).sum()))  # of features of variance 1
+        parting = self._sums.parting() if arrived else None
+        if arrived and self.task.objective.separated(self._largest, self._sums.share):
+            why = "are separable, all of them on their right side"
+        elif parting is not None:
+            why = f"are separable in part: feature {parting[0]} is 0 in all rows of one side, and never below 0"
+        elif length > LONGEST:
+            why = "are separable, or features nearly the same"
+        else:
+            return
+        norm = float(np.sqrt((visit.point[:-1] ** 2).sum()))
+        raise ValueError(
+            f"l2=0 and the rows {why}: at weights of norm {norm:.3g} longer ones still fit them better, without end; "
+            "give l2 above 0, or max_passes that end sooner"
+        )
 
     # ---- what the scan tells -----------------------------------------------------------------------------------------
 
     def _inverse_curvature(self) -> np.ndarray:
         """1 / (l2 + q_j v_k), q the weighted sums of squares about the means; 0 for constants and absent classes."""
-        curvature = self._task.objective.curvature(self._sums.share)
-        squares = np.append(self._sums.squares, self._sums.weight)[:, None] * self._factors**2
-        spread = squares.copy()
-        spread[:-1] -= self._sums.weight * self._means**2
-        below = np.where(spread > CONSTANT * squares, spread, 0.0) * curvature
+        curvature = self.task.objective.curvature(self._sums.share)
+        below = np.where(self._spread > CONSTANT * self._squares, self._spread, 0.0) * curvature
         below[:-1] += self._penalties.l2
         return np.divide(1.0, below, out=np.zeros_like(below), where=(below > 0.0) & (self._sums.share > 0.0))
 
     def _start(self) -> Visit:
         """Weights of 0, with the best intercepts."""
-        sums, objective = self._sums, self._task.objective
-        point = np.zeros(self._task.weights.shape)
+        sums, objective = self._sums, self.task.objective
+        point = np.zeros(self.task.weights.shape)
         point[-1] = objective.intercepts(sums.share)
         gradient = np.zeros(point.shape)
         gradient[:-1] = -objective.slope * (sums.own - sums.share * sums.whole[:, None])
@@ -131,32 +166,38 @@ class Trainer:
 
     # ---- reads -------------------------------------------------------------------------------------------------------
 
-    def _searched(self, start: Visit, step: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    def _searched(self, start: Visit, step: np.ndarray, lengths: np.ndarray) -> Generator[Any, Any, np.ndarray]:
         """The best of these lengths of a step, by one read; rows of weights with losses of their own by themselves.
 
         From weights of 0 no step against the steepest gradient leaves its orthant.
         """
-        objective = self._task.objective
+        objective = self.task.objective
         along = self._of_rows(step) * self._factors
-        sums, seconds = self._run(start.point, start.objective, step=along, lengths=lengths)
+        sums, seconds = yield from self._run(start.point, start.objective, step=along, lengths=lengths)
         pulls = np.array([self._penalties.value(length * step) for length in lengths])
         found = sums.losses + (pulls if objective.of_rows else pulls.sum(axis=1, keepdims=True))
         best, at_start = found.argmin(axis=0), objective.at_start(self._sums)
         least = found[best, np.arange(len(best))]
-        self._note(float(np.minimum(least, at_start).sum()), start, seconds)
+        self._note(float(np.minimum(least, at_start).sum()), self._memory.length(start.steepest), seconds)
         return np.where(least < at_start, lengths[best], 0.0) * step
 
-    def _read(self, point: np.ndarray, most: float) -> Visit:
+    def _read(self, point: np.ndarray, most: float) -> Generator[Any, Any, Visit]:
         """The objective and its gradient at a point; what is above `most` need not be known."""
-        sums, seconds = self._run(point, most)
+        sums, seconds = yield from self._run(point, most, judged=point)
         self._largest = sums.largest
-        of_loss = sums.gradient * self._factors
-        of_loss[:-1] -= self._means * of_loss[-1]
-        gradient = self._penalties.smooth_gradient(point, of_loss)
+        gradient = self._penalties.smooth_gradient(point, self._gradient(sums))
         value = float(sums.losses.sum() + self._penalties.value(point).sum())
-        visit = Visit(point, value, gradient, self._penalties.steepest(point, gradient))
-        self._note(value, visit, seconds)
+        visit = Visit(point, value, gradient, self._penalties.steepest(point, gradient), self._n_judged)
+        self._n_judged += 1
+        self._check_optimum(visit, arrived=False)
+        self._note(value, self._memory.length(visit.steepest), seconds)
         return visit
+
+    def _gradient(self, sums: ReadSums) -> np.ndarray:
+        """That of the loss, in weights of features about their means."""
+        gradient = sums.gradient * self._factors
+        gradient[:-1] -= self._means * gradient[-1]
+        return gradient
 
     def _of_rows(self, point: np.ndarray) -> np.ndarray:
         """Weights of features that are not about their means."""
@@ -170,19 +211,38 @@ class Trainer:
         point[-1] += (self._means * weights[:-1]).sum(axis=0)
         return point
 
-    def _run(self, point: np.ndarray, most: float, **along: Any) -> tuple[ReadSums, float]:
+    def _run(
+        self, point: np.ndarray, most: float, judged: np.ndarray | None = None, **along: Any
+    ) -> Generator[Any, Any, tuple[ReadSums, float]]:
+        """What a read leaves, and its seconds; in it the weights `judged` are judged, too."""
         began, most = time.perf_counter(), most * SLACK
-        grid = power_above(self._task.objective.bounds(self._sums, most))
-        weights = self._of_rows(point) * self._factors
-        task = replace(self._task, weights=weights, grid=grid, top=float(power_above(most)), **along)
-        sums, report = run(task, self._rows, options_of(self._options, f"read-{self.n_passes + 1:03}"))
-        self._report = self._report + report
+        grid = power_above(self.task.objective.bounds(self._sums, most))
+        weights = self._of_raw_rows(point)
+        task = replace(self.task, weights=weights, grid=grid, top=float(power_above(most)), **along)
+        sums = yield task, weights if judged is point else None if judged is None else self._of_raw_rows(judged)
         return sums, time.perf_counter() - began
 
-    def _note(self, objective: float, visit: Visit, seconds: float) -> None:
-        row = objective, self._memory.length(visit.steepest), seconds
+    def _of_raw_rows(self, point: np.ndarray) -> np.ndarray:
+        """Weights of features that are neither about their means nor scaled."""
+        return self._of_rows(point) * self._factors
+
+    def _note(self, *row: float) -> None:
         for column, value in zip(self._history.values(), row, strict=True):
             column.append(value)
+
+
+def train(reads: Reads, rows: Source, options: RunOptions) -> Trained:
+    """Read what one model asks for, until it is there; a checkpoint is a folder, with a file for each read."""
+    report, sums, number = Report(), None, 0
+    while True:
+        try:
+            task, _ = reads.send(sums)  # type: ignore[arg-type]  # None, to begin with
+        except StopIteration as end:
+            return replace(end.value, report=report)
+        if task is not None:
+            number += 1
+            sums, more = run(task, rows, options_of(options, f"read-{number:03}"))
+            report = report + more
 
 
 def options_of(options: RunOptions, name: str) -> RunOptions:
@@ -201,9 +261,9 @@ def checkpoint_folder(given: Any) -> Path | None:
     return folder
 
 
-def check_memory(n_features: int, n_rows: int, limit: int | None) -> None:
-    """Refuse weights (n_features, n_rows) whose descent would take too much."""
-    needed, may = 8.0 * HELD * (n_features + 1) * n_rows, memory.allowed(limit)
+def check_memory(n_features: int, n_rows: int, held: int, limit: int | None) -> None:
+    """Refuse weights (n_features, n_rows) of which so many arrays would take too much."""
+    needed, may = 8.0 * held * (n_features + 1) * n_rows, memory.allowed(limit)
     if needed > may:
         what = f"descent on {n_rows:,} x {n_features:,} weights"
         memory.refuse(what, needed, may, "give a larger memory_limit, or fewer features (snb.FeatureSelector)")

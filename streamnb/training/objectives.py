@@ -44,6 +44,17 @@ class RowSums:
         sums, squares, magnitudes = (whole.table(moment).totals() for moment in MOMENTS)
         return cls(own, stats.weight[k], sums, whole.total_weight, squares, magnitudes)
 
+    def parting(self) -> tuple[int, int] | None:
+        """A feature, and a row of weights: it is never negative, and 0 in all rows on one side but not on the other.
+
+        Then that weight may always be longer, whatever the others (quasi-separable: Albert and Anderson 1984).
+        """
+        seen = ((self.share > 0.0) & (self.share < 1.0))[None, :]
+        never_negative = ((self.magnitudes == self.whole) & (self.whole > 0.0))[:, None]
+        found = never_negative & seen & ((self.own == 0.0) | (self.own == self.whole[:, None]))
+        at = int(found.argmax())
+        return divmod(at, found.shape[1]) if found.flat[at] else None
+
     @property
     def share(self) -> np.ndarray:
         """Of the weight, the part that each row of weights is for, (R,)."""
@@ -61,6 +72,7 @@ class Objective:
     name = ""
     slope = 1.0  # the gradient at the start is this multiple of -t*
     of_rows = True  # each row of weights has a loss of its own, and its best step
+    bounded = False  # True where a loss of 0 is reached: no rows ask for weights without end
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -80,6 +92,8 @@ class Objective:
     def targets(self, y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:
         """Which rows of weights are for the rows of a block, (n_rows, R) 0 or 1."""
         if sp.issparse(y):
+            if y.shape[1] != len(classes):
+                raise ValueError(f"y has {y.shape[1]} columns; in the first read it had {len(classes)}")
             return y.toarray().astype(np.uint8)
         codes = class_codes(y, classes, first_row)
         return np.equal(codes[:, None], [1] if len(classes) == 2 else np.arange(len(classes))).astype(np.uint8)
@@ -92,12 +106,12 @@ class Objective:
         """No sum of abs(w slope x) of a feature is larger, (n_features + 1,), last for x = 1, where no loss is."""
         return np.append(sums.magnitudes, sums.weight)
 
-    def has_optimum(self, largest: np.ndarray, share: np.ndarray) -> bool:
-        """False where all rows are on their right side, so that longer weights would always be better.
+    def separated(self, largest: np.ndarray, share: np.ndarray) -> bool:
+        """True where all rows are on their right side, so that longer weights would always be better.
 
         `largest` (G,) are the largest losses of a row: -ln p below ln 2 is a p above a half.
         """
-        return not bool(((largest < np.log(2.0)) & (share > 0.0) & (share < 1.0)).any())
+        return bool(((largest < np.log(2.0)) & (share > 0.0) & (share < 1.0)).any())
 
 
 class Softmax(Objective):
@@ -122,8 +136,8 @@ class Softmax(Objective):
         descent.softmax_rows(scores, targets, residual, losses)
         return residual, losses
 
-    def has_optimum(self, largest: np.ndarray, share: np.ndarray) -> bool:
-        return bool(largest[0] >= np.log(2.0))
+    def separated(self, largest: np.ndarray, share: np.ndarray) -> bool:
+        return bool(largest[0] < np.log(2.0))
 
 
 class Logistic(Objective):
@@ -152,6 +166,7 @@ class SquaredHinge(Objective):
 
     name = "squared hinge"
     slope = 4.0
+    bounded = True
 
     def intercepts(self, share: np.ndarray) -> np.ndarray:
         return 2.0 * share - 1.0
@@ -171,8 +186,33 @@ class SquaredHinge(Objective):
         """By Cauchy and Schwarz: the slope of a loss is twice its root."""
         return 2.0 * np.sqrt(most) * np.sqrt(np.append(sums.squares, sums.weight))
 
-    def has_optimum(self, largest: np.ndarray, share: np.ndarray) -> bool:
-        return True  # a loss of 0 is reached
+
+class LeastSquares(Objective):
+    """(s - c)^2 / 2, c = 1 on the right side and -1 on the other, for each row of weights.
+
+    Its gradient is linear in the weights, and what the rows are read for is how it changes along a direction: `losses`
+    are those of scores along it, s^2 / 2, and labels do not count.
+    """
+
+    name = "least squares"
+    slope = 2.0
+    bounded = True
+
+    def intercepts(self, share: np.ndarray) -> np.ndarray:
+        return 2.0 * share - 1.0
+
+    def at_start(self, sums: RowSums) -> np.ndarray:
+        return 2.0 * sums.own_weight * (1.0 - sums.share)
+
+    def curvature(self, share: np.ndarray) -> np.ndarray:
+        return np.ones(len(share))
+
+    def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return scores, 0.5 * scores * scores
+
+    def bounds(self, sums: RowSums, most: float) -> np.ndarray:
+        """By Cauchy and Schwarz."""
+        return np.sqrt(2.0 * most) * np.sqrt(np.append(sums.squares, sums.weight))
 
 
 def class_codes(y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:

@@ -1,7 +1,7 @@
 """One read of the rows: the loss and its gradient at some weights, or losses along a line, as sums that merge."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -9,15 +9,19 @@ import numpy as np
 
 from streamnb.core import label_checks, row_checks
 from streamnb.kernels import descent
+from streamnb.kernels.columns import add_products_columns, score_columns
+from streamnb.kernels.lanes import LANES
 from streamnb.passes.contract import PassTask, shown
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
-from streamnb.rows.chunk import Chunk, CSRChunk
+from streamnb.rows.chunk import Chunk, ColumnForm, CSRChunk
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.training.objectives import Objective
 
-CACHED_SCORES = 1 << 16  # of some rows, that stay in the cache while they are worked on
-FEW_ROWS = 64
+CACHED_SCORES = 1 << 17  # of some rows, that stay in the cache while they are worked on
+FEW_ROWS, MOST_ROWS = 64, 1 << 16
+NEAR = 3 << 20  # bytes of weights that the cache keeps
+MOST_STORED = 1 << 31  # values whose places are 4 bytes
 
 
 def power_above(values: Any) -> np.ndarray:
@@ -57,6 +61,28 @@ class ReadSums:
 
 
 @dataclass(frozen=True, eq=False)
+class FewRows:
+    """Some rows of a block with what is beside them; `where` they are in it."""
+
+    where: slice
+    chunk: Chunk
+    y: Any
+    targets: np.ndarray
+    weight: np.ndarray
+    kept: dict[str, ColumnForm] = field(default_factory=dict)  # by all models that these rows are shared among
+
+    def columns(self, table: np.ndarray) -> ColumnForm | None:
+        """The values by columns where the weights are too many for the cache, and most are touched; else None."""
+        n_features, width = table.shape
+        worth = table.nbytes > NEAR and width >= LANES // 2 and n_features <= self.chunk.stored.size < MOST_STORED
+        if not worth or not isinstance(self.chunk, CSRChunk):
+            return None
+        if "columns" not in self.kept:
+            self.kept["columns"] = self.chunk.columns()
+        return self.kept["columns"]
+
+
+@dataclass(frozen=True, eq=False)
 class ReadTask(PassTask):
     """The loss and gradient at `weights` and `intercepts`, or losses at these plus each of `lengths` times a step.
 
@@ -82,15 +108,26 @@ class ReadTask(PassTask):
 
     def add(self, partial: ReadSums, block: Block) -> None:
         """Add one block of rows."""
-        chunk, _ = transformed(*checked(block), self.options.transform, self.options.normalize)
+        for rows in self.few_rows(block):
+            self.add_rows(partial, rows)
+
+    def few_rows(self, block: Block) -> Iterator["FewRows"]:
+        """The rows of a block as they are worked on, few at a time; the same for all reads of these rows."""
+        chunk, _ = transformed(*checked(block), self.options)
         row_checks.check_n_features(chunk.shape[1], len(self.weights) - 1, "the first read")
         y = label_checks.check_y(block.y)
         targets = self.objective.targets(y, self.classes, block.first_row)
         weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
-        if self.class_weight is not None:
-            weight = weight * self.class_weight[targets if targets.ndim == 1 else own_class(targets)]
         for some in self._few(block.n_rows):
-            self._add(partial, chunk.of_rows(some.start, some.stop), targets[some], weight[some])
+            yield FewRows(some, chunk.of_rows(some.start, some.stop), y[some], targets[some], weight[some])
+
+    def add_rows(self, partial: ReadSums, rows: "FewRows") -> np.ndarray:
+        """Add few rows, and return their scores by `weights`."""
+        weight = rows.weight
+        if self.class_weight is not None:
+            targets = rows.targets
+            weight = weight * self.class_weight[targets if targets.ndim == 1 else own_class(targets)]
+        return self._add(partial, rows, weight)
 
     def about(self) -> dict[str, str]:
         """As any task, but that weights are told by their bits."""
@@ -102,39 +139,44 @@ class ReadTask(PassTask):
         return {"the task": self.name, **plain, **bits}
 
     def _few(self, n_rows: int) -> Iterator[slice]:
-        step = max(CACHED_SCORES // self.weights.shape[1], FEW_ROWS)
-        for start in range(0, n_rows, step):
-            yield slice(start, min(start + step, n_rows))
+        """Parts of about the same size."""
+        most = min(max(CACHED_SCORES // self.weights.shape[1], FEW_ROWS), MOST_ROWS)
+        n_parts = -(-n_rows // most)
+        for part in range(n_parts):
+            yield slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts)
 
-    def _add(self, partial: ReadSums, chunk: Chunk, targets: np.ndarray, weight: np.ndarray) -> None:
-        scores = scores_of(chunk, self.weights)
+    def _add(self, partial: ReadSums, rows: FewRows, weight: np.ndarray) -> np.ndarray:
+        chunk, targets, columns = rows.chunk, rows.targets, rows.columns(self.weights)
+        scores = scores_of(chunk, self.weights, columns)
         if self.step is not None and self.lengths is not None:
-            slopes = scores_of(chunk, self.step)
+            slopes = scores_of(chunk, self.step, columns)
             for length, sums in zip(self.lengths, partial.losses, strict=True):
                 _, losses = self.objective.losses(scores + length * slopes, targets)
                 descent.add_losses(losses, weight, self.top, sums, partial.largest)
-            return
+            return scores
         residual, losses = self.objective.losses(scores, targets)
         descent.add_losses(losses, weight, self.top, partial.losses[0], partial.largest)
         descent.weigh(residual, weight)
         descent.add_intercepts(residual, 3.0 * self.grid[-1], partial.gradient[-1])
-        add_products(chunk, residual, 3.0 * self.grid[:-1], partial.gradient)
+        grid = 3.0 * self.grid[:-1]
+        if columns is not None:
+            add_products_columns(*columns, residual, grid, partial.gradient)
+        elif isinstance(chunk, CSRChunk):
+            descent.add_products_csr(chunk.data, chunk.indices, chunk.indptr, residual, grid, partial.gradient)
+        else:
+            descent.add_products_dense(chunk.values, residual, grid, partial.gradient)
+        return scores
 
 
-def scores_of(chunk: Chunk, weights: np.ndarray) -> np.ndarray:
+def scores_of(chunk: Chunk, weights: np.ndarray, columns: ColumnForm | None = None) -> np.ndarray:
     """Scores of rows, (n_rows, R), each summed in the order of its features; the intercepts are last in weights."""
     scores = np.zeros((chunk.shape[0], weights.shape[1]))
-    chunk.add_scores(weights[:-1], scores)
+    if columns is None:
+        chunk.add_scores(weights[:-1], scores)
+    else:
+        score_columns(*columns, weights[:-1], scores)
     scores += weights[-1]
     return scores
-
-
-def add_products(chunk: Chunk, residual: np.ndarray, grid: np.ndarray, total: np.ndarray) -> None:
-    """Add the products of the values of rows with their residuals to the sums of features."""
-    if isinstance(chunk, CSRChunk):
-        descent.add_products_csr(chunk.data, chunk.indices, chunk.indptr, residual, grid, total)
-    else:
-        descent.add_products_dense(chunk.values, residual, grid, total)
 
 
 def own_class(targets: np.ndarray) -> np.ndarray:

@@ -5,7 +5,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import streamnb as snb
-from streamnb.estimators.classifier import model_and_rows, with_key
+from streamnb.estimators.classifier import with_key
+from streamnb.estimators.predicting import model_and_rows
 
 X, Y = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0], [1.0, 1.0]]), np.array([0, 1, 0, 1])
 

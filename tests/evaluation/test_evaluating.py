@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
+from scipy.special import logsumexp, softmax
 from sklearn import metrics as sk
 
 import streamnb as snb
@@ -70,11 +71,41 @@ def test_values_are_those_of_scikit_learn():
     assert e.classes.tolist() == CLASSES.tolist()
     assert e.accuracy() == pytest.approx(sk.accuracy_score(y_true, columns["y_pred"], sample_weight=w))
     assert e.log_loss() == pytest.approx(sk.log_loss(y_true, columns["proba"], sample_weight=w))
-    area = sk.roc_auc_score(y_true == "red", columns["scores"][:, 2], sample_weight=w)
-    assert e.roc_auc(None)[2] == pytest.approx(area)
-    np.testing.assert_array_equal(
-        e.roc_curve("red"), sk.roc_curve(y_true == "red", columns["scores"][:, 2], sample_weight=w)
+    by_scores, by_proba = (
+        sk.roc_auc_score(y_true == "red", columns[n][:, 2], sample_weight=w) for n in ("scores", "proba")
     )
+    assert e.roc_auc(None)[2] == pytest.approx(by_proba, rel=1e-4) and e.roc_auc_margin(None)[2] == pytest.approx(
+        by_scores
+    )
+    assert "roc_auc " in repr(e) and "roc_auc_margin " in repr(e)
+    false, true, _ = e.roc_curve("red")
+    assert sk.auc(false, true) == pytest.approx(e.roc_auc(None)[2])
+    alone = snb.evaluate(y_true, scores=columns["scores"], sample_weight=w)  # which has no other order
+    assert alone.roc_auc(None)[2] == alone.roc_auc_margin(None)[2] == pytest.approx(by_scores)
+    assert "roc_auc_margin " in repr(alone) and "roc_auc " not in repr(alone)
+    with pytest.raises(ValueError, match=r"'margin'.*scores="):
+        snb.evaluate(y_true, proba=columns["proba"]).roc_auc_margin()
+
+
+def test_log_odds_are_exact_where_probabilities_are_the_softmax_of_scores():
+    """Probabilities of 1 are all the same; the scores that they come from are not."""
+    rng = np.random.default_rng(0)
+    scores, y = rng.normal(scale=300.0, size=(200, 3)), rng.integers(0, 3, 200)
+    scores[np.arange(200), y] += 200.0
+    proba = softmax(scores, axis=1)
+    odds = np.column_stack([scores[:, k] - logsumexp(np.delete(scores, k, axis=1), axis=1) for k in range(3)])
+    expected = [sk.roc_auc_score(y == k, odds[:, k]) for k in range(3)]
+    np.testing.assert_allclose(snb.evaluate(y, scores=scores, proba=proba).roc_auc(None), expected)
+    model = snb.LinearNBCV("gaussian", snb.L1([0.0]), folds=2, scoring=["roc_auc", "roc_auc_margin"])
+    found, numbers = model.fit(scores, y).cv_results_, snb.fold_numbers(200, 2)
+    for fold in range(2):
+        here = numbers == fold
+        fitted = snb.LinearNB("gaussian").fit(scores[~here], y[~here])
+        raw, proba = fitted.decision_function(scores[here]), fitted.predict_proba(scores[here])
+        judged = snb.evaluate(y[here], scores=raw, proba=proba)
+        assert found[f"split{fold}_test_roc_auc"][0] == pytest.approx(judged.roc_auc())
+        assert found[f"split{fold}_test_roc_auc_margin"][0] == pytest.approx(judged.roc_auc_margin())
+        assert judged.roc_auc() != judged.roc_auc_margin()
 
 
 @pytest.mark.parametrize("kind", KINDS)

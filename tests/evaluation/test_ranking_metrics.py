@@ -82,6 +82,26 @@ def test_averages_over_classes_and_over_pairs():
     assert rm.roc_auc(judged, "weighted", "ovo") == pytest.approx(np.average(values, weights=of_pairs))
 
 
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_micro_averages_are_those_of_scikit_learn(multilabel):
+    """Of all rows with all classes in one order, exact and within their bounds where scores are in histograms."""
+    rng = np.random.default_rng(0)
+    codes, weight = rng.integers(0, 3, 300), rng.choice([0.5, 1.0, 2.0], 300)
+    on = (rng.random((300, 3)) < 0.4 if multilabel else codes[:, None] == np.arange(3)).astype(int)
+    scores = rng.normal(size=(300, 3)) * [1.0, 10.0, 0.1] + on
+    metrics = sk.roc_auc_score, sk.average_precision_score
+    area, precision = (m(on.ravel(), scores.ravel(), sample_weight=np.repeat(weight, 3)) for m in metrics)
+    for needs, options in (("ranking", {}), (("ranking", "pairs"), {"exact_rows": 0, "n_bins": 64})):
+        judged = Tallied(3, needs, multilabel=multilabel, **options)
+        judged.add(on if multilabel else codes, weight, ranking=scores)
+        bounds = [rm.micro_error(judged, metric) + 1e-12 for metric in ("roc_auc", "average_precision")]
+        assert rm.roc_auc(judged, "micro") == pytest.approx(area, abs=bounds[0]) and bounds[0] < 0.1
+        assert rm.average_precision(judged, "micro") == pytest.approx(precision, abs=bounds[1])
+        assert (max(bounds) < 1e-11) == (options == {})
+    two = ranked(np.arange(40) % 2, np.linspace(-1.0, 1.0, 40))
+    assert rm.roc_auc(two, "micro") == rm.roc_auc(two)
+
+
 @pytest.mark.parametrize("drop", [True, False])
 def test_curves_are_those_of_scikit_learn(drop):
     codes, scores = np.array([0, 1, 1, 0, 1, 0]), np.array([-1.0, 2.0, 0.5, 0.5, 0.5, -3.0])
@@ -99,7 +119,7 @@ def test_curves_are_those_of_scikit_learn(drop):
     [
         (lambda e: rm.roc_curve(e, "c"), r"label='c' is not a class; it should be one of \['x', 'y', 'z'\]"),
         (lambda e: rm.roc_curve(e), "label=None is not a class"),
-        (lambda e: rm.roc_auc(e, "micro"), "average='micro' is unknown"),
+        (lambda e: rm.roc_auc(e, "median"), "average='median' is unknown"),
         (lambda e: rm.average_precision(e, "samples"), "average='samples' is unknown"),
         (lambda e: rm.roc_auc(e, multi_class="raise"), "multi_class='raise' is unknown"),
         (lambda e: rm.roc_auc(e, None, "ovo"), "average=None is for multi_class='ovr'"),

@@ -121,7 +121,7 @@ def test_indicators_that_are_none_are_refused(codes, message):
     [
         (lambda e: e.precision("median"), "average='median'"),
         (lambda e: e.precision(), "average='binary' is for two classes"),
-        (lambda e: e.roc_auc("micro"), "average='micro'"),
+        (lambda e: e.roc_auc("median"), "average='median'"),
         (lambda e: e.roc_auc(multi_class="both"), "multi_class='both'"),
         (lambda e: e.roc_auc(None, "ovo"), "no value of a class"),
         (lambda e: e.roc_curve(7), "label=7"),

@@ -14,7 +14,8 @@ from tests.support.judged import random_rows, set_evaluation
 
 SETS = {"neg_hamming_loss", "neg_ranking_loss", "jaccard", "subset_accuracy"} | {n for n in SCORERS if "samples" in n}
 
-OWN = {"cohen_kappa"} | {n for n in SCORERS if "specificity" in n}  # which scikit-learn has no names for
+OWN = {"cohen_kappa", "roc_auc_margin", "roc_auc_micro", "average_precision_micro"}  # scikit-learn has no names for
+OWN |= {n for n in SCORERS if "specificity" in n}
 AGAINST = {"roc_auc_reference"}  # judged by a ReferenceEvaluation
 
 
@@ -31,7 +32,7 @@ def test_a_scorer_needs_no_more_than_it_says_and_greater_is_better(name):
         logs = ranking - np.log(np.exp(ranking).sum(axis=1, keepdims=True))
         e = snb.Evaluation(n_classes, scorer.needs, multilabel=multilabel)
         predicted = ranking > 0.7 if multilabel else ranking.argmax(axis=1)
-        e.add(codes, predicted=predicted, ranking=ranking, log_proba=logs)
+        e.add(codes, predicted=predicted, ranking=ranking, margin=ranking, log_proba=logs)
         found.append(scorer.value(e))
         if scorer.per_class is not None:
             assert scorer.per_class(e).shape == (n_classes,)
@@ -50,6 +51,20 @@ def test_scorers_of_classes_judge_sets_too():
 def test_names_are_scikit_learns():
     known = set(sk.get_scorer_names())
     assert set(SCORERS) - SETS - AGAINST - OWN - known == set()
+
+
+def test_the_first_of_a_list_has_the_others_beside_it_and_needs_what_all_need():
+    first = as_scorer(["accuracy", "roc_auc", "neg_log_loss"])
+    assert first.name == "accuracy" and [one.name for one in first.others] == ["roc_auc", "neg_log_loss"]
+    assert first.needs == {"hits", "ranking", "probabilities"}
+    for scoring, message in (
+        ([], "is empty"),
+        (["accuracy", "accuracy"], "has 'accuracy' twice"),
+        (["accuracy", "roc_auc_reference"], "should stand alone"),
+        (["accuracy", "nothing"], "scoring='nothing' is unknown"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            as_scorer(scoring)
 
 
 def test_scorers_survive_pickling():

@@ -9,7 +9,7 @@ from streamnb.evaluation.tallied import NEEDS, Tallied
 
 def some(needs=("confusion", "ranking"), **options):
     judged = Tallied(3, needs, **options)
-    judged.add([0, 1, -1, 2], [1.0, 2.0, 4.0, 0.5], predicted=[0, 2, 2, 2], ranking=np.eye(4, 3))
+    judged.add([0, 1, -1, 2], [1.0, 2.0, 4.0, 0.5], predicted=[0, 2, 2, 2], ranking=np.eye(4, 3), margin=np.eye(4, 3))
     return judged
 
 

@@ -85,7 +85,7 @@ def may_be(name, what):
         "k": what in ("another size", "another kind", "one less", "dict"),  # one number for all rows of weights
         "b": what in ("another size", "another kind"),
         "columns": what == "one less",
-        "folds": name == "/LinearNBCV/params/folds",  # the name of an array beside the rows
+        "folds": name.endswith("CV/params/folds"),  # the name of an array beside the rows
         "done": what == "one less",
         "reference": name.endswith("/params/reference"),  # which labels, and most criteria, do not look at
         "weights": name == "/LinearModel/weights" and what == "one less",

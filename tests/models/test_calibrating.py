@@ -8,11 +8,13 @@ from scipy.special import log_softmax
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
+from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 import streamnb as snb
+from streamnb.estimators.linear_predictions import fitted_model
 from streamnb.models.calibrating import RIDGE, fit_platt, fit_softmax
 
 
@@ -31,7 +33,7 @@ def test_temperature_and_biases_are_those_of_least_loss():
     scores[np.arange(80), codes] += 20.0
     targets = np.eye(3)[codes]
     factor, bias = fit_softmax(scores, targets, weight)
-    scale = np.abs(scores - scores.mean(axis=1, keepdims=True)).max()
+    scale = weight @ np.abs(scores - scores.mean(axis=1, keepdims=True)).mean(axis=1) / weight.sum()
 
     def loss(theta):
         logs = log_softmax(theta[0] / scale * scores + theta[1:], axis=1)
@@ -41,6 +43,16 @@ def test_temperature_and_biases_are_those_of_least_loss():
     assert factor == pytest.approx(found[0] / scale, rel=1e-4)
     np.testing.assert_allclose(bias, found[1:], atol=1e-4)
     assert abs(bias.sum()) < 1e-9
+
+
+def test_the_ridge_goes_by_most_scores_not_by_the_largest():
+    """Otherwise one long text, whose score is far beyond the others, would flatten all probabilities."""
+    rng = np.random.default_rng(0)
+    scores, codes = rng.normal(size=(500, 3)), np.append(rng.integers(0, 3, 500), 0)
+    scores[np.arange(500), codes[:-1]] += 2.0
+    scores = np.vstack([scores, [[1e4, 0.0, 0.0]]])  # and right
+    with_it, without = (fit_softmax(scores[:n], np.eye(3)[codes[:n]], np.ones(n))[0] for n in (501, 500))
+    assert with_it == pytest.approx(without, rel=0.1)
 
 
 def test_scores_that_say_the_opposite_leave_the_shares():
@@ -56,14 +68,15 @@ def test_platts_method_stays_finite_where_groups_are_parted():
     assert 0 < factor < 1e-3 and abs(bias) < 1.0
 
 
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 @pytest.mark.parametrize("scheme", ["joint", "ovr", "reference"])
-def test_log_loss_of_digits_is_that_of_scikit_learns_calibration(digits, scheme):
+def test_log_loss_of_digits_is_that_of_scikit_learns_calibration(digits, scheme, method):
     """Below the base rate's, and at most 5 % above scikit-learn's of the same model and rows."""
     fitted, held, (X, y) = digits
     model = snb.LinearNB(scheme=scheme, reference=0 if scheme == "reference" else None).fit(*fitted)
-    theirs = CalibratedClassifierCV(FrozenEstimator(model)).fit(*held)
+    theirs = CalibratedClassifierCV(FrozenEstimator(model), method=method).fit(*held)
     their_loss, before = log_loss(y, theirs.predict_proba(X)), log_loss(y, model.predict_proba(X))
-    assert model.calibrate(*held) is model
+    assert model.calibrate(*held, method=method) is model
     loss = log_loss(y, model.predict_proba(X))
     assert loss < before and loss < np.log(10.0)
     assert loss <= 1.05 * their_loss
@@ -81,6 +94,42 @@ def test_two_classes_and_labels_are_calibrated_one_by_one(digits):
     of_rows = np.column_stack([of_held > 4, of_held % 2 == 0]).astype(int)
     many = snb.LinearNB().fit(X, labels).calibrate(held, of_rows)
     np.testing.assert_allclose(many.predict_proba(rows)[:, 0], two.predict_proba(rows)[:, 1])
+
+
+def test_isotonic_curves_are_those_of_scikit_learn():
+    """Of one row of weights, and for each label; its targets are Platt's, so that none is 0 or 1."""
+    rng = np.random.default_rng(0)
+    X, weight = rng.poisson(2.0, (300, 3)).astype(float), rng.integers(1, 4, 300)
+    y = (rng.random(300) < 1 / (1 + np.exp(3 - X[:, 0]))).astype(int)
+    model = snb.LinearNB("poisson").fit(X[:100], y[:100])
+    margin = model.decision_function(X)
+    peer = IsotonicRegression(out_of_bounds="clip")
+    on, off = weight[100:] @ y[100:], weight[100:] @ (1 - y[100:])
+    peer.fit(margin[100:], np.where(y[100:] == 1, (on + 1) / (on + 2), 1 / (off + 2)), weight[100:])
+    p = model.calibrate(X[100:], y[100:], weight[100:], method="isotonic").predict_proba(X)[:, 1]
+    np.testing.assert_allclose(p, peer.predict(margin), rtol=1e-9)
+    np.testing.assert_array_equal(model.predict(X), p > 0.5)
+    with pytest.raises(ValueError, match="not linear; shift it before"):
+        fitted_model(model).shifted(1.0)
+
+    labels = snb.LinearNB("poisson").fit(X[:100], np.column_stack([y, 1 - y])[:100])
+    labels.calibrate(X[100:], np.column_stack([y, 1 - y])[100:], weight[100:], method="isotonic")
+    np.testing.assert_allclose(labels.predict_proba(X)[:, 0], p, rtol=1e-9)
+    with pytest.raises(ValueError, match="method='platt'"):
+        labels.calibrate(X, y, method="platt")
+
+
+def test_labels_against_a_reference_are_calibrated_on_their_own_rows(digits):
+    """Label u against r is what two classes are, on the rows of one of them alone."""
+    fitted, held, (X, _) = digits
+    two = [np.isin(y, [1, 8]) for _, y in (fitted, held)]
+    for method in ("sigmoid", "isotonic"):
+        alone = snb.LinearNB("poisson").fit(fitted[0][two[0]], fitted[1][two[0]] == 8)
+        alone.calibrate(held[0][two[1]], held[1][two[1]] == 8, method=method)
+        labels = snb.LinearNB("poisson", scheme="reference", reference=0)
+        labels.fit(fitted[0], (fitted[1][:, None] == [1, 8]).astype(int))
+        labels.calibrate(held[0], (held[1][:, None] == [1, 8]).astype(int), method=method)
+        np.testing.assert_allclose(labels.predict_proba(X)[:, 1], alone.predict_proba(X)[:, 1], rtol=1e-6)
 
 
 def test_bits_do_not_depend_on_chunks_and_are_saved_and_undone(digits, tmp_path):

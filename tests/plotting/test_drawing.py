@@ -103,7 +103,9 @@ def test_weights_are_those_of_something_fitted():
     fitted = snb.LinearNB("poisson").fit([[1.0, 2.0], [3.0, 0.0]], [0, 1])
     model = drawing.model_of(fitted)
     assert drawing.model_of(model) is model and (model.coef_ == fitted.coef_).all()
-    with pytest.raises(TypeError, match=r"should be a fitted snb\.LinearNB or LinearNBCV, or a model of a path"):
+    with pytest.raises(
+        TypeError, match=r"should be a fitted snb\.LinearNB, SoftmaxRegression or the like, or a model of a path"
+    ):
         drawing.model_of(snb.GaussianNB())
 
 

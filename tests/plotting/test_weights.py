@@ -25,6 +25,15 @@ def names_of(display):
     return [text.get_text() for legend in display.figure_.legends for text in legend.get_texts()]
 
 
+@pytest.mark.parametrize("kind", [snb.SoftmaxRegression, snb.LeastSquaresClassifier])
+def test_models_of_several_reads_have_pictures_of_their_weights(kind):
+    model = kind(tol=0.1).fit(X, Y)
+    display = TellingFeaturesDisplay.from_estimator(model, class_=1)
+    ((_, _, shown),) = display.groups
+    np.testing.assert_array_equal(np.abs(shown), -np.sort(-np.abs(model.coef_[1])))
+    assert snb.ConfusionMatrixDisplay.from_estimator(model, X, Y).ax_ is not None
+
+
 def test_a_path_by_hand():
     tau, weights = np.array([0.5, 1.0, 2.0]), np.array([[3.0, -1.0, 0.0], [2.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     given = dict(feature_names=["long", "short", "none"], class_="b", tau_name="tau of L1", chosen=1.5)

@@ -349,7 +349,7 @@ def test_the_estimator_takes_priors_and_keeps_them(tmp_path):
         (lambda: snb.BetaPrior(0.0, 1.0), ValueError, r"a=0\.0 should be greater than 0"),
         (lambda: snb.BetaPrior(1.0, [1.0, -2.0]), ValueError, r"b\[1\]=-2\.0 should be greater than 0"),
         (lambda: snb.GammaPrior("1", 1.0), TypeError, "a='1' should be a number"),
-        (lambda: snb.GammaPrior(1.0, [[1.0]]), ValueError, r"b has shape \(1, 1\)"),
+        (lambda: snb.GammaPrior(1.0, [[[1.0]]]), ValueError, r"b has shape \(1, 1, 1\)"),
         (lambda: snb.DirichletPrior([1.0, np.nan]), ValueError, r"alpha\[1\]=nan should be finite"),
         (lambda: snb.DirichletPrior(["a"]), TypeError, "alpha has dtype"),
         (lambda: snb.NormalInverseGamma(np.inf, 1, 1, 1), ValueError, "mean=inf should be finite"),

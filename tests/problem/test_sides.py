@@ -5,9 +5,10 @@ import pytest
 
 import streamnb as snb
 from streamnb.problem.families import Poisson
-from streamnb.problem.priors import Pseudo, Smoothing
+from streamnb.problem.priors import Pseudo
 from streamnb.problem.schemes import OneVsRest
 from streamnb.problem.sides import against_rest, class_against_class
+from streamnb.problem.smoothing import Smoothing
 from streamnb.solving.parts import Part
 from streamnb.stats.sparse_tables import SparseTable
 

@@ -1,5 +1,7 @@
 """What is done to rows before they are summed or scored: dense and sparse alike, as NumPy does it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from streamnb.rows.boundary import as_chunk
-from streamnb.rows.preparing import RowOptions, transformed
+from streamnb.rows.preparing import FeatureScale, RowOptions, transformed
 
 TWINS = {None: lambda x: x, "binary": lambda x: (x != 0) * 1.0, "log1p": np.log1p, "sqrt": np.sqrt}
 LENGTHS = {
@@ -24,7 +26,7 @@ SHAPES = array_shapes(min_dims=2, max_dims=2, max_side=5)
 @given(st.sampled_from([*LENGTHS]), arrays(np.float64, SHAPES, elements=st.integers(-2, 3).map(float)))
 def test_rows_are_transformed_and_then_divided_by_their_length(storage, transform, norm, x):
     x = np.abs(x) if transform in ("log1p", "sqrt") else x
-    chunk, survey = transformed(*as_chunk(storage(x), 7), transform, norm)
+    chunk, survey = transformed(*as_chunk(storage(x), 7), RowOptions(transform, norm))
     found = chunk.to_matrix()
     found = found.toarray() if sp.issparse(found) else found
     expected = TWINS[transform](x)
@@ -38,14 +40,14 @@ def test_rows_are_transformed_and_then_divided_by_their_length(storage, transfor
 
 def test_rows_that_stay_as_they_are_are_not_copied():
     rows = as_chunk(np.ones((2, 2)))
-    assert transformed(*rows, None, None) == rows
+    assert transformed(*rows, RowOptions()) == rows
     x = np.ones((2, 2))
-    transformed(*as_chunk(x), "log1p", "l2")
+    transformed(*as_chunk(x), RowOptions("log1p", "l2"))
     assert (x == 1).all()
 
 
 def test_the_length_is_taken_in_double_precision():
-    chunk, survey = transformed(*as_chunk(np.full((1, 3), 100, np.int8)), None, "l2")
+    chunk, survey = transformed(*as_chunk(np.full((1, 3), 100, np.int8)), RowOptions(None, "l2"))
     np.testing.assert_allclose(chunk.values, 3**-0.5, rtol=1e-15)
     assert chunk.values.dtype == np.float64 and not survey.whole
 
@@ -57,13 +59,13 @@ def test_values_that_a_transform_does_not_take(storage, transform, value):
     with pytest.raises(
         ValueError, match=rf"transform='{transform}'.* row 8, column 1|row 8, column 1; transform='{transform}'"
     ):
-        transformed(*rows, transform, None)
-    assert transformed(*rows, "binary", None)[0].stored[-1] == 1.0
+        transformed(*rows, RowOptions(transform))
+    assert transformed(*rows, RowOptions("binary"))[0].stored[-1] == 1.0
 
 
 def test_log1p_takes_what_has_a_logarithm():
     x = np.array([[np.nextafter(-1.0, 0.0), -0.5]])
-    assert (transformed(*as_chunk(x), "log1p", None)[0].values == np.log1p(x)).all()
+    assert (transformed(*as_chunk(x), RowOptions("log1p"))[0].values == np.log1p(x)).all()
 
 
 def test_options_are_checked_and_told():
@@ -80,3 +82,19 @@ def test_options_are_checked_and_told():
     ):
         with pytest.raises(error, match=rf"^{next(iter(options))}="):
             RowOptions(**options)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_features_are_scaled_between_transform_and_length(storage):
+    x = np.array([[0.0, 3.0, 1.0], [8.0, 0.0, 0.0]])
+    options = RowOptions("log1p", "l2", scale=FeatureScale(np.array([1.0, 0.5, 2.0])))
+    found = transformed(*as_chunk(storage(x)), options)[0].to_matrix()
+    expected = np.log1p(x) * [1.0, 0.5, 2.0]
+    expected /= np.sqrt((expected**2).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(found.toarray() if sp.issparse(found) else found, expected, rtol=1e-14)
+    same, other = (replace(options, scale=FeatureScale(np.array([1.0, 0.5, last]))) for last in (2.0, 3.0))
+    assert options == same == RowOptions.of_state(same.to_state()) and hash(options) == hash(same) and options != other
+    assert repr(options) == repr(same) != repr(other) and "scale=<FeatureScale: 3 features, " in same.seen
+    assert len(RowOptions("log1p").to_state()) == 4  # as it was written before
+    with pytest.raises(ValueError, match="X has 2 features, but the idf of these rows is expecting 3"):
+        transformed(*as_chunk(storage(x[:, :2])), options)

@@ -285,3 +285,20 @@ def test_memory_is_not_that_of_all_weights(monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < len(taus) * 3 * n_features * 8 / 2  # half the weights of one split
+
+
+def test_a_list_of_scorings_has_the_columns_of_each_under_its_name(tmp_path):
+    X, y, _ = problem(0)
+    names, options = ["accuracy", "roc_auc", "f1_macro"], {"folds": 3, "return_train_score": True}
+    model = snb.LinearNBCV("poisson", snb.L1([0.0, 1.0, 5.0]), scoring=names, **options).fit(X, y)
+    for name in names:
+        alone = snb.LinearNBCV("poisson", snb.L1([0.0, 1.0, 5.0]), scoring=name, **options).fit(X, y)
+        for column, values in alone.cv_results_.items():
+            if "score" in column:
+                np.testing.assert_array_equal(model.cv_results_[column.replace("score", name)], values)
+    np.testing.assert_array_equal(model.cv_results_["mean_test_score"], model.cv_results_["mean_test_accuracy"])
+    model.save(tmp_path / "model.snb")
+    loaded = snb.load(tmp_path / "model.snb")
+    assert loaded.scoring == names and loaded.cv_results_.keys() == model.cv_results_.keys()
+    with pytest.raises(TypeError, match="compare shows one score"):
+        snb.compare(X, y, scoring=names)

@@ -328,6 +328,23 @@ def test_intercepts_are_those_of_the_moved_means():
         np.testing.assert_allclose(model.intercept_[u], expected, rtol=1e-10)
 
 
+@pytest.mark.parametrize("family", ["gaussian", "poisson", "bernoulli"])
+@pytest.mark.parametrize("scheme", ["joint", "ovr"])
+def test_separable_adds_to_decorrelation(family, scheme):
+    """-w as `Separable` is L2, and -sign(w) is L1, also where the weights of classes are coupled."""
+    x, y = rows(family, 21)
+    stats, apart = snb.scan(x, y), snb.Decorrelation([0.0, 0.2], scale="curvature")
+    for own, known in (
+        (snb.Separable(lambda w: -w, 0.7), snb.L2(0.7)),
+        (snb.Separable(lambda w: -float(np.sign(w)), 1.5), snb.L1(1.5)),
+        (snb.Separable(lambda w: -w, 0.3) + snb.Separable(lambda w: -w, 0.4), snb.L2(0.7)),
+    ):
+        ours, theirs = (snb.solve(stats, family, p + apart, scheme=scheme) for p in (own, known))
+        assert (ours[1].coef_ != ours[0].coef_).any() and (ours.saturated == theirs.saturated).all()
+        np.testing.assert_allclose(ours[1].coef_, theirs[1].coef_, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(ours[1].intercept_, theirs[1].intercept_, rtol=1e-7, atol=1e-8)
+
+
 def test_what_will_not_do():
     x, y = rows("poisson", 14)
     stats, penalty = snb.scan(x, y), snb.L1(1.0) + snb.Decorrelation(0.1)
@@ -337,8 +354,6 @@ def test_what_will_not_do():
         snb.solve(stats, "poisson", penalty, scheme="ovo")
     with pytest.raises(ValueError, match="family='multinomial'"):
         snb.solve(stats, "multinomial", penalty)
-    with pytest.raises(ValueError, match=r"Separable.*L1, L2 and TopK"):
-        snb.Separable(lambda w: -w, 1.0) + snb.Decorrelation(0.1)
     with pytest.raises(ValueError, match=r"scale='score'.*'curvature'"):
         snb.Decorrelation(0.1, scale="score")
     with pytest.raises(ValueError, match="tau=-1"):

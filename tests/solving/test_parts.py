@@ -5,9 +5,9 @@ import pytest
 
 import streamnb as snb
 from streamnb.problem.families import as_family
-from streamnb.problem.priors import Smoothing
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import as_scheme
+from streamnb.problem.smoothing import Smoothing
 from streamnb.solving import parts
 from streamnb.solving.parts import FeatureBlock, Part
 from streamnb.stats.sparse_tables import SparseTable

@@ -5,7 +5,7 @@ their contracts. A class without an example fails there by its name; one line in
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dask.array as da
@@ -36,6 +36,7 @@ from streamnb.problem.positive import _Positive
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
+from streamnb.rows.chunk import DenseChunk
 from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_memory import ArraySource
 from streamnb.rows.in_svmlight import SvmlightSource
@@ -45,17 +46,19 @@ from streamnb.rows.opening import opened
 from streamnb.rows.prepared import PreparedSource
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
-from streamnb.rows.splits import as_folding
+from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.streams import StreamSource
 from streamnb.scanning.accumulating import _OfUser
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.grid_models import GridModels
+from streamnb.selection.row_sample import RowSample
+from streamnb.selection.shared_reads import Asked, Judge, SharedRead
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.row_means import RowMeans
 from streamnb.stats.value_counts import ValueCells, cells_of
-from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
+from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
 
 N, K = 40, 3
@@ -112,7 +115,7 @@ def scan(*moments: str, X: Any = SHARES, y: Any = Y, w: Any = WEIGHT, classes: A
     return Pass(ClassScan(moments or ("sum", "sum_sq"), options, classes, **more), opened(X, y, w))
 
 
-def scoring(*needs: str, y: Any = Y) -> Pass:
+def scoring(*needs: str, y: Any = Y, sampled: int = 0) -> Pass:
     stats = snb.scan(COUNTS, y, sample_weight=WEIGHT, folds=2, repeats=2, seed=1)
     decide = set(needs) <= {"hits", "confusion"}
     candidates = tuple(
@@ -123,7 +126,8 @@ def scoring(*needs: str, y: Any = Y) -> Pass:
         )
         for penalty in (snb.L1([0.0, 2.0]), snb.L2(1.0))
     )
-    return Pass(ScoringTask(candidates, stats.classes, FOLDS, frozenset(needs), N), opened(COUNTS, y, WEIGHT))
+    task = ScoringTask(candidates, stats.classes, FOLDS, frozenset(needs), N, sampled=sampled)
+    return Pass(task, opened(COUNTS, y, WEIGHT))
 
 
 def model(y: Any = Y) -> Any:
@@ -173,6 +177,19 @@ def reading(objective: Any, X: Any = REAL, y: Any = Y, **along: Any) -> Pass:
     )
 
 
+def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
+    """A read for three models: sums and scores, scores by other weights, and a line that is not judged."""
+    sets = np.ndim(y) == 2
+    like: Any = reading(SquaredHinge() if sets else Softmax(), y=y, X=COUNTS).task
+    line = replace(like, step=np.ones((6, K)), lengths=np.array([0.5, 1.0]))
+    asked = Asked(1, like, like.weights), Asked(1, None, -like.weights), Asked(0, line, None)
+    needs_kept = frozenset(needs or {"hits", "ranking", "probabilities"})
+    judge = Judge(MultiLabel() if sets else Joint(), np.arange(K) if sets else np.unique(Y), needs_kept, 3)
+    rows = opened(COUNTS, y, WEIGHT)
+    rows = rows.with_split("folds", np.arange(N) % 2) if by == "given" else rows
+    return Pass(SharedRead(asked, Folding(2, by=by), judge, like), rows)
+
+
 PROBA = rng.permuted(np.tile([0.125, 0.25, 0.625], (N, 1)), axis=1)
 TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ClassScan: every(
@@ -188,6 +205,8 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     CategoryScan: every(lambda: Pass(CategoryScan(("sum",), RowOptions()), opened(COUNTS, Y, WEIGHT))),
     ScoringTask: every(
         decisions=lambda: scoring("hits"),
+        sample=lambda: scoring("hits", sampled=5),
+        sampled_labels=lambda: scoring("multilabel", y=SETS, sampled=4),
         tables=lambda: scoring("confusion"),
         scores=lambda: scoring("ranking", "probabilities", "hits"),
         pairs=lambda: scoring("ranking", "pairs"),
@@ -214,8 +233,10 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         lambda: reading(Softmax()),
         csr=lambda: reading(Logistic(), sp.csr_array(COUNTS), class_weight=np.array([1.0, 0.3, 2.0])),
         labels=lambda: reading(SquaredHinge(), y=SETS),
+        products=lambda: reading(LeastSquares()),
         line=lambda: reading(Softmax(), step=np.ones((6, K)), lengths=np.array([0.5, 1.0])),
     ),
+    SharedRead: every(shared, labels=lambda: shared(SETS, "multilabel", "ranking"), folds=lambda: shared(by="given")),
     _OfUser: every(lambda: Pass(_OfUser(Highest(), "highest"), opened(COUNTS, labelled=False))),
 }
 
@@ -251,6 +272,13 @@ def grid(kind: Any, seed: int, *needs: str, multilabel: bool = False) -> Any:
     labels = (rng.random((len(codes), K)) < 0.4).astype(int) if multilabel else codes
     evaluations.add(MultiLabel() if multilabel else Joint(), margins, labels, weight)
     return evaluations
+
+
+def sampled(seed: int) -> Any:
+    """Of rows that no other part has."""
+    sample, rows = RowSample(K, 3), slice(9 * seed, 9 * seed + 9)
+    sample.add(DenseChunk(COUNTS[rows], rows.start), CODES[rows], WEIGHT[rows], np.arange(9) % 2)
+    return sample.settled()
 
 
 def against_reference(seed: int) -> Any:
@@ -313,6 +341,7 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
         labels=lambda seed: grid(EachEvaluation, seed, "multilabel", "ranking", multilabel=True),
     ),
     ReferenceEvaluation: every(against_reference),
+    RowSample: every(sampled),
     GridDecisions: every(grid_decisions),
     Histogram: every(histogram),
     Ranking: every(lambda seed: ranking(seed, 100), bins=lambda seed: ranking(seed, 20)),
@@ -407,11 +436,17 @@ def leaning(w: float) -> float:
     return -w if w < 0.0 else -2.0 * w
 
 
+def shrinking(weights: np.ndarray) -> np.ndarray:
+    """The gradient of -sum w^2 / 2."""
+    return -weights
+
+
 PENALTIES: dict[type, dict[str, Penalty]] = {
     snb.L1: every(snb.L1(0.5), snb.L1([2.0, 0.5], scale="score"), snb.L1(n_taus=3)),
     snb.L2: every(snb.L2(0.5), snb.L2([0.0, 1.0])),
     snb.TopK: every(snb.TopK(2), snb.TopK([3, 1], by="likelihood")),
     Decorrelation: every(snb.Decorrelation(0.25), snb.Decorrelation([0.125, 0.5], scale="curvature")),
+    snb.Custom: every(snb.Custom(shrinking, 0.5), snb.Custom(shrinking, [0.25, 1.0])),
     snb.Separable: every(snb.Separable(leaning, 0.5), snb.Separable(leaning, [0.25, 1.0])),
     _Sum: every(snb.L1(0.5) + snb.L2([0.25, 1.0]), snb.TopK(2) + snb.Decorrelation(0.25) + snb.L1([0.5, 2.0])),
 }

@@ -48,6 +48,7 @@ KINDS = {
     "stats-histogram": lambda: stats(folds=2, histogram="bins", n_bins=4),
     "stats-labels": lambda: stats(LABELS, folds=2),
     "linear-nb": lambda: snb.LinearNB("gaussian", snb.L1(0.3) + snb.L2(0.1)).fit(X, Y, WEIGHT),
+    "linear-nb-isotonic": lambda: snb.LinearNB("poisson").fit(X, Y, WEIGHT).calibrate(X, Y, method="isotonic"),
     "linear-nb-labels": lambda: snb.LinearNB("poisson", transform="sqrt", idf=True).fit(X, LABELS, WEIGHT),
     "linear-nb-reference": lambda: snb.LinearNB(
         "poisson", snb.TopK({0: 2, 1: 0, 2: 4}), scheme="reference", reference=snb.UNLABELLED
@@ -75,6 +76,10 @@ KINDS = {
     "linear-nb-cv": lambda: snb.LinearNBCV("poisson", snb.L1([0.1, 1.0]), folds=2).fit(X, Y, WEIGHT),
     "softmax-regression": lambda: snb.SoftmaxRegression(0.5, tol=1e-3, normalize="l2", idf=True).fit(X, Y, WEIGHT),
     "margin-classifier": lambda: snb.MarginClassifier(0.5, tol=1e-3, max_passes=200).fit(X, LABELS),
+    "least-squares-classifier": lambda: snb.LeastSquaresClassifier(0.5).fit(X, LABELS, WEIGHT),
+    "softmax-regression-cv": lambda: snb.SoftmaxRegressionCV([1.0, 5.0], folds=2, max_passes=20).fit(X, Y, WEIGHT),
+    "margin-classifier-cv": lambda: snb.MarginClassifierCV(5.0, folds=2, max_passes=20).fit(X, LABELS),
+    "least-squares-classifier-cv": lambda: snb.LeastSquaresClassifierCV(0.5, folds=2).fit(X, LABELS, WEIGHT),
     "multinomial-nb": lambda: snb.MultinomialNB(alpha=0.5).fit(X, Y, WEIGHT),
     "complement-nb": lambda: snb.ComplementNB().fit(X, Y, WEIGHT),
     "bernoulli-nb": lambda: snb.BernoulliNB(binarize=1.0).fit(X, Y, WEIGHT),
@@ -123,7 +128,8 @@ def write():
         value = KINDS[name]()
         save(HERE / f"v{FORMAT_VERSION}-{name}.snb", value)
         found[name] = [type(value).__name__, answers(value)]
-    path.write_text(json.dumps(found) + "\n")
+    lines = (f"{json.dumps(name)}: {json.dumps(found[name])}" for name in sorted(found))  # one a kind: branches merge
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.training import objectives
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Trainer, check_memory
+from streamnb.training.fitting import Trainer, check_memory, train
 from streamnb.training.objectives import Logistic, RowSums, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
 
@@ -22,7 +22,8 @@ def trained(X, y, objective, l2=0.0, l1=0.0, tol=1e-9, max_passes=60):
     zeros = np.zeros((stats.n_features + 1, n_rows))
     task = ReadTask(objective, RowOptions(), stats.classes, zeros, np.ones(len(zeros)), 1.0)
     options = RunOptions(progress=False)
-    return Trainer(task, RowSums.of(stats), None, Penalties(l2, l1), opened(X, y), options).train(tol, max_passes)
+    trainer = Trainer(task, RowSums.of(stats), None, Penalties(l2, l1))
+    return train(trainer.reads(tol, max_passes), opened(X, y), options)
 
 
 def test_one_binary_feature_by_hand():
@@ -66,13 +67,23 @@ def test_l1_leaves_nothing_from_the_largest_score_statistic_on():
 
 def test_separable_rows_have_no_best_weights_unless_they_are_penalised():
     X, y = np.arange(8.0)[:, None], np.arange(8) // 4
-    with pytest.raises(ValueError, match=r"separable: all are on their right side, at weights of norm \d.*l2 above 0"):
+    with pytest.raises(
+        ValueError, match=r"separable, all of them on their right side: at weights of norm \d.*l2 above 0"
+    ):
         trained(X, y, Logistic(), tol=1e-3)
+    word = np.column_stack([[1.0, 0, 2, 0, 1, 0, 2, 1], [0.0, 0, 0, 0, 0, 0, 1, 0]])  # the second of one class alone
+    with pytest.raises(ValueError, match="separable in part: feature 1 is 0 in all rows of one side"):
+        trained(word, [0, 1, 1, 0, 1, 0, 1, 0], Logistic(), tol=1e-3)
+    assert trained(word, [0, 1, 1, 0, 1, 0, 1, 0], Logistic(), l1=1e-3, tol=1e-3).converged
+    with pytest.raises(ValueError, match="separable, or features nearly the same"):
+        rng = np.random.default_rng(5)
+        z, e = rng.normal(size=(2, 40))
+        trained(np.column_stack([z, z + 1e-6 * e]), e + rng.normal(size=40) > 0.0, Logistic())
     assert trained(X, y, Logistic(), l2=1e-3, tol=1e-3).converged
     assert trained(X, y, SquaredHinge(), tol=1e-6).converged
 
 
 def test_what_descent_would_take_is_refused_beforehand():
-    check_memory(1000, 10, 10_000_000)
+    check_memory(1000, 10, 24, 10_000_000)
     with pytest.raises(MemoryError, match=r"10 x 1,000 weights would take 1\.9 MB, and memory_limit allows 1\.0 MB"):
-        check_memory(1000, 10, 1_000_000)
+        check_memory(1000, 10, 24, 1_000_000)

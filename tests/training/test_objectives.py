@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.training import objectives
-from streamnb.training.objectives import Logistic, RowSums, Softmax, SquaredHinge
+from streamnb.training.objectives import LeastSquares, Logistic, RowSums, Softmax, SquaredHinge
 
 rng = np.random.default_rng(1)
 X = rng.normal(size=(60, 4))
@@ -52,10 +52,22 @@ def test_bounds_hold_for_the_sums_they_are_of():
 
 def test_rows_on_their_right_sides_have_no_optimum():
     share = np.array([0.5, 0.25, 0.0])
-    assert not Logistic().has_optimum(np.array([0.6, 3.0, 0.0]), share)
-    assert Logistic().has_optimum(np.array([0.7, 3.0, 0.0]), share)
-    assert Softmax().has_optimum(np.array([0.7]), share) and not Softmax().has_optimum(np.array([0.6]), share)
-    assert SquaredHinge().has_optimum(np.zeros(3), share)
+    assert Logistic().separated(np.array([0.6, 3.0, 0.0]), share)
+    assert not Logistic().separated(np.array([0.7, 3.0, 0.0]), share)
+    assert not Softmax().separated(np.array([0.7]), share) and Softmax().separated(np.array([0.6]), share)
+    assert SquaredHinge().bounded and LeastSquares().bounded and not Softmax().bounded
+
+
+def test_a_feature_that_one_side_never_has_parts_rows():
+    def parting(x, y, **more):
+        return RowSums.of(snb.scan(x, y, moments=objectives.MOMENTS, **more)).parting()
+
+    common, rare = [1.0, 2.0, 0.5, 1.0, 3.0, 0.0], [0.0, 0.0, 0.0, 0.0, 2.0, 0.0]
+    x = np.column_stack([common, rare])
+    assert parting(x, [0, 1, 2, 0, 1, 2]) == (1, 0)  # none of class 0
+    assert parting(x, [0, 1, 0, 1, 1, 0]) == (1, 0)  # of two classes there is one row of weights
+    assert parting(x - 1.0, [0, 1, 0, 1, 1, 0]) is None and parting(x[:, :1], [0, 1, 0, 1, 1, 0]) is None
+    assert parting(x[:, :1], [0, 1, 0, 1, 1, 0], classes=[0, 1, 2]) is None  # a class without rows parts nothing
 
 
 def test_idf_is_that_of_the_rows():

@@ -1,5 +1,6 @@
 """One read: losses and gradients of the rows, the same bits for any blocks and threads."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,13 +13,14 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
-from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
+from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask, own_class, power_above
 
 rng = np.random.default_rng(2)
 X = rng.normal(size=(90, 5)) * (rng.random((90, 5)) < 0.6)
 CODES = np.arange(90) % 3
 WEIGHT = rng.random(90) * (rng.random(90) < 0.9)
+KINDS = st.sampled_from([Softmax, Logistic, SquaredHinge, LeastSquares])
 POINT, STEP = rng.normal(size=(6, 3)) / 3.0, rng.normal(size=(6, 3))
 
 
@@ -54,7 +56,7 @@ def test_a_read_along_a_line_leaves_the_losses_at_every_length():
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.lists(st.integers(0, 90), max_size=6), st.integers(1, 3), st.sampled_from([Softmax, Logistic, SquaredHinge]))
+@given(st.lists(st.integers(0, 90), max_size=6), st.integers(1, 3), KINDS)
 def test_any_blocks_and_threads_leave_the_same_bits(cuts, n_threads, kind):
     bounds = [0, *sorted(cuts), 90]
 
@@ -64,6 +66,25 @@ def test_any_blocks_and_threads_leave_the_same_bits(cuts, n_threads, kind):
     whole, cut = read(task(kind()), opened(X, CODES, WEIGHT)), read(task(kind()), opened(chunks), n_threads)
     for name, value in whole.arrays().items():
         assert np.array_equal(value, cut.arrays()[name]), name
+
+
+def test_weights_that_no_cache_holds_give_the_same_bits_by_columns_and_by_rows():
+    n_features, n_classes = 31_000, 13
+    x = sp.random_array((900, n_features), density=0.003, format="csr", rng=rng)
+    y, w = rng.integers(0, n_classes, 900), rng.random(900)
+    weights = rng.normal(size=(n_features + 1, n_classes))
+    grid = power_above(np.append(np.abs(x).T @ w, 900.0) * 2.0 + 1e-300)
+    a_task = ReadTask(Softmax(), RowOptions(), np.arange(n_classes), weights, grid, 2.0**16)
+    bounds = [0, 7, 300, 600, 900]
+    chunks = [(x[a:b], y[a:b], w[a:b]) for a, b in pairwise(bounds)]
+    (rows,), *few = ([*a_task.few_rows(block)] for block in (*opened(x, y, w).blocks(), *opened(iter(chunks)).blocks()))
+    assert rows.columns(weights) is replace(rows, weight=rows.weight).columns(weights) is not None
+    assert all(part.columns(weights) is None for (part,) in few)
+    whole, cut = read(a_task, opened(x, y, w)), read(a_task, opened(iter(chunks)), n_threads=2)
+    for name, value in whole.arrays().items():
+        assert np.array_equal(value, cut.arrays()[name]), name
+    residual, _ = Softmax().losses(x @ weights[:-1] + weights[-1], y)
+    np.testing.assert_allclose(whole.gradient[:-1], x.T @ (w[:, None] * residual), atol=1e-12)
 
 
 def test_rows_of_another_width_are_refused():

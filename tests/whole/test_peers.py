@@ -11,7 +11,16 @@ from benchmarks.peers import __main__ as peers
 from benchmarks.peers import problems
 from benchmarks.peers.table import FASTER, HEAD, SLOWER, Row, Size
 
-TINY = Size(n_rows=1200, chunk=300, repeats=1, features=(300,), laws=("zipf",), slow_rows=1000, memory_rows=1200)
+TINY = Size(
+    n_rows=1200,
+    chunk=300,
+    repeats=1,
+    features=(300,),
+    laws=("zipf",),
+    slow_rows=1000,
+    memory_rows=1200,
+    shared_rows=300,
+)
 
 
 @pytest.mark.slow

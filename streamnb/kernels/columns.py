@@ -1,0 +1,84 @@
+"""Sparse rows by columns: what is far away, the weights of a feature, is then asked for once for all of its values.
+
+Rows of 100 values out of 10^5 features touch weights that no cache holds; turned into columns, only the scores of some
+thousand rows are touched in any order, and these stay close. A row still meets its features in ascending order, so
+that its score comes out the same to the last bit.
+"""
+
+import numpy as np
+
+from streamnb.kernels.column_lanes import add_down, sum_down
+from streamnb.kernels.compiler import kernel
+from streamnb.kernels.lanes import LANES, prefetch
+
+LOOK_AHEAD = 8  # values
+WIDE = 2 * LANES  # columns of a table at a time
+at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
+
+
+@kernel
+def turn(data, indices, indptr, ends, values, rows):
+    # values and rows of the entries, column by column; column j ends at ends[j] and begins where that before it ends
+    first = at(indptr[0])
+    n_stored = at(indptr[-1]) - first
+    ends[:] = 0
+    for q in range(n_stored):
+        ends[at(indices[q])] += 1
+    begin = 0
+    for column in range(len(ends)):
+        count = int(ends[column])
+        ends[column] = begin
+        begin += count
+    for i in range(len(indptr) - 1):
+        for p in range(at(indptr[i]) - first, at(indptr[i + 1]) - first):
+            coming = ends[at(indices[min(p + at(LOOK_AHEAD), n_stored - at(1))])]
+            prefetch(values, 0, coming)
+            prefetch(rows, 0, coming)
+            j = at(indices[p])
+            spot = at(ends[j])
+            values[spot], rows[spot] = data[p], i
+            ends[j] += 1
+
+
+@kernel
+def score_columns(values, rows, ends, weights, out):
+    # out[rows[p], r] += values[p] * weights[j, r] over the entries p of all columns j
+    first, width = 0, out.shape[1]
+    for j in range(len(ends)):
+        stop, column = int(ends[j]), 0
+        if stop > first:
+            for _ in range(width // WIDE):
+                add_down(out, column, values, rows, first, stop, weights, j, WIDE)
+                column += WIDE
+            if width - column >= LANES:
+                add_down(out, column, values, rows, first, stop, weights, j, LANES)
+                column += LANES
+            if width - column >= 4:
+                add_down(out, column, values, rows, first, stop, weights, j, 4)
+                column += 4
+            for r in range(column, width):
+                for p in range(first, stop):
+                    out[rows[p], r] += values[p] * weights[j, r]
+        first = stop
+
+
+@kernel
+def add_products_columns(values, rows, ends, residual, grid, total):
+    # total[j, r] += sum_p values[p] * residual[rows[p], r], each product rounded on the grid of its feature
+    first, width = 0, total.shape[1]
+    for j in range(len(ends)):
+        stop, column, m = int(ends[j]), 0, grid[j]
+        if stop > first:
+            for _ in range(width // WIDE):
+                sum_down(total, j, column, values, rows, first, stop, residual, m, WIDE)
+                column += WIDE
+            if width - column >= LANES:
+                sum_down(total, j, column, values, rows, first, stop, residual, m, LANES)
+                column += LANES
+            if width - column >= 4:
+                sum_down(total, j, column, values, rows, first, stop, residual, m, 4)
+                column += 4
+            for r in range(column, width):
+                for p in range(first, stop):
+                    total[j, r] += (values[p] * residual[rows[p], r] + m) - m
+        first = stop

@@ -1,0 +1,244 @@
+"""Penalties and the number of reads chosen together: all models of all folds are trained in the same reads.
+
+A read brings every open model one step, and judges the weights that it has come to on the rows of its fold. So the
+score is known after every read, and reads are a hyperparameter like the penalties: ending early regularises, too.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import memory, messages
+from streamnb.evaluation.scorers import Scorer
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.passes.run import run
+from streamnb.rows.source import Source
+from streamnb.selection.cross_validation import check_scorer, check_sheet
+from streamnb.selection.grid_scores import GridScores, check_defined, scored
+from streamnb.selection.shared_reads import Asked, Judge, SharedRead
+from streamnb.stats.class_stats import ClassStats
+from streamnb.training.fitting import Reads, Trainer, options_of
+from streamnb.training.reading import ReadSums
+
+PATIENCE = 5  # reads without a better score on its fold, after which a model is left where it is
+DIGITS = 12  # of scores: what is beyond may depend on the order in which weights were added up
+
+
+@dataclass(frozen=True)
+class Turns:
+    """How many models there are, and how many of them are read for at a time.
+
+    Attributes
+    ----------
+    n_models : int
+    model_bytes : int
+        Memory of one open model.
+    at_once : int
+    """
+
+    n_models: int
+    model_bytes: int
+    at_once: int
+
+    @classmethod
+    def of(cls, n_models: int, n_features: int, n_rows: int, held: int, options: RunOptions) -> "Turns":
+        """For weights (n_features, n_rows), of which each open model has `held` arrays and sums for every thread."""
+        arrays = held + 1 + options.threads
+        model_bytes = 8 * arrays * (n_features + 1) * n_rows
+        at_once = min(max(memory.allowed(options.memory_limit) // model_bytes, 1), n_models)
+        return cls(n_models, model_bytes, at_once)
+
+    @property
+    def n_groups(self) -> int:
+        return -(-self.n_models // self.at_once)
+
+    def check(self, options: RunOptions) -> None:
+        """Refuse models of which not even one fits into memory."""
+        if self.model_bytes > (limit := memory.allowed(options.memory_limit)):
+            cure = "give a larger memory_limit, or fewer features (snb.FeatureSelector)"
+            memory.refuse("a model of the grid", self.model_bytes, limit, cure)
+
+    def announce(self, max_passes: int) -> None:
+        """Say beforehand that not all models fit into memory."""
+        if self.n_groups > 1:
+            messages.warn(
+                f"{self.n_models} models take {memory.size(self.n_models * self.model_bytes)}, more than memory_limit "
+                f"allows: they go in {self.n_groups} groups of {self.at_once}, one after the other, each of which "
+                f"reads the rows up to {max_passes} times; a larger memory_limit, or fewer penalties or folds, read "
+                "them less often"
+            )
+
+
+class Contender:
+    """A model on its way: a point of the grid of penalties, without the rows of a fold.
+
+    Attributes
+    ----------
+    asks : Asked or None
+        What it asks of the next read; None once it is closed.
+    scores : list of (value, (K,) or None, error or None), of the weights that were judged
+    used : list of (R + 1,), how many of these were not 0 in each row, and how many features in any
+    course : list of int
+        After each read, which of these weights the model was.
+    objectives : list of float, after each read
+    """
+
+    def __init__(self, fold: int, point: int, trainer: Trainer, reads: Reads):
+        self.fold, self.point, self.task = fold, point, trainer.task
+        self._open: tuple[Trainer, Reads] | None = (trainer, reads)
+        self.asks: Asked | None = None
+        self.scores: list[tuple[float, Any, Any]] = []
+        self.used: list[np.ndarray] = []
+        self.course: list[int] = []
+        self.objectives: list[float] = []
+
+    def go_on(self, sums: ReadSums | None) -> None:
+        """Take a step by what was read, and ask for the next read; what has come to its end lets its memory go."""
+        assert self._open is not None
+        trainer, reads = self._open
+        try:
+            self.asks = Asked(self.fold, *reads.send(sums))  # type: ignore[arg-type]  # None, to begin with
+        except StopIteration:
+            self.asks = None
+        for objective in trainer.objectives[len(self.course) :]:
+            self.course.append(trainer.reached)
+            self.objectives.append(objective)
+        if self.asks is None or self._gains_nothing():
+            self.asks = self._open = None
+        elif self.asks.judged is not None:
+            kept = self.asks.judged[:-1] != 0.0
+            self.used.append(np.append(np.count_nonzero(kept, axis=0), np.count_nonzero(kept.any(axis=1))))
+
+    def after(self, n_reads: int) -> int:
+        """Which of the weights that were judged the model was after so many reads."""
+        reached = self.course[min(n_reads, len(self.course)) - 1] if self.course else 0
+        return min(reached, len(self.scores) - 1)
+
+    def _gains_nothing(self) -> bool:
+        """Whether its score has not risen for long; one that its fold cannot tell has no say."""
+        values = [self.scores[at][0] for at in self.course if at < len(self.scores)]
+        defined = [value for value in values if not np.isnan(value)]
+        return bool(defined) and len(defined) - 1 - int(np.argmax(defined)) >= PATIENCE
+
+
+@dataclass(frozen=True, eq=False)
+class PenaltySearch:
+    """Penalties and numbers of reads to choose from, and how they are judged.
+
+    Attributes
+    ----------
+    grid : points of penalties by name, such as {"l2": 1.0}
+    stats : ClassStats, with the folds
+    trainer : callable
+        What trains without the rows of a fold at a point of the grid, and its reads.
+    judge, scorer
+    """
+
+    grid: Sequence[dict[str, Any]]
+    stats: ClassStats
+    trainer: Callable[[int, dict[str, Any]], tuple[Trainer, Reads]]
+    judge: Judge
+    scorer: Scorer
+
+    def run(self, rows: Source, options: RunOptions, turns: Turns) -> tuple[GridScores, Report]:
+        """The scores of all penalties after every read; a checkpoint is a folder, with a file for each read."""
+        models = f"{turns.n_models} models of {len(self.judge.classes)} classes"
+        check_sheet(turns.n_models, models, len(self.judge.classes), self.scorer, self.judge.scheme.multilabel)
+        check_scorer(self.scorer, self.judge.evaluation(1).of_point(0))
+        every = [(fold, point) for point in range(len(self.grid)) for fold in range(len(self.stats.folds))]
+        done, report = [], Report()
+        with ThreadPoolExecutor(options.threads, "streamnb-train") as pool:
+            for number, first in enumerate(range(0, len(every), turns.at_once), 1):
+                asked = every[first : first + turns.at_once]
+                group = [Contender(fold, point, *self.trainer(fold, self.grid[point])) for fold, point in asked]
+                report = report + self._train(group, rows, options, f"folds-{number:02}", pool)
+                done.extend(group)
+        return self._scores(done), report
+
+    def _train(
+        self, group: list[Contender], rows: Source, options: RunOptions, name: str, pool: ThreadPoolExecutor
+    ) -> Report:
+        """Read until no model of the group asks for more."""
+        report, left, sums, number = Report(), group, [None] * len(group), 0
+        assert self.stats.folding is not None
+        while True:
+            list(pool.map(Contender.go_on, left, sums))
+            left = [contender for contender in left if contender.asks is not None]
+            if not left:
+                return report
+            number += 1
+            asked = tuple(contender.asks for contender in left if contender.asks is not None)
+            task = SharedRead(asked, self.stats.folding, self.judge, group[0].task, self._title(number, left))
+            total, more = run(task, rows, options_of(options, f"{name}-read-{number:03}"))
+            self._check_rows(number, total.rows)
+            for fold, evaluation in enumerate(total.judged):
+                self._note([left[i] for i in task.judged(fold)], evaluation)
+            sums, report = total.sums, report + more
+
+    def _note(self, judged: list[Contender], evaluation: Any) -> None:
+        """Keep the scores of the models of a fold."""
+        if not judged:
+            return
+        values, per_class, errors = scored(self.scorer, evaluation, len(judged))
+        for i, contender in enumerate(judged):
+            of_classes, error = (None if part is None else part[i] for part in (per_class, errors))
+            contender.scores.append((float(np.round(values[i], DIGITS)), of_classes, error))
+
+    def _title(self, number: int, left: list[Contender]) -> str:
+        """What the progress bar says: of the best penalty the mean score and objective so far."""
+        title = f"read {number} of {len(left)} models"
+        known: dict[int, list[tuple[float, float]]] = {}
+        for contender in left:
+            if contender.course and contender.scores:
+                score = contender.scores[contender.after(number - 1)][0]
+                known.setdefault(contender.point, []).append((score, contender.objectives[-1]))
+        if not known:
+            return title
+        score, objective = max((np.mean(of_point, axis=0) for of_point in known.values()), key=lambda pair: pair[0])
+        return f"{title}, {self.scorer.name} {score:.4f}, objective {objective:.4g}"
+
+    def _check_rows(self, number: int, rows: np.ndarray) -> None:
+        """Refuse a stream that gives other rows than the scan had."""
+        before = [part.n_rows for part in self.stats.folds]
+        if rows.tolist() != before:
+            raise ValueError(
+                f"X gave {rows.sum()} rows in read {number}, {rows.tolist()} in the folds, and {sum(before)} in the "
+                f"scan, {before}; a callable should return a fresh iterator of the same rows, in the same order, each "
+                "time"
+            )
+
+    def _scores(self, done: Sequence[Contender]) -> GridScores:
+        """The scores of each penalty after each read, up to the last of its models."""
+        grid, found, used = [], [], []
+        for number, point in enumerate(self.grid):
+            models = [contender for contender in done if contender.point == number]
+            for n_reads in range(1, max(1, *(len(model.course) for model in models)) + 1):
+                at = [model.after(n_reads) for model in models]
+                grid.append({**point, "max_passes": n_reads})
+                found.append([model.scores[i] for model, i in zip(models, at, strict=True)])
+                used.append(np.mean([model.used[i] for model, i in zip(models, at, strict=True)], axis=0))
+        values, per_class, errors = ([[score[i] for score in splits] for splits in found] for i in range(3))
+        n_used, classes, scheme = np.rint(used).astype(np.int64), self.judge.classes, self.judge.scheme
+        n_features = scheme.of_each_class(n_used[:, :-1], n_used[:, -1], len(classes))
+        scores = np.array(values)
+        check_defined(self.scorer, scores)
+        kept = None if per_class[0][0] is None else np.array(per_class)
+        bounds = None if errors[0][0] is None or not np.any(errors) else np.array(errors)
+        return GridScores(grid, scores, kept, n_used[:, -1], n_features, classes, bounds)
+
+
+def chosen(scores: GridScores, rule: str) -> int:
+    """The point chosen: of those good enough by the rule, that with the fewest features, then the fewest reads."""
+    enough = np.flatnonzero(scores.mean >= scores.least(rule))
+    reads = np.array([scores.grid[i]["max_passes"] for i in enough.tolist()])
+    return int(enough[np.lexsort([-scores.mean[enough], reads, scores.n_features[enough]])[0]])
+
+
+def course_of(scores: GridScores, point: int) -> np.ndarray:
+    """The mean score after each read up to that of a point, by its penalty."""
+    n_reads = scores.grid[point]["max_passes"]
+    return scores.mean[point + 1 - n_reads : point + 1]

@@ -1,0 +1,159 @@
+"""A sample of rows that one pass keeps, whatever the blocks: those whose numbers are scattered lowest."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import arguments, persistence
+from streamnb.kernels.row_values import scatter_bits
+
+ROWS = 10_000
+SCORES = 1 << 22  # of all rows, a number a class
+BYTES = 64 << 20  # of all rows
+EVERY = 2.0**64  # keys lie below
+
+
+def sample_size(n_classes: int, row_bytes: float) -> int:
+    """How many rows to keep of so many bytes each."""
+    return max(min(ROWS, SCORES // n_classes, int(BYTES / max(row_bytes, 1.0))), 100)
+
+
+@dataclass(frozen=True, eq=False)
+class SampledRows:
+    """Rows in the order of their keys.
+
+    Attributes
+    ----------
+    X : (n, n_features) array or CSR array
+    labels : (n, K) CSR array, 1 for the class or labels of a row
+    weight, fold, key : (n,)
+        The key of a row is its number, scattered over 64 bits.
+    """
+
+    X: Any
+    labels: Any
+    weight: np.ndarray
+    fold: np.ndarray
+    key: np.ndarray
+
+    def picked(self, rows: Any) -> "SampledRows":
+        """Some of them."""
+        return SampledRows(**{name: part[rows] for name, part in vars(self).items()})
+
+    @property
+    def nbytes(self) -> int:
+        return sum(map(_bytes, vars(self).values()))
+
+
+def _together(parts: list[SampledRows]) -> SampledRows:
+    """All rows of several lots, in the order of their keys."""
+    if len(parts) == 1:
+        return parts[0]
+    both = SampledRows(**{name: _stacked([vars(part)[name] for part in parts]) for name in vars(parts[0])})
+    return both.picked(np.argsort(both.key))
+
+
+def _stacked(parts: list[Any]) -> Any:
+    return sp.vstack(parts, format="csr") if any(map(sp.issparse, parts)) else np.concatenate(parts)
+
+
+def _bytes(part: Any) -> int:
+    return part.data.nbytes + part.indices.nbytes + part.indptr.nbytes if sp.issparse(part) else part.nbytes
+
+
+@persistence.register
+class RowSample:
+    """The rows of the `size` lowest keys, and of the `size` / K lowest in each class; merges with ``+``.
+
+    Parameters
+    ----------
+    n_classes, size : int
+    """
+
+    def __init__(self, n_classes: int, size: int):
+        self._n_classes, self._size = n_classes, size
+        self._kept: list[SampledRows] = []
+        self._limits = np.full(n_classes + 1, EVERY)  # below which keys are drawn, of each class and whatever the class
+
+    def add(self, chunk: Any, labels: Any, weight: np.ndarray | None, folds: np.ndarray) -> None:
+        """Add the rows of a checked block, with class numbers or an indicator, that may be among the lowest."""
+        n_rows = chunk.shape[0]
+        key = np.arange(chunk.first_row, chunk.first_row + n_rows, dtype=np.uint64)
+        for _ in range(2):  # scattered once, they are what folds go by
+            scatter_bits(key.copy(), key)
+        if labels.ndim == 1:
+            labels = sp.csr_array((np.ones(n_rows, np.uint8), labels, np.arange(n_rows + 1)), (n_rows, self._n_classes))
+        rows = np.flatnonzero(key.astype(np.float64) <= self._limit(labels))
+        if not rows.size:
+            return
+        weight = np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)
+        X = chunk.picked(rows).to_matrix()
+        X = X.copy() if isinstance(X, np.ndarray) else X
+        kept = SampledRows(X, sp.csr_array(labels[rows]), weight[rows], folds[rows], key[rows])
+        self._kept.append(kept.picked(np.argsort(kept.key)))
+        if sum(len(part.key) for part in self._kept[1:]) > self._size:
+            self._lower()
+
+    def _limit(self, labels: Any) -> np.ndarray:
+        """Below which key each row is drawn, (n,) float64: the highest limit of its classes, or of all rows."""
+        of_classes = sp.csr_array((self._limits[labels.indices], labels.indices, labels.indptr), labels.shape)
+        return np.maximum(of_classes.max(axis=1).toarray().reshape(-1), self._limits[-1])
+
+    def _lower(self) -> None:
+        """Leave those rows of all that are drawn, and the first of each class, and of all, that are not."""
+        if not self._kept:
+            return
+        rows = _together(self._kept)
+        key, labels = rows.key.astype(np.float64), rows.labels.tocsc()
+        self._limits[-1] = key[self._size] if len(key) > self._size else EVERY
+        each = max(self._size // self._n_classes, 1)
+        for k, (start, stop) in enumerate(zip(labels.indptr[:-1], labels.indptr[1:], strict=True)):
+            if stop - start > each:
+                self._limits[k] = key[labels.indices[start + each]]
+        self._kept = [rows.picked(np.flatnonzero(key <= self._limit(rows.labels)))]
+
+    def settled(self) -> "RowSample":
+        """Itself, without rows that others have pushed out."""
+        self._lower()
+        return self
+
+    def __add__(self, other: "RowSample") -> "RowSample":
+        total = RowSample(self._n_classes, self._size)
+        total._kept = [*self._kept, *other._kept]
+        return total.settled()
+
+    @property
+    def nbytes(self) -> int:
+        return sum(part.nbytes for part in self._kept)
+
+    def drawn(self) -> SampledRows:
+        """The sample, with weights that are the larger, the less likely a row was to be drawn.
+
+        math: w / P(drawn), P = limit / 2^64; times what gives all of them the weight that they had.
+        """
+        rows = self._kept[0]
+        limit = self._limit(rows.labels)
+        some = np.flatnonzero((rows.key.astype(np.float64) < limit) & (rows.weight > 0.0))
+        weight = rows.weight[some] / limit[some]
+        return replace(rows.picked(some), weight=weight * (rows.weight[some].sum() / weight.sum()))
+
+    def to_state(self) -> dict[str, Any]:
+        kept = [[_stored(part) for part in vars(rows).values()] for rows in self._kept]
+        return {"n_classes": self._n_classes, "size": self._size, "kept": kept}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "RowSample":
+        sizes = (arguments.positive_integer(name, state[name]) for name in ("n_classes", "size"))
+        sample = cls(*sizes)
+        sample._kept = [SampledRows(*map(_restored, rows)) for rows in state["kept"]]
+        return sample.settled()
+
+
+def _stored(part: Any) -> Any:
+    return [part.data, part.indices, part.indptr, list(part.shape)] if sp.issparse(part) else part
+
+
+def _restored(part: Any) -> Any:
+    return sp.csr_array(tuple(part[:3]), shape=part[3]) if isinstance(part, list) else part

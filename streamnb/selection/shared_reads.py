@@ -1,0 +1,144 @@
+"""One read for many models: each leaves out the rows of its fold, which it is judged on as they pass."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from streamnb.passes.contract import PassTask, Wants
+from streamnb.problem.schemes import Scheme
+from streamnb.rows.block import Block
+from streamnb.rows.splits import Folding
+from streamnb.selection.cross_validation import empty_evaluation
+from streamnb.training.objectives import class_codes
+from streamnb.training.reading import FewRows, ReadSums, ReadTask, scores_of
+
+LONGEST_BLOCK = 32 << 20  # bytes of rows, which the weights of all models come to the cache for
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a model asks of a read: sums over the rows outside its fold, and weights to judge on those inside.
+
+    Weights (n_features + 1, R) are as rows want them that were not scaled; either may be None.
+    """
+
+    fold: int
+    read: ReadTask | None
+    judged: np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """How models are judged: what their scores mean, what is kept of these, and how many models there are in all."""
+
+    scheme: Scheme
+    classes: np.ndarray
+    needs: frozenset[str]
+    n_models: int
+
+    def evaluation(self, n_points: int) -> Any:
+        """What the models of a fold are judged with, empty."""
+        return empty_evaluation(self.scheme, self.classes, self.needs, n_points, self.n_models)
+
+    def labels(self, rows: FewRows) -> Any:
+        """The labels of rows as evaluations take them."""
+        return rows.y if self.scheme.multilabel else class_codes(rows.y, self.classes, rows.chunk.first_row)
+
+
+@dataclass(eq=False)
+class SharedSums:
+    """What each model asked for, an evaluation for each fold, and how many rows each fold has, (n_folds,)."""
+
+    sums: list[ReadSums | None]
+    judged: list[Any]
+    rows: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        return sum(sums.nbytes for sums in self.sums if sums is not None)
+
+    def finish(self) -> "SharedSums":
+        return self
+
+    def __add__(self, other: "SharedSums") -> "SharedSums":
+        both = (
+            zip(mine, theirs, strict=True) for mine, theirs in ((self.sums, other.sums), (self.judged, other.judged))
+        )
+        sums, judged = ([None if a is None else a + b for a, b in pairs] for pairs in both)
+        return SharedSums(sums, judged, self.rows + other.rows)
+
+    def arrays(self) -> dict[str, Any]:
+        sums = [None if sums is None else sums.arrays() for sums in self.sums]
+        return {"sums": sums, "judged": self.judged, "rows": self.rows}
+
+
+@dataclass(frozen=True, eq=False)
+class SharedRead(PassTask):
+    """Every row goes to all models: they learn from it, or are judged on it.
+
+    `like` is a read of the same rows, which says how they are made ready, once for all models.
+    """
+
+    models: tuple[Asked, ...]
+    folding: Folding
+    judge: Judge
+    like: ReadTask
+    title: str = "read"
+    most_bytes = 1 << 62  # the memory of the models, which was counted, has as many tables for every thread
+
+    def partial(self) -> SharedSums:
+        sums = [None if model.read is None else model.read.partial() for model in self.models]
+        counts = [len(self.judged(fold)) for fold in range(self.folding.n_folds)]
+        judged = [self.judge.evaluation(n_points) if n_points else None for n_points in counts]
+        return SharedSums(sums, judged, np.zeros(self.folding.n_folds, np.int64))
+
+    def judged(self, fold: int) -> list[int]:
+        """Which models are judged on the rows of a fold, in the order of its evaluation."""
+        return [i for i, model in enumerate(self.models) if model.fold == fold and model.judged is not None]
+
+    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
+        return Wants(block_bytes=min(len(self.models) * self.like.weights.nbytes, LONGEST_BLOCK))
+
+    def add(self, partial: SharedSums, block: Block) -> None:
+        """Add one block of rows."""
+        folds = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
+        partial.rows += np.bincount(folds, minlength=self.folding.n_folds)
+        for rows in self.like.few_rows(block):
+            for fold in range(self.folding.n_folds):
+                self._add(partial, rows, fold, folds[rows.where] == fold)
+
+    def _add(self, partial: SharedSums, rows: FewRows, fold: int, held: np.ndarray) -> None:
+        """Add few rows to what the models of a fold asked for; those that are held back count nothing in sums."""
+        others, own = replace(rows, weight=np.where(held, 0.0, rows.weight)), np.flatnonzero(held)
+        margins = []
+        for model, sums in zip(self.models, partial.sums, strict=True):
+            if model.fold != fold:
+                continue
+            scores = None
+            if model.read is not None and sums is not None:
+                scores = model.read.add_rows(sums, others)
+                scores = scores if model.judged is model.read.weights else None
+            if model.judged is not None:
+                margins.append(scores_of(rows.chunk.picked(own), model.judged) if scores is None else scores[own])
+        if margins and own.size:
+            labels, weight = self.judge.labels(rows)[own], rows.weight[own]
+            partial.judged[fold].add(self.judge.scheme, np.stack(margins, axis=2), labels, weight)
+
+    # ---- in a checkpoint ---------------------------------------------------------------------------------------------
+
+    def about(self) -> dict[str, str]:
+        """As any task, but that models are told by their bits."""
+        digest = sha256()
+        for model in self.models:
+            digest.update(repr((model.fold, None if model.read is None else model.read.about())).encode())
+            digest.update(b"" if model.judged is None else np.ascontiguousarray(model.judged).tobytes())
+        about = {"the task": self.name, "folding": repr(self.folding), **self.like.about()}
+        judge = {"scoring": repr(sorted(self.judge.needs)), "classes": repr(self.judge.classes.tolist())}
+        return about | judge | {"models": f"{len(self.models)} ({digest.hexdigest()[:16]})"}
+
+    def total(self, arrays: Mapping[str, Any]) -> SharedSums:
+        sums = [None if sums is None else ReadSums(**sums) for sums in arrays["sums"]]
+        return SharedSums(sums, list(arrays["judged"]), arrays["rows"])

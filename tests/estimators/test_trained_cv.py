@@ -1,0 +1,194 @@
+"""Penalties and reads chosen in shared reads: the scores of models fitted one by one, any rows to the same bits."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
+from zarr.storage import MemoryStore
+
+import streamnb as snb
+from tests.estimators.test_trained import SETS, WEIGHT, X, Y, forms
+from tests.support.stores import CountingStore
+
+pytestmark = pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
+FEW = {"folds": 3, "max_passes": 5}
+N = len(Y)
+FOLDS = snb.fold_numbers(N, 3)
+OUT = np.arange(3)[:, None] != FOLDS
+
+
+def fitted(kind, point, *rows, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", snb.StreamnbWarning)  # that the few reads of the point were spent
+        return getattr(snb, kind)(**point, **options).fit(*rows)
+
+
+@pytest.mark.parametrize(
+    ("kind", "y", "grid", "options"),
+    [
+        ("SoftmaxRegression", Y, {"l2": [0.1, 30.0]}, {"idf": True, "class_weight": "balanced"}),
+        ("MarginClassifier", Y == "ash", {"l2": [1.0], "l1": [0.5, 1e6]}, {"normalize": "l2"}),
+        ("LeastSquaresClassifier", SETS, {"l2": [2.0]}, {}),
+    ],
+)
+def test_scores_are_those_of_models_fitted_without_each_fold(kind, y, grid, options):
+    scoring = "subset_accuracy" if y.ndim == 2 else "accuracy"
+    model = getattr(snb, f"{kind}CV")(**grid, scoring=scoring, **FEW, **options).fit(sp.csr_array(X), y, WEIGHT)
+    table = model.cv_results_
+    assert {point["max_passes"] for point in table["params"]} == {1, 2, 3, 4, 5}
+    for i, point in enumerate(table["params"].tolist()):
+        for fold in range(3):
+            out, own = OUT[fold], ~OUT[fold]
+            alone = fitted(kind, point, X[out], y[out], WEIGHT[out], **options)
+            expected = alone.score(X[own], y[own], WEIGHT[own])
+            np.testing.assert_allclose(table[f"split{fold}_test_score"][i], expected, rtol=1e-11)
+    best = fitted(kind, model.best_, X, y, WEIGHT, **options)
+    np.testing.assert_array_equal(model.coef_, best.coef_)
+    assert model.best_score_ == table["mean_test_score"].max() and model.n_passes_ == model.best_["max_passes"]
+    np.testing.assert_array_equal(model.history_["objective"], best.history_["objective"])
+    assert model.history_["held_out_score"][-1] == model.best_score_
+
+
+def test_probabilities_and_rankings_are_judged_and_features_counted():
+    by_rank = snb.SoftmaxRegressionCV(l1=[3.0, 1e6], **FEW).fit(X, Y)
+    table = pd.DataFrame(by_rank.cv_results_)
+    none = table[table.param_l1 == 1e6]
+    assert none.mean_test_score.tolist() == [0.5] and none.n_features.tolist() == [0] and by_rank.best_["l2"] == 0.0
+    point = table.params[table.index[-1]]
+    alone = fitted("SoftmaxRegression", point, X[FOLDS != 1], Y[FOLDS != 1])
+    area = roc_auc_score(Y[FOLDS == 1], alone.predict_proba(X[FOLDS == 1]), multi_class="ovr")
+    np.testing.assert_allclose(table["split1_test_score"].iloc[-1], area)
+    used = [fitted("SoftmaxRegression", point, X[out], Y[out]).coef_.any(axis=0).sum() for out in OUT]
+    assert table.n_features.iloc[-1] == np.rint(np.mean(used))
+    by_loss = snb.SoftmaxRegressionCV(1.0, scoring="neg_log_loss", **FEW).fit(X, Y)
+    by_function = snb.SoftmaxRegressionCV(1.0, scoring=lambda e: -e.log_loss(), **FEW).fit(X, Y)
+    assert by_loss.best_score_ == by_function.best_score_ and -1.2 < by_loss.best_score_ < -0.3
+    few = snb.SoftmaxRegressionCV([0.1, 1.0], rule="parsimonious", **FEW).fit(X, Y)
+    enough = few.cv_results_["mean_test_score"] >= 0.99 * few.cv_results_["mean_test_score"].max()
+    assert few.best_["max_passes"] == few.cv_results_["param_max_passes"][enough].min()
+
+
+def result(model):
+    scores = [model.cv_results_[name].tolist() for name in sorted(model.cv_results_) if name != "params"]
+    return model.best_, model.coef_.tolist(), model.history_["objective"].tolist(), str(scores)
+
+
+def test_any_form_of_rows_any_threads_and_groups_give_the_same_bits(tmp_path):
+    model = snb.SoftmaxRegressionCV([0.1, 10.0], **FEW, tol=0.0)
+    expected = result(clone(model).fit(X, Y))
+    for n_threads, (rows, y) in enumerate(forms(tmp_path), 1):
+        assert result(clone(model).fit(rows, y, n_threads=n_threads % 3 + 1)) == expected
+    numbered = model.set_params(folds=FOLDS)
+    assert result(numbered.fit(X, Y)) == expected
+    by_group = snb.SoftmaxRegressionCV(1.0, **FEW).fit(X, Y, groups=np.arange(N) // 2)
+    assert by_group.best_["l2"] == 1.0
+
+
+def test_a_read_decodes_each_chunk_once_and_groups_read_by_themselves():
+    store = CountingStore(MemoryStore())
+    array = zarr.create_array(store, name="x", data=X, chunks=(37, 6))
+    model = snb.SoftmaxRegressionCV([0.1, 10.0, 100.0], tol=0.0, **FEW)
+    for memory_limit, n_groups in ((None, 1), (9500, 5)):
+        plan = snb.plan(array, Y, model=model, memory_limit=memory_limit)
+        assert (plan.n_models, plan.n_groups, plan.most_reads) == (9, n_groups, 1 + 5 * n_groups + 5)
+        store.reads.clear()
+        if n_groups == 1:
+            whole = clone(model).fit(array, Y)
+        else:
+            with pytest.warns(snb.StreamnbWarning, match=r"9 models take .*in 5 groups of 2, .*up to 5 times"):
+                again = clone(model).fit(array, Y, memory_limit=memory_limit)
+        chunks = [n for key, n in store.reads.items() if "/c/" in key]
+        assert set(chunks) == {1 + 5 * n_groups + whole.n_passes_} and len(chunks) == 5
+    assert result(again) == result(whole)
+    assert "most_reads" not in repr(snb.plan(X, Y)) and "most_reads    11" in repr(snb.plan(X, Y, model=model))
+    single = snb.plan(X, Y, model=snb.SoftmaxRegression(max_passes=7))
+    assert (single.n_models, single.most_reads) == (1, 8)
+
+
+class Killed(BaseException):
+    """What ends a process."""
+
+
+def test_a_choice_that_was_killed_goes_on_to_the_same_bits(tmp_path, monkeypatch):
+    from streamnb.selection.shared_reads import SharedRead
+
+    model, folder = snb.SoftmaxRegressionCV([0.1, 10.0], **FEW), tmp_path / "reads"
+    expected, add, n_blocks = result(clone(model).fit(X, Y, WEIGHT)), SharedRead.add, []
+
+    def killed(task, partial, block):
+        n_blocks.append(1)
+        if len(n_blocks) == 4:
+            raise Killed
+        add(task, partial, block)
+
+    monkeypatch.setattr(SharedRead, "add", killed)
+    with pytest.raises(Killed):
+        clone(model).fit(X, Y, WEIGHT, checkpoint=folder)
+    kept = {path.name for path in folder.iterdir()}
+    assert kept == {"scan.snb", *(f"folds-01-read-00{i}.snb" for i in (1, 2, 3, 4))}
+    assert result(clone(model).fit(X, Y, WEIGHT, checkpoint=folder)) == expected
+    assert len(n_blocks) == 4 + 2  # the fourth read again, and the fifth
+    with pytest.raises(ValueError, match=r"is of another scan: models"):
+        clone(model).set_params(l2=[0.2, 10.0]).fit(X, Y, WEIGHT, checkpoint=folder)
+
+
+def test_a_saved_choice_is_the_same(tmp_path):
+    model = snb.LeastSquaresClassifierCV([1.0, 10.0], folds=3, max_passes=20).fit(X, Y)
+    model.save(tmp_path / "m.snb")
+    again = snb.load(tmp_path / "m.snb")
+    assert result(again) == result(model) and again.best_score_ == model.best_score_
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert "l1" not in model.best_ and again.report_ == model.report_
+
+
+def test_what_is_refused():
+    model = snb.SoftmaxRegressionCV
+    for options, message in (
+        ({"l2": [1.0, -1.0]}, "l2=-1.0 should be finite and at least 0"),
+        ({"l2": [np.nan]}, "l2=nan should be finite"),
+        ({"l1": []}, r"l1=\[\] should be a number, or a list"),
+        ({"l2": [[1.0]]}, "l2=.* should be a number, or a list"),
+        ({"max_passes": 1}, "max_passes=1 should be at least 2"),
+        ({"rule": "per_split"}, "rule='per_split' is unknown"),
+        ({"scoring": "auc"}, "scoring='auc' is unknown"),
+        ({"folds": 1}, "folds=1 should be at least 2"),
+        ({"folds": None}, "folds=None should be a number"),
+        ({"class_weight": {"oak": 2.0}}, "class_weight has the label 'oak'"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            model(**options).fit(X, Y)
+    with pytest.raises(ValueError, match="needs probabilities, and MarginClassifierCV scores by margins"):
+        snb.MarginClassifierCV(scoring="neg_log_loss").fit(X, Y)
+    with pytest.raises(ValueError, match=r"y holds one class only \(\['ash'\]\); SoftmaxRegressionCV needs"):
+        model(1.0).fit(X, np.repeat("ash", N))
+    with pytest.raises(ValueError, match=r"one class only \(\['a'\]\) outside fold 0"):
+        model(1.0, folds=FOLDS).fit(X, np.where(FOLDS == 0, "b", "a"))
+    with pytest.raises(ValueError, match="NaN"):
+        model(1.0).fit(np.where(X > 2.9, np.nan, X), Y)
+    with pytest.raises(ValueError, match="pass a callable that returns a fresh iterator"):
+        model(1.0).fit(iter([(X, Y)]))
+    with pytest.raises(MemoryError, match="memory_limit"):
+        model(1.0).fit(X, Y, memory_limit=2000)
+    with pytest.raises(ValueError, match="separable"):
+        model(0.0, folds=2, tol=1e-2, max_passes=200).fit(np.arange(20.0)[:, None], np.arange(20) // 10)
+    times = iter(range(100))
+    with pytest.raises(ValueError, match=r"X gave 149 rows in read 1, .* and 150 in the scan"):
+        model(1.0, folds=2).fit(lambda: iter([(X, Y)] if next(times) == 0 else [(X[:-1], Y[:-1])]))
+    with pytest.raises(AttributeError, match="LinearNB learns from rows as they come"):
+        model().partial_fit(X, Y)
+    assert not hasattr(model(), "forget")
+
+
+def test_what_is_said():
+    with pytest.warns(snb.StreamnbWarning, match="1 of 3 splits lack rows of a class: no score there for .'cedar'"):
+        held = np.where(Y == "cedar", np.where(np.arange(N) % 2, 1, 2), FOLDS)
+        snb.SoftmaxRegressionCV(1.0, **{**FEW, "folds": held, "max_passes": 30}).fit(X, Y)
+    with pytest.warns(snb.StreamnbWarning) as caught:
+        model = snb.SoftmaxRegressionCV(0.01, folds=3, max_passes=3).fit(X, Y)
+    assert [str(w.message)[:46] for w in caught] == ["max_passes=3 reads were spent, and the last ga"[:46]]
+    assert model.n_passes_ == 3 and model.score(X, Y) > 0.5

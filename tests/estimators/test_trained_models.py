@@ -1,0 +1,120 @@
+"""The optimum of models of several reads, beside scikit-learn's."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.svm import LinearSVC
+
+import streamnb as snb
+from streamnb.training.objectives import Logistic, Softmax, SquaredHinge
+
+rng = np.random.default_rng(0)
+N = 150
+X = rng.poisson(1.0, (N, 6)) * rng.choice([0.5, 1.0, 1.5], (N, 6))
+Y = np.array(["ash", "birch", "cedar"])[(X[:, :2] + rng.normal(size=(N, 2)) > [1.0, 1.5]).sum(axis=1)]
+SETS = (X[:, :3] + rng.normal(size=(N, 3)) > 1.0).astype(int)
+WEIGHT = rng.random(N) + 0.1
+CLOSE = {"tol": 1e-7, "max_passes": 500}
+
+
+def objective_at(kind, point, x, targets, weight, l2):
+    _, losses = kind.losses(x @ point[:-1] + point[-1], targets)
+    return float((weight @ losses).sum()) + 0.5 * l2 * float((point[:-1] ** 2).sum())
+
+
+def of_model(model):
+    return np.vstack([model.coef_.T, model.intercept_])
+
+
+@pytest.mark.parametrize("l2", [0.1, 1.0, 20.0])
+@pytest.mark.parametrize("two", [False, True])
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"ash": 2.5}])
+def test_softmax_regression_reaches_the_optimum_of_logistic_regression(l2, two, class_weight):
+    kept = Y != "cedar" if two else slice(None)
+    x, y, w = X[kept], Y[kept], WEIGHT[kept]
+    ours = snb.SoftmaxRegression(l2, class_weight=class_weight, **CLOSE).fit(sp.csr_array(x), y, w)
+    theirs = LogisticRegression(C=1 / l2, tol=1e-10, max_iter=10_000, class_weight=class_weight).fit(x, y, w)
+    assert ours.converged_
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=2e-4)
+    np.testing.assert_allclose(ours.predict_proba(x), theirs.predict_proba(x), atol=1e-4)
+    assert (ours.predict(x) == theirs.predict(x)).mean() > 0.99
+    if class_weight is None:
+        kind = Logistic() if two else Softmax()
+        targets = kind.targets(y, ours.classes_, 0)
+        least = objective_at(kind, of_model(theirs), x, targets, w, l2)
+        found = objective_at(kind, of_model(ours), x, targets, w, l2)
+        assert found <= least * (1 + 1e-6)
+        np.testing.assert_allclose(ours.history_["objective"][-1], found, rtol=1e-9)
+
+
+@pytest.mark.parametrize("y", [Y, Y == "ash", SETS], ids=["classes", "two", "labels"])
+def test_margin_classifier_reaches_the_optimum_of_the_squared_hinge(y):
+    ours = snb.MarginClassifier(2.0, **CLOSE).fit(X, y, WEIGHT)
+    kind, n_rows = SquaredHinge(), len(ours.coef_)
+    targets = kind.targets(sp.csr_array(y) if y.ndim == 2 else y, ours.classes_, 0)
+
+    def value(flat):
+        return objective_at(kind, flat.reshape(7, n_rows), X, targets, WEIGHT, 2.0)
+
+    least = minimize(value, of_model(ours).reshape(-1) + 0.01, method="L-BFGS-B", options={"maxiter": 3000}).fun
+    assert value(of_model(ours).reshape(-1)) <= least * (1 + 1e-6)
+    assert ours.decision_function(X).shape == (N, *([] if n_rows == 1 else [n_rows]))
+
+
+def test_margin_classifier_decides_as_linear_svc():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:500] / 16, y[:500]
+    ours = snb.MarginClassifier(1.0, tol=1e-3, max_passes=200).fit(X, y)
+    theirs = LinearSVC(C=1.0, intercept_scaling=30.0, max_iter=50_000).fit(X, y)
+    assert (ours.predict(X) == theirs.predict(X)).mean() > 0.995
+    assert not hasattr(ours, "predict_proba")
+
+
+def test_each_label_of_an_indicator_has_logistic_regression_by_itself():
+    ours = snb.SoftmaxRegression(0.5, **CLOSE).fit(X, SETS, WEIGHT)
+    for k in range(3):
+        alone = LogisticRegression(C=2.0, tol=1e-10, max_iter=10_000).fit(X, SETS[:, k], WEIGHT)
+        np.testing.assert_allclose(ours.coef_[k], alone.coef_[0], atol=1e-4)
+        np.testing.assert_allclose(ours.predict_proba(X)[:, k], alone.predict_proba(X)[:, 1], atol=1e-4)
+    assert ours.predict(X).shape == (N, 3) and ours.score(X, SETS) > 0.3
+
+
+def test_l1_leaves_features_out_at_the_optimum_of_saga():
+    two = Y != "cedar"
+    ours = snb.SoftmaxRegression(0.0, 8.0, **CLOSE).fit(X[two], Y[two])
+    theirs = LogisticRegression(C=1 / 8, l1_ratio=1.0, solver="saga", tol=1e-10, max_iter=100_000)
+    theirs.fit(X[two], Y[two])
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+    np.testing.assert_array_equal(ours.coef_ == 0.0, np.abs(theirs.coef_) < 1e-9)
+    assert 0 < np.count_nonzero(ours.coef_ == 0.0) < 6
+
+
+@pytest.mark.parametrize("y", [Y, Y == "ash", SETS], ids=["classes", "two", "labels"])
+def test_least_squares_are_those_of_ridge(y):
+    balanced = "balanced" if y.ndim == 1 else None
+    for l2 in (0.0, 0.1, 20.0):
+        ours = snb.LeastSquaresClassifier(l2, class_weight=balanced, tol=1e-9).fit(sp.csr_array(X), y, WEIGHT)
+        theirs = RidgeClassifier(alpha=max(l2, 1e-9), class_weight=balanced)
+        if balanced:  # which ridge counts, and we weigh
+            share = np.array([WEIGHT[y == k].sum() for k in ours.classes_])
+            theirs.set_params(class_weight=dict(zip(ours.classes_, WEIGHT.sum() / len(share) / share, strict=True)))
+        theirs.fit(X, y, WEIGHT)
+        assert ours.converged_ and ours.n_passes_ <= 8  # of 6 features
+        np.testing.assert_allclose(ours.coef_, np.atleast_2d(theirs.coef_), atol=1e-7)
+        np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-7)
+        np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    assert not hasattr(ours, "predict_proba")
+
+
+def test_least_squares_of_a_start_go_the_best_part_of_the_way_to_it():
+    straight = snb.LeastSquaresClassifier(tol=1e-9).fit(X, Y)
+    scaled = straight._model.shifted([1.0, 2.0, 3.0])  # wrong intercepts do no harm
+    again = snb.LeastSquaresClassifier(tol=1e-6, start=scaled).fit(X, Y)
+    assert again.n_passes_ == 1
+    np.testing.assert_allclose(again.coef_, straight.coef_, atol=1e-8)
+    np.testing.assert_allclose(again.intercept_, straight.intercept_, atol=1e-8)
+    wide = snb.LeastSquaresClassifier(0.0).fit(1e6 + 1e3 * X, Y)  # far from 0, and of another size
+    np.testing.assert_allclose(wide.coef_, snb.LeastSquaresClassifier(0.0).fit(X, Y).coef_ / 1e3, rtol=1e-3)

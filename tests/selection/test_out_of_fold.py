@@ -1,0 +1,99 @@
+"""`LinearNBCV(calibration=)`: scores of the rows held out, without another read."""
+
+import dask.array as dask_array
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.metrics import log_loss
+
+import streamnb as snb
+from streamnb.selection import row_sample
+
+X, Y = load_digits(return_X_y=True)
+FEW = snb.L1([0.0, 5.0])
+
+
+def out_of_fold(penalty, y):
+    """What models give the rows of each fold, fitted on the others."""
+    folds, scores = snb.fold_numbers(len(X), 5), np.empty(len(X))
+    for fold in range(5):
+        fitted = snb.LinearNB("poisson", penalty).fit(X[folds != fold], y[folds != fold])
+        scores[folds == fold] = fitted.decision_function(X[folds == fold])
+    return scores[:, None]
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+def test_it_is_the_calibration_by_scores_of_rows_held_out(method):
+    """Of two classes: a model whose one column is that score, calibrated by all rows."""
+    y = Y > 4
+    model = snb.LinearNBCV("poisson", FEW, calibration=method).fit(X, y)
+    penalty = snb.L1(model.best_["l1"])
+    margin = out_of_fold(penalty, y)
+    expected = snb.LinearNB("gaussian").fit(margin, y).calibrate(margin, y, method=method)
+    raw = snb.LinearNB("poisson", penalty).fit(X, y).decision_function(X)[:, None]
+    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(raw), rtol=1e-4)
+
+
+def test_without_another_read_in_any_chunks_kept_and_undone(tmp_path):
+    n_reads = []
+
+    def chunks(size):
+        n_reads.append(size)
+        return ((X[i : i + size], Y[i : i + size]) for i in range(0, len(X), size))
+
+    plain = snb.LinearNBCV("poisson", FEW).fit(X, Y)
+    model = snb.LinearNBCV("poisson", FEW, calibration="sigmoid").fit(lambda: chunks(100))
+    assert len(n_reads) == 2
+    proba = model.predict_proba(X)
+    assert log_loss(Y, proba) < 0.3 * log_loss(Y, plain.predict_proba(X))
+    np.testing.assert_array_equal(model.predict(X), proba.argmax(axis=1))
+    for rows in ((lambda: chunks(333),), map(dask_array.from_array, (X, Y))):
+        again = snb.LinearNBCV("poisson", FEW, calibration="sigmoid").fit(*rows)
+        np.testing.assert_array_equal(again.predict_proba(X), proba)
+    model.save(tmp_path / "model.snb")
+    loaded = snb.load(tmp_path / "model.snb")
+    np.testing.assert_array_equal(loaded.predict_proba(X), proba)
+    for kept in (model, loaded):
+        np.testing.assert_array_equal(kept.refit().predict_proba(X), plain.predict_proba(X))
+    with pytest.raises(ValueError, match="calibration='isotonic' needs scores of the rows"):
+        model.refit(calibration="isotonic")
+
+
+def test_a_sample_does_nearly_as_well_as_all_rows(monkeypatch):
+    every = log_loss(Y, snb.LinearNBCV("poisson", FEW, calibration="sigmoid").fit(X, Y).predict_proba(X))
+    monkeypatch.setattr(row_sample, "ROWS", 400)
+    some = log_loss(Y, snb.LinearNBCV("poisson", FEW, calibration="sigmoid").fit(X, Y).predict_proba(X))
+    assert every < some < 1.05 * every
+
+
+def test_labels_references_and_classes_of_one_row():
+    labels = np.column_stack([Y % 2 == 0, Y > 4, np.arange(len(Y)) == 7]).astype(int)  # of which one has one row
+    with pytest.warns(snb.StreamnbWarning, match="4 of 5 splits lack rows"):
+        plain, model = (snb.LinearNBCV("poisson", FEW, calibration=c).fit(X, labels) for c in (None, "sigmoid"))
+    before, after = (snb.evaluate(labels, proba=m.predict_proba(X)).log_loss() for m in (plain, model))
+    assert after < before
+    options = {"scheme": "reference", "scoring": "roc_auc_reference", "calibration": "isotonic"}
+    model = snb.LinearNBCV("poisson", FEW, reference=snb.UNLABELLED, **options).fit(X, labels[:, :2])
+    assert ((model.predict_proba(X) > 0.0) & (model.predict_proba(X) < 1.0)).all()
+    rare = np.where(np.arange(len(Y)) == 7, 10, Y)
+    for method in ("sigmoid", "isotonic"):
+        with pytest.warns(snb.StreamnbWarning, match="4 of 5 splits lack rows"):
+            model = snb.LinearNBCV("poisson", FEW, calibration=method).fit(X, rare)
+        assert log_loss(rare, model.predict_proba(X)) < 0.5
+
+
+def test_what_cannot_be_calibrated_is_refused_before_a_read():
+    def fit(y=Y, **options):
+        snb.LinearNBCV("poisson", FEW, **({"calibration": "sigmoid"} | options)).fit(X, y)
+
+    for folds in (4, np.arange(len(X)) % 3):
+        with pytest.raises(ValueError, match="calibration='sigmoid' needs at least 5 folds, not"):
+            fit(folds=folds)
+    with pytest.raises(ValueError, match="one class only"):
+        fit(np.zeros(len(X)))
+    with pytest.raises(ValueError, match="scheme='ovo' has not"):
+        fit(scheme="ovo")
+    with pytest.raises(ValueError, match="calibration='platt'"):
+        fit(calibration="platt")
+    with pytest.raises(ValueError, match="class without rows"):
+        snb.LinearNBCV("poisson", FEW, calibration="sigmoid").fit(X, Y, classes=range(11))

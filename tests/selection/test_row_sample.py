@@ -1,0 +1,60 @@
+"""Rows kept by their scattered numbers: as many as asked for, of every class, weighed by how likely each was kept."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from streamnb.rows.boundary import as_chunk
+from streamnb.selection.row_sample import RowSample, sample_size
+
+N = 20_000
+rng = np.random.default_rng(0)
+CODES = np.where(rng.random(N) < 0.01, 2, rng.integers(0, 2, N))
+WEIGHT = rng.choice([0.0, 0.5, 1.0], N)
+NUMBERED = np.arange(N, dtype=float)[:, None]
+
+
+def drawn(cuts, labels=CODES, size=300):
+    sample = RowSample(3, size)
+    for start, stop in pairwise(cuts):
+        sample.add(as_chunk(NUMBERED[start:stop], start)[0], labels[start:stop], WEIGHT[start:stop], CODES[start:stop])
+    return sample.settled().drawn()
+
+
+def test_a_sample_has_the_shares_of_all_rows_and_enough_of_each_class():
+    rows = drawn([0, N])
+    numbers, codes = rows.X[:, 0].astype(int), rows.labels.indices
+    np.testing.assert_array_equal(codes, CODES[numbers])
+    np.testing.assert_array_equal(rows.fold, CODES[numbers])
+    assert len(np.unique(numbers)) == len(numbers) and 250 < len(numbers) < 400
+    assert (WEIGHT[numbers] > 0.0).all() and np.count_nonzero(codes == 2) > 50
+    shares = np.bincount(codes, rows.weight) / rows.weight.sum()
+    np.testing.assert_allclose(shares, np.bincount(CODES, WEIGHT) / WEIGHT.sum(), atol=0.05)
+    assert shares[2] == pytest.approx(0.01, abs=0.004)
+    assert rows.weight.sum() == pytest.approx(WEIGHT[numbers].sum())
+    assert abs(numbers.mean() - N / 2) < 0.1 * N
+
+
+def test_a_sample_is_the_same_for_any_blocks_and_labels():
+    whole, cut = drawn([0, N]), drawn([0, 7, 5_000, 5_001, 12_000, N])
+    indicated = drawn([0, 9_000, N], sp.csr_array((CODES[:, None] == np.arange(3)).astype(np.uint8)))
+    for other in (cut, indicated):
+        for name in ("X", "weight", "fold", "key"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(whole, name))
+        np.testing.assert_array_equal(other.labels.toarray(), whole.labels.toarray())
+
+
+def test_few_rows_are_all_kept_as_they_weigh():
+    rows = drawn([0, 100])
+    order = np.argsort(rows.X[:, 0])
+    np.testing.assert_array_equal(rows.X[order, 0], np.flatnonzero(WEIGHT[:100] > 0.0))
+    np.testing.assert_array_equal(rows.weight[order], WEIGHT[:100][WEIGHT[:100] > 0.0])
+
+
+def test_large_rows_and_many_classes_have_fewer():
+    assert sample_size(2, 10.0) == 10_000
+    assert sample_size(10_000, 10.0) == 419
+    assert sample_size(2, 65536.0) == 1024
+    assert sample_size(2, 1e9) == 100

@@ -1,0 +1,51 @@
+"""Conjugate gradients: the exact solution after as many reads as there are features, and a history that is true."""
+
+import numpy as np
+
+import streamnb as snb
+from streamnb.passes.options import RunOptions
+from streamnb.rows.opening import opened
+from streamnb.rows.preparing import RowOptions
+from streamnb.training import objectives
+from streamnb.training.conjugate import ConjugateGradients
+from streamnb.training.descent import Penalties
+from streamnb.training.fitting import train
+from streamnb.training.objectives import LeastSquares, RowSums
+from streamnb.training.reading import ReadTask
+
+rng = np.random.default_rng(4)
+X = rng.normal(size=(60, 4)) * [1.0, 10.0, 0.1, 1.0] + [0.0, 50.0, 0.0, -3.0]
+Y = rng.integers(0, 3, 60)
+
+
+def solved(X, tol=1e-10, max_passes=10, l2=0.5):
+    stats = snb.scan(X, Y, moments=objectives.MOMENTS)
+    zeros = np.zeros((stats.n_features + 1, 3))
+    task = ReadTask(LeastSquares(), RowOptions(), stats.classes, zeros, np.ones(len(zeros)), 1.0)
+    rows, options = opened(X, Y), RunOptions(progress=False)
+    trainer = ConjugateGradients(task, RowSums.of(stats), None, Penalties(l2, 0.0))
+    return train(trainer.reads(tol, max_passes), rows, options)
+
+
+def test_as_many_reads_as_features_solve_the_system_and_history_is_true():
+    target = 2.0 * np.eye(3)[Y] - 1.0
+    centred = X - X.mean(axis=0)
+    exact = np.linalg.solve(centred.T @ centred + 0.5 * np.eye(4), centred.T @ target)
+    found = solved(X)
+    assert found.converged and found.left < 1e-10 and len(found.history["seconds"]) <= 5
+    np.testing.assert_allclose(found.weights[:-1], exact, rtol=1e-8)
+    np.testing.assert_allclose(found.weights[-1], target.mean(axis=0) - X.mean(axis=0) @ exact, rtol=1e-8)
+    for max_passes in (1, 2, 3):
+        few = solved(X, max_passes=max_passes)
+        residual = X @ few.weights[:-1] + few.weights[-1] - target
+        objective = 0.5 * (residual**2).sum() + 0.25 * (few.weights[:-1] ** 2).sum()
+        np.testing.assert_allclose(few.history["objective"][-1], objective, rtol=1e-9)
+        np.testing.assert_array_equal(few.history["objective"], found.history["objective"][:max_passes])
+        assert not few.converged and few.left > 1e-10
+
+
+def test_constant_and_repeated_features_have_least_weights():
+    found = solved(np.column_stack([X, X[:, 0], np.full(60, 7.0)]), l2=0.0)
+    assert found.converged and not found.weights[5].any()
+    np.testing.assert_allclose(found.weights[0], found.weights[4], rtol=1e-9)
+    assert solved(np.ones((60, 2))).converged
