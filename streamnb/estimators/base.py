@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
-from streamnb.rows.opening import opened
+from streamnb.rows.opening import check_layer, opened
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.stats.matching import widened
 from streamnb.stats.moments import check_moments
 
-_FITTED = "stats_", "report_", "decay_", "class_weight_", "feature_names_in_", "forgotten_"  # what is saved of a fit
+_FITTED = "stats_", "report_", "decay_", "class_weight_", "feature_names_in_", "forgotten_", "layer_"  # saved of a fit
 
 
 class Parameter:
@@ -37,8 +37,19 @@ class Parameter:
 class RowsEstimator(BaseEstimator):
     """What reads rows of any kind: column names are remembered, and a fit that fails changes nothing."""
 
+    layer_: str | None = None  # of AnnData, that was fitted
+
     def _check_params(self) -> None:
         """Refuse parameters that are wrong whatever the data."""
+
+    def _opened_to_fit(self, X: Any, y: Any, sample_weight: Any, layer: str | None) -> Source:
+        """Rows whose layer and column names are remembered."""
+        check_layer(X, layer)
+        self.__dict__.pop("layer_", None)
+        rows = opened(X, y, sample_weight, look=self._remember_names, layer=layer)
+        if layer is not None:
+            self.layer_ = layer
+        return rows
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -108,13 +119,15 @@ class ScanEstimator(RowsEstimator):
         memory_limit: Any = None,
         client: Any = None,
         checkpoint: Any = None,
+        layer: str | None = None,
     ) -> Self:
         """Fit in one scan.
 
         Parameters
         ----------
         X : (n_rows, n_features)
-            NumPy, SciPy sparse, Dask array, Zarr array or CSR group, a path to one, or a stream of chunks.
+            NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path to one or to an .h5ad or svmlight
+            file, rows that `svmlight` opened, or a stream of chunks.
         y : (n_rows,) or, for `LinearNB`, (n_rows, n_labels)
             Labels: an array, or the name of one in the group of X, or of a column of a pandas or Dask data frame X,
             which is no feature then: predict from frames without it. Streams bring their own. A 2-D y, dense or CSR,
@@ -137,6 +150,8 @@ class ScanEstimator(RowsEstimator):
             A cluster that reads and sums, as in `scan`; the active one by default.
         checkpoint : path, optional
             A file that keeps what is summed, so that a fit that was broken off goes on from there; see `scan`.
+        layer : str, optional
+            The layer of AnnData that is read in place of its X, now and in predictions; kept as `layer_`.
 
         Raises
         ------
@@ -151,7 +166,7 @@ class ScanEstimator(RowsEstimator):
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         with self._all_or_nothing():
             self._check_params()
-            rows = opened(X, y, sample_weight, look=self._remember_names)
+            rows = self._opened_to_fit(X, y, sample_weight, layer)
             self._memory_limit, self._n_threads = options.memory_limit, n_threads
             stats, report = self._scan(rows, listed, True, options, check_moments(moments))
             self._check_whole(stats)
@@ -196,7 +211,8 @@ class ScanEstimator(RowsEstimator):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            rows = opened(X, y, sample_weight, look=self._remember_names if first else self._check_features)
+            look = self._remember_names if first else self._check_features
+            rows = opened(X, y, sample_weight, look=look, layer=self.layer_)
             stats, report = self._scan(rows, listed, first, options)
             if not first:
                 before = self.stats_ if decay == 1.0 else self.stats_ * decay
@@ -271,6 +287,8 @@ class ScanEstimator(RowsEstimator):
             fitted["class_weight_"] = self.class_weight_
         if hasattr(self, "feature_names_in_"):
             fitted["feature_names_in_"] = self.feature_names_in_
+        if self.layer_ is not None:
+            fitted["layer_"] = self.layer_
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
@@ -284,6 +302,8 @@ class ScanEstimator(RowsEstimator):
             self.class_weight_ = arguments.check_class_weight(fitted["class_weight_"], stats.classes)
         if "feature_names_in_" in fitted:
             self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], stats.n_features)
+        if "layer_" in fitted:
+            self.layer_ = str(fitted["layer_"])
         self._check_loaded(state)
         return self
 

@@ -75,7 +75,7 @@ class ScanClassifier(RowClassifier, ScanEstimator):
                 "what these rows count now, such as sample_weight=1.0 for those of the last call"
             )
         with self._all_or_nothing():
-            rows = opened(X, y, sample_weight, look=self._check_features)
+            rows = opened(X, y, sample_weight, look=self._check_features, layer=self.layer_)
             stats, report = self._scan(rows, self._known(None), False, RunOptions())
             self._keep(self.stats_ - stats, report, self.decay_)
             self.forgotten_ = forgotten
@@ -121,7 +121,7 @@ class ScanClassifier(RowClassifier, ScanEstimator):
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         check_is_fitted(self, "stats_")
-        rows = opened(X, *beside, labelled=labelled, look=self._check_features)
+        rows = opened(X, *beside, labelled=labelled, look=self._check_features, layer=self.layer_)
         return self._now("_model"), rows
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------

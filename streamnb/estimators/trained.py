@@ -25,7 +25,7 @@ from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, che
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
-_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_"
+_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_", "layer_"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +94,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         memory_limit: Any = None,
         client: Any = None,
         checkpoint: Any = None,
+        layer: str | None = None,
     ) -> Self:
         """Fit in one scan and up to `max_passes` reads of the same rows.
 
@@ -118,6 +119,8 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         checkpoint : path, optional
             A folder that keeps what the scan and each read left, as large as the weights each: a fit that was broken
             off, or one with more `max_passes`, goes on from there, to the same bits. It stays until you remove it.
+        layer : str, optional
+            The layer of AnnData that is read in place of its X, as in `LinearNB.fit`.
 
         Raises
         ------
@@ -137,7 +140,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            rows = opened(X, y, sample_weight, look=self._remember_names)
+            rows = self._opened_to_fit(X, y, sample_weight, layer)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             before = self._apply(rows, options)
@@ -342,7 +345,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         model = self._fitted()
-        return model, opened(X, *beside, labelled=labelled, look=self._check_features)
+        return model, opened(X, *beside, labelled=labelled, look=self._check_features, layer=self.layer_)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
@@ -357,6 +360,8 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         fitted["calibrated"] = self._calibrated
         if hasattr(self, "feature_names_in_"):
             fitted["feature_names_in_"] = self.feature_names_in_
+        if self.layer_ is not None:
+            fitted["layer_"] = self.layer_
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
@@ -380,6 +385,8 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         self._calibrated = arguments.one_of("calibrated", fitted.get("calibrated", False), [False, True])
         if "feature_names_in_" in fitted:
             self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], model.n_features)
+        if "layer_" in fitted:
+            self.layer_ = str(fitted["layer_"])
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -150,7 +150,8 @@ def parsed(
         except ValueError:
             row = first_row + int(np.searchsorted(ends, i, side="right")) - 1
             what = "value" if place >= 0 else "label"
-            raise DataError(_wrong(file, row, f"the {what} {token!r}, which is no number")) from None
+            cure = "; give multilabel=True" if place < 0 and "," in token else ""
+            raise DataError(_wrong(file, row, f"the {what} {token!r}, which is no number{cure}")) from None
     if wrong != RIGHT:
         raise DataError(_wrong(file, first_row + n_rows, _why(wrong, _token(text, at), base, n_features)))
     n_values, n_labels = int(indptr[-1]), int(label_ends[-1])

@@ -1,7 +1,5 @@
 """Files of lines, packed or not: cut into ranges of bytes that end with a line, and read range by range."""
 
-import bz2
-import gzip
 import lzma
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -13,11 +11,11 @@ import numpy as np
 
 from streamnb.core.messages import DataError
 from streamnb.rows import sizes
+from streamnb.rows.files import opener
 from streamnb.rows.reading import Recycled
 
 PAD = 16  # newlines behind the text, for loops that look ahead
 _NEWLINE = ord("\n")
-_OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}  # by the first bytes
 _DAMAGED = EOFError, zlib.error, lzma.LZMAError, OSError
 
 
@@ -36,11 +34,8 @@ class Lines:
     """
 
     def __init__(self, path: Path):
-        with open(path, "rb") as file:
-            head = file.read(8)
-        self.path = path
-        self.packed = any(head.startswith(magic) for magic in _OPENERS)
-        self._opener = next((opener for magic, opener in _OPENERS.items() if head.startswith(magic)), None)
+        self.path, self._opener = path, opener(path)
+        self.packed = self._opener is not None
 
     def _open(self) -> Any:
         return open(self.path, "rb", buffering=0) if self._opener is None else self._opener(self.path, "rb")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import dask.array as da
+import h5py
 import numpy as np
 import scipy.sparse as sp
 import zarr
@@ -37,7 +38,9 @@ from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
 from streamnb.rows.chunk import DenseChunk
+from streamnb.rows.columns import open_columns
 from streamnb.rows.in_dask import DaskSource
+from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource
 from streamnb.rows.in_svmlight import SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
@@ -373,6 +376,12 @@ def csr_group(folder: Any) -> Source:
     return opened(folder / "csr.zarr", "y", WEIGHT)
 
 
+def hdf5(folder: Any) -> Source:
+    with h5py.File(folder / "rows.h5", "w") as file:
+        file["X"] = COUNTS
+    return HDF5Source(HDF5Matrix(folder / "rows.h5", "X"), open_columns(Y, WEIGHT, N, True))
+
+
 def svmlight(folder: Any) -> Source:
     dump_svmlight_file(COUNTS, CODES, str(folder / "rows.svm"))
     return opened(snb.svmlight(folder / "rows.svm", n_features=5), Y, WEIGHT)
@@ -389,6 +398,7 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
     ),
     ZarrSource: every((dense_store, LABELLED)),
     ZarrCSRSource: every((csr_group, LABELLED)),
+    HDF5Source: every((hdf5, LABELLED)),
     SvmlightSource: every((svmlight, LABELLED)),
     PreparedSource: every(
         (lambda _: PreparedSource(opened(COUNTS, Y, WEIGHT), present, 5, "present"), PRESENT),
