@@ -12,8 +12,8 @@ from typing import Any
 HEAD = 1 << 12  # bytes that are looked at
 _FRAME = "and pass the frame or, of a large file, write it to a store in parts with snb.write_csr"
 CURES = {
-    "an HDF5": "write an .h5ad to Zarr with anndata.read_h5ad(path).write_zarr(..) and pass that path; of another file "
-    "pass a dataset, h5py.File(path)['..']",
+    "an HDF5": "pass an .h5ad file of AnnData under a path of this machine; of another file a dataset, read by h5py: "
+    "h5py.File(path)['..'][:]",
     "a Parquet": f"read it with pandas.read_parquet(path) {_FRAME}",
     "a CSV": f"read it with pandas.read_csv(path) {_FRAME}",
     "a JSON": f"read it with pandas.read_json(path) {_FRAME}",
