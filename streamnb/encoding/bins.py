@@ -84,7 +84,17 @@ class BinEdges(persistence.Parameters):
         widths = [len(one) + 1 + int(gap) for one, gap in zip(self.edges, self.missing, strict=True)]
         return np.concatenate([[0], np.cumsum(widths)])
 
-    def one_hot(self, chunk: Chunk, survey: Any = None) -> sp.csr_array:
+    @property
+    def n_features(self) -> int:
+        """Columns that it takes."""
+        return len(self.edges)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that it makes, one for each bin."""
+        return int(self.firsts[-1])
+
+    def applied(self, chunk: Chunk, survey: Any = None) -> sp.csr_array:
         """The bins of a block of rows, (n_rows, n_columns) with a 1 for each feature."""
         X: Any = chunk.to_matrix()
         values = X.toarray() if sp.issparse(X) else X

@@ -42,14 +42,17 @@ class RowsEstimator(BaseEstimator):
     def _check_params(self) -> None:
         """Refuse parameters that are wrong whatever the data."""
 
-    def _opened_to_fit(self, X: Any, y: Any, sample_weight: Any, layer: str | None) -> Source:
-        """Rows whose layer and column names are remembered."""
+    def _take_layer(self, X: Any, layer: str | None) -> None:
+        """Remember the layer of AnnData that is fitted."""
         check_layer(X, layer)
         self.__dict__.pop("layer_", None)
-        rows = opened(X, y, sample_weight, look=self._remember_names, layer=layer)
         if layer is not None:
             self.layer_ = layer
-        return rows
+
+    def _opened_anew(self, X: Any, y: Any, sample_weight: Any, layer: str | None) -> Source:
+        """Rows to fit, whose layer and column names are remembered."""
+        self._take_layer(X, layer)
+        return opened(X, y, sample_weight, look=self._remember_names, layer=layer)
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -166,7 +169,8 @@ class ScanEstimator(RowsEstimator):
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         with self._all_or_nothing():
             self._check_params()
-            rows = self._opened_to_fit(X, y, sample_weight, layer)
+            self._take_layer(X, layer)
+            rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             self._memory_limit, self._n_threads = options.memory_limit, n_threads
             stats, report = self._scan(rows, listed, True, options, check_moments(moments))
             self._check_whole(stats)
@@ -211,8 +215,7 @@ class ScanEstimator(RowsEstimator):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            look = self._remember_names if first else self._check_features
-            rows = opened(X, y, sample_weight, look=look, layer=self.layer_)
+            rows = self._opened(X, y, sample_weight, fresh=first, run=options)
             stats, report = self._scan(rows, listed, first, options)
             if not first:
                 before = self.stats_ if decay == 1.0 else self.stats_ * decay
@@ -220,6 +223,14 @@ class ScanEstimator(RowsEstimator):
             self._keep(stats, report, 1.0 if first else self.decay_ * decay)
             self._warn()
         return self
+
+    def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
+        """Rows to fit, the first of all if `fresh`, or to predict; `run` is how a pass over them is run."""
+        look = self._remember_names if fresh else self._check_features
+        return opened(X, *beside, labelled=labelled, look=look, layer=self.layer_)
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take out of a file what is learned before the scan."""
 
     def _known(self, classes: Any) -> np.ndarray | None:
         """The closed set of labels for the next rows, None where it is open."""
@@ -248,7 +259,7 @@ class ScanEstimator(RowsEstimator):
         task = task.with_moments(moments if first else self.stats_.moments)  # rows to come bring what is there
         stats, report = run_scan(task, rows, options)
         if not first:
-            row_checks.check_n_features(stats.n_features, self.n_features_in_, type(self).__name__)
+            row_checks.check_n_features(stats.n_features, self.stats_.n_features, type(self).__name__)
         if getattr(stats, "multilabel", False) and not self._takes_indicator:
             raise ValueError(f"y is a 2-D indicator of labels; {type(self).__name__} takes one label a row")
         if not first and self._takes_indicator and stats.multilabel and len(stats.classes) < len(self.classes_):
@@ -297,11 +308,12 @@ class ScanEstimator(RowsEstimator):
         stats, decay = fitted["stats_"], arguments.finite_number("decay_", fitted.get("decay_", 1.0), minimum=0.0)
         if type(stats).__name__ != cls._statistics or decay > 1.0:
             raise ValueError(f"stats_ are of type {type(stats).__name__}, decay_ is {decay}")
+        self._restore(state)
         self._keep(stats, Report.from_state(fitted["report_"]), decay)
         if "class_weight_" in fitted:
             self.class_weight_ = arguments.check_class_weight(fitted["class_weight_"], stats.classes)
         if "feature_names_in_" in fitted:
-            self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], stats.n_features)
+            self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], self.n_features_in_)
         if "layer_" in fitted:
             self.layer_ = str(fitted["layer_"])
         self._check_loaded(state)

@@ -15,7 +15,7 @@ from streamnb.passes.run import run
 from streamnb.rows.opening import opened
 from streamnb.rows.prepared import PreparedSource
 from streamnb.rows.source import Source
-from streamnb.stats.value_counts import ValueCells
+from streamnb.stats.value_counts import ValueCells, ValueCounts
 
 
 @persistence.register
@@ -110,6 +110,15 @@ class Bins(TransformerMixin, BaseEstimator):
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         rows = opened(X, labelled=False, look=lambda given: self._look(given, True))
         counts, report = run(ValueScan(options.memory_limit), rows, options)
+        self._bins = self.learned(counts)
+        exact = self.edges is not None or self.strategy == "uniform"
+        self.precision_ = np.array([0.0 if exact else _precision(cells) for cells in counts.features])
+        self.n_features_in_, self.report_ = counts.n_features, report
+        return self
+
+    def learned(self, counts: ValueCounts) -> BinEdges:
+        """The borders, from how often values occur; parameters and values are checked."""
+        self._check_params()
         learned = BinEdges.learned(counts, self.n_bins, self.strategy, self.missing)
         if not self._auto and not self.missing and counts.missing.any():
             column = int(np.argmax(counts.missing > 0))
@@ -118,11 +127,7 @@ class Bins(TransformerMixin, BaseEstimator):
                 "take missing='auto' (Input X contains NaN.)"
             )
         given = check_edges(self.edges, counts.n_features)
-        self._bins = learned if given is None else BinEdges(given.edges, learned.missing)
-        exact = given is not None or self.strategy == "uniform"
-        self.precision_ = np.array([0.0 if exact else _precision(cells) for cells in counts.features])
-        self.n_features_in_, self.report_ = counts.n_features, report
-        return self
+        return learned if given is None else BinEdges(given.edges, learned.missing)
 
     def _check_params(self) -> None:
         arguments.positive_integer("n_bins", self.n_bins, 2)
@@ -166,7 +171,7 @@ class Bins(TransformerMixin, BaseEstimator):
             row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         width = int(self._bins.firsts[-1])
         meta = sp.csr_array((0, width))
-        return answer(self._bins.one_hot, rows, width, None, join=_joined, meta=meta, missing=True)
+        return answer(self._bins.applied, rows, width, None, join=joined, meta=meta, missing=True)
 
     def rows(self, X: Any, y: Any = None, sample_weight: Any = None) -> Source:
         """Rows whose columns are bins, made as the rows are read: what a scan, a fit or a prediction takes as X.
@@ -190,7 +195,7 @@ class Bins(TransformerMixin, BaseEstimator):
             return opened(self.transform(X), y, sample_weight, labelled=False)
         if rows.n_features is not None:
             row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
-        return PreparedSource(rows, self._bins.one_hot, int(self._bins.firsts[-1]), persistence.digest(self._bins))
+        return PreparedSource(rows, self._bins.applied, int(self._bins.firsts[-1]), persistence.digest(self._bins))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns, such as "x3 in (509, 733]" and "x3 is missing"."""
@@ -204,11 +209,16 @@ class Bins(TransformerMixin, BaseEstimator):
 
     def to_state(self) -> dict[str, Any]:
         names = getattr(self, "feature_names_in_", None)
+        if not hasattr(self, "_bins"):  # a parameter of a classifier, which keeps what it learned for it
+            return {"params": self.get_params(), "bins": None}
         return {"params": self.get_params(), "bins": self._bins, "precision": self.precision_, "names": names}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         self, bins = cls(**state["params"]), state["bins"]
+        if bins is None:
+            self._check_params()
+            return self
         if not isinstance(bins, BinEdges):
             raise ValueError(f"bins are of type {type(bins).__name__}")
         self._bins, self.n_features_in_ = bins, len(bins.edges)
@@ -231,5 +241,6 @@ def _precision(cells: ValueCells) -> float:
     return 2.0 ** (cells.shift - 52) if cells.shift else 0.0
 
 
-def _joined(pieces: list[Any]) -> Any:
+def joined(pieces: list[Any]) -> Any:
+    """Blocks of rows below each other."""
     return sp.vstack(pieces, format="csr") if len(pieces) > 1 else pieces[0]

@@ -11,7 +11,6 @@ from streamnb.estimators.learned import learned
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
-from streamnb.rows.opening import opened
 from streamnb.rows.source import Source
 
 
@@ -75,7 +74,7 @@ class ScanClassifier(RowClassifier, ScanEstimator):
                 "what these rows count now, such as sample_weight=1.0 for those of the last call"
             )
         with self._all_or_nothing():
-            rows = opened(X, y, sample_weight, look=self._check_features, layer=self.layer_)
+            rows = self._opened(X, y, sample_weight)
             stats, report = self._scan(rows, self._known(None), False, RunOptions())
             self._keep(self.stats_ - stats, report, self.decay_)
             self.forgotten_ = forgotten
@@ -121,7 +120,7 @@ class ScanClassifier(RowClassifier, ScanEstimator):
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         check_is_fitted(self, "stats_")
-        rows = opened(X, *beside, labelled=labelled, look=self._check_features, layer=self.layer_)
+        rows = self._opened(X, *beside, labelled=labelled)
         return self._now("_model"), rows
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------

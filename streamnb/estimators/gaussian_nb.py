@@ -1,18 +1,15 @@
 """Gaussian naive Bayes with variances of each class's own: the score of a row is quadratic."""
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import arguments, persistence, row_checks
+from streamnb.core import arguments, persistence
 from streamnb.estimators.classifier import NaiveBayes
 from streamnb.estimators.learned import learned, logs
-from streamnb.kernels import quadratic
 from streamnb.models.linear import LinearModel
+from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.schemes import Joint
-from streamnb.rows.chunk import CSRChunk
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan
@@ -128,11 +125,14 @@ class GaussianNB(NaiveBayes):
         return self._within + self.epsilon_
 
     def _solved(self) -> LinearModel:
-        least = 1e-15 * self._largest_variance or 1.0  # keeps what does not vary from scores without bound
-        variance = np.where(self._variance > 0, self._variance, least)
-        intercept = logs(self._prior) - 0.5 * np.log(2.0 * np.pi * variance).sum(axis=1)
-        means, halves = (np.ascontiguousarray(table.T) for table in (self._mean, 0.5 / variance))
-        return QuadraticModel(self.classes_, means, intercept, Joint(), halves=halves)
+        return QuadraticModel.of(
+            self._mean,
+            self._variance,
+            logs(self._prior),
+            self._largest_variance,
+            classes_=self.classes_,
+            scheme=Joint(),
+        )
 
     def to_state(self) -> dict[str, Any]:
         return {**super().to_state(), "dtype": self._dtype.name}
@@ -142,35 +142,3 @@ class GaussianNB(NaiveBayes):
         self = super().from_state(state)
         self._dtype = np.dtype(arguments.one_of("dtype", state.get("dtype", "float64"), ["float32", "float64"]))
         return self
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class QuadraticModel(LinearModel):
-    """Scores ``intercept_ - sum_j (x_j - weights_jk)^2 halves_jk``; tables (n_features, K)."""
-
-    halves: np.ndarray
-
-    @cached_property
-    def _absent(self) -> np.ndarray:
-        """What each feature costs as a zero, (n_features, K)."""
-        return self.weights**2 * self.halves
-
-    @cached_property
-    def _zeros(self) -> tuple[np.ndarray, np.ndarray]:
-        """The score of a row of zeros, as (hi, lo), each (K,)."""
-        hi, lo = np.zeros((2, len(self.classes_)))
-        quadratic.score_zeros(self._absent, hi, lo)
-        return hi, lo
-
-    def margins(self, chunk: Any, survey: Any) -> np.ndarray:
-        """ln P(y) + ln p(x | y), (n_rows, K)."""
-        row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
-        n_rows = chunk.shape[0]
-        if isinstance(chunk, CSRChunk):
-            hi, lo = (np.tile(part, (n_rows, 1)) for part in self._zeros)
-            arrays = chunk.data, chunk.indices, chunk.indptr
-            quadratic.score_csr(*arrays, self.weights, self.halves, self._absent, hi, lo)
-            return hi + lo + self.intercept_
-        out = np.zeros((n_rows, len(self.classes_)))
-        quadratic.score_dense(chunk.values, self.weights, self.halves, out)
-        return out + self.intercept_

@@ -9,10 +9,12 @@ from streamnb.core import arguments, persistence
 from streamnb.estimators.learned import learned
 from streamnb.estimators.linear_predictions import LinearPredictions
 from streamnb.estimators.posteriors import Posteriors
+from streamnb.estimators.prepared_rows import PreparedRows
 from streamnb.models.at_hand import UnheldModel
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
 from streamnb.models.predictive import predictive_model
+from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
@@ -26,7 +28,7 @@ from streamnb.solving.posed import check_feature_weight
 from streamnb.solving.solving import solve
 from streamnb.stats.class_stats import ClassStats
 
-_STATE = "params", "fitted", "model", "settled", "scores", "scoring_report"  # what is saved
+_STATE = "params", "fitted", "model", "settled", "scores", "scoring_report", "step"  # what is saved
 
 
 class _Parameter:
@@ -43,7 +45,7 @@ class _Parameter:
 
 
 @persistence.register
-class LinearNB(Posteriors, LinearPredictions):
+class LinearNB(Posteriors, PreparedRows, LinearPredictions):
     """Regularised naive linear Bayes classifier, fitted in one scan of data of any size.
 
     Parameters
@@ -67,8 +69,11 @@ class LinearNB(Posteriors, LinearPredictions):
         probable, `smoothing_`. Parameters of priors may have a row for each class.
     binarize : float
         For Bernoulli a feature is present where x > binarize.
-    transform : {None, "binary", "log1p", "sqrt"}
-        Applied to each value.
+    transform : {None, "binary", "log1p", "sqrt", "quantile_normal"} or Bins
+        Applied to each value. The last two are learned in a pass of their own before the scan (rows have to be there
+        twice), from all rows of `fit`, and kept and saved with the model, which then takes the raw columns:
+        "quantile_normal" makes each feature normal, Phi^-1(F(x)); `Bins` makes an indicator of each bin, whose names
+        are `column_names_`.
     normalize : {None, "l1", "l2"}
         Then each row is divided by its length.
     idf : bool
@@ -161,10 +166,11 @@ class LinearNB(Posteriors, LinearPredictions):
 
     def _row_options(self) -> RowOptions:
         centre = as_family(self.family).centre
-        return RowOptions(vars(self)["transform"], self.normalize, self.binarize, centre)
+        transform = vars(self)["transform"] if self._asked_step() is None else None
+        return RowOptions(transform, self.normalize, self.binarize, centre)
 
     def _check_params(self) -> None:
-        self._check_options()
+        self._check_options(self.penalty)
         for part in self.penalty.parts if self.penalty is not None else ():
             if part.tau is None or len(part.tau) > 1:
                 what = "no tau" if part.tau is None else f"a grid of {len(part.tau)} taus"
@@ -173,9 +179,9 @@ class LinearNB(Posteriors, LinearPredictions):
                     "give one tau, choose it with LinearNBCV, or take all models from snb.solve"
                 )
 
-    def _check_options(self) -> None:
+    def _check_options(self, penalty: Any) -> None:
         as_family(self.family)
-        as_penalty(self.penalty)
+        as_penalty(penalty)
         arguments.one_of("scheme", self.scheme, SCHEMES)
         arguments.one_of("idf", self.idf, [False, True])
         arguments.one_of("overlap", self.overlap, OVERLAPS)
@@ -185,6 +191,7 @@ class LinearNB(Posteriors, LinearPredictions):
         DecisionRule.of(self.loss, self.threshold, self.reject_label)
 
     def _check_against(self, stats: ClassStats) -> None:
+        self._check_step()
         scanned, wanted = asdict(stats.options), asdict(self._row_options())
         changed = [name for name in scanned if scanned[name] != wanted[name]]
         if changed:
@@ -270,7 +277,8 @@ class LinearNB(Posteriors, LinearPredictions):
 
     def to_state(self) -> dict[str, Any]:
         model = self._now("_model") if self._complete() else None
-        solved = model is not None and not isinstance(model, UnheldModel)  # which follows from the statistics
+        follows = isinstance(model, (UnheldModel, QuadraticModel))  # from the statistics
+        solved = model is not None and not follows
         other = {name: value for name, value in self._settled.items() if value is not vars(self)[name]}
         return {**super().to_state(), "model": model if solved else None, "settled": other if solved else None}
 
@@ -279,8 +287,8 @@ class LinearNB(Posteriors, LinearPredictions):
         self = super().from_state(persistence.known(cls, state, *_STATE))
         model = state["model"]
         if model is not None:
-            if not isinstance(model, LinearModel) or model.n_features != self.n_features_in_:
-                raise ValueError(f"the model should be of {self.n_features_in_} features")
+            if not isinstance(model, LinearModel) or model.n_features != self.stats_.n_features:
+                raise ValueError(f"the model should be of {self.stats_.n_features} features")
             if not np.array_equal(model.classes_, self.classes_):
                 raise ValueError("the model and the statistics should have the same classes")
             self._learned["_model"] = model

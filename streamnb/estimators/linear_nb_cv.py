@@ -14,6 +14,7 @@ from streamnb.models.calibrating import METHODS, check_calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
+from streamnb.problem.families import as_family
 from streamnb.problem.penalties import L1, Penalty, at_point
 from streamnb.problem.schemes import as_scheme
 from streamnb.scanning.class_scan import run_scan, with_folds
@@ -21,9 +22,11 @@ from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, GridScores, check_choice, check_rule
 from streamnb.selection.out_of_fold import calibrated_out_of_fold, check_calibration
 from streamnb.selection.row_sample import SampledRows, sample_size
+from streamnb.solving.own_variances import is_own
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
 
+UNPENALISED = "none"
 _JUDGED = (  # what scores depend on
     *("family", "penalty", "scheme", "reference", "overlap"),
     *("folds", "repeats", "scoring", "seed", "return_train_score"),
@@ -48,19 +51,20 @@ class LinearNBCV(LinearNB):
     Parameters
     ----------
     family : as for `LinearNB`
-    penalty : None, L1, L2, TopK, Decorrelation, Separable or a sum of them
+    penalty : None, "none", L1, L2, TopK, Decorrelation, Separable or a sum of them
         With a grid of taus each; the product of the grids is judged. None: ``L1(scale="score")``, whose grid is taken
-        from the data, from all features to one.
+        from the data, from all features to one. "none": no penalty, the one model of which is judged.
     folds : int or (n_rows,) ints
         Number of folds, or the fold of each row, numbered from 0. Which fold a row is in depends on its number (or
         its group) and the seed alone, not on its class.
     repeats : int
         How many times the rows are split into folds.
-    scoring : str or callable
+    scoring : str, callable or list of such
         A name such as "roc_auc", "accuracy", "f1_macro", "neg_log_loss" (see `streamnb.metrics.SCORERS`), or a
         function of an `Evaluation`; the greater the better. For more than two classes "roc_auc" is the mean over
         classes, each against the rest; "roc_auc_reference", for scheme="reference", that of each class or label u by
-        its margin on the rows of u and of the reference alone.
+        its margin on the rows of u and of the reference alone. Of a list the first chooses, and `cv_results_` has
+        mean_test_<scoring> and its like of all, beside mean_test_score of the first; none is read twice.
     rule : {"best", "parsimonious", "one_se", "per_split"}
         The point with the highest mean score; or that with the fewest features whose mean is within 1 % of it, or
         within one standard error of it. "per_split" gives each class a number of features of its own, for `TopK`:
@@ -107,7 +111,7 @@ class LinearNBCV(LinearNB):
     def __init__(
         self,
         family: Any = "multinomial",
-        penalty: Penalty | None = None,
+        penalty: Any = None,
         *,
         folds: Any = 5,
         repeats: int = 1,
@@ -205,7 +209,8 @@ class LinearNBCV(LinearNB):
         listed = label_checks.check_classes(classes)
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         with self._all_or_nothing():
-            rows = self._opened_to_fit(X, y, sample_weight, layer)
+            self._take_layer(X, layer)
+            rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             self.__dict__.pop("class_weight_", None)
             self._n_threads = n_threads
@@ -300,14 +305,22 @@ class LinearNBCV(LinearNB):
         of_rows = {label: same if of_class[label] < 0 else of_class[label] for label in rows}
         self.best_ = {**scores.grid[best], "top_k": of_rows}
 
-    def _grid(self) -> Penalty:
+    def _grid(self) -> Penalty | None:
+        own = self.penalty is None and is_own(as_family(self.family))  # whose scores take no penalty
+        if own or self._unpenalised:
+            return None
         return L1(scale="score") if self.penalty is None else self.penalty
 
-    def _penalty(self) -> Penalty:
-        return at_point(self._grid(), self.best_)
+    @property
+    def _unpenalised(self) -> bool:
+        return isinstance(self.penalty, str) and self.penalty == UNPENALISED
+
+    def _penalty(self) -> Penalty | None:
+        grid = self._grid()
+        return None if grid is None else at_point(grid, self.best_)
 
     def _check_params(self) -> None:
-        self._check_options()
+        self._check_options(None if self._unpenalised else self.penalty)
         arguments.one_of("return_train_score", self.return_train_score, [False, True])
         arguments.one_of("calibration", self.calibration, [None, *METHODS])
         check_choice(self.scheme, self.folds, self.repeats, self.seed, self.scoring, self.rule)
@@ -325,6 +338,6 @@ class LinearNBCV(LinearNB):
         return self
 
 
-def judged_grid(estimator: LinearNBCV) -> tuple[GridScores, Penalty]:
+def judged_grid(estimator: LinearNBCV) -> tuple[GridScores, Penalty | None]:
     """The scores of all grid points, and the penalty whose grid they are of."""
     return estimator._scores, estimator._grid()

@@ -65,7 +65,7 @@ class Posteriors:
             raise ImportError("posterior() needs pandas: pip install pandas") from error
         self._check_scanned_as_it_is("posterior()")
         asked = self._settled["estimate"]
-        names = getattr(self, "feature_names_in_", None)
+        names = getattr(self, "column_names_", getattr(self, "feature_names_in_", None))
         known = self._weighted, self._settled_family(), self._now("smoothing_"), asked
         return pd.DataFrame(posterior_table(*known, interval=interval, names=names))
 

@@ -108,7 +108,7 @@ class TrainedClassifierCV(TrainedClassifier):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            rows = self._opened_to_fit(X, y, sample_weight, layer)
+            rows = self._opened_anew(X, y, sample_weight, layer)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             before = self._apply(rows, options)

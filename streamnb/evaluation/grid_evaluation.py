@@ -66,7 +66,8 @@ class GridEvaluation:
             if ranking is not None:
                 kept = weight > 0.0
                 scores = self._scores(ranked_by, margins)
-                scores = row_checks.check_scores(scores, n, scores.shape[1])
+                width = scores.shape[1] * scores.shape[2]
+                row_checks.check_scores(scores.reshape(-1, width), n, width)
                 rows = (scores, labels, weight) if kept.all() else (scores[kept], labels[kept], weight[kept])
                 ranking.add(*rows)
         for point, losses in enumerate(self._losses):
@@ -74,12 +75,13 @@ class GridEvaluation:
             losses.add(Rows(labels, weight, log_proba=row_checks.check_log_proba(log_proba, n, log_proba.shape[1])))
 
     def _scores(self, ranked_by: Any, margins: np.ndarray) -> np.ndarray:
-        """What the models rank rows by, (n, G * columns)."""
+        """What the models rank rows by, (n, columns, G)."""
         step = max(CACHED_MARGINS // margins[0].size, 1)
         parts = []
         for first in range(0, len(margins), step):
             some = margins[first : first + step, :, : self._n_points].swapaxes(1, 2)
-            parts.append(ranked_by(some.reshape(-1, margins.shape[1])).reshape(len(some), -1))
+            ranked = ranked_by(some.reshape(-1, margins.shape[1]))
+            parts.append(np.ascontiguousarray(ranked.reshape(len(some), self._n_points, -1).swapaxes(1, 2)))
         return np.concatenate(parts)
 
     def __add__(self, other: "GridEvaluation") -> "GridEvaluation":

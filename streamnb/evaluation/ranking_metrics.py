@@ -8,7 +8,8 @@ import numpy as np
 
 from streamnb.core import arguments, messages
 from streamnb.evaluation.decision_metrics import mean
-from streamnb.evaluation.score_order import Levels, Ranking
+from streamnb.evaluation.levels import Levels
+from streamnb.evaluation.score_order import Ranking
 from streamnb.evaluation.tallied import Tallied, check_single, is_binary, ranking, ranking_by_margin
 
 AVERAGES = "macro", "weighted", "micro", None

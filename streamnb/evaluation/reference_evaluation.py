@@ -60,10 +60,12 @@ class ReferenceEvaluation:
     def add(self, scheme: Scheme, margins: np.ndarray, labels: Any, weight: np.ndarray) -> None:
         """Add rows with their margins (n, R, G), and room behind these; labels (n,) or an indicator (n, K)."""
         sides = self._sides(labels)
-        rows = np.flatnonzero((sides != NEITHER).any(axis=1) & (weight > 0.0))
-        scores = margins[rows, :, : self._sizes["n_models"]].swapaxes(1, 2).reshape(len(rows), -1)
-        scores = row_checks.check_scores(scores, len(rows), scores.shape[1])
-        self._ranking.add(scores, sides[rows], weight[rows])
+        asked = (sides != NEITHER).any(axis=1) & (weight > 0.0)
+        if not asked.all():
+            margins, sides, weight = margins[asked], sides[asked], weight[asked]
+        width = margins.shape[1] * margins.shape[2]
+        row_checks.check_scores(margins.reshape(-1, width), len(margins), width)
+        self._ranking.add(margins, sides, weight)
 
     def _sides(self, labels: Any) -> np.ndarray:
         """What each row is to the class of each row of weights, (n, R) uint8."""

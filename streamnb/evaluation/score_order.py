@@ -1,6 +1,5 @@
 """Scores in their order, kept one by one or in mergeable histograms, and what is read off that order."""
 
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any
@@ -8,93 +7,12 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, persistence
+from streamnb.evaluation.levels import Levels, exact_levels
 from streamnb.kernels import ranks
+from streamnb.kernels.lanes import LANES
 
 ScoredRows = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, labels, weight
-ROWS_AHEAD = 32  # whose bins are asked for at once
-
-
-@dataclass(frozen=True, eq=False)
-class Levels:
-    """One class against others, by score from the highest: distinct scores, or bins whose rows count as tied.
-
-    Attributes
-    ----------
-    own, rest : (m,)
-        Weight of the rows of the class, and of the others, at each level; one of the two is positive.
-    thresholds : (m,)
-        The score from which on a row is at this level or above.
-    blurred : (m,) bool
-        Levels that may hold different scores.
-    """
-
-    own: np.ndarray
-    rest: np.ndarray
-    thresholds: np.ndarray
-    blurred: np.ndarray
-
-    @property
-    def defined(self) -> bool:
-        """True if there are rows of the class and others."""
-        return bool(self.own.any() and self.rest.any())
-
-    def auc(self) -> float:
-        """Area under the ROC curve: probability that an own row stands above another, ties counted half."""
-        return float(ranks.auc(self.own, self.rest))
-
-    def auc_error(self) -> float:
-        """Bound on the error of `auc`: the pairs that share a bin, each wrong by a half at most.
-
-        ``1/2 sum_b own_b rest_b / (own rest)`` over the bins b that may hold different scores.
-        """
-        if not self.defined:
-            return np.nan
-        return float(0.5 * (self.own * self.rest) @ self.blurred / (self.own.sum() * self.rest.sum()))
-
-    def average_precision(self) -> float:
-        """Mean precision over own rows, ``sum_l own_l / own * T_l / (T_l + F_l)``, T and F the sums down to level l."""
-        if not self.defined:
-            return np.nan
-        hits = np.cumsum(self.own)
-        return float(self.own @ (hits / (hits + np.cumsum(self.rest))) / hits[-1])
-
-    def average_precision_error(self) -> float:
-        """Bound on the error of `average_precision`, from the best and the worst order inside bins.
-
-        With T own weight and F other weight above a bin of own weight p and other weight n, the precision of a row in
-        it is at most ``(T + p) / (T + p + F)``: own rows first, tied. A row whose own weight ends at t has at least
-        ``t / (t + F + n)``, and a sum of these over any cut of p into rows is at least their integral,
-        ``p - (F + n) ln((T + p + F + n) / (T + F + n))``.
-        """
-        if not self.defined:
-            return np.nan
-        after, others = np.cumsum(self.own), np.cumsum(self.rest)
-        before, others_before = after - self.own, others - self.rest
-        tied = self.own * after / (after + others)
-        best = self.own * after / np.maximum(after + others_before, np.finfo(float).tiny)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            lost = others * np.log1p(self.own / (before + others))
-        worst = self.own - np.where(others > 0.0, lost, 0.0)
-        return float(max((best - tied) @ self.blurred, (tied - worst) @ self.blurred, 0.0) / after[-1])
-
-    def roc_curve(self, drop_intermediate: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """False and true positive rates from (0, 0) on, and thresholds from infinity on; NaN rates where undefined."""
-        false, true, thresholds = np.cumsum(self.rest), np.cumsum(self.own), self.thresholds
-        if drop_intermediate and len(true) > 2:
-            corner = np.ones(len(true), bool)  # points on a straight line say nothing
-            corner[1:-1] = (np.diff(false, 2) != 0) | (np.diff(true, 2) != 0)
-            false, true, thresholds = false[corner], true[corner], thresholds[corner]
-        false, true = (np.append(0.0, x / x[-1]) if x.any() else np.full(len(x) + 1, np.nan) for x in (false, true))
-        return false, true, np.append(np.inf, thresholds)
-
-
-def _exact_levels(scores: np.ndarray, own: np.ndarray, rest: np.ndarray) -> Levels:
-    """Levels of rows (n,) with their weights as own and as other rows."""
-    kept = own + rest > 0.0
-    scores, own, rest = scores[kept], own[kept], rest[kept]
-    thresholds, level = np.unique(-scores, return_inverse=True)
-    own, rest = (np.bincount(level, weights=w, minlength=len(thresholds)) for w in (own, rest))
-    return Levels(own, rest, -thresholds, np.zeros(len(own), bool))
+CACHED_SCORES = 1 << 20  # counted at once, some columns after the others
 
 
 class Histogram:
@@ -117,23 +35,35 @@ class Histogram:
         """Number of the lowest bin of each column, counted from score 0."""
         return np.where(self.low <= self.high, self.low >> self.shift, 0)
 
-    def add(self, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
-        """Count rows: scores (n, columns) without NaN, weight (n,), groups (n, m), not counted from n_groups on.
+    @property
+    def _flat(self) -> np.ndarray:
+        """The table as the kernels have it that move bins."""
+        return self.table.reshape(len(self.table), -1)
 
-        The groups are those of the first m columns, and of the next m, and so on.
+    def add(self, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
+        """Count rows: scores (n, m, room) without NaN, of m columns of each model, and room behind the models.
+
+        Weight is (n,); groups (n, m) are not counted from n_groups on.
         """
-        low, high = np.full(scores.shape[1], np.inf), np.full(scores.shape[1], -np.inf)
-        ranks.extremes(scores, low, high)
-        self._widen(_keys(low), _keys(high))
-        bins = np.empty((ROWS_AHEAD, groups.shape[1]), np.int64)
-        ranks.fill(scores, groups, weight, self.shift, self.first, bins, self.table)
+        n_rows, m, room = scores.shape
+        table = self.table.reshape(-1, m, *self.table.shape[1:])
+        low, high = np.full(m * room, np.inf), np.full(m * room, -np.inf)
+        ranks.extremes(scores.reshape(n_rows, m * room), low, high)
+        self._widen(*(_keys(end.reshape(m, room)[:, : len(table)].T.reshape(-1)) for end in (low, high)))
+        shift, first = (np.ascontiguousarray(of_bins.reshape(-1, m).T) for of_bins in (self.shift, self.first))
+        step = max(CACHED_SCORES // (m * room), 1)
+        spare = np.empty(min(step, n_rows), np.int64), np.empty(LANES, np.int64)
+        for start in range(0, n_rows, step):
+            some = slice(start, start + step)
+            ranks.fill(scores[some], groups[some], weight[some], shift, first, spare, table)
 
     def __add__(self, other: "Histogram") -> "Histogram":
         total = Histogram(self.table.shape[0], self.table.shape[2], self.n_bins)
         total.low, total.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
         total.shift = _narrowest(total.low, total.high, self.shift, self.n_bins)
         for part in (self, other):
-            ranks.regrid(part.table, part.first, total.shift - part.shift, total.first, total.table)
+            wider = total.shift - part.shift
+            ranks.regrid(part._flat, part.first, wider, total.first, total.table.shape[2], total._flat)
         return total
 
     def of_columns(self, columns: slice) -> "Histogram":
@@ -149,7 +79,9 @@ class Histogram:
         one.low, one.high = self.low.min(keepdims=True), self.high.max(keepdims=True)
         one.shift = _narrowest(one.low, one.high, self.shift.max(keepdims=True), self.n_bins)
         for k, table in enumerate(tables):
-            ranks.regrid(table[None], self.first[[k]], one.shift - self.shift[k], one.first, one.table)
+            ranks.regrid(
+                table.reshape(1, -1), self.first[[k]], one.shift - self.shift[k], one.first, table.shape[1], one._flat
+            )
         return one
 
     def _widen(self, low: np.ndarray, high: np.ndarray) -> None:
@@ -159,8 +91,9 @@ class Histogram:
         self.shift = _narrowest(self.low, self.high, shift, self.n_bins)
         changed = np.flatnonzero((self.shift != shift) | (self.first != first))
         if changed.size:
-            spare = np.empty((1, *self.table.shape[1:]))
-            ranks.widen(self.table, changed, first, self.shift - shift, self.first, spare)
+            flat = self._flat
+            spare = np.empty((1, flat.shape[1]))
+            ranks.widen(flat, changed, first, self.shift - shift, self.first, self.table.shape[2], spare)
 
     def to_state(self) -> list[np.ndarray]:
         return [self.low, self.high, self.shift, self.table]
@@ -267,13 +200,13 @@ class Ranking:
         return self._histogram is None
 
     def add(self, scores: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
-        """Add rows: scores (n, models * columns) float64 without NaN, labels in range, positive weights (n,)."""
+        """Add rows: scores (n, columns, models or more) float64 without NaN, labels in range, positive weights (n,)."""
         self.n_rows += len(weight)
         if self.is_exact and self.n_rows <= self.exact_rows:  # copies: the caller may fill the same buffers again
-            self._blocks.append((scores.copy(), labels.copy(), weight.copy()))
+            by_model = scores[:, :, : self._n_models].swapaxes(1, 2).reshape(len(weight), self._n_columns)
+            self._blocks.append((by_model.copy(), labels.copy(), weight.copy()))
         else:
-            self._blocks.append((scores, labels, weight))
-            self._spill()
+            self._spill().add(scores, self._groups(labels), weight)
 
     def __add__(self, other: "Ranking") -> "Ranking":
         total = Ranking.__new__(Ranking)
@@ -281,18 +214,22 @@ class Ranking:
         total.n_rows += other.n_rows
         total._blocks = self._blocks + other._blocks
         histograms = [part._histogram for part in (self, other) if part._histogram is not None]
-        total._histogram = reduce(add, histograms, self._empty()) if histograms else None
+        if len(histograms) == 1:
+            histograms.append(self._empty())  # a copy, which takes more rows
+        total._histogram = reduce(add, histograms) if histograms else None
         if histograms or total.n_rows > self.exact_rows:
             total._spill()
         return total
 
-    def _spill(self) -> None:
+    def _spill(self) -> Histogram:
         """Move the rows kept one by one into the histogram."""
         if self._histogram is None:
             self._histogram = self._empty()
         for scores, labels, weight in self._blocks:
-            self._histogram.add(scores, self._groups(labels), weight)
+            by_column = scores.reshape(len(weight), self._n_models, len(self._classes)).swapaxes(1, 2)
+            self._histogram.add(np.ascontiguousarray(by_column), self._groups(labels), weight)
         self._blocks = []
+        return self._histogram
 
     def _empty(self) -> Histogram:
         return Histogram(self._n_columns, self._n_groups, self.n_bins)
@@ -376,7 +313,7 @@ class Ranking:
         indicated = self._blocks[0][1].ndim == 2
         own = labels == (1 if indicated else class_)
         rest = labels == 0 if indicated else ~own if versus is None else labels == versus
-        return _exact_levels(-scores if negate else scores, weight * own, weight * rest)
+        return exact_levels(-scores if negate else scores, weight * own, weight * rest)
 
     def all_levels(self) -> Levels:
         """Every class against all others, each by its own scores, in one order of all scores (micro-average)."""
@@ -388,7 +325,7 @@ class Ranking:
             return one.levels(0, own, rest, False)
         scores, labels, weight = map(np.concatenate, zip(*self._blocks, strict=True))
         own = weight[:, None] * (labels if labels.ndim == 2 else labels[:, None] == self._classes)
-        return _exact_levels(scores.reshape(-1), own.reshape(-1), (weight[:, None] - own).reshape(-1))
+        return exact_levels(scores.reshape(-1), own.reshape(-1), (weight[:, None] - own).reshape(-1))
 
     def _binned(self, column: int, class_: int, versus: int | None) -> tuple[np.ndarray, np.ndarray]:
         assert self._histogram is not None

@@ -130,7 +130,7 @@ class Tallied:
         labels = known.labels.toarray() if self.multilabel else known.labels
         for name in ("ranking", "margin"):
             if name in self._tallies:
-                self._tallies[name].add(getattr(known, name), labels, known.weight)
+                self._tallies[name].add(getattr(known, name)[:, :, None], labels, known.weight)
         if "ranking_loss" in self._tallies:
             loss = np.empty(len(labels))
             ranks.ranking_loss(known.ranking, labels, loss)

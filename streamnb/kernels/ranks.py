@@ -8,9 +8,10 @@ same on every machine, cannot swap two scores, and costs a tenth.
 import numpy as np
 
 from streamnb.kernels.compiler import kernel
-from streamnb.kernels.lanes import prefetch
+from streamnb.kernels.lanes import LANES, prefetch
 
 KEY_OF_ONE = 0x3FF0000000000000  # the bits of 1.0
+SCORES_AHEAD = 16  # that are asked for: those of other rows lie far apart
 
 
 @kernel
@@ -32,31 +33,29 @@ def extremes(scores, low, high):
 
 
 @kernel
-def fill(scores, groups, weight, shift, first, bins, table):
-    # table[k, bin of scores[i, k], groups[i, k]] += weight[i]; bin b holds the keys with key >> shift[k] equal to
-    # first[k] + b - 1; the outermost two are for -infinity and +infinity. Groups have fewer columns, taken in turns; a
-    # score whose group is none of the table's is not counted. `bins` is room for that many bins of a few rows, so that
-    # far memory is asked for well before it is added to.
-    top, n_groups = table.shape[1] - 1, table.shape[2]
-    n_ahead, n_own = bins.shape
-    for start in range(0, scores.shape[1], n_own):
-        for begin in range(0, scores.shape[0], n_ahead):
-            n_rows = min(n_ahead, scores.shape[0] - begin)
-            for i in range(n_rows):
-                for own in range(n_own):
-                    if groups[begin + i, own] >= n_groups:
-                        continue
-                    k, x = start + own, scores[begin + i, start + own]
-                    if abs(x) < np.inf:
-                        bins[i, own] = (key(x) >> shift[k]) - first[k] + 1
-                    else:
-                        bins[i, own] = top if x > 0.0 else 0
-                    prefetch(table[k], bins[i, own], groups[begin + i, own])
-            for i in range(n_rows):
-                for own in range(n_own):
-                    if groups[begin + i, own] >= n_groups:
-                        continue
-                    table[start + own, bins[i, own], groups[begin + i, own]] += weight[begin + i]
+def fill(scores, groups, weight, shift, first, spare, table):
+    # table[g, c, bin of scores[i, c, g], groups[i, c]] += weight[i] for model g; bin b holds the keys with
+    # key >> shift[c, g] equal to first[c, g] + b - 1; the outermost two are for -infinity and +infinity. A score whose
+    # group is none of the table's is not counted. `spare` is room for the numbers of all rows and for LANES bins: so
+    # many neighbouring scores are counted at once, and their part of the table is close while the rows go by.
+    rows, bins = spare
+    n_models, n_columns, n_bins, n_groups = table.shape
+    for c in range(n_columns):
+        n_counted = 0
+        for i in range(len(scores)):
+            rows[n_counted] = i
+            n_counted += groups[i, c] < n_groups
+        for begin in range(0, n_models, LANES):
+            width = min(LANES, n_models - begin)
+            for e in range(n_counted):
+                i = rows[e]
+                prefetch(scores[rows[min(e + SCORES_AHEAD, n_counted - 1)]], c, begin)
+                for lane in range(width):
+                    g, x = begin + lane, scores[i, c, begin + lane]
+                    within = (key(x) >> shift[c, g]) - first[c, g] + 1
+                    bins[lane] = within if abs(x) < np.inf else (n_bins - 1 if x > 0.0 else 0)
+                for lane in range(width):
+                    table[begin + lane, c, bins[lane], groups[i, c]] += weight[i]
 
 
 @kernel
@@ -71,27 +70,33 @@ def auc(own, rest):
 
 
 @kernel
-def regrid(old, first, wider, new_first, new):
-    # the bins of `old` merged into those of `new`: `wider[k]` doublings wider, counted from new_first[k]
-    top = old.shape[1] - 1
+def regrid(old, first, wider, new_first, n_groups, new):
+    # the bins of `old` added to those of `new`: `wider[k]` doublings wider, counted from new_first[k]; a bin is
+    # n_groups neighbouring numbers of a row
+    top = old.shape[1] - n_groups
     for k in range(old.shape[0]):
-        for b in range(top + 1):
-            into = b
-            if 0 < b < top:
-                into = ((first[k] + b - 1) >> wider[k]) - new_first[k] + 1
-            for g in range(old.shape[2]):
-                if old[k, b, g] != 0.0:
-                    new[k, into, g] += old[k, b, g]
+        source, target, up = old[k], new[k], n_groups * (first[k] - new_first[k])
+        for c in range(n_groups):
+            target[c] += source[c]
+            target[top + c] += source[top + c]
+        if wider[k] == 0 and up >= 0:  # bins that stay as they are move all at once
+            for c in range(n_groups, top - up):
+                target[c + up] += source[c]
+            continue
+        for c in range(n_groups, top):
+            if source[c] != 0.0:
+                b, g = divmod(c, n_groups)
+                target[n_groups * (((first[k] + b - 1) >> wider[k]) - new_first[k] + 1) + g] += source[c]
 
 
 @kernel
-def widen(table, columns, first, wider, new_first, spare):
-    # `regrid` of some columns in their own place, one by one through `spare` (1, n_bins + 2, n_groups)
+def widen(table, columns, first, wider, new_first, n_groups, spare):
+    # `regrid` of some columns in their own place, one by one through `spare` (1, numbers of a column)
     for k in columns:
         one = slice(k, k + 1)
         spare[:] = table[one]
         table[one] = 0.0
-        regrid(spare, first[one], wider[one], new_first[one], table[one])
+        regrid(spare, first[one], wider[one], new_first[one], n_groups, table[one])
 
 
 @kernel

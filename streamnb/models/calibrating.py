@@ -11,6 +11,7 @@ from streamnb.core import label_checks, memory, row_checks
 from streamnb.models.at_hand import UnheldModel
 from streamnb.models.curves import Curves, Knots, is_softmax
 from streamnb.models.linear import LinearModel
+from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.schemes import LabelReference, TwoClasses
 from streamnb.rows.boundary import checked
 from streamnb.rows.source import Source
@@ -190,6 +191,8 @@ def check_calibrated(model: LinearModel) -> None:
         raise ValueError("scheme='ovo' has no probabilities to calibrate; take 'joint', 'ovr' or 'reference'")
     if isinstance(model, UnheldModel):
         raise MemoryError("calibrate scales the weights, and these are too many to be held; take a sparser penalty")
+    if isinstance(model, QuadraticModel):
+        raise ValueError("calibrate() is for linear scores; those of Gaussian(covariance='own') are quadratic")
     if not np.isfinite(model.intercept_).all():
         raise ValueError("the model has a class without rows, whose probability is 0 whatever the scores; fit without")
 

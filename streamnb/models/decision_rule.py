@@ -8,6 +8,8 @@ import numpy as np
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
 from streamnb.problem.schemes import Scheme, probabilities
 
+_ROUNDED = 1e-12  # of sums of shares
+
 
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,11 +136,19 @@ def _is_zero_one(loss: np.ndarray) -> bool:
     return bool(mistakes.size and np.ptp(mistakes) == 0.0 and np.ptp(rights) == 0.0 and mistakes[0] > rights[0])
 
 
-def balancing_shift(scores: Any, y_true: Any, *, sample_weight: Any = None) -> float:
+def balancing_shift(
+    scores: Any,
+    y_true: Any,
+    *,
+    sample_weight: Any = None,
+    specificity: float | None = None,
+    sensitivity: float | None = None,
+    youden: bool = False,
+) -> float:
     """What to add to the intercept of two classes so that sensitivity and specificity are closest, on given rows.
 
     Sensitivity is the share of the rows of the second class (in sorted order) with ``scores + shift > 0``,
-    specificity the share of the rows of the first class without.
+    specificity the share of the rows of the first class without. Or so that one of them is as asked.
 
     Parameters
     ----------
@@ -147,6 +157,10 @@ def balancing_shift(scores: Any, y_true: Any, *, sample_weight: Any = None) -> f
     y_true : (n_rows,)
         Their labels, of two classes.
     sample_weight : (n_rows,), optional
+    specificity, sensitivity : float, optional
+        Between 0 and 1: of the shifts with at least that much of the one, those with the most of the other.
+    youden : bool
+        The largest sum of both, Youden's J = sensitivity + specificity - 1 (1950).
 
     Returns
     -------
@@ -157,13 +171,15 @@ def balancing_shift(scores: Any, y_true: Any, *, sample_weight: Any = None) -> f
     Raises
     ------
     ValueError, TypeError
-        The scores are not one finite number a row, or the labels are not of two classes with some weight.
+        The scores are not one finite number a row, or the labels are not of two classes with some weight; a rate that
+        is not between 0 and 1; two wishes at once.
 
     Examples
     --------
     >>> shift = snb.balancing_shift(model.decision_function(X_val), y_val)
     >>> model.refit(intercept_shift=shift)
     """
+    _check_wishes(specificity, sensitivity, youden)
     margins = np.asarray(scores)
     if margins.dtype.kind not in "iuf" or margins.ndim != 1:
         raise ValueError(
@@ -183,10 +199,30 @@ def balancing_shift(scores: Any, y_true: Any, *, sample_weight: Any = None) -> f
     levels, at = np.unique(margins, return_inverse=True)
     positive = labels == classes[1]
     missed, right = (np.bincount(at, weight * side) / weight[side].sum() for side in (positive, ~positive))
-    gap = np.abs(1.0 - np.cumsum(missed) - np.cumsum(right))  # from each level up to the next
-    if len(levels) == 1:
-        return -float(levels[0])  # all rows score the same: they lie on the boundary
-    best = np.flatnonzero(gap[:-1] <= gap[:-1].min() + 1e-12)
-    low, high = float(levels[best[0]]), float(levels[best[-1] + 1])
+    sensitive, specific = 1.0 - np.append(0.0, np.cumsum(missed)), np.append(0.0, np.cumsum(right))
+    if specificity is not None or sensitivity is not None or youden:
+        # one above all scores and one below them, too: no other need have what is asked
+        worth = sensitive + specific if youden else sensitive if specificity is not None else specific
+        asked, wanted = (specific, specificity) if specificity is not None else (sensitive, sensitivity or 0.0)
+        worth = np.where(asked >= wanted - _ROUNDED, worth, -np.inf)
+        edges = np.concatenate([[levels[0] - 1.0], levels, [levels[-1] + 1.0]])
+        best = np.flatnonzero(worth >= worth.max() - _ROUNDED)
+    else:
+        if len(levels) == 1:
+            return -float(levels[0])  # all rows score the same: they lie on the boundary
+        gap = np.abs(sensitive - specific)[1:-1]  # from each level up to the next
+        edges = levels
+        best = np.flatnonzero(gap <= gap.min() + _ROUNDED)
+    last = best[np.argmax(np.append(np.diff(best) > 1, True))]  # of those that lie beside each other
+    low, high = float(edges[best[0]]), float(edges[last + 1])
     middle = low + (high - low) / 2.0
     return -(middle if middle < high else low)
+
+
+def _check_wishes(specificity: Any, sensitivity: Any, youden: Any) -> None:
+    arguments.one_of("youden", youden, [False, True])
+    for name, rate in (("specificity", specificity), ("sensitivity", sensitivity)):
+        if rate is not None and not 0.0 < arguments.finite_number(name, rate) < 1.0:
+            raise ValueError(f"{name}={rate!r} should be between 0 and 1, such as 0.95")
+    if (specificity is not None) + (sensitivity is not None) + youden > 1:
+        raise ValueError("specificity=, sensitivity= and youden= are one wish each; give one of them")

@@ -94,7 +94,7 @@ def line_style(number: int) -> dict[str, Any]:
 def feature_names_of(given: Any, source: Any, n_features: int) -> np.ndarray:
     """Names of features, as given, as fitted, or x0, x1, .., (n_features,)."""
     if given is None:
-        given = getattr(source, "feature_names_in_", None)
+        given = getattr(source, "column_names_", getattr(source, "feature_names_in_", None))
     if given is None:
         return np.array([f"x{j}" for j in range(n_features)], dtype=object)
     names = np.asarray(given, dtype=object)

@@ -30,13 +30,17 @@ class Gaussian(Family):
     ----------
     var_smoothing : float
         This part of the largest feature variance is added to every phi, as in scikit-learn.
+    covariance : {"diagonal", "own"}
+        "own": a variance for each class and feature, as scikit-learn's `GaussianNB` has it. Scores are then quadratic:
+        ``ln P_y - sum_j [(x_j - m_yj)^2 / v_yj + ln(2 pi v_yj)] / 2``; there is no `coef_`, and no penalty.
     """
 
     name = "gaussian"
     moments = ("sum", "sum_sq")
 
-    def __init__(self, var_smoothing: float = 1e-9):
+    def __init__(self, var_smoothing: float = 1e-9, covariance: str = "diagonal"):
         self.var_smoothing = arguments.finite_number("var_smoothing", var_smoothing, minimum=0.0)
+        self.covariance = arguments.one_of("covariance", covariance, ["diagonal", "own"])
 
     def link(self, m):
         return m

@@ -13,14 +13,14 @@ from streamnb.rows.source import Source
 
 
 class PreparedSource(Source):
-    """A source whose blocks are CSR matrices that `step` makes of those of another.
+    """A source whose blocks are matrices, CSR or dense, that `step` makes of those of another.
 
     Parameters
     ----------
     rows : Source
         Not of Dask, which prepares its own blocks.
     step : callable
-        Of a chunk, dense ones with NaN where values are missing: CSR (n_rows, n_features); picklable.
+        Of a chunk, dense ones with NaN where values are missing: (n_rows, n_features); picklable.
     n_features : int
         Columns of what it makes.
     about : str
@@ -43,7 +43,7 @@ class PreparedSource(Source):
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         for block in self._rows.blocks(start, stop):
             X = self._step(checked(block, missing=True)[0])
-            yield replace(block, X=(X.data, X.indices, X.indptr, X.shape[1]))
+            yield replace(block, X=X if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr, X.shape[1]))
 
     def _of(self, rows: Source) -> Self:
         part = copy(self)

@@ -25,6 +25,7 @@ from streamnb.selection.comparison import Comparison, Pair
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, check_choice, check_rule
 from streamnb.solving.decorrelation import check_decorrelation
+from streamnb.solving.own_variances import check_own
 from streamnb.stats.class_stats import ClassStats
 
 STANDARD = ("plain", "TopK", "L1", "TopK + Decorrelation", "L1 + Decorrelation")  # the columns of the thesis
@@ -248,6 +249,7 @@ def _defined(
         for name, penalty in columns.items():
             try:
                 check_decorrelation(penalty, family, as_rows, len(stats.classes))
+                check_own(penalty, family, as_rows)
                 pairs[family_name, name] = family, penalty
             except ValueError as error:
                 left_out[family_name, name] = str(error)

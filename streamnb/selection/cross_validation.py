@@ -150,9 +150,10 @@ class ScoringTask(PassTask):
         weight = np.ones(len(rows)) if weight is None else weight
         n_points, n_rows = models.shape
         step = max(self._at_once(models) // (DOUBLE.room(n_points) * max(n_rows, len(self.classes))), 1)
+        room = models.room(min(step, len(rows)))
         for first in range(0, len(rows), step):
             some = slice(first, first + step)
-            margins = models.margins(chunk, rows[some])
+            margins = models.margins(chunk, rows[some], room)
             evaluation.add(models.shell.scheme, margins, codes[rows[some]], weight[some])
 
     def _at_once(self, models: GridModels) -> int:
@@ -248,7 +249,8 @@ def cross_validated(
                 "give weight to rows of two folds at least"
             )
         asked = ((family, path.penalty) for path, (family, _) in zip(paths, candidates, strict=True))
-        return [GridModels(weight_path(rest, *each, n_threads=1, **options), most_bytes, decide) for each in asked]
+        of_rest = (weight_path(rest, *each, n_threads=1, **options) for each in asked)
+        return [grid_models.of_path(path, most_bytes, decide) for path in of_rest]
 
     with ThreadPoolExecutor(run_options.threads, "streamnb-solve") as pool:
         of_splits = pool.map(models_of, range(folding.n_splits))

@@ -9,6 +9,7 @@ from streamnb.core import persistence
 from streamnb.core.memory import aligned
 from streamnb.models.deciding import Decider
 from streamnb.models.grid_weights import DOUBLE, GridWeights
+from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.family import column_blocks
 from streamnb.rows.chunk import Chunk
 from streamnb.solving.weight_paths import WeightPath
@@ -80,9 +81,13 @@ class GridModels:
         scale = np.repeat(self.shell.scale[columns], np.diff(weights.indptr))
         return sp.csr_array((weights.data * scale, weights.indices, weights.indptr), shape=weights.shape)
 
-    def margins(self, chunk: Chunk, rows: np.ndarray) -> np.ndarray:
-        """Margins of some rows of a prepared block, (len(rows), R, room): the first G of `room` are those of points."""
-        flat = aligned(len(rows), self._intercepts.size)
+    def room(self, n_rows: int) -> np.ndarray:
+        """Where margins of so many rows find room, again and again: new memory costs more than they do."""
+        return aligned(n_rows, self._intercepts.size)
+
+    def margins(self, chunk: Chunk, rows: np.ndarray, room: np.ndarray) -> np.ndarray:
+        """Margins of some rows of a prepared block, (len(rows), R, width): the first G of these are those of points."""
+        flat = room[: len(rows)]
         flat[:] = self._intercepts.reshape(-1)
         if self._weights is not None:
             self._weights.add_scores(chunk, rows, flat)
@@ -99,3 +104,36 @@ class GridModels:
             weights, _ = self._path.grid_weights(some)  # type: ignore[union-attr]
             ready = GridWeights.of([self._raw(weights, some)], self.shape[1])
             ready.add_scores(chunk.of_columns(some), every, out)
+
+
+class QuadraticGrid(GridModels):
+    """The one model of Gaussian features with variances of each class, in place of those of a grid."""
+
+    def __init__(self, model: QuadraticModel):
+        self.shell: Any = model
+        self.decider = None
+        self.shape = 1, model.scheme.n_rows(len(model.classes_))
+
+    @property
+    def nbytes(self) -> int:
+        return self.shell.weights.nbytes + self.shell.halves.nbytes
+
+    @property
+    def by_columns(self) -> bool:
+        return False
+
+    def digest(self) -> str:
+        return persistence.digest([self.shell.weights, self.shell.halves, self.shell.intercept_])
+
+    def room(self, n_rows: int) -> np.ndarray:
+        return np.zeros((n_rows, self.shape[1], DOUBLE.room(1)))
+
+    def margins(self, chunk: Chunk, rows: np.ndarray, room: np.ndarray) -> np.ndarray:
+        room[: len(rows), :, 0] = self.shell.margins_of(chunk.picked(rows))
+        return room[: len(rows)]
+
+
+def of_path(path: WeightPath, most_bytes: int, decide: bool) -> GridModels:
+    """The models of a path, linear or quadratic."""
+    shell = path.shell()
+    return QuadraticGrid(shell) if isinstance(shell, QuadraticModel) else GridModels(path, most_bytes, decide)

@@ -5,7 +5,7 @@ weight at t = 0 to zero at t*, where both means are the pooled one. A penalty on
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +37,7 @@ class Equations:
     close: np.ndarray  # (R, 1) True where a class outweighs all others, so that its means are next to the pooled ones
     kept: np.ndarray | None = None  # (R, n) False where TopK leaves the feature out
     room: tuple[np.ndarray, np.ndarray] | None = None  # (R, n) what both means fall short of the highest by
+    _merits: dict[str, np.ndarray] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, sides: Sides, family: Family, phi: np.ndarray, total: np.ndarray | None) -> "Equations":
@@ -114,9 +115,15 @@ class Equations:
         return active if self.kept is None else active & self.kept
 
     def merit(self, by: str) -> np.ndarray:
-        """What TopK ranks features by, (R, n): by weight, by score, or by the likelihood lost without it."""
-        if by == "score":
-            return self.breakpoints(True)
+        """What TopK ranks features by, (R, n): by weight, by score, or by the likelihood lost without it.
+
+        All numbers of features that are asked for find it here.
+        """
+        if by not in self._merits:
+            self._merits[by] = self.breakpoints(True) if by == "score" else self._merit(by)
+        return self._merits[by]
+
+    def _merit(self, by: str) -> np.ndarray:
         active = self.t_star != 0.0
         at, merit = self._at(active), np.zeros(active.shape)
         merit[active] = np.abs(at.weight(np.zeros(len(at.t_star)))) if by == "weight" else at.likelihood_lost()

@@ -13,12 +13,18 @@ from streamnb.problem.schemes import OneVsOne, TwoClasses, as_scheme
 from streamnb.problem.together import Together
 from streamnb.solving.l1_grid import L1Grid
 from streamnb.solving.multinomial import leaving
+from streamnb.solving.own_variances import check_own
 from streamnb.solving.posed import Problem
 from streamnb.stats.class_stats import ClassStats, check_stats
 
+ROOM = 16  # taus of a grid that has room for those before the first
+BEFORE = (0.125, 0.25, 0.5)  # of the first: the best tau of texts of many classes lies there
+NEAR = 0.75  # of all features: where so many are left at the first tau, there is no gap
+
 
 def check_unpenalised(penalty: Penalty | None, family: Family) -> None:
-    """Refuse a penalty of parameters that are fitted together."""
+    """Refuse a penalty of parameters that are fitted together, or of quadratic scores."""
+    check_own(penalty, family)
     for member in family.members:
         if isinstance(member, Together) and penalty is not None:
             raise ValueError(
@@ -113,20 +119,29 @@ def _bisected(problem: Problem, scored: bool, row: int | None, wanted: int, high
 
 
 def taus_from_data(problem: Problem, part: L1, n_threads: int) -> np.ndarray:
-    """The L1 taus that leave k features, k geometric from all to 1.
+    """The L1 taus that leave k features, k geometric from all to 1; some before the first where that is far off.
 
     A coupled family's features come back along the path, so there k is right about, not exactly.
     """
     scored = part.scale == "score"
     breaks = np.sort(problem.breakpoints(scored))[::-1]
     n_alive = max(int(np.count_nonzero(breaks > 0)), 1)
-    every = np.arange(min(part.n_taus, n_alive))
-    wanted = np.geomspace(1, n_alive, len(every)).round().astype(int)
-    wanted = np.maximum.accumulate(wanted - every) + every  # rounding would give small numbers twice
+    wanted = _numbers(n_alive, part.n_taus)
+    before = part.n_taus >= ROOM and wanted[-2:][0] < NEAR * n_alive
+    wanted = _numbers(n_alive, part.n_taus - len(BEFORE)) if before else wanted
     taus = np.where(wanted < n_alive, breaks[wanted % len(breaks)], 0.0)
     if problem.family.coupled and taus.any():
         taus = _corrected(problem, scored, wanted, taus, n_threads)
+    if before and taus.any():
+        taus = np.append(taus, np.array(BEFORE) * taus[taus > 0].min())
     return np.unique(taus)
+
+
+def _numbers(n_alive: int, n_taus: int) -> np.ndarray:
+    """From 1 to all, geometric, each once."""
+    every = np.arange(min(n_taus, n_alive))
+    wanted = np.geomspace(1, n_alive, len(every)).round().astype(int)
+    return np.maximum.accumulate(wanted - every) + every  # rounding would give small numbers twice
 
 
 def _corrected(problem: Problem, scored: bool, wanted: np.ndarray, taus: np.ndarray, n_threads: int) -> np.ndarray:

@@ -6,7 +6,7 @@ from functools import cached_property, partial, reduce
 from itertools import product
 from math import prod
 from operator import add, index
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,6 +28,7 @@ from streamnb.solving.equations import Equations
 from streamnb.solving.general import check_general, standing_pulls
 from streamnb.solving.l1_grid import L1Grid, Totals
 from streamnb.solving.multinomial import coupled_totals
+from streamnb.solving.own_variances import QuadraticPath, is_own
 from streamnb.solving.parts import BLOCK, Columns, FeatureBlock
 from streamnb.solving.posed import Kept, Problem
 from streamnb.solving.taus import check_unpenalised, taus_from_data
@@ -58,6 +59,8 @@ def weight_path(
     if stats.total_weight == 0.0:
         raise ValueError("stats hold no row with any weight (0 samples), from which no model follows; scan rows first")
     checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
+    if is_own(as_family(family)):
+        return cast(WeightPath, QuadraticPath(stats, as_family(family), penalty, checked, **options))
     problem = Problem(stats, as_family(family), checked, **options)
     path = WeightPath(problem, as_penalty(penalty), check_n_threads(n_threads))
     path.asked = {"scheme": scheme, "reference": reference, **options}

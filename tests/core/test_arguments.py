@@ -86,7 +86,7 @@ def test_numbers_for_features_are_one_or_one_each():
         arguments.numbers_for_features("r", np.ma.array([1.0, 2.0], mask=[False, True]))
     with pytest.raises(ValueError, match=r"^r\[1\]=nan should be finite$"):
         arguments.numbers_for_features("r", [1.0, np.nan, np.inf])
-    with pytest.raises(ValueError, match=r"^r\[2\]=-1.0 should be greater than 0$"):
+    with pytest.raises(ValueError, match=r"^r\[1\]=0.0 should be greater than 0$"):
         arguments.positive_numbers("r", [1.0, 0.0, -1.0])
     with pytest.raises(ValueError, match=r"^r=0.0 should be greater than 0$"):
         arguments.positive_numbers("r", 0)

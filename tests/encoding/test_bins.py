@@ -23,7 +23,7 @@ def test_quantiles_are_those_of_numpy_where_values_are_few():
     for j in (0, 2):
         expected = np.quantile(X[:, j], np.arange(1, 8) / 8, method="inverted_cdf")
         np.testing.assert_array_equal(bins.edges[j], expected)
-        counts = bins.one_hot(as_chunk(X)[0])[:, bins.firsts[j] : bins.firsts[j + 1]].sum(axis=0)
+        counts = bins.applied(as_chunk(X)[0])[:, bins.firsts[j] : bins.firsts[j + 1]].sum(axis=0)
         assert (counts == 125).all()
     assert bins.edges[1].tolist() == [0.0, 1.0]  # a bin a value
 
@@ -38,7 +38,7 @@ def test_equal_widths_lie_between_the_least_and_the_largest():
 def test_each_value_is_in_the_bin_that_holds_it(form):
     bins = BinEdges([np.array([0.0, 1.0]), np.zeros(0), np.array([2.5])], np.zeros(3, bool))
     x = np.array([[0.0, 7.0, 2.5], [-1.0, 0.0, 2.75], [0.5, 0.0, 0.0], [1.0, 0.0, 3.0], [2.0, 0.0, 2.0]])
-    found = bins.one_hot(as_chunk(form(x))[0])
+    found = bins.applied(as_chunk(form(x))[0])
     assert found.shape == (5, 6) and found.nnz == 15 and (found.sum(axis=1) == 3).all()
     assert found[:, :3].toarray().argmax(axis=1).tolist() == [0, 0, 1, 1, 2]
     assert found[:, 3].toarray().all() and found[:, 5].toarray().tolist() == [0, 1, 0, 1, 0]
@@ -49,11 +49,11 @@ def test_missing_values_have_the_last_bin_or_are_refused_by_row_and_column():
     gaps[::10, 2] = np.nan
     bins = learned(gaps)
     assert bins.missing.tolist() == [False, False, True]
-    found = bins.one_hot(as_chunk(gaps, missing=True)[0]).toarray()
+    found = bins.applied(as_chunk(gaps, missing=True)[0]).toarray()
     np.testing.assert_array_equal(found[:, -1], np.isnan(gaps[:, 2]))
     np.testing.assert_array_equal(bins.edges[2], learned(X[np.arange(1000) % 10 > 0]).edges[2])
     with pytest.raises(ValueError, match=r"X has NaN at row 20, column 2, whose bins .*; Bins\(missing=True\)"):
-        learned(X).one_hot(as_chunk(gaps, 20, missing=True)[0])
+        learned(X).applied(as_chunk(gaps, 20, missing=True)[0])
     assert learned(X, missing=True).missing.all() and learned(np.full((2, 1), np.nan)).firsts.tolist() == [0, 2]
 
 

@@ -287,3 +287,19 @@ def test_of_pairs_of_three_classes_no_row_of_weights_is_that_of_a_class():
     for k, fewest in enumerate(model.n_features_per_class_):
         scores = model.cv_results_[f"class_test_score_{k}"]
         assert fewest == model.cv_results_["n_features"][scores >= 0.99 * scores.max()].min()
+
+
+def test_plain_naive_bayes_is_judged_without_a_penalty(tmp_path):
+    X, y = load_digits(return_X_y=True)
+    model = snb.LinearNBCV("poisson", "none", folds=5, scoring="accuracy", calibration="sigmoid").fit(X, y)
+    zero = snb.LinearNBCV("poisson", snb.L1([0.0]), folds=5, scoring="accuracy", calibration="sigmoid").fit(X, y)
+    assert model.best_ == {} and model.best_score_ == zero.best_score_
+    np.testing.assert_array_equal(model.predict_proba(X), zero.predict_proba(X))
+    model.save(tmp_path / "model.snb")
+    loaded = snb.load(tmp_path / "model.snb").refit(rule="one_se")
+    np.testing.assert_array_equal(loaded.coef_, snb.LinearNB("poisson").fit(X, y).coef_)
+    with pytest.raises(ValueError, match="rule='per_split' needs TopK"):
+        model.refit(rule="per_split")
+    for wrong in ("plain", "None"):
+        with pytest.raises(TypeError, match=f"penalty='{wrong}'"):
+            snb.LinearNBCV("poisson", wrong).fit(X, y)

@@ -48,7 +48,7 @@ def test_histogram_is_that_of_its_definition(rows, n_bins):
     histogram = Histogram(1, 1, n_bins)
     for start in range(0, len(rows), 7):
         part = slice(start, start + 7)
-        histogram.add(scores[part, None], np.zeros((len(scores[part]), 1), np.uint8), weight[part])
+        histogram.add(scores[part, None, None], np.zeros((len(scores[part]), 1), np.uint8), weight[part])
     bins, shift = naive_histogram(scores.tolist(), weight.tolist(), n_bins)
     assert histogram.shift[0] == shift
     numbers = [-math.inf, *(int(histogram.first[0]) + b for b in range(n_bins)), math.inf]

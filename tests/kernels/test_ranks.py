@@ -33,10 +33,16 @@ def test_extremes_are_those_of_the_finite_scores_and_of_what_was_given(scores):
         assert (low[k], high[k]) == (min([least, *some]), max([most, *some]))
 
 
-def filled(scores, groups, weight, shift, first, n_bins, n_ahead=3):
-    table = np.zeros((scores.shape[1], n_bins + 2, 3))
-    ranks.fill(scores, groups, weight, shift, first, np.empty((n_ahead, groups.shape[1]), np.int64), table)
-    return table
+def filled(scores, groups, weight, shift, first, n_bins, room=0):
+    """The histograms of scores (n, columns) of one model each, or of as many models as there are times the groups."""
+    n, m = groups.shape
+    n_models = scores.shape[1] // m
+    by_column = np.pad(scores.reshape(n, n_models, m).swapaxes(1, 2), [(0, 0), (0, 0), (0, room)])
+    table = np.zeros((n_models, m, n_bins + 2, 3))
+    grids = (np.ascontiguousarray(of_bins.reshape(n_models, m).T) for of_bins in (shift, first))
+    spare = np.empty(n, np.int64), np.empty(ranks.LANES, np.int64)
+    ranks.fill(np.ascontiguousarray(by_column), groups, weight, *grids, spare, table)
+    return table.reshape(scores.shape[1], n_bins + 2, 3)
 
 
 def grid(scores, shift):
@@ -55,23 +61,24 @@ def test_rows_are_counted_in_the_bins_of_their_scores(scores, n_own, seed):
     for (i, k), x in np.ndenumerate(scores):
         inside = (ranks.key(x) >> shift[k]) - first[k] + 1 if np.isfinite(x) else 0
         expected[k, {np.inf: n_bins + 1}.get(x, inside), groups[i, k % n_own]] += weight[i]
-    assert (filled(scores, groups, weight, shift, first, n_bins) == expected).all()
+    assert (filled(scores, groups, weight, shift, first, n_bins, room=n_own) == expected).all()
 
 
 @given(scores_of, st.integers(0, 2**32 - 1))
 def test_bins_that_merge_are_those_of_a_wider_grid(scores, seed):
     rng = np.random.default_rng(seed)
     groups, weight = rng.integers(0, 3, scores.shape), np.ones(len(scores))
-    shift, wider = np.array([58, 58]), np.array([1, 2])
+    shift, wider = np.array([58, 58]), rng.choice([0, 1, 2], 2)
     first, n_bins = grid(scores, shift)
     new_first, _ = grid(scores, shift + wider)
     narrow = filled(scores, groups, weight, shift, first, n_bins)
     expected = filled(scores, groups, weight, shift + wider, new_first, n_bins)
+    narrow, expected = narrow.reshape(2, -1), expected.reshape(2, -1)
     merged = np.zeros_like(narrow)
-    ranks.regrid(narrow, first, wider, new_first, merged)
+    ranks.regrid(narrow, first, wider, new_first, 3, merged)
     assert (merged == expected).all()
     only = narrow.copy()
-    ranks.widen(only, np.array([1]), first, wider, new_first, np.empty((1, *narrow.shape[1:])))
+    ranks.widen(only, np.array([1]), first, wider, new_first, 3, np.empty((1, narrow.shape[1])))
     assert (only[0] == narrow[0]).all() and (only[1] == expected[1]).all()
 
 
@@ -99,8 +106,6 @@ def test_ranking_loss_is_the_share_of_pairs_in_the_wrong_order(rows):
 
 
 def test_scores_of_no_group_of_the_table_are_not_counted():
-    scores, groups = np.array([[1.0, 2.0], [np.inf, 3.0]]), np.array([[1, 2], [7, 0]], np.uint8)
-    table, shift = np.zeros((2, 6, 2)), np.full(2, 52)
-    first = np.zeros(2, np.int64)
-    ranks.fill(scores, groups, np.array([0.5, 2.0]), shift, first, np.empty((2, 2), np.int64), table)
+    scores, groups = np.array([[1.0, 2.0], [np.inf, 3.0]]), np.array([[1, 3], [7, 0]], np.uint8)
+    table = filled(scores, groups, np.array([0.5, 2.0]), np.full(2, 52), np.zeros(2, np.int64), 4)
     assert table.sum() == 2.5 and table[0, :, 1].sum() == 0.5 and table[1, :, 0].sum() == 2.0

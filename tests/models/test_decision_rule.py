@@ -188,6 +188,36 @@ def gap(scores, y, shift, weight=None):
     return abs(recall_score(y, found, sample_weight=weight) - recall_score(~y, ~found, sample_weight=weight))
 
 
+def test_the_shift_has_the_rate_that_is_asked_for_and_the_most_of_the_other():
+    rng = np.random.default_rng(0)
+    for seed in range(40):
+        n = 6 + seed
+        scores, y, w = rng.integers(-5, 6, n) / 2.0, np.arange(n) % 2, rng.choice([0.5, 1.0, 2.0], n)
+        levels = np.unique(scores)
+        every = [levels[0] - 1.0, *(levels[:-1] + levels[1:]) / 2.0, levels[-1] + 1.0]
+
+        def rates(shift, scores=scores, y=y, w=w):
+            found = scores + shift > 0.0
+            return w[found & (y == 1)].sum() / w[y == 1].sum(), w[~found & (y == 0)].sum() / w[y == 0].sum()
+
+        possible, least = np.array([rates(-middle) for middle in every]), rng.uniform(0.01, 0.99)
+        for number, name in enumerate(("sensitivity", "specificity")):
+            found = rates(snb.balancing_shift(scores, y, sample_weight=w, **{name: least}))
+            most = possible[possible[:, number] >= least - 1e-12, 1 - number].max()
+            assert found[number] >= least - 1e-12 and found[1 - number] == pytest.approx(most)
+        both = sum(rates(snb.balancing_shift(scores, y, sample_weight=w, youden=True)))
+        assert both == pytest.approx(possible.sum(axis=1).max())
+    for wrong, message in (
+        ({"specificity": 1.0}, r"specificity=1\.0 should be between 0 and 1"),
+        ({"sensitivity": 0}, "sensitivity=0 should be between 0 and 1"),
+        ({"sensitivity": np.nan}, "sensitivity"),
+        ({"youden": True, "specificity": 0.9}, "give one of them"),
+        ({"youden": 2}, "youden=2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            snb.balancing_shift([0.0, 1.0], [0, 1], **wrong)
+
+
 @given(st.data())
 def test_the_balancing_shift_balances_best(data):
     """No other shift, tried between all neighbouring scores and beyond, brings the two closer."""

@@ -74,6 +74,18 @@ def test_a_grid_from_the_data_thins_features_out_geometrically(scale):
     assert [left(tau, scale) for tau in every] == [*range(12, 0, -1)]
 
 
+def test_taus_before_the_first_stand_where_it_leaves_out_many_features():
+    """Between all features and the next number lies the best tau of texts; small grids and few features have no gap."""
+    rng = np.random.default_rng(0)
+    stats = snb.scan(rng.poisson(1.0, (60, 3000)), np.arange(60) % 3)
+    for family in ("poisson", "multinomial"):
+        taus = np.array([point["l1"] for point in snb.solve(stats, family, snb.L1(scale="score")).grid])
+        assert 18 <= len(taus) <= 20 and taus[0] == 0.0  # features that leave together have one tau
+        np.testing.assert_allclose(taus[1:4] / taus[4], [0.125, 0.25, 0.5])
+        few = np.array([point["l1"] for point in snb.solve(stats, family, snb.L1(n_taus=5)).grid])
+        assert len(few) == 5
+
+
 def test_a_grid_for_coupled_features_is_about_right():
     problem = Problem(STATS, as_family("multinomial"), as_scheme("joint", STATS.classes))
     taus = taus_from_data(problem, snb.L1(n_taus=4), 1)

@@ -303,7 +303,7 @@ def grid_decisions(seed: int) -> Any:
 def histogram(seed: int) -> Any:
     _, codes, weight, margins = drawn(seed)
     counts = Histogram(K, 2, 8)
-    scores = np.ascontiguousarray(margins[:, :, 0]) * 10.0**seed
+    scores = np.ascontiguousarray(margins[:, :, :1]) * 10.0**seed
     counts.add(scores, (codes[:, None] == np.arange(K)).astype(np.uint8), weight)
     return counts
 
@@ -311,7 +311,7 @@ def histogram(seed: int) -> Any:
 def ranking(seed: int, exact_rows: int) -> Any:
     _, codes, weight, margins = drawn(seed)
     ranked = Ranking(K, multilabel=False, pairs=False, exact_rows=exact_rows, n_bins=8)
-    ranked.add(np.ascontiguousarray(margins[:, :, 0]), codes, weight)
+    ranked.add(np.ascontiguousarray(margins[:, :, :1]), codes, weight)
     return ranked
 
 

@@ -1,0 +1,90 @@
+"""What is read off scores in their order: how much of a class, and of others, each score and those above it have."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from streamnb.kernels import ranks
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """One class against others, by score from the highest: distinct scores, or bins whose rows count as tied.
+
+    Attributes
+    ----------
+    own, rest : (m,)
+        Weight of the rows of the class, and of the others, at each level; one of the two is positive.
+    thresholds : (m,)
+        The score from which on a row is at this level or above.
+    blurred : (m,) bool
+        Levels that may hold different scores.
+    """
+
+    own: np.ndarray
+    rest: np.ndarray
+    thresholds: np.ndarray
+    blurred: np.ndarray
+
+    @property
+    def defined(self) -> bool:
+        """True if there are rows of the class and others."""
+        return bool(self.own.any() and self.rest.any())
+
+    def auc(self) -> float:
+        """Area under the ROC curve: probability that an own row stands above another, ties counted half."""
+        return float(ranks.auc(self.own, self.rest))
+
+    def auc_error(self) -> float:
+        """Bound on the error of `auc`: the pairs that share a bin, each wrong by a half at most.
+
+        ``1/2 sum_b own_b rest_b / (own rest)`` over the bins b that may hold different scores.
+        """
+        if not self.defined:
+            return np.nan
+        return float(0.5 * (self.own * self.rest) @ self.blurred / (self.own.sum() * self.rest.sum()))
+
+    def average_precision(self) -> float:
+        """Mean precision over own rows, ``sum_l own_l / own * T_l / (T_l + F_l)``, T and F the sums down to level l."""
+        if not self.defined:
+            return np.nan
+        hits = np.cumsum(self.own)
+        return float(self.own @ (hits / (hits + np.cumsum(self.rest))) / hits[-1])
+
+    def average_precision_error(self) -> float:
+        """Bound on the error of `average_precision`, from the best and the worst order inside bins.
+
+        With T own weight and F other weight above a bin of own weight p and other weight n, the precision of a row in
+        it is at most ``(T + p) / (T + p + F)``: own rows first, tied. A row whose own weight ends at t has at least
+        ``t / (t + F + n)``, and a sum of these over any cut of p into rows is at least their integral,
+        ``p - (F + n) ln((T + p + F + n) / (T + F + n))``.
+        """
+        if not self.defined:
+            return np.nan
+        after, others = np.cumsum(self.own), np.cumsum(self.rest)
+        before, others_before = after - self.own, others - self.rest
+        tied = self.own * after / (after + others)
+        best = self.own * after / np.maximum(after + others_before, np.finfo(float).tiny)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lost = others * np.log1p(self.own / (before + others))
+        worst = self.own - np.where(others > 0.0, lost, 0.0)
+        return float(max((best - tied) @ self.blurred, (tied - worst) @ self.blurred, 0.0) / after[-1])
+
+    def roc_curve(self, drop_intermediate: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """False and true positive rates from (0, 0) on, and thresholds from infinity on; NaN rates where undefined."""
+        false, true, thresholds = np.cumsum(self.rest), np.cumsum(self.own), self.thresholds
+        if drop_intermediate and len(true) > 2:
+            corner = np.ones(len(true), bool)  # points on a straight line say nothing
+            corner[1:-1] = (np.diff(false, 2) != 0) | (np.diff(true, 2) != 0)
+            false, true, thresholds = false[corner], true[corner], thresholds[corner]
+        false, true = (np.append(0.0, x / x[-1]) if x.any() else np.full(len(x) + 1, np.nan) for x in (false, true))
+        return false, true, np.append(np.inf, thresholds)
+
+
+def exact_levels(scores: np.ndarray, own: np.ndarray, rest: np.ndarray) -> Levels:
+    """Levels of rows (n,) with their weights as own and as other rows."""
+    kept = own + rest > 0.0
+    scores, own, rest = scores[kept], own[kept], rest[kept]
+    thresholds, level = np.unique(-scores, return_inverse=True)
+    own, rest = (np.bincount(level, weights=w, minlength=len(thresholds)) for w in (own, rest))
+    return Levels(own, rest, -thresholds, np.zeros(len(own), bool))

@@ -1,0 +1,93 @@
+"""Quadratic scores: Gaussian features, each class with means and variances of its own."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.core import row_checks
+from streamnb.core.attributes import attribute
+from streamnb.kernels import quadratic
+from streamnb.models.linear import LinearModel
+from streamnb.problem.schemes import TwoClasses
+from streamnb.rows.chunk import Chunk, CSRChunk
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class QuadraticModel(LinearModel):
+    """Scores ``intercept_ - sum_j (x_j - weights_jk)^2 halves_jk``; tables (n_features, K). It has no coef_.
+
+    It is saved with the statistics that it follows from.
+    """
+
+    halves: np.ndarray
+
+    @classmethod
+    def of(cls, means: np.ndarray, variance: np.ndarray, log_priors: np.ndarray, largest: float, **common: Any) -> Self:
+        """From means and variances (K, n_features); `largest` is the variance of all rows where that is largest."""
+        least = 1e-15 * largest or 1.0  # keeps what does not vary from scores without bound
+        variance = np.where(variance > 0, variance, least)
+        intercept = log_priors - 0.5 * np.log(2.0 * np.pi * variance).sum(axis=1)
+        tables = (np.ascontiguousarray(table.T) for table in (means, 0.5 / variance))
+        weights, halves = tables
+        return cls(weights=weights, intercept_=intercept, halves=halves, **common)
+
+    @attribute
+    def coef_(self) -> Any:
+        raise self._refusal("coef_")
+
+    def sparsify(self) -> LinearModel:
+        raise self._refusal("sparsify()")
+
+    def save(self, path: Any) -> None:
+        raise self._refusal("save()")
+
+    def _refusal(self, what: str) -> ValueError:
+        return ValueError(
+            f"{what} is of linear scores, and those of Gaussian features with variances of each class are quadratic; "
+            "the estimator and the statistics can be saved"
+        )
+
+    def shifted(self, shift: Any) -> LinearModel:
+        if isinstance(self.scheme, TwoClasses) and np.ndim(shift) == 0:
+            shift = np.array([0.0, 1.0]) * shift
+        return super().shifted(shift)
+
+    def __repr__(self) -> str:
+        shape = f"{len(self.classes_):,} classes, {self.n_features:,} features"
+        return f"<{type(self).__name__}: {shape}, a mean and a variance each>"
+
+    @cached_property
+    def _absent(self) -> np.ndarray:
+        """What each feature costs as a zero, (n_features, K)."""
+        return self.weights**2 * self.halves
+
+    @cached_property
+    def _zeros(self) -> tuple[np.ndarray, np.ndarray]:
+        """The score of a row of zeros, as (hi, lo), each (K,)."""
+        hi, lo = np.zeros((2, len(self.classes_)))
+        quadratic.score_zeros(self._absent, hi, lo)
+        return hi, lo
+
+    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """ln P(y) + ln p(x | y), (n_rows, K); under the scheme of two classes their difference, (n_rows, 1)."""
+        row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
+        return self.margins_of(self.prepared(chunk, survey))
+
+    def margins_of(self, chunk: Chunk) -> np.ndarray:
+        """The same of a prepared block."""
+        scores = self._scores(chunk)
+        return scores[:, 1:] - scores[:, :1] if isinstance(self.scheme, TwoClasses) else scores
+
+    def _scores(self, chunk: Chunk) -> np.ndarray:
+        n_rows = chunk.shape[0]
+        if isinstance(chunk, CSRChunk):
+            hi, lo = (np.tile(part, (n_rows, 1)) for part in self._zeros)
+            arrays = chunk.data, chunk.indices, chunk.indptr
+            quadratic.score_csr(*arrays, self.weights, self.halves, self._absent, hi, lo)
+            return hi + lo + self.intercept_
+        values: Any = chunk
+        out = np.zeros((n_rows, len(self.classes_)))
+        quadratic.score_dense(values.values, self.weights, self.halves, out)
+        return out + self.intercept_

@@ -1,0 +1,110 @@
+"""Gaussian features with a variance for each class, Gaussian(covariance="own"): one model of quadratic scores."""
+
+from typing import Any
+
+import numpy as np
+
+from streamnb.models.quadratic import QuadraticModel
+from streamnb.problem.families import Gaussian
+from streamnb.problem.family import Family
+from streamnb.problem.penalties import Penalty
+from streamnb.problem.priors import Prior
+from streamnb.problem.schemes import Joint, Scheme, TwoClasses
+from streamnb.problem.smoothing import class_probabilities
+from streamnb.stats.class_stats import ClassStats
+
+_NOT = "is not for Gaussian(covariance='own'), whose scores are quadratic; it should be"
+
+
+def is_own(family: Family) -> bool:
+    """True where each class has variances of its own; refuse it among other families."""
+    own = [isinstance(member, Gaussian) and member.covariance == "own" for member in family.members]
+    if any(own) and family.members != (family,):
+        raise ValueError(f"family={family!r} mixes linear scores and quadratic ones: covariance='own' stands alone")
+    return any(own)
+
+
+class QuadraticPath:
+    """The one model of Gaussian features whose variances differ from class to class; reads as a `WeightPath`.
+
+    Attributes
+    ----------
+    grid : list with one empty point
+    n_features, n_features_per_class, saturated, residuals
+        As of a `WeightPath` of one point; no feature is left out.
+    """
+
+    penalty = None
+
+    def __init__(
+        self,
+        stats: ClassStats,
+        family: Any,
+        penalty: Penalty | None,
+        scheme: Scheme,
+        smoothing: Any = 1.0,
+        priors: Any = None,
+        idf: bool = False,
+        estimate: str = "posterior_mean",
+        feature_weight: Any = None,
+        **_: Any,
+    ):
+        check_own(penalty, family, scheme)
+        for name, given, wrong, right in (
+            ("smoothing", smoothing, isinstance(smoothing, (Prior, str)), "a number, which smooths no Gaussian"),
+            ("idf", idf, bool(idf), "False"),
+            ("feature_weight", feature_weight, feature_weight is not None, "None"),
+        ):
+            if wrong:
+                raise ValueError(f"{name}={given!r} {_NOT} {right}")
+        self._stats, self._family, self._scheme = stats, family, scheme
+        with np.errstate(divide="ignore"):
+            shares = class_probabilities(priors, stats, estimate)
+            self._log_priors = np.where(stats.weight > 0, np.log(shares), -np.inf)
+        self.grid: list[dict[str, Any]] = [{}]
+        self.n_rows = scheme.n_rows(len(stats.classes))
+        self.n_features = np.array([stats.n_features])
+        self.n_features_per_class = np.full((1, self.n_rows), stats.n_features)
+        self.saturated, self.residuals = np.zeros(1, np.int64), np.zeros(1)
+
+    def __len__(self) -> int:
+        return 1
+
+    def __repr__(self) -> str:
+        return f"<QuadraticPath: 1 model of {self._family!r}>"
+
+    def __getitem__(self, i: int) -> QuadraticModel:
+        if not -1 <= i < 1:
+            raise IndexError(f"the path has 1 point; {i} is not one of them")
+        stats = self._stats
+        weight = stats.weight
+        share = weight / weight.sum()
+        counts = np.where(weight > 0, weight, 1.0)[:, None]
+        means, within = stats.sum / counts, stats.scatter() / counts
+        largest = float((share @ (within + (means - share @ means) ** 2)).max())
+        variance = within + self._family.var_smoothing * largest
+        common = {"classes_": stats.classes, "scheme": self._scheme, "options": stats.options}
+        return QuadraticModel.of(means, variance, self._log_priors, largest, **common)
+
+    def shell(self) -> QuadraticModel:
+        """The model."""
+        return self[0]
+
+    @property
+    def intercepts(self) -> np.ndarray:
+        """Those of the model, (K,)."""
+        return self[0].intercept_
+
+    def breakpoints(self, *_: Any) -> np.ndarray:
+        """Refused: no tau leaves a feature out."""
+        raise ValueError("weights, and what is ranked or drawn by them, are of linear scores; take family='gaussian'")
+
+    weights = by_columns = breakpoints
+
+
+def check_own(penalty: Penalty | None, family: Family, scheme: Scheme | None = None) -> None:
+    """Refuse a penalty of quadratic scores, and rows of weights."""
+    if is_own(family) and penalty is not None:
+        raise ValueError(f"penalty={penalty!r} {_NOT} None")
+    if is_own(family) and not isinstance(scheme, (Joint, TwoClasses, type(None))):
+        raise ValueError(f"scheme={scheme.name!r} {_NOT} 'joint', with one label a row")
