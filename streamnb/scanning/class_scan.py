@@ -68,7 +68,7 @@ class ClassScan(PassTask):
             check_fits(self.moments, self.options, len(self.classes) * n_splits, n_features, self.memory_limit)
         n_classes = 2 if self.classes is None else len(self.classes)  # two at least
         histograms.check_fits(self.grid, n_classes * n_splits, n_features, self.memory_limit)
-        places = {*self.moments} <= {"nonzero", "above"} and not self.options.binarize and not self.options.normalize
+        places = {*self.moments} <= {"nonzero", "above"} and not self.options.binarize and not self.options.by_length
         return Wants(values=self.grid is not None or not (places and _takes_positive(self.domain, n_features)))
 
     def ended(self, total: Any, report: Report) -> Any:
@@ -120,7 +120,7 @@ def scan(
     moments: Iterable[str] | None = None,
     binarize: float = 0.0,
     centre: float = 0.0,
-    transform: str | None = None,
+    transform: Any = None,
     normalize: str | None = None,
     folds: Any = None,
     groups: Any = None,
@@ -155,8 +155,10 @@ def scan(
         "deviation", the sums of ln x, 1/x, ln(1 - x) and abs(x - centre).
     binarize, centre : float
         `above` counts x > binarize, `deviation` is the distance from the centre.
-    transform : {None, "binary", "log1p", "sqrt"}
-        Applied to each value; "binary" puts 1 for whatever is not 0.
+    transform : {None, "binary", "log1p", "sqrt"} or tuple of steps
+        Applied to each value; "binary" puts 1 for whatever is not 0. Steps of a tuple, one after the other, may also
+        be norms, with the length that rows are to have: ("l1:10000", "log1p") is scanpy's recipe (normalize_total with
+        that target sum, then log1p).
     normalize : {None, "l1", "l2"}
         Then each row is divided by its length.
     folds : int or (n_rows,) ints, optional
