@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.estimators.base import Parameter, RowsEstimator, loaded_names
+from streamnb.estimators.cells import CellModel
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.models.calibrating import calibrated
 from streamnb.models.linear import LinearModel
@@ -38,7 +39,7 @@ class Posed:
     towards: np.ndarray | None
 
 
-class TrainedClassifier(RowClassifier, RowsEstimator):
+class TrainedClassifier(CellModel, RowClassifier, RowsEstimator):
     """A linear classifier whose weights minimise a sum over the rows, found by one scan and a few reads more.
 
     A subclass says which loss; all that is done with a model once it is there follows from `LinearModel`.
@@ -112,15 +113,14 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         n_threads : int, optional
             Threads that sum; as many as there are cores by default. The weights do not depend on them.
         memory_limit : int or str, optional
-            Bytes that class sums may take, and those that descent may, such as "4GB"; half of the free memory by
-            default.
+            Bytes that class sums, and those that descent may take, such as "4GB"; half of the free memory by default.
         client : dask.distributed.Client or cluster, optional
             A cluster that reads, as in `scan`; the active one by default.
         checkpoint : path, optional
             A folder that keeps what the scan and each read left, as large as the weights each: a fit that was broken
             off, or one with more `max_passes`, goes on from there, to the same bits. It stays until you remove it.
         layer : str, optional
-            The layer of AnnData that is read in place of its X, as in `LinearNB.fit`.
+            As in `LinearNB.fit`.
 
         Raises
         ------

@@ -112,7 +112,7 @@ def test_steps_follow_each_other(storage):
     assert options.transform == ("l1:10000", "log1p") and options.by_length and not survey.whole
     assert RowOptions.of_state(options.to_state()) == options and not RowOptions(("binary", "sqrt")).by_length
     for wrong in (["l3"], ["l1:x"], ["l1:-2"], [None], ["l1:inf"], ["log1p", "quantile_normal"]):
-        with pytest.raises(ValueError, match="transform has the step .* 'l1:10000'"):
+        with pytest.raises(ValueError, match=r"transform has the step .* 'l1:10000'"):
             RowOptions(wrong)
     with pytest.raises(ValueError, match="transform='sqrt'"):
         transformed(*as_chunk(storage(-x)), RowOptions(("l1:2", "sqrt")))
