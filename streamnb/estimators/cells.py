@@ -10,7 +10,7 @@ from streamnb.core import arguments
 from streamnb.rows.matrices import made_by
 
 
-class CellModel:
+class AnnotatesCells:
     """A linear classifier that names the features that tell its classes, and writes what it decides into AnnData."""
 
     classes_: np.ndarray

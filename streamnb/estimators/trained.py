@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.estimators.base import Parameter, RowsEstimator, loaded_names
-from streamnb.estimators.cells import CellModel
+from streamnb.estimators.cells import AnnotatesCells
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.models.calibrating import calibrated
 from streamnb.models.linear import LinearModel
@@ -39,7 +39,7 @@ class Posed:
     towards: np.ndarray | None
 
 
-class TrainedClassifier(CellModel, RowClassifier, RowsEstimator):
+class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
     """A linear classifier whose weights minimise a sum over the rows, found by one scan and a few reads more.
 
     A subclass says which loss; all that is done with a model once it is there follows from `LinearModel`.

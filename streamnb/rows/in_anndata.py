@@ -27,7 +27,7 @@ def rows_of(X: Any, layer: str | None) -> tuple[Any, Any, Any]:
         rows = member_of(X, "X" if layer is None else f"layers/{layer}")
         if rows is None:
             raise ValueError(f"X: the AnnData root in {X.store} has no member X; its rows may be in a layer: layer=..")
-        return rows, X, _frame(_zarr_names(X))
+        return rows, X, named_frame(_zarr_names(X))
     return _of_file(X, layer) if is_hdf5(X) else _of_object(X, layer)
 
 
@@ -45,7 +45,7 @@ def _of_object(adata: Any, layer: str | None) -> tuple[Any, Any, Any]:
         rows = adata.X
     if rows is None:
         raise ValueError(f"X has no values in X, but the layers {[*adata.layers]}; name one: layer=..")
-    return rows, ObsColumns(adata.obs), _frame(np.asarray(adata.var_names, object))
+    return rows, ObsColumns(adata.obs), named_frame(np.asarray(adata.var_names, object))
 
 
 def _of_file(path: Any, layer: str | None) -> tuple[Any, Any, Any]:
@@ -60,7 +60,7 @@ def _of_file(path: Any, layer: str | None) -> tuple[Any, Any, Any]:
             raise ValueError(
                 f"X={str(path)!r} has no X, but the layers {[*file.get('layers', ())]}; name one: layer=.."
             )
-        names = _frame(_index(file["var"]))
+        names = named_frame(_index(file["var"]))
     return HDF5Matrix(path, "X" if layer is None else f"layers/{layer}"), FileColumns(path), names
 
 
@@ -137,7 +137,7 @@ def _zarr_names(root: zarr.Group) -> np.ndarray | None:
     return np.asarray(index[:]).astype(object) if isinstance(index, zarr.Array) else None
 
 
-def _frame(names: np.ndarray | None) -> Any:
+def named_frame(names: np.ndarray | None) -> Any:
     """An empty data frame of columns of these names; None without any, or without pandas."""
     try:
         from pandas import DataFrame

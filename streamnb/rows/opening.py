@@ -13,9 +13,9 @@ from streamnb.core import label_checks, messages, row_checks
 from streamnb.core.csr import as_csr
 from streamnb.core.messages import DataError
 from streamnb.rows.columns import open_columns
-from streamnb.rows.csr_store import open_csr
+from streamnb.rows.csr_store import FEATURE_NAMES, member_of, open_csr
 from streamnb.rows.files import is_svmlight, unlike_zarr
-from streamnb.rows.in_anndata import is_anndata, rows_of
+from streamnb.rows.in_anndata import is_anndata, named_frame, rows_of
 from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource
@@ -188,6 +188,9 @@ def opened(
 
 def _with_names(X: Any) -> Any:
     """What has the names of the columns or their number, None where nothing has; of a data frame in Dask no rows."""
+    if isinstance(X, zarr.Group):
+        names = member_of(X, FEATURE_NAMES) if "streamnb" in X.attrs else None
+        return named_frame(np.asarray(names[:], object)) if isinstance(names, zarr.Array) else None
     if is_dask(X):
         return X._meta if hasattr(X, "columns") else None
     return X if len(getattr(X, "shape", ())) == 2 else None
