@@ -10,7 +10,7 @@ from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.estimators.base import Parameter, RowsEstimator, loaded_names
 from streamnb.estimators.cells import AnnotatesCells
 from streamnb.estimators.predicting import RowClassifier
-from streamnb.models.calibrating import calibrated
+from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -148,10 +148,14 @@ class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
             trained, scale = self._trained(stats, rows, options)
             self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
             self._calibrated = False
-            self.report_ = before + scanned + trained.report
+            self.report_ = before + scanned + trained.report + self._settle(stats, scanned, rows, options)
             if not trained.converged:
                 self._warn(trained.left)
         return self
+
+    def _settle(self, stats: ClassStats, scanned: Report, rows: Source, options: RunOptions) -> Report:
+        """What is left to do once there is a model."""
+        return Report()
 
     def plan_scan(self) -> tuple[tuple[str, ...], Any]:
         """For `snb.plan`: the moments and folds of the scan."""
@@ -225,7 +229,7 @@ class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
         if model.weights.shape != (stats.n_features, n_rows) or not np.array_equal(model.classes_, stats.classes):
             raise ValueError(f"start={model!r} should have the classes and features of X, and {n_rows} rows of weights")
         same_scale = np.array_equal(model.scale, scale) if scale is not None else model.scale is None
-        linear = set(model.moments) == {"sum"} and model.second is None
+        linear = set(model.moments) == {"sum"} and model.second is None and model.curves is None
         if not linear or not same_scale or model.options != self._applied:
             raise ValueError(f"start={model!r} should be linear in x, with the transform, normalize and idf asked for")
         start = np.vstack([model.sparsify().weights.toarray(), model.intercept_])
@@ -300,10 +304,7 @@ class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
         check_is_fitted(self, "history_")
         return self._model
 
-    def _gives_probabilities(self) -> bool:
-        return self._scheme == "joint" or self._calibrated
-
-    def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None, *, method: str = "sigmoid") -> Self:
         """Make the probabilities fit rows that the model has not learned from, as `LinearNB.calibrate` does.
 
         Scores of softmax regression become ``t s_k + b_k`` with one factor, those of one row of weights a class by
@@ -314,6 +315,8 @@ class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
         ----------
         X, y, sample_weight
             As in `fit`, but not in Dask; and of other rows than there. A few rows a class are enough.
+        method : {"sigmoid", "isotonic"}
+            Or by rising curves of the scores, which are no longer linear then; see `LinearNB.calibrate`.
 
         Returns
         -------
@@ -327,7 +330,7 @@ class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
             The scores do not fit into memory.
         """
         model, rows = self._ready(X, y, sample_weight, labelled=True)
-        self._model, self._calibrated = calibrated(model, rows), True
+        self._model, self._calibrated = calibrated(model, rows, arguments.one_of("method", method, METHODS)), True
         return self
 
     @property

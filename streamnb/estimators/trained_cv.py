@@ -216,7 +216,7 @@ class TrainedClassifierCV(TrainedClassifier):
         self._grid()
 
     def _check_scoring(self, scorer: Scorer) -> None:
-        if not self._has_probabilities and isinstance(self.scoring, str) and "probabilities" in scorer.needs:
+        if not self._has_probabilities and not callable(self.scoring) and "probabilities" in scorer.needs:
             raise ValueError(
                 f"scoring={self.scoring!r} needs probabilities, and {type(self).__name__} scores by margins; take "
                 "scoring='roc_auc' or 'accuracy', or SoftmaxRegressionCV"
@@ -259,8 +259,8 @@ class SoftmaxRegressionCV(TrainedClassifierCV, SoftmaxRegression):
         is given, and 0 for l1.
     folds : int or (n_rows,) ints
         Number of folds, or the fold of each row, numbered from 0; see `fold_numbers`.
-    scoring : str or callable
-        As for `LinearNBCV`.
+    scoring : str, callable or a list of these
+        As for `LinearNBCV`; the first of a list chooses.
     rule : {"best", "parsimonious", "one_se"}
         The penalty and number of reads with the highest mean score; or, of those whose mean is within 1 % of it, or
         within one standard error of it, that with the fewest features, then the fewest reads.

@@ -54,6 +54,7 @@ from streamnb.rows.streams import StreamSource
 from streamnb.scanning.accumulating import _OfUser
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.cross_validation import ScoringTask
+from streamnb.selection.fold_models import Sampled, SampleTask
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.row_sample import RowSample
 from streamnb.selection.shared_reads import Asked, Judge, SharedRead
@@ -232,6 +233,10 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         lambda: Pass(ValueScan(), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
         csr=lambda: Pass(ValueScan(), opened(sp.csr_array(COUNTS), labelled=False)),
     ),
+    SampleTask: every(
+        lambda: Pass(SampleTask(np.unique(Y), Folding(3), 7), opened(COUNTS, Y, WEIGHT)),
+        labels=lambda: Pass(SampleTask(np.arange(SETS.shape[1]), Folding(3), 7), opened(sp.csr_array(COUNTS), SETS)),
+    ),
     ReadTask: every(
         lambda: reading(Softmax()),
         csr=lambda: reading(Logistic(), sp.csr_array(COUNTS), class_weight=np.array([1.0, 0.3, 2.0])),
@@ -345,6 +350,7 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     ),
     ReferenceEvaluation: every(against_reference),
     RowSample: every(sampled),
+    Sampled: every(lambda seed: Sampled(sampled(seed))),
     GridDecisions: every(grid_decisions),
     Histogram: every(histogram),
     Ranking: every(lambda seed: ranking(seed, 100), bins=lambda seed: ranking(seed, 20)),

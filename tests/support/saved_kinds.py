@@ -77,6 +77,9 @@ KINDS = {
     "softmax-regression": lambda: snb.SoftmaxRegression(0.5, tol=1e-3, normalize="l2", idf=True).fit(X, Y, WEIGHT),
     "margin-classifier": lambda: snb.MarginClassifier(0.5, tol=1e-3, max_passes=200).fit(X, LABELS),
     "least-squares-classifier": lambda: snb.LeastSquaresClassifier(0.5).fit(X, LABELS, WEIGHT),
+    "margin-classifier-calibrated": lambda: snb.MarginClassifier(0.5, tol=1e-2, calibration="sigmoid").fit(
+        np.tile(X, (4, 1)), np.tile(Y, 4)
+    ),
     "softmax-regression-cv": lambda: snb.SoftmaxRegressionCV([1.0, 5.0], folds=2, max_passes=20).fit(X, Y, WEIGHT),
     "margin-classifier-cv": lambda: snb.MarginClassifierCV(5.0, folds=2, max_passes=20).fit(X, LABELS),
     "least-squares-classifier-cv": lambda: snb.LeastSquaresClassifierCV(0.5, folds=2).fit(X, LABELS, WEIGHT),

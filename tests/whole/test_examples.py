@@ -3,6 +3,7 @@
 import os
 import re
 import runpy
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,17 @@ def test_families_shows_one_of_ones_own_beside_the_others(output):
     accuracy = {name: numbers(output, meaning)[0][-1] for meaning, name in FAMILY_LINES.items()}
     assert max(accuracy, key=accuracy.get) == "binomial" and accuracy["binomial"] > 0.9
     assert accuracy["compound_poisson"] > accuracy["gamma"] > accuracy["inverse_gaussian"] > 0.1  # 10 classes
+
+
+def test_several_passes_come_closer_than_one(capsys, monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.setattr("sys.argv", ["several_passes.py", "--penalties", "1"])
+    with warnings.catch_warnings():
+        runpy.run_path(str(EXAMPLES / "several_passes.py"), run_name="__main__")
+    output = capsys.readouterr().out
+    found = {name: numbers(output, f"{name} ")[0] for name in ("LinearNB", "SoftmaxRegressionCV", "scikit-learn's")}
+    assert found["SoftmaxRegressionCV"][0] > found["LinearNB"][0] + 0.03 and found["LinearNB"][2] == 1
+    assert found["SoftmaxRegressionCV"][1] > found["scikit-learn's"][1] - 0.005
 
 
 @example("mixed")

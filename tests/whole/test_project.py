@@ -23,7 +23,7 @@ import streamnb
 matplotlib.use("Agg")
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "docs/guide.md", "docs/architecture.md", "docs/thesis.md"]
+PAGES = ["README.md", "docs/guide.md", "docs/architecture.md", "docs/several_passes.md", "docs/thesis.md"]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
