@@ -6,6 +6,7 @@ import numpy as np
 import zarr
 
 from streamnb.core.messages import DataError
+from streamnb.rows.columns import whole
 from streamnb.rows.csr_store import member_of
 from streamnb.rows.files import is_hdf5
 from streamnb.rows.in_hdf5 import HDF5Matrix, opened_hdf5
@@ -134,7 +135,7 @@ def _index(frame: Any) -> np.ndarray:
 def _zarr_names(root: zarr.Group) -> np.ndarray | None:
     frame: Any = member_of(root, "var")
     index = None if frame is None else member_of(frame, str(frame.attrs.get("_index", "_index")))
-    return np.asarray(index[:]).astype(object) if isinstance(index, zarr.Array) else None
+    return whole(index).astype(object) if isinstance(index, zarr.Array) and index.ndim == 1 else None
 
 
 def named_frame(names: np.ndarray | None) -> Any:

@@ -12,7 +12,7 @@ from zarr.abc.store import Store
 from streamnb.core import label_checks, messages, row_checks
 from streamnb.core.csr import as_csr
 from streamnb.core.messages import DataError
-from streamnb.rows.columns import open_columns
+from streamnb.rows.columns import open_columns, whole
 from streamnb.rows.csr_store import FEATURE_NAMES, member_of, open_csr
 from streamnb.rows.files import is_svmlight, unlike_zarr
 from streamnb.rows.in_anndata import is_anndata, named_frame, rows_of
@@ -182,6 +182,8 @@ def opened(
     if labelled and y is None and not kind.own_labels:
         label_checks.check_labels(y)
     source = kind.opened(rows, y, sample_weight, labelled, group)
+    if hasattr(given, "columns") and source.n_features not in (None, given.shape[1]):
+        raise DataError(f"X has {source.n_features} features and names for {given.shape[1]}; write it anew")
     source.group, source.given = group, given
     return source if split is None else source.with_split(*split)
 
@@ -190,7 +192,7 @@ def _with_names(X: Any) -> Any:
     """What has the names of the columns or their number, None where nothing has; of a data frame in Dask no rows."""
     if isinstance(X, zarr.Group):
         names = member_of(X, FEATURE_NAMES) if "streamnb" in X.attrs else None
-        return named_frame(np.asarray(names[:], object)) if isinstance(names, zarr.Array) else None
+        return named_frame(whole(names)) if isinstance(names, zarr.Array) else None
     if is_dask(X):
         return X._meta if hasattr(X, "columns") else None
     return X if len(getattr(X, "shape", ())) == 2 else None
