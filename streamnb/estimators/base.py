@@ -54,6 +54,18 @@ class RowsEstimator(BaseEstimator):
         self._take_layer(X, layer)
         return opened(X, y, sample_weight, look=self._remember_names, layer=layer)
 
+    def _kept_of_rows(self) -> dict[str, Any]:
+        """What a file keeps of the rows of the fit: names of features, and the layer."""
+        names = {"feature_names_in_": kept_names(self.feature_names_in_)} if hasattr(self, "feature_names_in_") else {}
+        return names if self.layer_ is None else {**names, "layer_": self.layer_}
+
+    def _restore_of_rows(self, fitted: dict[str, Any]) -> None:
+        """Take that out of a file."""
+        if "feature_names_in_" in fitted:
+            self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], self.n_features_in_)
+        if "layer_" in fitted:
+            self.layer_ = str(fitted["layer_"])
+
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """A fit or refit that fails changes nothing."""
@@ -72,15 +84,36 @@ class RowsEstimator(BaseEstimator):
 
     def _check_features(self, given: Any, *, reset: bool = False) -> None:
         """Let scikit-learn remember or compare the column names, where X has a shape to look at."""
+        look_at_names(self, given, reset)
+
+
+def look_at_names(estimator: Any, given: Any, reset: bool) -> None:
+    """Remember or compare names of columns; those of a source, or of what has a shape to look at."""
+    if not isinstance(given, Source):
         if given is not None:
-            validate_data(self, given, reset=reset, skip_check_array=True)
+            validate_data(estimator, given, reset=reset, skip_check_array=True)
+        return
+    names: Any = given.feature_names
+    if reset:
+        estimator.feature_names_in_ = names
+    elif given.names_last and not np.array_equal(names, getattr(estimator, "feature_names_in_", names)):
+        raise ValueError(
+            "X has other columns than the rows that were fitted; make it with their vocabulary, such as "
+            "snb.text(.., vocabulary=rows.vocabulary)"
+        )
 
 
-def loaded_names(names: np.ndarray, n_features: int) -> np.ndarray:
-    """Column names out of a file, one for each feature."""
-    if names.dtype.kind != "U" or names.shape != (n_features,):
+def kept_names(names: np.ndarray) -> list[str]:
+    """Column names as a file keeps them: an array of them would be as wide as the longest."""
+    return list(map(str, names))
+
+
+def loaded_names(names: Any, n_features: int) -> np.ndarray:
+    """Column names out of a file, one for each feature; older files have an array of them."""
+    found = np.array(names, object)
+    if found.shape != (n_features,) or not all(isinstance(name, str) for name in found.tolist()):
         raise ValueError(f"feature_names_in_ should be {n_features} names")
-    return names.astype(object)
+    return found
 
 
 class ScanEstimator(RowsEstimator):
@@ -296,10 +329,7 @@ class ScanEstimator(RowsEstimator):
         fitted = {"stats_": self.stats_, "report_": asdict(self.report_), "decay_": self.decay_}
         if getattr(self, "class_weight_", None) is not None:
             fitted["class_weight_"] = self.class_weight_
-        if hasattr(self, "feature_names_in_"):
-            fitted["feature_names_in_"] = self.feature_names_in_
-        if self.layer_ is not None:
-            fitted["layer_"] = self.layer_
+        fitted |= self._kept_of_rows()
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
@@ -312,10 +342,7 @@ class ScanEstimator(RowsEstimator):
         self._keep(stats, Report.from_state(fitted["report_"]), decay)
         if "class_weight_" in fitted:
             self.class_weight_ = arguments.check_class_weight(fitted["class_weight_"], stats.classes)
-        if "feature_names_in_" in fitted:
-            self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], self.n_features_in_)
-        if "layer_" in fitted:
-            self.layer_ = str(fitted["layer_"])
+        self._restore_of_rows(fitted)
         self._check_loaded(state)
         return self
 

@@ -280,7 +280,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         follows = isinstance(model, (UnheldModel, QuadraticModel))  # from the statistics
         solved = model is not None and not follows
         other = {name: value for name, value in self._settled.items() if value is not vars(self)[name]}
-        return {**super().to_state(), "model": model if solved else None, "settled": other if solved else None}
+        return {**super().to_state(), "model": model if solved else None, "settled": None if model is None else other}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
@@ -304,7 +304,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         family = as_family(asked.family).named(getattr(self, "feature_names_in_", None))
         for member, _ in family.parts(stats.n_features):
             Smoothing.of(member, asked.smoothing, asked.estimate, stats.n_features, len(stats.classes))
-        if state["model"] is not None and state.get("settled") is not None:
+        if state.get("settled") is not None:
             asked._check_against(stats)
             scheme = as_scheme(asked.scheme, stats.classes, asked.reference, stats.multilabel)
             class_probabilities(asked.priors, stats, asked.estimate)

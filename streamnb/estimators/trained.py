@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
-from streamnb.estimators.base import Parameter, RowsEstimator, loaded_names
+from streamnb.estimators.base import Parameter, RowsEstimator
 from streamnb.estimators.cells import AnnotatesCells
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.models.calibrating import METHODS, calibrated
@@ -361,10 +361,7 @@ class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
         fitted = {"model": self._model, "n_features": self.n_features_in_, "history": self.history_}
         fitted |= {"converged": self.converged_, "report": asdict(self.report_)}
         fitted["calibrated"] = self._calibrated
-        if hasattr(self, "feature_names_in_"):
-            fitted["feature_names_in_"] = self.feature_names_in_
-        if self.layer_ is not None:
-            fitted["layer_"] = self.layer_
+        fitted |= self._kept_of_rows()
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
@@ -386,10 +383,7 @@ class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
         self._keep(model, history, converged)
         self.report_ = Report.from_state(fitted["report"])
         self._calibrated = arguments.one_of("calibrated", fitted.get("calibrated", False), [False, True])
-        if "feature_names_in_" in fitted:
-            self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], model.n_features)
-        if "layer_" in fitted:
-            self.layer_ = str(fitted["layer_"])
+        self._restore_of_rows(fitted)
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -167,6 +167,9 @@ def opened(
         A store cannot be opened, or its layout is wrong.
     """
     if isinstance(X, Source):  # it was opened before
+        _check_alone(X, y=y, sample_weight=sample_weight)
+        if look is not None:
+            look(None if X.feature_names is None else X)
         return X
     check_not_delayed(X=X, y=y, sample_weight=sample_weight)
     X, y = with_labels(X, y)
@@ -186,6 +189,16 @@ def opened(
         raise DataError(f"X has {source.n_features} features and names for {given.shape[1]}; write it anew")
     source.group, source.given = group, given
     return source if split is None else source.with_split(*split)
+
+
+def _check_alone(rows: Source, **beside: Any) -> None:
+    """Refuse labels and weights beside rows that were opened, which bring their own."""
+    for name, value in beside.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is given beside X, but X are rows that were opened before and bring their own; give it where "
+                "they are opened, such as snb.text(.., y=..)"
+            )
 
 
 def _with_names(X: Any) -> Any:

@@ -4,6 +4,7 @@ tests/laws/test_contracts.py finds the classes by walking the package, and puts 
 their contracts. A class without an example fails there by its name; one line in its table is what it needs.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,8 @@ from sklearn.datasets import dump_svmlight_file
 
 import streamnb as snb
 from streamnb.encoding.bins import ValueScan
+from streamnb.encoding.ngrams import NGrams
+from streamnb.encoding.vocabulary import TokenCounts, TokenScan
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.evaluation import Evaluation
@@ -43,6 +46,7 @@ from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource
 from streamnb.rows.in_svmlight import SvmlightSource
+from streamnb.rows.in_texts import TextSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
 from streamnb.rows.opening import opened
@@ -74,6 +78,7 @@ COUNTS = rng.poisson(0.5 + 2.0 * (np.arange(5) % K == CODES[:, None])).astype(fl
 SETS = (rng.random((N, K)) < 0.4).astype(int)
 WEIGHT = rng.choice([0.25, 0.5, 1.0, 2.0], N)
 REAL, REAL_WEIGHT = rng.normal(size=(N, 5)), rng.random(N)  # whose sums are rounded in every order but in pairs
+WORDS = ["ash", "beech", "cedar", "elm", "fir"]
 GROUPS = np.arange(N) // 3
 FOLDS = as_folding(2, repeats=2, seed=1)
 
@@ -181,6 +186,16 @@ def reading(objective: Any, X: Any = REAL, y: Any = Y, **along: Any) -> Pass:
     )
 
 
+def texts(folder: Any = None) -> TextSource:
+    """The counts as words, in memory or in JSON lines."""
+    words = [" ".join(word for n, word in zip(row, WORDS) for _ in range(int(n))) for row in COUNTS]
+    if folder is None:
+        return snb.text(words, y=Y, weight=WEIGHT, vocabulary=WORDS, n_threads=2)
+    records = ({"of": text, "y": y, "w": w} for text, y, w in zip(words, Y.tolist(), WEIGHT.tolist()))
+    (folder / "texts.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return snb.text(folder / "texts.jsonl", "of", "y", weight="w", vocabulary=WORDS, n_threads=1)
+
+
 def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
     """A read for three models: sums and scores, scores by other weights, and a line that is not judged."""
     sets = np.ndim(y) == 2
@@ -232,6 +247,9 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ValueScan: every(
         lambda: Pass(ValueScan(), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
         csr=lambda: Pass(ValueScan(), opened(sp.csr_array(COUNTS), labelled=False)),
+    ),
+    TokenScan: every(
+        lambda: Pass(TokenScan(NGrams((1, 2), (2, 3))), texts().with_step(None, 5, "texts")),
     ),
     SampleTask: every(
         lambda: Pass(SampleTask(np.unique(Y), Folding(3), 7), opened(COUNTS, Y, WEIGHT)),
@@ -329,6 +347,7 @@ def means(seed: int) -> Any:
 
 PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", decorrelation=1.0)
 MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
+    TokenCounts: every(lambda seed: TokenCounts([f"t{seed}", "all"], [2, seed + 1])),
     ValueCells: every(lambda seed: cells_of(np.random.default_rng(seed).normal(size=3000))),
     Report: every(lambda seed: Report(seed + 1, 8, 2, 0.5, 0.25, seed / 4.0, 0.125)),
     Pull: every(lambda seed: PULLS[seed]),
@@ -410,6 +429,7 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
         (lambda _: PreparedSource(opened(COUNTS, Y, WEIGHT), present, 5, "present"), PRESENT),
         stored=(lambda folder: PreparedSource(dense_store(folder), present, 5, "present"), PRESENT),
     ),
+    TextSource: every((lambda _: texts(), LABELLED), files=(texts, LABELLED)),
     StreamSource: every((lambda _: opened(chunks), LABELLED), once=(lambda _: opened(chunks()), LABELLED)),
     DaskSource: every((lambda _: opened(in_dask(COUNTS), in_dask(Y), WEIGHT), LABELLED)),
     NamedColumns: every((lambda _: opened_columns(COLUMNS, LABELS), COLUMNS)),
