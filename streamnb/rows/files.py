@@ -16,7 +16,7 @@ CURES = {
     "h5py.File(path)['..'][:]",
     "a Parquet": f"read it with pandas.read_parquet(path) {_FRAME}",
     "a CSV": f"read it with pandas.read_csv(path) {_FRAME}",
-    "a JSON": f"read it with pandas.read_json(path) {_FRAME}",
+    "a JSON": f"read texts with snb.text(path, text=.., y=..), numbers with pandas.read_json(path) {_FRAME}",
 }
 _SVMLIGHT = ".svm", ".svmlight", ".libsvm"
 _LINE = re.compile(rb"\s*[-+.\w,]*\s*(?:qid:\d+\s+)?\d+:[^\s:]+(?:\s|$)")  # the beginning of one
