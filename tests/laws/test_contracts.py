@@ -30,6 +30,7 @@ from streamnb.stats.moments import MOMENTS
 from tests.support import examples_of_contracts as examples
 from tests.support.contracts import CLASSES, names, said, same, subclasses, tables
 from tests.support.examples_of_contracts import BASES, GROUPS, SHARES, WEIGHT, N, Y
+from tests.support.examples_of_problems import FAMILIES, PENALTIES
 
 QUIET = RunOptions(progress=False)
 PARTIALS = {cls for cls in CLASSES if {"finish", "nbytes"} <= names(cls)}
@@ -42,8 +43,8 @@ MERGED = {cls for cls in CLASSES if "__add__" in names(cls)} - TOTALS - subclass
     [
         (subclasses(PassTask), examples.TASKS),
         (subclasses(Source), examples.SOURCES),
-        (subclasses(Family), examples.FAMILIES),
-        (subclasses(Penalty), examples.PENALTIES),
+        (subclasses(Family), FAMILIES),
+        (subclasses(Penalty), PENALTIES),
         (MERGED, {cls: named for cls, named in examples.MERGED.items() if cls not in TOTALS}),
     ],
     ids=["tasks", "sources", "families", "penalties", "merged"],
