@@ -1,6 +1,6 @@
 """What every class promises that keeps a contract: found by walking the package, tried on its examples.
 
-The examples stand in tests/support/examples_of_contracts.py; a class that has none there fails here by its name.
+The examples stand in tests/support/examples_of_*.py; a class that has none there fails here by its name.
 """
 
 import copy
@@ -52,7 +52,7 @@ MERGED = {cls for cls in CLASSES if "__add__" in names(cls)} - TOTALS - subclass
 def test_every_class_of_a_contract_has_an_example(found, table):
     assert found, "the walk finds nothing"
     lack, gone = found - table.keys(), table.keys() - found
-    assert not lack, f"{[cls.__name__ for cls in lack]}: give each an example in tests/support/examples_of_contracts.py"
+    assert not lack, f"{[cls.__name__ for cls in lack]}: give each an example in tests/support/examples_of_*.py"
     assert not gone, f"{[cls.__name__ for cls in gone]} keep no such contract"
 
 

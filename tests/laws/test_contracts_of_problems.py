@@ -10,12 +10,13 @@ from sklearn.base import clone
 
 import streamnb as snb
 from streamnb.core import persistence
-from streamnb.problem.families import FAMILIES, as_family
+from streamnb.problem import families
+from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.pull import Pull
 from streamnb.problem.together import Together
 from streamnb.stats.moments import MOMENTS
-from tests.support import examples_of_contracts as examples
+from tests.support import examples_of_problems as examples
 from tests.support.contracts import same, tables
 from tests.support.examples_of_contracts import SHARES, WEIGHT, Y
 from tests.support.examples_of_problems import FAMILIES, PENALTIES, _Sum
@@ -62,9 +63,9 @@ def test_families_that_need_no_parameter_have_a_name(cls):
     try:
         family = cls()
     except TypeError:
-        assert cls.name not in FAMILIES
+        assert cls.name not in families.FAMILIES
     else:
-        assert FAMILIES[cls.name] is cls and as_family(cls.name) == family == as_family(family)
+        assert families.FAMILIES[cls.name] is cls and as_family(cls.name) == family == as_family(family)
 
 
 @every_family
