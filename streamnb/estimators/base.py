@@ -50,6 +50,10 @@ class RowsEstimator(BaseEstimator):
             self.__dict__ = before
             raise
 
+    def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
+        """Rows to fit, the first of all if `fresh`, or to predict; `run` is how a pass over them is run."""
+        return opened(X, *beside, labelled=labelled, look=self._remember_names if fresh else self._check_features)
+
     def _remember_names(self, given: Any) -> None:
         self._check_params()
         if hasattr(self, "feature_names_in_"):
@@ -204,10 +208,6 @@ class ScanEstimator(RowsEstimator):
             self._keep(stats, report, 1.0 if first else self.decay_ * decay)
             self._warn()
         return self
-
-    def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
-        """Rows to fit, the first of all if `fresh`, or to predict; `run` is how a pass over them is run."""
-        return opened(X, *beside, labelled=labelled, look=self._remember_names if fresh else self._check_features)
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Take out of a file what is learned before the scan."""

@@ -14,7 +14,6 @@ from streamnb.estimators.trained_models import LeastSquaresClassifier, MarginCla
 from streamnb.evaluation.scorers import Scorer, as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.opening import opened
 from streamnb.scanning.class_scan import run_scan, with_folds
 from streamnb.selection.grid_scores import GridScores, check_choice
 from streamnb.selection.penalty_search import PenaltySearch, Turns, chosen, course_of
@@ -108,7 +107,7 @@ class TrainedClassifierCV(TrainedClassifier):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            rows = opened(X, y, sample_weight, look=self._remember_names)
+            rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             before = self._apply(rows, options)
