@@ -15,7 +15,6 @@ from streamnb.models.at_hand import UnheldModel
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
 from streamnb.models.predictive import predictive_model
-from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
@@ -266,8 +265,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
 
     def to_state(self) -> dict[str, Any]:
         model = self._now("_model") if self._complete() else None
-        follows = isinstance(model, (UnheldModel, QuadraticModel))  # from the statistics
-        solved = model is not None and not follows
+        solved = model is not None and not isinstance(model, UnheldModel)  # which follows from the statistics
         other = {name: value for name, value in self._settled.items() if value is not vars(self)[name]}
         solved_as = {"model": model if solved else None, "settled": other if solved else None}
         return {**super().to_state(), **solved_as, "step": self._step}

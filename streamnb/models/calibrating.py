@@ -178,6 +178,8 @@ def _derivatives(
 
 def _scaled(model: LinearModel, factors: np.ndarray, biases: np.ndarray) -> LinearModel:
     """The model whose margins are those of this one times `factors`, (R,), plus `biases`."""
+    if isinstance(model, QuadraticModel):
+        return model.scaled(factors[0], biases)
     sparse, second = sp.issparse(model.weights), model.second
     return replace(
         model,
@@ -193,8 +195,6 @@ def check_calibrated(model: LinearModel) -> None:
         raise ValueError("scheme='ovo' has no probabilities to calibrate; take 'joint', 'ovr' or 'reference'")
     if isinstance(model, UnheldModel):
         raise MemoryError("calibrate scales the weights, and these are too many to be held; take a sparser penalty")
-    if isinstance(model, QuadraticModel):
-        raise ValueError("calibrate() is for linear scores; those of Gaussian(covariance='own') are quadratic")
     if not np.isfinite(model.intercept_).all():
         raise ValueError("the model has a class without rows, whose probability is 0 whatever the scores; fit without")
 
