@@ -11,7 +11,7 @@ import numpy as np
 from streamnb.core import arguments, messages, persistence
 from streamnb.estimators.trained import Posed, TrainedClassifier
 from streamnb.estimators.trained_models import LeastSquaresClassifier, MarginClassifier, SoftmaxRegression
-from streamnb.evaluation.scorers import Scorer, as_scorer
+from streamnb.evaluation.scorers import SCORERS, Scorer, as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.problem.schemes import as_scheme
 from streamnb.scanning.class_scan import run_scan, with_folds
@@ -215,9 +215,10 @@ class TrainedClassifierCV(TrainedClassifier):
         self._grid()
 
     def _check_scoring(self, scorer: Scorer) -> None:
-        if not self._has_probabilities and isinstance(self.scoring, str) and "probabilities" in scorer.needs:
+        named = [one.name for one in scorer.each if one.by_name and "probabilities" in SCORERS[one.name].needs]
+        if not self._has_probabilities and named:
             raise ValueError(
-                f"scoring={self.scoring!r} needs probabilities, and {type(self).__name__} scores by margins; take "
+                f"scoring={named[0]!r} needs probabilities, and {type(self).__name__} scores by margins; take "
                 "scoring='roc_auc' or 'accuracy', or SoftmaxRegressionCV"
             )
 
@@ -258,8 +259,8 @@ class SoftmaxRegressionCV(TrainedClassifierCV, SoftmaxRegression):
         is given, and 0 for l1.
     folds : int or (n_rows,) ints
         Number of folds, or the fold of each row, numbered from 0; see `fold_numbers`.
-    scoring : str or callable
-        As for `LinearNBCV`.
+    scoring : str, callable or list of such
+        As for `LinearNBCV`: of a list the first chooses.
     rule : {"best", "parsimonious", "one_se"}
         The penalty and number of reads with the highest mean score; or, of those whose mean is within 1 % of it, or
         within one standard error of it, that with the fewest features, then the fewest reads.
