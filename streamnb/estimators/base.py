@@ -49,10 +49,10 @@ class RowsEstimator(BaseEstimator):
         if layer is not None:
             self.layer_ = layer
 
-    def _opened_anew(self, X: Any, y: Any, sample_weight: Any, layer: str | None) -> Source:
-        """Rows to fit, whose layer and column names are remembered."""
-        self._take_layer(X, layer)
-        return opened(X, y, sample_weight, look=self._remember_names, layer=layer)
+    def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
+        """Rows to fit, the first of all if `fresh`, or to predict; `run` is how a pass over them is run."""
+        look = self._remember_names if fresh else self._check_features
+        return opened(X, *beside, labelled=labelled, look=look, layer=self.layer_)
 
     def _kept_of_rows(self) -> dict[str, Any]:
         """What a file keeps of the rows of the fit: names of features, and the layer."""
@@ -256,11 +256,6 @@ class ScanEstimator(RowsEstimator):
             self._keep(stats, report, 1.0 if first else self.decay_ * decay)
             self._warn()
         return self
-
-    def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
-        """Rows to fit, the first of all if `fresh`, or to predict; `run` is how a pass over them is run."""
-        look = self._remember_names if fresh else self._check_features
-        return opened(X, *beside, labelled=labelled, look=look, layer=self.layer_)
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Take out of a file what is learned before the scan."""

@@ -7,15 +7,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
-from streamnb.estimators.base import Parameter, RowsEstimator
+from streamnb.encoding.learning import of_values
+from streamnb.estimators.base import RowsEstimator
 from streamnb.estimators.cells import AnnotatesCells
 from streamnb.estimators.predicting import RowClassifier
+from streamnb.estimators.prepared_rows import PreparedRows
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.opening import opened
 from streamnb.rows.preparing import FeatureScale, RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
@@ -26,7 +27,7 @@ from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, che
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
-_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_", "layer_"
+_FITTED = ("model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_", "layer_", "step")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +40,12 @@ class Posed:
     towards: np.ndarray | None
 
 
-class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
+class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimator):
     """A linear classifier whose weights minimise a sum over the rows, found by one scan and a few reads more.
 
     A subclass says which loss; all that is done with a model once it is there follows from `LinearModel`.
     """
 
-    transform = Parameter()
     _scheme = "joint"
     _trainer = Trainer
     _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
@@ -73,10 +73,6 @@ class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
         self.normalize = normalize
         self.idf = idf
         self.class_weight = class_weight
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters of the constructor; `deep` has no effect, for none of them is an estimator."""
-        return {name: vars(self)[name] for name in self._get_param_names()}
 
     def _objective(self, stats: ClassStats) -> Objective:
         """The loss, for such labels."""
@@ -140,7 +136,8 @@ class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            rows = self._opened_anew(X, y, sample_weight, layer)
+            self._take_layer(X, layer)
+            rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             before = self._apply(rows, options)
@@ -251,7 +248,7 @@ class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
         return arguments.class_factors(checked, stats.classes, stats.weight)
 
     def _row_options(self) -> RowOptions:
-        return RowOptions(vars(self)["transform"], self.normalize)
+        return RowOptions(of_values(vars(self)["transform"]), self.normalize)
 
     def _check_params(self) -> None:
         self._check_penalties()
@@ -274,7 +271,7 @@ class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
     def _keep(self, model: LinearModel, history: dict[str, np.ndarray], converged: bool) -> None:
         self._model, self.history_, self.converged_ = model, history, converged
         self.n_passes_ = len(history["objective"])
-        self.classes_, self.n_features_in_ = model.classes_, model.n_features
+        self.classes_, self.n_features_in_ = model.classes_, self._n_given(model.n_features)
 
     def _warn(self, part: float) -> None:
         left = f"the gradient is {part:.1e} of that of the start, and tol={self.tol:g}"
@@ -349,7 +346,7 @@ class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         model = self._fitted()
-        return model, opened(X, *beside, labelled=labelled, look=self._check_features, layer=self.layer_)
+        return model, self._opened(X, *beside, labelled=labelled)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
@@ -359,10 +356,12 @@ class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
         persistence.save(path, self)
 
     def to_state(self) -> dict[str, Any]:
-        fitted = {"model": self._model, "n_features": self.n_features_in_, "history": self.history_}
+        fitted = {"model": self._model, "n_features": self._model.n_features, "history": self.history_}
         fitted |= {"converged": self.converged_, "report": asdict(self.report_)}
         fitted["calibrated"] = self._calibrated
         fitted |= self._kept_of_rows()
+        if self._step is not None:
+            fitted["step"] = self._step
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
@@ -381,6 +380,7 @@ class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
         n_passes = len(history["objective"])
         for name, column in history.items():
             persistence.array(name, column, ["f8"], (n_passes,))
+        self._restore_step(fitted.get("step"), model.n_features)
         self._keep(model, history, converged)
         self.report_ = Report.from_state(fitted["report"])
         self._calibrated = arguments.one_of("calibrated", fitted.get("calibrated", False), [False, True])

@@ -11,7 +11,7 @@ import numpy as np
 from streamnb.core import arguments, messages, persistence
 from streamnb.estimators.trained import Posed, TrainedClassifier
 from streamnb.estimators.trained_models import LeastSquaresClassifier, MarginClassifier, SoftmaxRegression
-from streamnb.evaluation.scorers import Scorer, as_scorer
+from streamnb.evaluation.scorers import SCORERS, Scorer, as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.problem.schemes import as_scheme
 from streamnb.scanning.class_scan import run_scan, with_folds
@@ -108,7 +108,8 @@ class TrainedClassifierCV(TrainedClassifier):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            rows = self._opened_anew(X, y, sample_weight, layer)
+            self._take_layer(X, layer)
+            rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             before = self._apply(rows, options)
@@ -216,9 +217,10 @@ class TrainedClassifierCV(TrainedClassifier):
         self._grid()
 
     def _check_scoring(self, scorer: Scorer) -> None:
-        if not self._has_probabilities and not callable(self.scoring) and "probabilities" in scorer.needs:
+        named = [one.name for one in scorer.each if one.by_name and "probabilities" in SCORERS[one.name].needs]
+        if not self._has_probabilities and named:
             raise ValueError(
-                f"scoring={self.scoring!r} needs probabilities, and {type(self).__name__} scores by margins; take "
+                f"scoring={named[0]!r} needs probabilities, and {type(self).__name__} scores by margins; take "
                 "scoring='roc_auc' or 'accuracy', or SoftmaxRegressionCV"
             )
 

@@ -12,7 +12,7 @@ from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
 from streamnb.evaluation.judging import Sheet
 from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
-from streamnb.evaluation.scorers import SCORERS, Scorer
+from streamnb.evaluation.scorers import Scorer
 from streamnb.models.deciding import in_range
 from streamnb.models.grid_weights import DOUBLE
 from streamnb.passes.contract import PassTask, Wants, shown
@@ -296,7 +296,7 @@ def _singular(grids: Sequence[GridModels | CovarianceModels]) -> np.ndarray:
 def check_scorer(scorer: Scorer, empty: Evaluation) -> None:
     """Refuse a score that has no meaning for such rows, before they are read again."""
     for one in scorer.each:
-        if one.name not in SCORERS or SCORERS[one.name].value is not one.value:
+        if not one.by_name:
             continue  # a function of the user's, which may expect rows
         try:
             one.value(empty)
