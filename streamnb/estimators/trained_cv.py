@@ -71,12 +71,13 @@ class TrainedClassifierCV(TrainedClassifier):
         memory_limit: Any = None,
         client: Any = None,
         checkpoint: Any = None,
+        layer: str | None = None,
     ) -> Self:
         """Choose penalties and the number of reads, and fit to all rows: a scan, shared reads, and those of the fit.
 
         Parameters
         ----------
-        X, y, sample_weight, progress, n_threads, client
+        X, y, sample_weight, progress, n_threads, client, layer
             As for `SoftmaxRegression.fit`. The bar says how far a read is, and of the penalty that is best so far the
             mean held-out score and the objective.
         groups : (n_rows,), optional
@@ -107,6 +108,7 @@ class TrainedClassifierCV(TrainedClassifier):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
+            self._take_layer(X, layer)
             rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
@@ -259,8 +261,8 @@ class SoftmaxRegressionCV(TrainedClassifierCV, SoftmaxRegression):
         is given, and 0 for l1.
     folds : int or (n_rows,) ints
         Number of folds, or the fold of each row, numbered from 0; see `fold_numbers`.
-    scoring : str, callable or list of such
-        As for `LinearNBCV`: of a list the first chooses.
+    scoring : str, callable or a list of these
+        As for `LinearNBCV`; the first of a list chooses.
     rule : {"best", "parsimonious", "one_se"}
         The penalty and number of reads with the highest mean score; or, of those whose mean is within 1 % of it, or
         within one standard error of it, that with the fewest features, then the fewest reads.
