@@ -80,6 +80,7 @@ def test_its_probabilities_are_calibrated_kept_and_undone(method, tmp_path):
         (lambda: snb.LinearNBCV(OWN, snb.L2([1.0])).fit(X, Y), r"penalty=L2.* should be None"),
         (lambda: snb.LinearNB(OWN, scheme="ovr").fit(X, Y), "scheme='ovr' is not for .* should be 'joint'"),
         (lambda: snb.LinearNB(OWN).fit(X, np.eye(3)[Y]), "scheme='multilabel' is not for"),
+        (lambda: snb.LinearNB(OWN, feature_weight=np.ones(4)).fit(X, Y), r"feature_weight=\[..\] is not for .* None"),
         (lambda: snb.LinearNB(OWN, idf=True).fit(np.abs(X), Y), "idf=True is not for"),
         (lambda: snb.LinearNB(OWN, smoothing=snb.NormalInverseGamma(0, 1, 1, 1)).fit(X, Y), "smoothing=.* is not for"),
         (lambda: snb.solve(snb.scan(X, Y), snb.Mixed({OWN: [0], "gaussian": [1, 2, 3]})), "stands alone"),
