@@ -238,8 +238,14 @@ class PenaltySearch:
 
 
 def chosen(scores: GridScores, rule: str) -> int:
-    """The point chosen: of those good enough by the rule, that with the fewest features, then the fewest reads."""
+    """The point chosen: of those good enough by the rule, that with the fewest features, then the fewest reads.
+
+    Of the best points, where several are, it is the best by the other scorings in turn that come first.
+    """
     enough = np.flatnonzero(scores.mean >= scores.least(rule))
+    for other in list((scores.named or {}).values())[1:] if rule == "best" else []:
+        mean = np.nan_to_num(other.mean[enough], nan=-np.inf)
+        enough = enough[mean == mean.max()]
     reads = np.array([scores.grid[i]["max_passes"] for i in enough.tolist()])
     return int(enough[np.lexsort([-scores.mean[enough], reads, scores.n_features[enough]])[0]])
 
