@@ -64,7 +64,7 @@ class CalibratedClassifier(TrainedClassifier):
         reads = [self._reads(one, *self._asked())[1] for one in posed]
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
         judge = Judge(scheme, stats.classes, frozenset(), n_folds)
-        trained, report = trained_together(reads, stats.folding, judge, posed[0].task, rows, options)
+        trained, report = trained_together(reads, stats, judge, posed[0].task, rows, options)
         size = sample_size(len(stats.classes), scanned.bytes / max(scanned.rows, 1))
         task = SampleTask(stats.classes, stats.folding, size)
         sampled, more = run(task, rows, options_of(options, "sample"))

@@ -269,8 +269,8 @@ class SoftmaxRegressionCV(TrainedClassifierCV, SoftmaxRegression):
     Every penalty of the grid is trained without each fold. A read brings all of these models one step, and judges what
     they have come to on their folds: the rows are read about as often as one model needs, and the score is known after
     each read, so that the number of reads is chosen, too. A model is left where it is once it has converged, or once
-    five reads gave no better score on its fold. Then the best penalty is fitted to all rows, in as many reads as were
-    best. All is the same to the last bit for any chunks, threads and workers.
+    five reads, and half as many as its best took, gave no better score on its fold. Then the best penalty is fitted to
+    all rows, in as many reads as were best. All is the same to the last bit for any chunks, threads and workers.
 
     Parameters
     ----------
