@@ -122,7 +122,8 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimat
         ------
         ValueError, TypeError
             An argument or a value is wrong: the message names it. There is one class only; rows can be read only once;
-            or the rows are separable and nothing is penalised, so that no weights are best.
+            a stream gave another number of rows in a later read; or the rows are separable and nothing is penalised, so
+            that no weights are best.
         DataError
             Data cannot be read.
         MemoryError
@@ -187,7 +188,8 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimat
     def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
         """The weights, and what features are multiplied by before these."""
         posed, (penalties, max_passes) = self._posed(stats, options), self._asked()
-        return train(self._reads(posed, penalties, max_passes)[1], rows, options), posed.scale
+        reads = self._reads(posed, penalties, max_passes)[1]
+        return train(reads, rows, options, stats.n_rows), posed.scale
 
     def _asked(self) -> tuple[Penalties, int]:
         """The penalties of the model, and how often the rows may be read for it."""
