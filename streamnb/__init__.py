@@ -65,6 +65,7 @@ _HOMES = {
     "LeastSquaresClassifierCV": "estimators.trained_cv",
     "FeatureSelector": "estimators.selector",
     "Bins": "estimators.bins",
+    "CategoryCounters": "estimators.category_counters",
     "MultinomialNB": "estimators.discrete_nb",
     "ComplementNB": "estimators.discrete_nb",
     "BernoulliNB": "estimators.discrete_nb",
