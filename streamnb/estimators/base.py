@@ -58,15 +58,36 @@ class RowsEstimator(BaseEstimator):
 
     def _check_features(self, given: Any, *, reset: bool = False) -> None:
         """Let scikit-learn remember or compare the column names, where X has a shape to look at."""
+        look_at_names(self, given, reset)
+
+
+def look_at_names(estimator: Any, given: Any, reset: bool) -> None:
+    """Remember or compare names of columns; those of a source, or of what has a shape to look at."""
+    if not isinstance(given, Source):
         if given is not None:
-            validate_data(self, given, reset=reset, skip_check_array=True)
+            validate_data(estimator, given, reset=reset, skip_check_array=True)
+        return
+    names: Any = given.feature_names
+    if reset:
+        estimator.feature_names_in_ = names
+    elif given.names_last and not np.array_equal(names, getattr(estimator, "feature_names_in_", names)):
+        raise ValueError(
+            "X has other columns than the rows that were fitted; make it with their vocabulary, such as "
+            "snb.text(.., vocabulary=rows.vocabulary)"
+        )
 
 
-def loaded_names(names: np.ndarray, n_features: int) -> np.ndarray:
-    """Column names out of a file, one for each feature."""
-    if names.dtype.kind != "U" or names.shape != (n_features,):
+def kept_names(names: np.ndarray) -> list[str]:
+    """Column names as a file keeps them: an array of them would be as wide as the longest."""
+    return list(map(str, names))
+
+
+def loaded_names(names: Any, n_features: int) -> np.ndarray:
+    """Column names out of a file, one for each feature; older files have an array of them."""
+    found = np.array(names, object)
+    if found.shape != (n_features,) or not all(isinstance(name, str) for name in found.tolist()):
         raise ValueError(f"feature_names_in_ should be {n_features} names")
-    return names.astype(object)
+    return found
 
 
 class ScanEstimator(RowsEstimator):
@@ -277,7 +298,7 @@ class ScanEstimator(RowsEstimator):
         if getattr(self, "class_weight_", None) is not None:
             fitted["class_weight_"] = self.class_weight_
         if hasattr(self, "feature_names_in_"):
-            fitted["feature_names_in_"] = self.feature_names_in_
+            fitted["feature_names_in_"] = kept_names(self.feature_names_in_)
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
-from streamnb.estimators.base import Parameter, RowsEstimator, loaded_names
+from streamnb.estimators.base import Parameter, RowsEstimator, kept_names, loaded_names
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
@@ -226,7 +226,8 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         if model.weights.shape != (stats.n_features, n_rows) or not np.array_equal(model.classes_, stats.classes):
             raise ValueError(f"start={model!r} should have the classes and features of X, and {n_rows} rows of weights")
         same_scale = np.array_equal(model.scale, scale) if scale is not None else model.scale is None
-        linear = set(model.moments) == {"sum"} and model.second is None and model.curves is None
+        quadratic = getattr(model, "quadratic", False)
+        linear = set(model.moments) == {"sum"} and model.second is None and model.curves is None and not quadratic
         if not linear or not same_scale or model.options != self._applied:
             raise ValueError(f"start={model!r} should be linear in x, with the transform, normalize and idf asked for")
         start = np.vstack([model.sparsify().weights.toarray(), model.intercept_])
@@ -359,7 +360,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         fitted |= {"converged": self.converged_, "report": asdict(self.report_)}
         fitted["calibrated"] = self._calibrated
         if hasattr(self, "feature_names_in_"):
-            fitted["feature_names_in_"] = self.feature_names_in_
+            fitted["feature_names_in_"] = kept_names(self.feature_names_in_)
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod

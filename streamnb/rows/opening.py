@@ -153,6 +153,10 @@ def opened(
         A store cannot be opened, or its layout is wrong.
     """
     if isinstance(X, Source):  # it was opened before
+        if X.by_users:
+            _check_alone(y=y, sample_weight=sample_weight)
+        if look is not None:
+            look(None if X.feature_names is None else X)
         return X
     check_not_delayed(X=X, y=y, sample_weight=sample_weight)
     X, y = with_labels(X, y)
@@ -166,6 +170,16 @@ def opened(
     source = kind.opened(rows, y, sample_weight, labelled, group)
     source.group, source.given = group, given
     return source if split is None else source.with_split(*split)
+
+
+def _check_alone(**beside: Any) -> None:
+    """Refuse labels and weights beside rows that a user opened, which bring their own."""
+    for name, value in beside.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} is given beside X, but X are rows that were opened before and bring their own; give it where "
+                "they are opened, such as snb.text(.., y=..)"
+            )
 
 
 def _with_names(X: Any) -> Any:

@@ -4,6 +4,7 @@ tests/laws/test_contracts.py finds the classes by walking the package, and puts 
 their contracts. A class without an example fails there by its name; one line in its table is what it needs.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +17,8 @@ import zarr
 import streamnb as snb
 from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.counters import CountedColumns, CountTask
+from streamnb.encoding.ngrams import NGrams
+from streamnb.encoding.vocabulary import TokenCounts, TokenScan
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.evaluation import Evaluation
@@ -39,6 +42,7 @@ from streamnb.problem.together import Together, _Complement
 from streamnb.rows.chunk import DenseChunk
 from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_memory import ArraySource
+from streamnb.rows.in_texts import TextSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
 from streamnb.rows.opening import opened
@@ -47,8 +51,10 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.streams import StreamSource
+from streamnb.rows.tiles import TiledSource
 from streamnb.scanning.accumulating import _OfUser
 from streamnb.scanning.class_scan import ClassScan
+from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.fold_models import Sampled, SampleTask
 from streamnb.selection.grid_models import GridModels
@@ -57,6 +63,7 @@ from streamnb.selection.shared_reads import Asked, Judge, SharedRead
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.row_means import RowMeans
+from streamnb.stats.second_moments import Products
 from streamnb.stats.value_counts import ValueCells, cells_of
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
@@ -70,6 +77,7 @@ COUNTS = rng.poisson(0.5 + 2.0 * (np.arange(5) % K == CODES[:, None])).astype(fl
 SETS = (rng.random((N, K)) < 0.4).astype(int)
 WEIGHT = rng.choice([0.25, 0.5, 1.0, 2.0], N)
 REAL, REAL_WEIGHT = rng.normal(size=(N, 5)), rng.random(N)  # whose sums are rounded in every order but in pairs
+WORDS = ["ash", "beech", "cedar", "elm", "fir"]
 GROUPS = np.arange(N) // 3
 FOLDS = as_folding(2, repeats=2, seed=1)
 
@@ -130,6 +138,13 @@ def scoring(*needs: str, y: Any = Y, sampled: int = 0) -> Pass:
     return Pass(task, opened(COUNTS, y, WEIGHT))
 
 
+def scoring_covariances(*needs: str) -> Pass:
+    stats = snb.scan(REAL, Y, moments=["sum", "gram"], folds=2, seed=1)
+    family = snb.Gaussian(covariance="full", shrinkage=[(0.5, 0.1), (1.0, 0.0)])
+    grids = tuple(CovarianceModels(weight_path(stats.without_fold(fold), family, None)) for fold in range(2))
+    return Pass(ScoringTask((grids,), stats.classes, as_folding(2, seed=1), frozenset(needs), N), opened(REAL, Y))
+
+
 def model(y: Any = Y) -> Any:
     return snb.solve(snb.scan(COUNTS, y), "poisson")[0]
 
@@ -177,6 +192,16 @@ def reading(objective: Any, X: Any = REAL, y: Any = Y, **along: Any) -> Pass:
     )
 
 
+def texts(folder: Any = None) -> TextSource:
+    """The counts as words, in memory or in JSON lines."""
+    words = [" ".join(word for n, word in zip(row, WORDS) for _ in range(int(n))) for row in COUNTS]
+    if folder is None:
+        return snb.text(words, y=Y, weight=WEIGHT, vocabulary=WORDS, n_threads=2)
+    records = ({"of": text, "y": y, "w": w} for text, y, w in zip(words, Y.tolist(), WEIGHT.tolist()))
+    (folder / "texts.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return snb.text(folder / "texts.jsonl", "of", "y", weight="w", vocabulary=WORDS, n_threads=1)
+
+
 def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
     """A read for three models: sums and scores, scores by other weights, and a line that is not judged."""
     sets = np.ndim(y) == 2
@@ -205,6 +230,9 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         real=lambda: scan(X=REAL, w=REAL_WEIGHT, folding=FOLDS),
         bins=lambda: scan("sum", X=REAL, w=REAL_WEIGHT, folding=FOLDS, grid=Grid("bins", 8)),
         values=lambda: scan("sum", X=sp.csr_array(COUNTS), y=SETS, w=REAL_WEIGHT, grid=Grid("value", 16)),
+        products=lambda: scan("gram", X=COUNTS, folding=FOLDS),
+        exact=lambda: scan("gram", "gram_above", X=REAL, w=REAL_WEIGHT, how=Products(exact=True)),
+        pooled=lambda: scan("gram", X=sp.csr_array(COUNTS), y=SETS, folding=FOLDS, how=Products(pooled=True)),
     ),
     CategoryScan: every(lambda: Pass(CategoryScan(("sum",), RowOptions()), opened(COUNTS, Y, WEIGHT))),
     ScoringTask: every(
@@ -215,6 +243,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         scores=lambda: scoring("ranking", "probabilities", "hits"),
         pairs=lambda: scoring("ranking", "pairs"),
         labels=lambda: scoring("multilabel", "ranking", "probabilities", y=SETS),
+        covariances=lambda: scoring_covariances("ranking", "probabilities"),
     ),
     JudgingTask: every(
         lambda: Pass(JudgingTask(model(), frozenset({"confusion", "ranking"})), opened(COUNTS, Y, WEIGHT)),
@@ -236,6 +265,9 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     CountTask: every(
         lambda: counting(COUNTS, REAL_WEIGHT),
         hashed=lambda: counting(np.where(COUNTS > 2.0, np.nan, COUNTS), WEIGHT, pairs=[[0, 1], [1, 4]], n_bits=3),
+    ),
+    TokenScan: every(
+        lambda: Pass(TokenScan(NGrams((1, 2), (2, 3))), texts().with_step(None, 5, "texts")),
     ),
     SampleTask: every(
         lambda: Pass(SampleTask(np.unique(Y), Folding(3), 7), opened(COUNTS, Y, WEIGHT)),
@@ -333,6 +365,7 @@ def means(seed: int) -> Any:
 
 PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", decorrelation=1.0)
 MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
+    TokenCounts: every(lambda seed: TokenCounts([f"t{seed}", "all"], [2, seed + 1])),
     ValueCells: every(lambda seed: cells_of(np.random.default_rng(seed).normal(size=3000))),
     Report: every(lambda seed: Report(seed + 1, 8, 2, 0.5, 0.25, seed / 4.0, 0.125)),
     Pull: every(lambda seed: PULLS[seed]),
@@ -401,6 +434,12 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
         (lambda _: PreparedSource(opened(COUNTS, Y, WEIGHT), present, 5, "present"), PRESENT),
         stored=(lambda folder: PreparedSource(dense_store(folder), present, 5, "present"), PRESENT),
     ),
+    TiledSource: every(
+        (lambda _: TiledSource(opened(COUNTS, Y, WEIGHT), 16), LABELLED),
+        stored=(lambda folder: TiledSource(csr_group(folder), 4), LABELLED),
+        stream=(lambda _: TiledSource(opened(chunks), 8), LABELLED),
+    ),
+    TextSource: every((lambda _: texts(), LABELLED), files=(texts, LABELLED)),
     StreamSource: every((lambda _: opened(chunks), LABELLED), once=(lambda _: opened(chunks()), LABELLED)),
     DaskSource: every((lambda _: opened(in_dask(COUNTS), in_dask(Y), WEIGHT), LABELLED)),
     NamedColumns: every((lambda _: opened_columns(COLUMNS, LABELS), COLUMNS)),

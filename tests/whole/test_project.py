@@ -19,7 +19,10 @@ import streamnb
 matplotlib.use("Agg")
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "docs/guide.md", "docs/architecture.md", "docs/several_passes.md", "docs/thesis.md"]
+PAGES = [
+    "README.md",
+    *(f"docs/{page}.md" for page in ("guide", "architecture", "several_passes", "thesis", "covariance")),
+]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
