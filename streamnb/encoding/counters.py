@@ -201,7 +201,7 @@ class Counters:
             row, column, _ = lost[0]
             raise ValueError(
                 f"X has at row {chunk.first_row + row}, column {column}, a value for which too few rows were counted: "
-                "with c=0 it has no share, or no log-odds; take c > 0"
+                "with c=0 it has no share, or of one class alone no log-odds; take c > 0"
             )
         return codes.reshape(len(X), -1)
 

@@ -21,6 +21,7 @@ from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import with_folds
 from streamnb.stats.category_counts import CategoryCounts
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.moments import check_moments
 
 OOF = ("folds", "loo")
 MOST_BITS = 40  # of buckets
@@ -226,8 +227,12 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
             know their classes either; ``transform(X_fold, without_fold=..)`` codes those.
         """
         check_is_fitted(self, "_counters")
-        names = [moments] if isinstance(moments, str) else list(moments)
-        return self._counters.class_stats(names, without_fold)
+        n_folds = self.counts_.sums.n_folds
+        if without_fold is not None and n_folds < 3:
+            raise ValueError(
+                f"without_fold={without_fold}: of {n_folds} folds none is left to count; take folds=3 or more"
+            )
+        return self._counters.class_stats(check_moments(moments), without_fold)
 
     @property
     def counts_(self) -> CategoryCounts:
@@ -309,7 +314,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
                 raise ValueError("pairs=True is for rows that say how many columns they have; name the pairs")
             named = list(combinations(range(n_features or 0), 2)) if pairs else []
         else:
-            named = [(arguments.whole_number("pairs", i), arguments.whole_number("pairs", j)) for i, j in pairs]
+            named = _named(pairs)
         return CountedColumns([list(pair) for pair in named], self.hash_bits or 0)
 
     def _fit(self, rows: Source, ranges: np.ndarray | None, options: RunOptions) -> None:
@@ -366,3 +371,10 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         return tags
+
+
+def _named(pairs: Any) -> list[tuple[int, int]]:
+    """Pairs of columns by number."""
+    if not isinstance(pairs, list | tuple) or not all(isinstance(p, list | tuple) and len(p) == 2 for p in pairs):
+        raise TypeError(f"pairs={pairs!r} should be a bool, or a list of pairs of numbers of columns such as [(0, 2)]")
+    return [(arguments.whole_number("pairs", i), arguments.whole_number("pairs", j)) for i, j in pairs]

@@ -147,3 +147,9 @@ def test_what_is_wrong_is_named():
         counters.transform([[1.0, 1.0], [77.0, 1.0]])
     with pytest.raises(ValueError, match="oof='folds'"), pytest.warns(snb.StreamnbWarning):
         snb.CategoryCounters(oof="loo").fit_transform(X, Y, np.ones(N))
+    with pytest.raises(TypeError, match="pairs=3 should be a bool, or a list of pairs"):
+        snb.CategoryCounters(pairs=3).fit(X, Y)
+    with pytest.raises(ValueError, match="of 2 folds none is left"):
+        snb.CategoryCounters(folds=2).fit(X, Y).class_stats(without_fold=0)
+    with pytest.raises(ValueError, match="summ"):
+        counters.class_stats(["summ"])
