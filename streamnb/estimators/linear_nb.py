@@ -79,11 +79,11 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         probable, `smoothing_`. Parameters of priors may have a row for each class.
     binarize : float
         For Bernoulli a feature is present where x > binarize.
-    transform : {None, "binary", "log1p", "sqrt", "quantile_normal"} or Bins
-        Applied to each value. The last two are learned in a pass of their own before the scan (rows have to be there
-        twice), from all rows of `fit`, and kept and saved with the model, which then takes the raw columns:
-        "quantile_normal" makes each feature normal, Phi^-1(F(x)); `Bins` makes an indicator of each bin, whose names
-        are `column_names_`.
+    transform : {None, "binary", "log1p", "sqrt", "quantile_normal"}, tuple of steps, or Bins
+        Applied to each value; of a tuple the steps of `scan`, such as ("l1:10000", "log1p"). "quantile_normal" and
+        `Bins` are learned in a pass of their own before the scan (rows have to be there twice), from all rows of
+        `fit`, and kept and saved with the model, which then takes the raw columns: "quantile_normal" makes each feature
+        normal, Phi^-1(F(x)); `Bins` makes an indicator of each bin, whose names are `column_names_`.
     normalize : {None, "l1", "l2"}
         Then each row is divided by its length.
     idf : bool
@@ -135,7 +135,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         overlap: str = "refuse",
         smoothing: Any = 1.0,
         binarize: float = 0.0,
-        transform: str | None = None,
+        transform: Any = None,
         normalize: str | None = None,
         idf: bool = False,
         estimate: str = "posterior_mean",

@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
-from streamnb.estimators.base import Parameter, RowsEstimator, kept_names, loaded_names
+from streamnb.estimators.base import Parameter, RowsEstimator
+from streamnb.estimators.cells import AnnotatesCells
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
@@ -25,7 +26,7 @@ from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, che
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
-_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_"
+_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_", "layer_"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Posed:
     towards: np.ndarray | None
 
 
-class TrainedClassifier(RowClassifier, RowsEstimator):
+class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
     """A linear classifier whose weights minimise a sum over the rows, found by one scan and a few reads more.
 
     A subclass says which loss; all that is done with a model once it is there follows from `LinearModel`.
@@ -94,6 +95,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         memory_limit: Any = None,
         client: Any = None,
         checkpoint: Any = None,
+        layer: str | None = None,
     ) -> Self:
         """Fit in one scan and up to `max_passes` reads of the same rows.
 
@@ -111,13 +113,14 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         n_threads : int, optional
             Threads that sum; as many as there are cores by default. The weights do not depend on them.
         memory_limit : int or str, optional
-            Bytes that class sums may take, and those that descent may, such as "4GB"; half of the free memory by
-            default.
+            Bytes that class sums, and those that descent may take, such as "4GB"; half of the free memory by default.
         client : dask.distributed.Client or cluster, optional
             A cluster that reads, as in `scan`; the active one by default.
         checkpoint : path, optional
             A folder that keeps what the scan and each read left, as large as the weights each: a fit that was broken
             off, or one with more `max_passes`, goes on from there, to the same bits. It stays until you remove it.
+        layer : str, optional
+            As in `LinearNB.fit`.
 
         Raises
         ------
@@ -137,7 +140,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            rows = opened(X, y, sample_weight, look=self._remember_names)
+            rows = self._opened_anew(X, y, sample_weight, layer)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             before = self._apply(rows, options)
@@ -346,7 +349,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         model = self._fitted()
-        return model, opened(X, *beside, labelled=labelled, look=self._check_features)
+        return model, opened(X, *beside, labelled=labelled, look=self._check_features, layer=self.layer_)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
@@ -359,8 +362,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         fitted = {"model": self._model, "n_features": self.n_features_in_, "history": self.history_}
         fitted |= {"converged": self.converged_, "report": asdict(self.report_)}
         fitted["calibrated"] = self._calibrated
-        if hasattr(self, "feature_names_in_"):
-            fitted["feature_names_in_"] = kept_names(self.feature_names_in_)
+        fitted |= self._kept_of_rows()
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
@@ -382,8 +384,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         self._keep(model, history, converged)
         self.report_ = Report.from_state(fitted["report"])
         self._calibrated = arguments.one_of("calibrated", fitted.get("calibrated", False), [False, True])
-        if "feature_names_in_" in fitted:
-            self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], model.n_features)
+        self._restore_of_rows(fitted)
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -14,7 +14,6 @@ from streamnb.estimators.trained_models import LeastSquaresClassifier, MarginCla
 from streamnb.evaluation.scorers import Scorer, as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.opening import opened
 from streamnb.scanning.class_scan import run_scan, with_folds
 from streamnb.selection.grid_scores import GridScores, check_choice
 from streamnb.selection.penalty_search import PenaltySearch, Turns, chosen, course_of
@@ -72,12 +71,13 @@ class TrainedClassifierCV(TrainedClassifier):
         memory_limit: Any = None,
         client: Any = None,
         checkpoint: Any = None,
+        layer: str | None = None,
     ) -> Self:
         """Choose penalties and the number of reads, and fit to all rows: a scan, shared reads, and those of the fit.
 
         Parameters
         ----------
-        X, y, sample_weight, progress, n_threads, client
+        X, y, sample_weight, progress, n_threads, client, layer
             As for `SoftmaxRegression.fit`. The bar says how far a read is, and of the penalty that is best so far the
             mean held-out score and the objective.
         groups : (n_rows,), optional
@@ -108,7 +108,7 @@ class TrainedClassifierCV(TrainedClassifier):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            rows = opened(X, y, sample_weight, look=self._remember_names)
+            rows = self._opened_anew(X, y, sample_weight, layer)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             before = self._apply(rows, options)

@@ -57,7 +57,7 @@ def compare(
     priors: Any = None,
     estimate: str = "posterior_mean",
     binarize: float = 0.0,
-    transform: str | None = None,
+    transform: Any = None,
     normalize: str | None = None,
     idf: bool = False,
     show: bool | None = None,
