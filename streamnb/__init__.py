@@ -68,6 +68,7 @@ _HOMES = {
     "LeastSquaresClassifierCV": "estimators.trained_cv",
     "FeatureSelector": "estimators.selector",
     "Bins": "estimators.bins",
+    "CategoryCounters": "estimators.category_counters",
     "HashedText": "estimators.hashed",
     "Hashed": "estimators.hashed",
     "MultinomialNB": "estimators.discrete_nb",

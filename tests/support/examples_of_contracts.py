@@ -18,6 +18,7 @@ from sklearn.datasets import dump_svmlight_file
 
 import streamnb as snb
 from streamnb.encoding.bins import ValueScan
+from streamnb.encoding.counters import CountedColumns, CountTask
 from streamnb.encoding.ngrams import NGrams
 from streamnb.encoding.vocabulary import TokenCounts, TokenScan
 from streamnb.estimators.categorical_nb import CategoryScan
@@ -214,6 +215,10 @@ def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
     return Pass(SharedRead(asked, Folding(2, by=by), judge, like), rows)
 
 
+def counting(X: Any, weight: Any, pairs: Any = (), n_bits: int = 0) -> Pass:
+    return Pass(CountTask(CountedColumns(list(pairs), n_bits), None, Folding(3)), opened(X, Y, weight))
+
+
 PROBA = rng.permuted(np.tile([0.125, 0.25, 0.625], (N, 1)), axis=1)
 TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ClassScan: every(
@@ -256,6 +261,10 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ValueScan: every(
         lambda: Pass(ValueScan(), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
         csr=lambda: Pass(ValueScan(), opened(sp.csr_array(COUNTS), labelled=False)),
+    ),
+    CountTask: every(
+        lambda: counting(COUNTS, REAL_WEIGHT),
+        hashed=lambda: counting(np.where(COUNTS > 2.0, np.nan, COUNTS), WEIGHT, pairs=[[0, 1], [1, 4]], n_bits=3),
     ),
     TokenScan: every(
         lambda: Pass(TokenScan(NGrams((1, 2), (2, 3))), texts().with_step(None, 5, "texts")),

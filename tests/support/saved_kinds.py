@@ -109,6 +109,7 @@ KINDS = {
     "categorical-nb": lambda: snb.CategoricalNB().fit(X.astype(int), Y, WEIGHT),
     "weight-path": lambda: snb.solve(stats(), "poisson", snb.L1(n_taus=3) + snb.L2([0.1, 1.0]), scheme="ovr"),
     "bins": lambda: snb.Bins(3).fit(X),
+    "category-counters": lambda: snb.CategoryCounters([1, {"ash": 1, "birch": 2, "cedar": 0.5}], 2, [(0, 1)]).fit(X, Y),
     "linear-bins": lambda: snb.LinearNB("bernoulli", transform=snb.Bins(3)).fit(X, Y),
     "linear-quantile-normal": lambda: snb.LinearNB("gaussian", transform="quantile_normal").fit(X, Y),
     "linear-own-variances": lambda: snb.LinearNB(snb.Gaussian(covariance="own")).fit(X, Y),
@@ -137,6 +138,8 @@ def answers(value):
         return [ranked.by, ranked.scores.tolist(), ranked.ranking.tolist()]
     if isinstance(value, snb.Bins):
         return [value.get_feature_names_out().tolist(), value.transform(X).toarray().tolist()]
+    if isinstance(value, snb.CategoryCounters):
+        return [value.get_feature_names_out().tolist(), value.transform(X).tolist(), value.class_stats().sum.tolist()]
     if isinstance(value, snb.Comparison):
         return [str(value), value.points.tolist(), value.classes.tolist(), value.report.rows]
     if isinstance(value, snb.Evaluation):

@@ -93,6 +93,13 @@ def test_mixed_columns_are_judged_by_families_of_their_own(output):
     assert len(numbers(output, "strong")[0]) == 3 and "magnesium" not in output
 
 
+@example("counters")
+def test_counters_leak_where_rows_know_themselves(output):
+    auc = [float(line.split()[-1]) for line in output.splitlines()[1:]]
+    assert auc[1] > 0.9 and auc[2] > 0.85, "without the row alone, and a thousand folds"
+    assert all(0.45 < each < 0.56 for each in auc[4:]), "five folds, two folds, naive Bayes on held-out folds"
+
+
 @example("covariance")
 def test_covariances_help_where_features_go_together(output):
     digits = output[output.index("digits") :]
