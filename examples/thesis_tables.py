@@ -80,13 +80,13 @@ def debian(options):
     tables(options, "debian", X, np.array(sections), penalties=penalties(X.shape[1], min(options.points, N_POINTS)))
 
 
-def descriptions(most):
+def descriptions(most, n_sections=N_SECTIONS):
     """Descriptions of at most so many packages of the largest sections, evenly from all, and their sections."""
     with TemporaryDirectory() as folder:
         lists = apt_lists.fetched(Path(folder), {"Acquire::Languages": "en"})
         english = {p["Package"]: p["Description-en"] for p in paragraphs(lists, "*Translation-en", "Description-en")}
         packages = {p["Package"]: p for p in paragraphs(lists, "*_Packages", "Section")}
-    largest = {section for section, _ in Counter(p["Section"] for p in packages.values()).most_common(N_SECTIONS)}
+    largest = {section for section, _ in Counter(p["Section"] for p in packages.values()).most_common(n_sections)}
     chosen = [
         (english.get(name, p["Description"]), p["Section"]) for name, p in packages.items() if p["Section"] in largest
     ]

@@ -5,10 +5,11 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.encoding.bins import STRATEGIES, BinEdges, ValueScan, check_edges
+from streamnb.estimators.base import look_at_names
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
@@ -141,8 +142,7 @@ class Bins(TransformerMixin, BaseEstimator):
 
     def _look(self, given: Any, reset: bool) -> None:
         """Let scikit-learn remember or compare the names of columns."""
-        if given is not None:
-            validate_data(self, given, reset=reset, skip_check_array=True)
+        look_at_names(self, given, reset)
 
     @property
     def edges_(self) -> list[np.ndarray]:
@@ -218,6 +218,7 @@ class Bins(TransformerMixin, BaseEstimator):
         self, bins = cls(**state["params"]), state["bins"]
         if bins is None:
             self._check_params()
+            check_edges(self.edges, len(self.edges) if np.ndim(self.edges) > 1 else 1)
             return self
         if not isinstance(bins, BinEdges):
             raise ValueError(f"bins are of type {type(bins).__name__}")

@@ -7,9 +7,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
-from streamnb.estimators.base import Parameter, RowsEstimator, loaded_names
+from streamnb.estimators.base import Parameter, RowsEstimator
+from streamnb.estimators.cells import AnnotatesCells
 from streamnb.estimators.predicting import RowClassifier
-from streamnb.models.calibrating import calibrated
+from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -25,7 +26,7 @@ from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, che
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
-_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_"
+_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_", "layer_"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Posed:
     towards: np.ndarray | None
 
 
-class TrainedClassifier(RowClassifier, RowsEstimator):
+class TrainedClassifier(AnnotatesCells, RowClassifier, RowsEstimator):
     """A linear classifier whose weights minimise a sum over the rows, found by one scan and a few reads more.
 
     A subclass says which loss; all that is done with a model once it is there follows from `LinearModel`.
@@ -94,6 +95,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         memory_limit: Any = None,
         client: Any = None,
         checkpoint: Any = None,
+        layer: str | None = None,
     ) -> Self:
         """Fit in one scan and up to `max_passes` reads of the same rows.
 
@@ -111,13 +113,14 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         n_threads : int, optional
             Threads that sum; as many as there are cores by default. The weights do not depend on them.
         memory_limit : int or str, optional
-            Bytes that class sums may take, and those that descent may, such as "4GB"; half of the free memory by
-            default.
+            Bytes that class sums, and those that descent may take, such as "4GB"; half of the free memory by default.
         client : dask.distributed.Client or cluster, optional
             A cluster that reads, as in `scan`; the active one by default.
         checkpoint : path, optional
             A folder that keeps what the scan and each read left, as large as the weights each: a fit that was broken
             off, or one with more `max_passes`, goes on from there, to the same bits. It stays until you remove it.
+        layer : str, optional
+            As in `LinearNB.fit`.
 
         Raises
         ------
@@ -137,7 +140,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            rows = opened(X, y, sample_weight, look=self._remember_names)
+            rows = self._opened_anew(X, y, sample_weight, layer)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             before = self._apply(rows, options)
@@ -145,10 +148,14 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
             trained, scale = self._trained(stats, rows, options)
             self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
             self._calibrated = False
-            self.report_ = before + scanned + trained.report
+            self.report_ = before + scanned + trained.report + self._settle(stats, scanned, rows, options)
             if not trained.converged:
                 self._warn(trained.left)
         return self
+
+    def _settle(self, stats: ClassStats, scanned: Report, rows: Source, options: RunOptions) -> Report:
+        """What is left to do once there is a model."""
+        return Report()
 
     def plan_scan(self) -> tuple[tuple[str, ...], Any]:
         """For `snb.plan`: the moments and folds of the scan."""
@@ -222,7 +229,8 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         if model.weights.shape != (stats.n_features, n_rows) or not np.array_equal(model.classes_, stats.classes):
             raise ValueError(f"start={model!r} should have the classes and features of X, and {n_rows} rows of weights")
         same_scale = np.array_equal(model.scale, scale) if scale is not None else model.scale is None
-        linear = set(model.moments) == {"sum"} and model.second is None
+        quadratic = getattr(model, "quadratic", False)
+        linear = set(model.moments) == {"sum"} and model.second is None and model.curves is None and not quadratic
         if not linear or not same_scale or model.options != self._applied:
             raise ValueError(f"start={model!r} should be linear in x, with the transform, normalize and idf asked for")
         start = np.vstack([model.sparsify().weights.toarray(), model.intercept_])
@@ -297,10 +305,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         check_is_fitted(self, "history_")
         return self._model
 
-    def _gives_probabilities(self) -> bool:
-        return self._scheme == "joint" or self._calibrated
-
-    def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None, *, method: str = "sigmoid") -> Self:
         """Make the probabilities fit rows that the model has not learned from, as `LinearNB.calibrate` does.
 
         Scores of softmax regression become ``t s_k + b_k`` with one factor, those of one row of weights a class by
@@ -311,6 +316,8 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         ----------
         X, y, sample_weight
             As in `fit`, but not in Dask; and of other rows than there. A few rows a class are enough.
+        method : {"sigmoid", "isotonic"}
+            Or by rising curves of the scores, which are no longer linear then; see `LinearNB.calibrate`.
 
         Returns
         -------
@@ -324,7 +331,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
             The scores do not fit into memory.
         """
         model, rows = self._ready(X, y, sample_weight, labelled=True)
-        self._model, self._calibrated = calibrated(model, rows), True
+        self._model, self._calibrated = calibrated(model, rows, arguments.one_of("method", method, METHODS)), True
         return self
 
     @property
@@ -342,7 +349,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         model = self._fitted()
-        return model, opened(X, *beside, labelled=labelled, look=self._check_features)
+        return model, opened(X, *beside, labelled=labelled, look=self._check_features, layer=self.layer_)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
@@ -355,8 +362,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         fitted = {"model": self._model, "n_features": self.n_features_in_, "history": self.history_}
         fitted |= {"converged": self.converged_, "report": asdict(self.report_)}
         fitted["calibrated"] = self._calibrated
-        if hasattr(self, "feature_names_in_"):
-            fitted["feature_names_in_"] = self.feature_names_in_
+        fitted |= self._kept_of_rows()
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
@@ -378,8 +384,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         self._keep(model, history, converged)
         self.report_ = Report.from_state(fitted["report"])
         self._calibrated = arguments.one_of("calibrated", fitted.get("calibrated", False), [False, True])
-        if "feature_names_in_" in fitted:
-            self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], model.n_features)
+        self._restore_of_rows(fitted)
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -14,7 +14,6 @@ from streamnb.estimators.trained_models import LeastSquaresClassifier, MarginCla
 from streamnb.evaluation.scorers import Scorer, as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.opening import opened
 from streamnb.scanning.class_scan import run_scan, with_folds
 from streamnb.selection.grid_scores import GridScores, check_choice
 from streamnb.selection.penalty_search import PenaltySearch, Turns, chosen, course_of
@@ -72,12 +71,13 @@ class TrainedClassifierCV(TrainedClassifier):
         memory_limit: Any = None,
         client: Any = None,
         checkpoint: Any = None,
+        layer: str | None = None,
     ) -> Self:
         """Choose penalties and the number of reads, and fit to all rows: a scan, shared reads, and those of the fit.
 
         Parameters
         ----------
-        X, y, sample_weight, progress, n_threads, client
+        X, y, sample_weight, progress, n_threads, client, layer
             As for `SoftmaxRegression.fit`. The bar says how far a read is, and of the penalty that is best so far the
             mean held-out score and the objective.
         groups : (n_rows,), optional
@@ -108,7 +108,7 @@ class TrainedClassifierCV(TrainedClassifier):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            rows = opened(X, y, sample_weight, look=self._remember_names)
+            rows = self._opened_anew(X, y, sample_weight, layer)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             before = self._apply(rows, options)
@@ -216,7 +216,7 @@ class TrainedClassifierCV(TrainedClassifier):
         self._grid()
 
     def _check_scoring(self, scorer: Scorer) -> None:
-        if not self._has_probabilities and isinstance(self.scoring, str) and "probabilities" in scorer.needs:
+        if not self._has_probabilities and not callable(self.scoring) and "probabilities" in scorer.needs:
             raise ValueError(
                 f"scoring={self.scoring!r} needs probabilities, and {type(self).__name__} scores by margins; take "
                 "scoring='roc_auc' or 'accuracy', or SoftmaxRegressionCV"
@@ -259,8 +259,8 @@ class SoftmaxRegressionCV(TrainedClassifierCV, SoftmaxRegression):
         is given, and 0 for l1.
     folds : int or (n_rows,) ints
         Number of folds, or the fold of each row, numbered from 0; see `fold_numbers`.
-    scoring : str or callable
-        As for `LinearNBCV`.
+    scoring : str, callable or a list of these
+        As for `LinearNBCV`; the first of a list chooses.
     rule : {"best", "parsimonious", "one_se"}
         The penalty and number of reads with the highest mean score; or, of those whose mean is within 1 % of it, or
         within one standard error of it, that with the fewest features, then the fewest reads.

@@ -9,6 +9,7 @@ from scipy.optimize import isotonic_regression
 
 from streamnb.core import label_checks, memory, row_checks
 from streamnb.models.at_hand import UnheldModel
+from streamnb.models.covariance import CovarianceModel
 from streamnb.models.curves import Curves, Knots, is_softmax
 from streamnb.models.linear import LinearModel
 from streamnb.models.quadratic import QuadraticModel
@@ -189,6 +190,8 @@ def check_calibrated(model: LinearModel) -> None:
     """Refuse a model without probabilities that could be fitted to rows."""
     if not model.scheme.has_probabilities:
         raise ValueError("scheme='ovo' has no probabilities to calibrate; take 'joint', 'ovr' or 'reference'")
+    if isinstance(model, CovarianceModel) and model.quadratic:
+        raise ValueError("calibrate scales weights, and a covariance of each class has none; take covariance='pooled'")
     if isinstance(model, UnheldModel):
         raise MemoryError("calibrate scales the weights, and these are too many to be held; take a sparser penalty")
     if isinstance(model, QuadraticModel):

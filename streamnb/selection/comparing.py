@@ -24,9 +24,11 @@ from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
 from streamnb.selection.comparison import Comparison, Pair
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, check_choice, check_rule
+from streamnb.solving.covariance_path import check_covariant
 from streamnb.solving.decorrelation import check_decorrelation
 from streamnb.solving.own_variances import check_own
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.second_moments import Products
 
 STANDARD = ("plain", "TopK", "L1", "TopK + Decorrelation", "L1 + Decorrelation")  # the columns of the thesis
 N_POINTS = 20  # of the grids of TopK and L1
@@ -55,7 +57,7 @@ def compare(
     priors: Any = None,
     estimate: str = "posterior_mean",
     binarize: float = 0.0,
-    transform: str | None = None,
+    transform: Any = None,
     normalize: str | None = None,
     idf: bool = False,
     show: bool | None = None,
@@ -77,7 +79,7 @@ def compare(
     y : (n_rows,) or (n_rows, n_labels)
         Labels, or an indicator of labels; as for `scan`.
     families : names, Family or Mixed objects
-        A table each.
+        A table each. `Gaussian` with covariances, for scheme="joint", has no penalty, and its shrinkages for a grid.
     penalties : names, or dict {name: penalty or None}
         A column each. By name: "plain"; "TopK", with 20 numbers of features from all to one, geometric; "L1", with
         20 taus from the data, likewise; "TopK + Decorrelation" and "L1 + Decorrelation", with four strengths
@@ -249,6 +251,8 @@ def _defined(
         for name, penalty in columns.items():
             try:
                 check_decorrelation(penalty, family, as_rows, len(stats.classes))
+                if family.covariant:
+                    check_covariant(family, penalty, stats, scheme)
                 check_own(penalty, family, as_rows)
                 pairs[family_name, name] = family, penalty
             except ValueError as error:
@@ -295,7 +299,8 @@ class _Domains:
 def _task(families: tuple[Family, ...], options: RowOptions, classes: Any, run: RunOptions, idf: bool) -> ClassScan:
     """The scan that serves all families."""
     listed = label_checks.check_classes(classes)
-    task = ClassScan((), options, listed, _Domains(families), memory_limit=run.memory_limit)
+    how = Products(pooled=all(family.pooled for family in families if family.covariant))
+    task = ClassScan((), options, listed, _Domains(families), how=how, memory_limit=run.memory_limit)
     return task.with_moments(_moments(families, idf))
 
 

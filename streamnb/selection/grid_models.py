@@ -13,6 +13,8 @@ from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.family import column_blocks
 from streamnb.rows.chunk import Chunk
 from streamnb.selection import models_apart
+from streamnb.selection.covariance_models import CovarianceModels
+from streamnb.solving.covariance_path import CovariancePath
 from streamnb.solving.weight_paths import WeightPath
 
 MARGINS = 1 << 22  # scored at once where each may widen histograms
@@ -137,8 +139,10 @@ class QuadraticGrid(GridModels):
         return room[: len(rows)]
 
 
-def of_path(path: WeightPath, most_bytes: int, needs: frozenset[str]) -> GridModels:
+def of_path(path: Any, most_bytes: int, needs: frozenset[str]) -> "GridModels | CovarianceModels":
     """The models of a path, linear or quadratic, ready for what an evaluation needs."""
+    if isinstance(path, CovariancePath):
+        return CovarianceModels(path)
     shell = path.shell()
     if isinstance(shell, QuadraticModel):
         return QuadraticGrid(shell)

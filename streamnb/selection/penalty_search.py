@@ -6,7 +6,7 @@ score is known after every read, and reads are a hyperparameter like the penalti
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,7 +80,7 @@ class Contender:
     ----------
     asks : Asked or None
         What it asks of the next read; None once it is closed.
-    scores : list of (value, (K,) or None, error or None), of the weights that were judged
+    scores : list, for the weights that were judged, of (value, (K,) or None, error or None) by each scorer
     used : list of (R + 1,), how many of these were not 0 in each row, and how many features in any
     course : list of int
         After each read, which of these weights the model was.
@@ -91,7 +91,7 @@ class Contender:
         self.fold, self.point, self.task = fold, point, trainer.task
         self._open: tuple[Trainer, Reads] | None = (trainer, reads)
         self.asks: Asked | None = None
-        self.scores: list[tuple[float, Any, Any]] = []
+        self.scores: list[list[tuple[float, Any, Any]]] = []
         self.used: list[np.ndarray] = []
         self.course: list[int] = []
         self.objectives: list[float] = []
@@ -120,7 +120,7 @@ class Contender:
 
     def _gains_nothing(self) -> bool:
         """Whether its score has not risen for long; one that its fold cannot tell has no say."""
-        values = [self.scores[at][0] for at in self.course if at < len(self.scores)]
+        values = [self.scores[at][0][0] for at in self.course if at < len(self.scores)]
         defined = [value for value in values if not np.isnan(value)]
         return bool(defined) and len(defined) - 1 - int(np.argmax(defined)) >= PATIENCE
 
@@ -183,10 +183,13 @@ class PenaltySearch:
         """Keep the scores of the models of a fold."""
         if not judged:
             return
-        values, per_class, errors = scored(self.scorer, evaluation, len(judged))
-        for i, contender in enumerate(judged):
-            of_classes, error = (None if part is None else part[i] for part in (per_class, errors))
-            contender.scores.append((float(np.round(values[i], DIGITS)), of_classes, error))
+        for contender in judged:
+            contender.scores.append([])
+        for scorer in self.scorer.each:
+            values, per_class, errors = scored(replace(scorer, others=()), evaluation, len(judged))
+            for i, contender in enumerate(judged):
+                of_classes, error = (None if part is None else part[i] for part in (per_class, errors))
+                contender.scores[-1].append((float(np.round(values[i], DIGITS)), of_classes, error))
 
     def _title(self, number: int, left: list[Contender]) -> str:
         """What the progress bar says: of the best penalty the mean score and objective so far."""
@@ -194,7 +197,7 @@ class PenaltySearch:
         known: dict[int, list[tuple[float, float]]] = {}
         for contender in left:
             if contender.course and contender.scores:
-                score = contender.scores[contender.after(number - 1)][0]
+                score = contender.scores[contender.after(number - 1)][0][0]
                 known.setdefault(contender.point, []).append((score, contender.objectives[-1]))
         if not known:
             return title
@@ -221,14 +224,17 @@ class PenaltySearch:
                 grid.append({**point, "max_passes": n_reads})
                 found.append([model.scores[i] for model, i in zip(models, at, strict=True)])
                 used.append(np.mean([model.used[i] for model, i in zip(models, at, strict=True)], axis=0))
-        values, per_class, errors = ([[score[i] for score in splits] for splits in found] for i in range(3))
         n_used, classes, scheme = np.rint(used).astype(np.int64), self.judge.classes, self.judge.scheme
         n_features = scheme.of_each_class(n_used[:, :-1], n_used[:, -1], len(classes))
-        scores = np.array(values)
-        check_defined(self.scorer, scores)
-        kept = None if per_class[0][0] is None else np.array(per_class)
-        bounds = None if errors[0][0] is None or not np.any(errors) else np.array(errors)
-        return GridScores(grid, scores, kept, n_used[:, -1], n_features, classes, bounds)
+        each = {}
+        for k, scorer in enumerate(self.scorer.each):
+            values, per_class, errors = ([[score[k][i] for score in splits] for splits in found] for i in range(3))
+            check_defined(scorer, scores := np.array(values))
+            kept = None if per_class[0][0] is None else np.array(per_class)
+            bounds = None if errors[0][0] is None or not np.any(errors) else np.array(errors)
+            each[scorer.name] = GridScores(grid, scores, kept, n_used[:, -1], n_features, classes, bounds)
+        first = each[self.scorer.name]
+        return replace(first, named=each) if self.scorer.others else first
 
 
 def chosen(scores: GridScores, rule: str) -> int:

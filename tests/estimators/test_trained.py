@@ -163,6 +163,12 @@ def test_calibrated_models_have_probabilities_that_fit_other_rows(kind, y, tmp_p
     for shares, truth in ((proba, SETS),) if y is SETS else ():  # the mean of a label is that of the rows, nearly
         means = WEIGHT[1::2] @ shares[1::2] / WEIGHT[1::2].sum()
         np.testing.assert_allclose(means, WEIGHT[1::2] @ truth[1::2] / WEIGHT[1::2].sum(), atol=0.02)
+    curved = clone(model).fit(X[::2], y[::2]).calibrate(X[1::2], y[1::2], method="isotonic")
+    assert ((curved.predict_proba(X) >= 0.0) & (curved.predict_proba(X) <= 1.0)).all()
+    with pytest.raises(ValueError, match="should be linear in x"):
+        clone(model).set_params(start=curved._model).fit(X, y)
+    with pytest.raises(ValueError, match="method='platt'"):
+        curved.calibrate(X, y, method="platt")
     assert hasattr(clone(model).fit(X, y), "predict_proba") == (kind is snb.SoftmaxRegression)
     assert hasattr(model.fit(X, y), "predict_proba") == (kind is snb.SoftmaxRegression)
 

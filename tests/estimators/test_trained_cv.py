@@ -65,7 +65,10 @@ def test_probabilities_and_rankings_are_judged_and_features_counted():
     np.testing.assert_allclose(table["split1_test_score"].iloc[-1], area)
     used = [fitted("SoftmaxRegression", point, X[out], Y[out]).coef_.any(axis=0).sum() for out in OUT]
     assert table.n_features.iloc[-1] == np.rint(np.mean(used))
-    by_loss = snb.SoftmaxRegressionCV(1.0, scoring="neg_log_loss", **FEW).fit(X, Y)
+    by_loss = snb.SoftmaxRegressionCV(1.0, scoring=["neg_log_loss", "accuracy"], **FEW).fit(X, Y)
+    in_list = by_loss.cv_results_["mean_test_accuracy"]
+    both = in_list, snb.SoftmaxRegressionCV(1.0, scoring="accuracy", **FEW).fit(X, Y).cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(*both)
     by_function = snb.SoftmaxRegressionCV(1.0, scoring=lambda e: -e.log_loss(), **FEW).fit(X, Y)
     assert by_loss.best_score_ == by_function.best_score_ and -1.2 < by_loss.best_score_ < -0.3
     few = snb.SoftmaxRegressionCV([0.1, 1.0], rule="parsimonious", **FEW).fit(X, Y)

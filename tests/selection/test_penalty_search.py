@@ -47,7 +47,7 @@ def test_a_model_is_left_where_no_read_gave_a_better_score_for_long(nan):
     contender.go_on(None)
     while contender.asks is not None and n_reads < 50:
         n_reads += 1
-        contender.scores.append((np.nan if nan else min(n_reads, 3) / 4, None, None))
+        contender.scores.append([(np.nan if nan else min(n_reads, 3) / 4, None, None)])
         contender.go_on("sums")
     assert n_reads == (50 if nan else 3 + PATIENCE)
     assert trainer.ended != nan and contender.used[0].tolist() == [1, 0, 1]

@@ -1,0 +1,76 @@
+"""Classifiers of several reads that fit calibrates, by scores of rows that their models have not seen."""
+
+from dataclasses import replace
+from typing import Any
+
+from streamnb.core import arguments
+from streamnb.estimators.trained import TrainedClassifier
+from streamnb.models.calibrating import METHODS
+from streamnb.models.linear import LinearModel
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.passes.run import run
+from streamnb.problem.schemes import as_scheme
+from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding
+from streamnb.scanning.class_scan import ClassScan
+from streamnb.selection.fold_models import SampleTask, trained_together
+from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold
+from streamnb.selection.row_sample import sample_size
+from streamnb.selection.shared_reads import Judge
+from streamnb.stats.class_stats import ClassStats
+from streamnb.training.fitting import check_memory, options_of
+
+
+class CalibratedClassifier(TrainedClassifier):
+    """A classifier whose scores are no probabilities, unless `calibration` makes them some."""
+
+    calibration: Any = None
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        arguments.one_of("calibration", self.calibration, [None, *METHODS])
+
+    def plan_scan(self) -> tuple[tuple[str, ...], Any]:
+        return super().plan_scan()[0], None if self.calibration is None else LEAST_FOLDS
+
+    def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        plan = super().plan_reads(n_features, n_rows, n_folds, limit)
+        if self.calibration is None:
+            return plan
+        more = {"n_models": LEAST_FOLDS, "model_bytes": LEAST_FOLDS * plan["model_bytes"]}  # open at a time
+        return {**plan, **more, "most_reads": plan["most_reads"] + self.max_passes + 1}
+
+    def _gives_probabilities(self) -> bool:
+        if not self._calibrated:
+            raise AttributeError(
+                "scores are no probabilities before they are calibrated: fit with calibration='sigmoid', or call "
+                "calibrate(X, y) with rows held back"
+            )
+        return True
+
+    def _scan(self, options: RunOptions) -> ClassScan:
+        scan = super()._scan(options)
+        return scan if self.calibration is None else replace(scan, folding=Folding(LEAST_FOLDS))
+
+    def _settle(self, stats: ClassStats, scanned: Report, rows: Source, options: RunOptions) -> Report:
+        """Train a model without each fold, in reads that they share, and calibrate by the scores of a sample."""
+        if self.calibration is None:
+            return Report()
+        assert stats.folding is not None
+        check_memory(stats.n_features, LEAST_FOLDS * self._n_rows(stats), self._trainer.held, options.memory_limit)
+        posed = [self._posed(stats.without_fold(fold), options) for fold in range(LEAST_FOLDS)]
+        reads = [self._reads(one, *self._asked())[1] for one in posed]
+        scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
+        judge = Judge(scheme, stats.classes, frozenset(), LEAST_FOLDS)
+        trained, report = trained_together(reads, stats.folding, judge, posed[0].task, rows, options)
+        size = sample_size(len(stats.classes), scanned.bytes / max(scanned.rows, 1))
+        task = SampleTask(stats.classes, stats.folding, size)
+        sampled, more = run(task, rows, options_of(options, "sample"))
+
+        def of_rest(fold: int) -> LinearModel:
+            return self._model_of(stats, trained[fold], posed[fold].scale)
+
+        self._model = calibrated_out_of_fold(self._model, sampled.sample.drawn(), of_rest, self.calibration)
+        self._calibrated = True
+        return report + more

@@ -1,0 +1,88 @@
+"""Models of the rows outside each fold, trained in shared reads, and a sample of rows that they can be asked of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import label_checks
+from streamnb.passes.contract import PassTask
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.passes.run import run
+from streamnb.rows.block import Block
+from streamnb.rows.boundary import checked
+from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding
+from streamnb.selection.row_sample import RowSample
+from streamnb.selection.shared_reads import Asked, Judge, SharedRead
+from streamnb.training.fitting import Reads, Trained, options_of
+from streamnb.training.objectives import class_codes
+from streamnb.training.reading import ReadTask
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """A sample of the rows of a pass."""
+
+    sample: RowSample
+
+    @property
+    def nbytes(self) -> int:
+        return self.sample.nbytes
+
+    def finish(self) -> "Sampled":
+        return Sampled(self.sample.settled())
+
+    def __add__(self, other: "Sampled") -> "Sampled":
+        return Sampled(self.sample + other.sample)
+
+    def arrays(self) -> Mapping[str, Any]:
+        return {"sample": self.sample}
+
+
+@dataclass(frozen=True, eq=False)
+class SampleTask(PassTask):
+    """Keeps a sample of `size` rows, as they are, with their classes and folds."""
+
+    classes: np.ndarray
+    folding: Folding
+    size: int
+    title: str = "sample"
+
+    def partial(self) -> Sampled:
+        return Sampled(RowSample(len(self.classes), self.size))
+
+    def add(self, partial: Sampled, block: Block) -> None:
+        """Add one block of rows."""
+        y, folds = label_checks.check_y(block.y), self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
+        labels = y if sp.issparse(y) else class_codes(y, self.classes, block.first_row)
+        partial.sample.add(checked(block)[0], labels, block.weight, folds)
+
+
+def trained_together(
+    reads: Sequence[Reads], folding: Folding, judge: Judge, like: ReadTask, rows: Source, options: RunOptions
+) -> tuple[list[Trained], Report]:
+    """Train one model for each fold, on the rows outside it; a checkpoint is a folder, with a file for each read."""
+    found: dict[int, Trained] = {}
+    left: list[tuple[int, Any]] = [(fold, None) for fold in range(len(reads))]  # folds, and what their models read
+    report, number = Report(), 0
+    while True:
+        asked = []
+        for fold, sums in left:
+            try:
+                task, _ = reads[fold].send(sums)
+                while task is None:  # weights to be judged, which nobody does here
+                    task, _ = reads[fold].send(None)  # type: ignore[arg-type]
+                asked.append(Asked(fold, task, None))
+            except StopIteration as end:
+                found[fold] = end.value
+        if not asked:
+            return [found[fold] for fold in range(len(reads))], report
+        number += 1
+        shared = SharedRead(tuple(asked), folding, judge, like, f"read {number} of {len(asked)} models")
+        total, more = run(shared, rows, options_of(options, f"folds-read-{number:03}"))
+        left = [(model.fold, sums) for model, sums in zip(asked, total.sums, strict=True)]
+        report = report + more
