@@ -26,6 +26,7 @@ from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridDecisions, GridEvaluation
 from streamnb.evaluation.judging import JudgingTask
+from streamnb.evaluation.nested_ranking import NestedRanking
 from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
 from streamnb.evaluation.score_order import Histogram, Ranking
 from streamnb.evaluation.tallied import Tallied
@@ -334,6 +335,13 @@ def against_reference(seed: int) -> Any:
     return evaluation
 
 
+def nested_ranking(seed: int, exact_rows: int = 20) -> Any:
+    _, codes, weight, margins = drawn(seed)
+    ranked = NestedRanking(exact_rows=exact_rows, n_bins=8, n_models=margins.shape[2])
+    ranked.add(margins[:, :1], (codes[:, None] == 1).astype(np.uint8), weight)
+    return ranked
+
+
 def grid_decisions(seed: int) -> Any:
     _, codes, weight, _ = drawn(seed)
     decisions = GridDecisions(2, K, True)
@@ -390,6 +398,7 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     Sampled: every(lambda seed: Sampled(sampled(seed))),
     GridDecisions: every(grid_decisions),
     Histogram: every(histogram),
+    NestedRanking: every(lambda seed: nested_ranking(seed, 100), bins=nested_ranking),
     Ranking: every(lambda seed: ranking(seed, 100), bins=lambda seed: ranking(seed, 20)),
 }
 
