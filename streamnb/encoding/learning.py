@@ -38,9 +38,13 @@ def to_learn(transform: Any) -> Any:
     """What `transform` asks to be learned, None where it is of single values; what is neither is refused."""
     if isinstance(transform, LearnsBins):
         return transform
-    if transform is not None and not (isinstance(transform, str) and transform in (*TRANSFORMS, QUANTILE_NORMAL)):
+    if transform is None or isinstance(transform, tuple):  # steps, which the scan checks
+        return None
+    if not (isinstance(transform, str) and transform in (*TRANSFORMS, QUANTILE_NORMAL)):
         listed = ", ".join(map(repr, (None, *TRANSFORMS, QUANTILE_NORMAL)))
-        raise ValueError(f"transform={transform!r} is unknown; it should be one of {listed}, or snb.Bins(..)")
+        raise ValueError(
+            f"transform={transform!r} is unknown; it should be one of {listed}, a tuple of steps, or snb.Bins(..)"
+        )
     return transform if transform == QUANTILE_NORMAL else None
 
 

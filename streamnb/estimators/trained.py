@@ -27,7 +27,7 @@ from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, che
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
-_FITTED = ["model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_", "layer_", "step"]
+_FITTED = ("model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_", "layer_", "step")
 
 
 @dataclass(frozen=True, eq=False)
