@@ -4,20 +4,19 @@ PYTHON ?= python3
 VENV := .venv$(if $(filter-out python3,$(PYTHON)),-$(subst /,-,$(PYTHON)))
 RUN := $(VENV)/bin/python -m
 DEV := $(VENV)/.installed-dev
-# Tests that reach the lines of all kernels: compiled, coverage does not see these.
+# Tests that reach the lines of all kernels, run without the compiler: lines of compiled code cannot be counted, and an
+# index that leaves its array is an error there.
 INTERPRETED := tests/kernels tests/stats tests/scanning \
 	$(patsubst %,tests/%.py,rows/test_splits rows/test_opening models/test_predictive evaluation/test_metrics_blocks)
-# Under coverage tests take half as long again. These and the interpreted ones reach all that quick tests reach but
-# 0.7 % of the lines; what only a cluster reaches is not counted, and missing in the report.
-COVERED := $(addprefix tests/,core rows passes scanning problem models evaluation selection estimators plotting whole)
 BENCH := $(VENV)/.installed-bench
 SECONDS ?= 20
 
-.PHONY: help demo test sklearn test-covered test-interpreted test-slow test-rest test-checked lint bench fuzz peers clean
+.PHONY: help demo test sklearn test-quick test-interpreted test-slow test-checked lint bench fuzz peers clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
-	@echo "make test    the tests; those of the kernels once more interpreted (coverage) and with bounds checking"
+	@echo "make test    the tests; those of the kernels once more interpreted, where each index is checked"
+	@echo "make test-checked  those of the kernels compiled with bounds checking, after changes of kernels"
 	@echo "make sklearn scikit-learn's own tests of naive Bayes, run against the drop-ins"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   the benchmarks, quickly"
@@ -29,33 +28,29 @@ help:
 demo: $(DEV)
 	$(VENV)/bin/python examples/source_lines.py
 
-# Two parts at a time, in this order: nothing in them goes by the clock. Of the first two only one compiles kernels,
-# which later parts find on the disk; the shortest comes last.
+# Two parts at a time, in this order: nothing in them goes by the clock. The first compiles the kernels while the second
+# needs none; the third finds them on the disk. Lines that only a cluster or a process reaches are not counted.
 test: $(DEV)
-	$(RUN) coverage erase
-	$(MAKE) --no-print-directory --keep-going --jobs=2 \
-		test-covered test-interpreted test-slow test-rest test-checked
-	$(RUN) coverage combine --quiet
-	$(RUN) coverage report --fail-under=95
+	@rm -f .coverage-*.json
+	$(MAKE) --no-print-directory --keep-going --jobs=2 test-quick test-interpreted test-slow
+	$(RUN) slipcover --merge .coverage-*.json --out .coverage.json --skip-covered --fail-under 95
 
-# coverage starts before pytest, because pytest imports streamnb to read its warning filters.
-COUNTING := $(RUN) coverage run --parallel-mode -m pytest
+# Lines are counted from before pytest begins, because it imports streamnb to read its warning filters.
+COUNTING = $(RUN) slipcover --source streamnb --json --out .coverage-$@.json
 QUICK := -m "not slow and not cluster and not process"
 # Each part says what it is from its first second on, and every line of it which part it is of.
 SHELL := /bin/bash
 WHOLE = 2>&1 | sed --unbuffered "s/^/$@ | /"; exit $${PIPESTATUS[0]}
 
-test-covered: $(DEV)
-	@echo "$@ begins"; $(COUNTING) $(QUICK) $(COVERED) $(WHOLE)
+# The compiler reads the code of kernels, where nothing may be counted.
+test-quick: $(DEV)
+	@echo "$@ begins"; $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(WHOLE)
 
 test-interpreted: $(DEV)
-	@echo "$@ begins"; NUMBA_DISABLE_JIT=1 $(COUNTING) $(QUICK) $(INTERPRETED) $(WHOLE)
+	@echo "$@ begins"; NUMBA_DISABLE_JIT=1 $(COUNTING) -m pytest $(QUICK) $(INTERPRETED) $(WHOLE)
 
 test-slow: $(DEV)
 	@echo "$@ begins"; $(RUN) pytest -m "slow or cluster or process" $(WHOLE)
-
-test-rest: $(DEV)
-	@echo "$@ begins"; $(RUN) pytest $(QUICK) $(addprefix --ignore=,$(COVERED)) $(WHOLE)
 
 test-checked: $(DEV)
 	@echo "$@ begins"; NUMBA_BOUNDSCHECK=1 $(RUN) pytest tests/kernels $(WHOLE)

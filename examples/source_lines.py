@@ -1,37 +1,37 @@
-"""From a million source lines to a classifier with its whole regularisation path, in one scan.
+"""From a million source lines, as text, to a classifier with its whole regularisation path, in one scan.
 
 Which package does a piece of Python source come from? The rows are the source on this machine (see source_text.py),
-streamed once into a Zarr store. From there on everything comes out of a single scan of that store:
+written once as JSON lines. Words and pairs of words are hashed as the file is read; naive Bayes and its whole path of
+L1 penalties come out of a single scan, softmax regression of a few reads more:
 
-    python examples/source_lines.py [--rows 1500000] [--taus 30] [--store build/source_lines.zarr] [--out build]
+    python examples/source_lines.py [--rows 1100000] [--taus 20] [--texts build/source_lines] [--out build]
 """
 
 import argparse
 import json
 import shutil
 import sys
+import warnings
 import zlib
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 import source_text
-import zarr
 from matplotlib.figure import Figure
 from peak_memory import PeakMemory
-from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.metrics import accuracy_score, roc_auc_score
-from source_text import N_FEATURES, TOKEN_TAG, Sampling
-from tqdm import tqdm
+from source_text import Sampling
 
 import streamnb as snb
 
 FAMILY = "poisson"
-MEMORY_SHARE = 1 / 4  # of the decoded size of the store: what the fit may add to the memory in use
-FEWEST_ROWS = 1_000_000  # a smaller store is not asked to outweigh the tables of the model
+WORDS = (1, 2)  # single words and pairs
+N_FEATURES = 2**18
+N_NAMES = 100_000  # tokens that are kept as names of columns
+READS = 4  # of softmax regression, beside the scan
 AUC_SHARE = 0.95  # of the best macro AUC: what the model that is kept must reach
 N_SHOWN = 8  # packages and tokens shown
 
@@ -49,12 +49,15 @@ def main():
     started = perf_counter()
     options = parse_options()
     options.out.mkdir(parents=True, exist_ok=True)
-    train, held_out = keep_store(options.store, options.rows)
+    folder = keep_texts(options.texts, options.rows)
+    train, held_out = opened(folder / "train.jsonl", keep_tokens=N_NAMES), opened(folder / "held_out.jsonl")
 
-    warm_up()
-    model, fits_memory = fit_in_one_scan(train)
+    snb.LinearNB(FAMILY).fit(held_out)  # compiles, so that the scan's time is its own
+    model = fit_in_one_scan(train)
     path = snb.solve(model.stats_, FAMILY, snb.L1(scale="score", n_taus=options.taus))  # reads no data
-    points = score_path(model, path, held_out)
+    y = labels_of(folder / "held_out.jsonl")
+    points = score_path(model, path, held_out, y)
+    read_more(train, held_out, y)
     model.refit(penalty=snb.L1(chosen_tau(points), scale="score"))
     show_telling_tokens(model)
 
@@ -62,14 +65,13 @@ def main():
     plot_path(points, options.out / "source_lines.png")
     print(f"\nWrote {options.out / 'source_lines.model'} and {options.out / 'source_lines.png'}")
     print(f"Done in {perf_counter() - started:.0f} s.")
-    return 0 if fits_memory else 1
 
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--rows", type=int, default=1_500_000, help="about how many rows to use (default %(default)s)")
-    parser.add_argument("--taus", type=int, default=30, help="penalties on the path (default %(default)s)")
-    parser.add_argument("--store", type=Path, default=Path("build/source_lines.zarr"), help="kept for the next run")
+    parser.add_argument("--rows", type=int, default=1_100_000, help="about how many rows to use (default %(default)s)")
+    parser.add_argument("--taus", type=int, default=20, help="penalties on the path (default %(default)s)")
+    parser.add_argument("--texts", type=Path, default=Path("build/source_lines"), help="kept for the next run")
     parser.add_argument("--out", type=Path, default=Path("build"), help="folder for the model and the picture")
     return parser.parse_args()
 
@@ -77,90 +79,80 @@ def parse_options():
 # ---- rows in ---------------------------------------------------------------------------------------------------------
 
 
-def keep_store(store, n_rows):
-    """Paths of the training and the held-out rows: of an earlier run if it asked for the same, else written now."""
+def keep_texts(folder, n_rows):
+    """The folder of training and held-out rows: of an earlier run if it asked for the same, else written now."""
     recipe = {"rows": n_rows, "code": zlib.crc32(Path(source_text.__file__).read_bytes())}
-    note = store / "recipe.json"
-    if store.exists() and not note.exists():
-        sys.exit(f"{store} is not a store of this example: remove it, or name another place with --store")
+    note = folder / "recipe.json"
+    if folder.exists() and not note.exists():
+        sys.exit(f"{folder} is no folder of this example: remove it, or name another place with --texts")
     if note.exists() and json.loads(note.read_text()) == recipe:
-        print(f"Using the rows kept in {store}.")
-    else:
-        shutil.rmtree(store, ignore_errors=True)
-        write_store(store, n_rows, recipe)
-    return store / "train", store / "held_out"
-
-
-def write_store(store, n_rows, recipe):
-    """Write both parts, under a name of their own until they are whole."""
-    unfinished = store.with_name(store.name + ".unfinished")
+        print(f"Using the rows kept in {folder}.")
+        return folder
+    started = perf_counter()
+    shutil.rmtree(folder, ignore_errors=True)
+    unfinished = folder.with_name(folder.name + ".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
     files = source_text.find_files()
     sampling = Sampling.about(n_rows, files)
     for part, own_files in zip(("train", "held_out"), source_text.split(files), strict=True):
-        chunks = with_progress(source_text.hashed_chunks(own_files, sampling), f"Hashing text ({part})")
-        snb.write_csr(unfinished / part, chunks, n_features=N_FEATURES)
+        source_text.write(unfinished / f"{part}.jsonl", own_files, sampling)
     (unfinished / "recipe.json").write_text(json.dumps(recipe))
-    unfinished.rename(store)
+    unfinished.rename(folder)
+    print(f"Collected source as JSON lines in {perf_counter() - started:.1f} s")
+    return folder
 
 
-def with_progress(chunks, what):
-    with tqdm(desc=what, unit=" rows", unit_scale=True) as bar:
-        for X, y in chunks:
-            yield X, y
-            bar.update(len(y))
+def opened(path, **options):
+    return snb.text(path, text="text", y="package", words=WORDS, n_features=N_FEATURES, **options)
 
 
-# ---- one scan --------------------------------------------------------------------------------------------------------
+def labels_of(path):
+    with path.open(encoding="utf-8") as lines:
+        return np.array([json.loads(line)["package"] for line in lines])
 
 
-def warm_up():
-    """Compile the kernels on a few rows, so that the scan's time and memory are its own."""
-    rows = sparse.eye_array(100, N_FEATURES, format="csr", dtype=np.float32)
-    with TemporaryDirectory() as folder:
-        snb.write_csr(f"{folder}/few", [(rows, np.repeat(["a", "b"], 50))], n_features=N_FEATURES)
-        snb.LinearNB(FAMILY).fit(f"{folder}/few", "y")
+# ---- one scan, and a few reads more ----------------------------------------------------------------------------------
 
 
-def fit_in_one_scan(store):
+def fit_in_one_scan(rows):
     """Plain naive Bayes, with the statistics that every other model of the run is solved from."""
-    n_rows, decoded, on_disk = size_of(store)
-    print(f"\n{n_rows:,} training rows, {decoded / 1e9:.2f} GB decoded, {on_disk / 1e9:.2f} GB on disk")
+    print(f"\n{rows.n_rows:,} training rows, {rows.nbytes / 1e6:.0f} MB of JSON lines")
+    rows.making.lap()
     started = perf_counter()
     with PeakMemory() as memory:
-        model = snb.LinearNB(FAMILY).fit(store, "y", progress=True)
-    seconds = perf_counter() - started
-    report, budget = model.report_, decoded * MEMORY_SHARE
+        model = snb.LinearNB(FAMILY).fit(rows, progress=True)
+    seconds, hashing, report = perf_counter() - started, rows.making.lap(), model.report_
     print(
-        f"One scan: {seconds:.1f} s, {n_rows / seconds:,.0f} rows/s, {decoded / seconds / 1e9:.2f} GB/s decoded, "
-        f"reading {report.seconds_reading / seconds:.0%} of the time (while another thread sums)"
+        f"One scan: {seconds:.1f} s, {rows.n_rows / seconds:,.0f} rows/s, {rows.nbytes / seconds / 1e6:.0f} MB/s; "
+        f"reading {report.seconds_reading - hashing:.1f} s, hashing {hashing:.1f} s, summing "
+        f"{report.seconds_computing:.1f} s, of all threads"
     )
-    fits = memory.growth <= budget
     print(
-        f"Memory: the fit added {memory.growth / 1e6:.0f} MB (peak {memory.peak / 1e6:.0f} MB); "
-        f"a quarter of the decoded store is {budget / 1e6:.0f} MB: {'holds' if fits else 'does not hold'}"
+        f"Memory: the fit added {memory.growth / 1e6:.0f} MB, class sums among them {model.stats_.nbytes / 1e6:.0f} MB"
     )
-    return model, fits or n_rows < FEWEST_ROWS
+    return model
 
 
-def size_of(store):
-    """Rows, decoded bytes and bytes on disk of a CSR store."""
-    group = zarr.open_group(store, mode="r")
-    decoded = sum(group[name].nbytes for name in ("data", "indices", "indptr"))
-    return group.attrs["shape"][0], decoded, sum(file.stat().st_size for file in store.rglob("*") if file.is_file())
+def read_more(rows, held_out, y):
+    """The last line of the table: a model that is trained, in a few reads of the same text."""
+    started = perf_counter()
+    with warnings.catch_warnings(action="ignore", category=snb.StreamnbWarning):  # that the reads were spent
+        model = snb.SoftmaxRegression(l2=1.0, max_passes=READS).fit(rows)
+    show(Point(0.0, *score(model, held_out, y)), "softmax")
+    print(f"softmax: softmax regression, {model.n_passes_} reads more in {perf_counter() - started:.1f} s")
 
 
 # ---- the path --------------------------------------------------------------------------------------------------------
 
 
-def score_path(plain, path, store):
+def score_path(plain, path, held_out, y):
     """Print and return a table of plain naive Bayes and the model of every tau."""
-    y = np.array(zarr.open_group(store, mode="r")["y"][:].tolist())
     print(f"\n{len(y):,} held-out rows of {len(np.unique(y))} packages, {len(path)} models from the same scan")
     print(f"{'tau':>12} {'features':>9} {'accuracy':>9} {'macro AUC':>10}")
-    points = [show(Point(0.0, *score(plain, store, y)), "plain")]
+    points = [show(Point(0.0, *score(plain, held_out, y)), "plain")]
     for i in range(len(path)):
-        points.append(show(Point(path.grid[i]["l1"], *score(path[i], store, y))))
+        points.append(show(Point(path.grid[i]["l1"], *score(path[i], held_out, y))))
     return points
 
 
@@ -204,15 +196,14 @@ def chosen_tau(points):
 
 def show_telling_tokens(model):
     """Print the words that add most to the mean score of a package."""
-    names = source_text.feature_names()
-    words = {column: name.removeprefix(TOKEN_TAG) for column, name in names.items() if name.startswith(TOKEN_TAG)}
-    columns = [column for column, word in words.items() if word.isidentifier()]
+    names = model.feature_names_in_
+    words = [j for j, name in enumerate(names) if name.startswith("text: ") and " " not in name.split('"')[1]]
     share = model.stats_.sum / model.stats_.sum.sum(axis=1, keepdims=True)
-    telling = (model.coef_ * share)[:, columns]
+    telling = (model.coef_ * share)[:, words]
     print("\nTelling tokens:")
     for k in np.argsort(-model.stats_.weight)[:N_SHOWN]:
         best = [i for i in np.argsort(-telling[k])[:N_SHOWN] if telling[k, i] > 0]
-        print(f"{model.classes_[k]:>12}  {'  '.join(words[columns[i]] for i in best)}")
+        print(f"{model.classes_[k]:>12}  {'  '.join(names[words[i]].split(chr(34))[1] for i in best)}")
 
 
 def plot_path(points, file):
@@ -232,4 +223,4 @@ def plot_path(points, file):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,34 +1,23 @@
-"""Text for the demonstration: the Python source on this machine as labelled rows of hashed counts.
+"""Text for the demonstration: the Python source on this machine as JSON lines.
 
 A row is two source lines, its label the top-level package it comes from. A file is either for training or
 held out, never both.
 """
 
-import os
+import json
 import random
-import re
 import sysconfig
 import zlib
-from collections import Counter, deque
-from concurrent.futures import ProcessPoolExecutor
+from collections import Counter
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-from sklearn.feature_extraction.text import HashingVectorizer
-
-N_FEATURES = 2**18
 N_PACKAGES = 24
 HELD_OUT_ONE_IN = 25
 LINES_PER_ROW = 2
 LONGEST_LINE = 200
 ROWS_WANTED = 1_100_000  # a million for training, the rest held out
-ROWS_PER_CHUNK = 8192
-NGRAM_SIZES = (3, 4, 5)
-TOKEN = re.compile(r"\w+|[^\w\s]+")
-TOKEN_TAG = "token "  # makes a token longer than any n-gram, so that it never shares a name with one
 
 
 class SourceFile(NamedTuple):
@@ -103,60 +92,9 @@ def rows_of(file, sampling):
     return ["\n".join(lines[i : i + LINES_PER_ROW]) for i in starts if chance.random() < sampling.share]
 
 
-def features_of(text):
-    """Tokens and character n-grams."""
-    tokens = [TOKEN_TAG + token for token in TOKEN.findall(text)]
-    ngrams = [text[i : i + size] for size in NGRAM_SIZES for i in range(len(text) - size + 1)]
-    return tokens + ngrams
-
-
-def hasher(analyzer):
-    return HashingVectorizer(
-        n_features=N_FEATURES, analyzer=analyzer, norm=None, alternate_sign=False, dtype=np.float32
-    )
-
-
-def hash_files(files, sampling):
-    """Counts (CSR) and labels of all rows of some files."""
-    rows = [rows_of(file, sampling) for file in files]
-    labels = np.repeat([file.package for file in files], [len(texts) for texts in rows])
-    return hasher(features_of).transform([text for texts in rows for text in texts]), labels
-
-
-def hashed_chunks(files, sampling):
-    """Yield `hash_files` of a few files at a time, in order, computed on all cores and never far ahead."""
-    n_workers = min(8, os.cpu_count() or 1)
-    pending = deque()
-    with ProcessPoolExecutor(n_workers, mp_context=get_context("forkserver")) as pool:
-        for batch in batches(files, ROWS_PER_CHUNK * sampling.step / sampling.share):
-            pending.append(pool.submit(hash_files, batch, sampling))
-            if len(pending) > 2 * n_workers:
-                yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-
-
-def batches(files, n_lines):
-    """Cut a list of files where `n_lines` lines are reached."""
-    batch, seen = [], 0
-    for file in files:
-        batch.append(file)
-        seen += file.n_lines
-        if seen >= n_lines:
-            yield batch
-            batch, seen = [], 0
-    if batch:
-        yield batch
-
-
-def feature_names(n_rows=10_000):
-    """Name of each column: hashing is one-way, so hash what a sample of the text holds; the most frequent wins."""
-    files = find_files()
-    sampling = Sampling.about(n_rows, files)
-    counts = Counter()
-    for file in files:
-        for text in rows_of(file, sampling):
-            counts.update(features_of(text))
-    features = [feature for feature, count in reversed(counts.most_common()) if count > 1]
-    columns = hasher(lambda feature: [feature]).transform(features).indices
-    return dict(zip(columns.tolist(), features, strict=True))
+def write(path, files, sampling):
+    """Write the rows of some files as JSON lines, {"text": .., "package": ..}."""
+    with path.open("w", encoding="utf-8") as out:
+        for file in files:
+            label = json.dumps(file.package)
+            out.writelines(f'{{"text": {json.dumps(text)}, "package": {label}}}\n' for text in rows_of(file, sampling))

@@ -51,6 +51,14 @@ def finite_number(name: str, value: Any, *, minimum: float = -math.inf) -> float
     return number
 
 
+def share(name: str, value: Any) -> float:
+    """A number from 0 to 1."""
+    number = finite_number(name, value)
+    if not 0.0 <= number <= 1.0:
+        raise ValueError(f"{name}={value!r} should be from 0 to 1")
+    return number
+
+
 def positive_integer(name: str, value: Any, minimum: int = 1) -> int:
     """Return `value` as an int of at least `minimum`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Integral, np.integer)):

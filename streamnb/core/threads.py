@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -19,12 +19,12 @@ def check_n_threads(n_threads: Any) -> int:
     return n_cores() if n_threads is None else arguments.positive_integer("n_threads", n_threads)
 
 
-def in_order(function: Callable[[Any], Any], items: Sequence[Any], n_threads: int) -> Iterator[Any]:
+def in_order(function: Callable[[Any], Any], items: Iterable[Any], n_threads: int) -> Iterator[Any]:
     """function(item) of each item, as many ahead of what was taken as there are threads.
 
     Once the iterator has ended, is closed or raises, none of its threads is left.
     """
-    n_threads = min(n_threads, len(items))
+    n_threads = min(n_threads, len(items)) if isinstance(items, Sized) else n_threads
     if n_threads < 2:
         yield from map(function, items)
         return

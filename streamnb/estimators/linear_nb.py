@@ -1,20 +1,22 @@
 """LinearNB: one scan, one set of options, one linear model."""
 
 from dataclasses import asdict, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from streamnb.core import arguments, persistence
+from streamnb.encoding.learning import of_values
 from streamnb.estimators.learned import learned
 from streamnb.estimators.linear_predictions import LinearPredictions
 from streamnb.estimators.posteriors import Posteriors
-from streamnb.estimators.prepared_rows import PreparedRows
+from streamnb.estimators.prepared_rows import PreparedRows, names_of_columns
 from streamnb.models.at_hand import UnheldModel
+from streamnb.models.covariance import CovarianceModel
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
 from streamnb.models.predictive import predictive_model
-from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
@@ -27,21 +29,16 @@ from streamnb.scanning.class_scan import ClassScan
 from streamnb.solving.posed import check_feature_weight
 from streamnb.solving.solving import solve
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.second_moments import Products
 
 _STATE = "params", "fitted", "model", "settled", "scores", "scoring_report", "step"  # what is saved
 
 
-class _Parameter:
-    """A constructor parameter that is no attribute: scikit-learn takes whatever has `transform` for a transformer."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        raise AttributeError(f"{self._name!r} is a parameter, not a method; read it from get_params()")
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        vars(instance)[self._name] = value
+def _has_covariance(estimator: "LinearNB") -> bool:
+    try:
+        return as_family(estimator.family).covariant
+    except (TypeError, ValueError):
+        return False
 
 
 @persistence.register
@@ -69,11 +66,11 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         probable, `smoothing_`. Parameters of priors may have a row for each class.
     binarize : float
         For Bernoulli a feature is present where x > binarize.
-    transform : {None, "binary", "log1p", "sqrt", "quantile_normal"} or Bins
-        Applied to each value. The last two are learned in a pass of their own before the scan (rows have to be there
-        twice), from all rows of `fit`, and kept and saved with the model, which then takes the raw columns:
-        "quantile_normal" makes each feature normal, Phi^-1(F(x)); `Bins` makes an indicator of each bin, whose names
-        are `column_names_`.
+    transform : {None, "binary", "log1p", "sqrt", "quantile_normal"}, tuple of steps, or Bins
+        Applied to each value; of a tuple the steps of `scan`, such as ("l1:10000", "log1p"). "quantile_normal" and
+        `Bins` are learned in a pass of their own before the scan (rows have to be there twice), from all rows of
+        `fit`, and kept and saved with the model, which then takes the raw columns: "quantile_normal" makes each feature
+        normal, Phi^-1(F(x)); `Bins` makes an indicator of each bin, whose names are `column_names_`.
     normalize : {None, "l1", "l2"}
         Then each row is divided by its length.
     idf : bool
@@ -112,7 +109,6 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         Rows, bytes, blocks and seconds of the last scan.
     """
 
-    transform = _Parameter()
     _takes_indicator = True
 
     def __init__(
@@ -125,7 +121,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         overlap: str = "refuse",
         smoothing: Any = 1.0,
         binarize: float = 0.0,
-        transform: str | None = None,
+        transform: Any = None,
         normalize: str | None = None,
         idf: bool = False,
         estimate: str = "posterior_mean",
@@ -147,10 +143,6 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         self.priors, self.feature_weight = priors, feature_weight
         self.loss, self.threshold, self.reject_label = loss, threshold, reject_label
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters of the constructor; `deep` has no effect, for none of them is an estimator."""
-        return {name: vars(self)[name] for name in self._get_param_names()}
-
     # ---- what is scanned ---------------------------------------------------------------------------------------------
 
     def _task(self, classes: np.ndarray | None) -> ClassScan:
@@ -158,19 +150,24 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         moments = {*family.moments, *(["nonzero"] if self.idf else [])}
         options = self._row_options()
         domain = FamilyDomain(type(self).__name__, family, options.seen)
-        return ClassScan(tuple(sorted(moments)), options, classes, domain)
+        return ClassScan(tuple(sorted(moments)), options, classes, domain, how=Products(pooled=family.pooled))
 
     def _family(self) -> Family:
         """The family, its columns numbered where they were named."""
-        return as_family(self.family).named(getattr(self, "feature_names_in_", None))
+        return as_family(self.family).named(names_of_columns(self))
 
     def _row_options(self) -> RowOptions:
         centre = as_family(self.family).centre
-        transform = vars(self)["transform"] if self._asked_step() is None else None
-        return RowOptions(transform, self.normalize, self.binarize, centre)
+        return RowOptions(of_values(vars(self)["transform"]), self.normalize, self.binarize, centre)
 
     def _check_params(self) -> None:
         self._check_options(self.penalty)
+        points = as_family(self.family).points
+        if len(points) > 1:
+            raise ValueError(
+                f"family={self.family!r} has {len(points)} shrinkages to try, but LinearNB fits one model; give one "
+                "(a, g), or choose it with LinearNBCV"
+            )
         for part in self.penalty.parts if self.penalty is not None else ():
             if part.tau is None or len(part.tau) > 1:
                 what = "no tau" if part.tau is None else f"a grid of {len(part.tau)} taus"
@@ -211,7 +208,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
     def _solved(self) -> LinearModel:
         options = {**self._options(), "memory_limit": self._memory_limit, "n_threads": self._n_threads}
         options["smoothing"] = self._now("smoothing_")
-        model = solve(self._weighted, self._family(), self._penalty(), **options)[0]
+        model = solve(self._weighted, self._chosen_family(), self._penalty(), **options)[0]
         rule = DecisionRule.of(self.loss, self.threshold, self.reject_label)
         if rule is None:
             return model
@@ -222,9 +219,32 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         names = ("scheme", "reference", "overlap", "smoothing", "priors", "idf", "estimate", "feature_weight")
         return {name: getattr(self, name) for name in names}
 
+    def _chosen_family(self) -> Family:
+        """The family of the one model."""
+        return self._family()
+
     def _penalty(self) -> Penalty | None:
         """The penalty of the one model."""
         return self.penalty
+
+    @available_if(_has_covariance)
+    def mahalanobis(self, X: Any, *, out: Any = None) -> Any:
+        """Squared distances of rows to the mean of each class, (n_rows, K), by its covariance.
+
+        ``(x - mu_y)' Sigma_y^-1 (x - mu_y)``, of features that are not constant; there is the method where the family
+        is `Gaussian` with covariance="pooled" or "full". Arguments as for `predict`.
+        """
+        model, rows = self._ready(X)
+        return cast(CovarianceModel, model).of_classes(rows, False, out)
+
+    @available_if(_has_covariance)
+    def log_density(self, X: Any, *, out: Any = None) -> Any:
+        """Logs of the densities of rows in each class, (n_rows, K): ln p(x | y), the normal one.
+
+        ``-(n ln 2 pi + ln det Sigma_y + (x - mu_y)' Sigma_y^-1 (x - mu_y)) / 2``, n features that are not constant.
+        """
+        model, rows = self._ready(X)
+        return cast(CovarianceModel, model).of_classes(rows, True, out)
 
     def refit(self, **options: Any) -> Self:
         """Change parameters, the weights of the classes or the intercept without another look at the data.
@@ -259,7 +279,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
             options = {name: self._settled[name] for name in ("penalty", "estimate", "priors")}
             options["smoothing"] = self._now("smoothing_")
             if self._settled["feature_weight"] is not None:
-                raise ValueError("predictive=True is of all features alike, not for a feature_weight; take None")
+                raise ValueError("predictive=True counts all features alike; it should be False with a feature_weight")
             known = self._weighted, self._now("_model"), as_family(self._settled["family"])
             self._learned["_predictive"] = predictive_model(*known, **options)
         return self._learned["_predictive"]
@@ -275,12 +295,19 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
+    def _keep(self, stats: Any, *more: Any) -> None:
+        super()._keep(stats, *more)
+        self.n_features_in_ = self._n_given(stats.n_features)
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._restore_step(state.get("step"), state["fitted"]["stats_"].n_features)
+
     def to_state(self) -> dict[str, Any]:
         model = self._now("_model") if self._complete() else None
-        follows = isinstance(model, (UnheldModel, QuadraticModel))  # from the statistics
-        solved = model is not None and not follows
+        solved = model is not None and not isinstance(model, UnheldModel)  # which follows from the statistics
         other = {name: value for name, value in self._settled.items() if value is not vars(self)[name]}
-        return {**super().to_state(), "model": model if solved else None, "settled": other if solved else None}
+        solved_as = {"model": model if solved else None, "settled": None if model is None else other}
+        return {**super().to_state(), **solved_as, "step": self._step}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
@@ -301,10 +328,10 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         asked, stats = type(self)(**{**state["params"], **(state.get("settled") or {})}), self.stats_
         asked._check_params()
         asked._row_options()
-        family = as_family(asked.family).named(getattr(self, "feature_names_in_", None))
+        family = as_family(asked.family).named(names_of_columns(self))
         for member, _ in family.parts(stats.n_features):
             Smoothing.of(member, asked.smoothing, asked.estimate, stats.n_features, len(stats.classes))
-        if state["model"] is not None and state.get("settled") is not None:
+        if state.get("settled") is not None:
             asked._check_against(stats)
             scheme = as_scheme(asked.scheme, stats.classes, asked.reference, stats.multilabel)
             class_probabilities(asked.priors, stats, asked.estimate)

@@ -15,6 +15,7 @@ from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.families import as_family
+from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty, at_point
 from streamnb.problem.schemes import as_scheme
 from streamnb.scanning.class_scan import run_scan, with_folds
@@ -53,7 +54,9 @@ class LinearNBCV(LinearNB):
     family : as for `LinearNB`
     penalty : None, "none", L1, L2, TopK, Decorrelation, Separable or a sum of them
         With a grid of taus each; the product of the grids is judged. None: ``L1(scale="score")``, whose grid is taken
-        from the data, from all features to one. "none": no penalty, the one model of which is judged.
+        from the data, from all features to one. "none": no penalty, the one model of which is judged. Of
+        `Gaussian` with covariances there is none, and the grid is that of its ``shrinkage=[(a, g), ..]`` or "auto":
+        points ``{"a": a, "g": g}``, NaN where a covariance has no inverse.
     folds : int or (n_rows,) ints
         Number of folds, or the fold of each row, numbered from 0. Which fold a row is in depends on its number (or
         its group) and the seed alone, not on its class.
@@ -124,7 +127,7 @@ class LinearNBCV(LinearNB):
         overlap: str = "refuse",
         smoothing: Any = 1.0,
         binarize: float = 0.0,
-        transform: str | None = None,
+        transform: Any = None,
         normalize: str | None = None,
         idf: bool = False,
         estimate: str = "posterior_mean",
@@ -175,12 +178,13 @@ class LinearNBCV(LinearNB):
         memory_limit: Any = None,
         client: Any = None,
         checkpoint: Any = None,
+        layer: str | None = None,
     ) -> Self:
         """Choose the penalty and fit, in two scans.
 
         Parameters
         ----------
-        X, y, sample_weight, classes, progress, n_threads, memory_limit, client
+        X, y, sample_weight, classes, progress, n_threads, memory_limit, client, layer
             As for `LinearNB.fit`; X is read twice, so a stream has to be a callable that returns a fresh iterator.
         groups : (n_rows,), optional
             Labels; rows of one group are in one fold.
@@ -208,6 +212,7 @@ class LinearNBCV(LinearNB):
         listed = label_checks.check_classes(classes)
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         with self._all_or_nothing():
+            self._take_layer(X, layer)
             rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             self.__dict__.pop("class_weight_", None)
@@ -304,8 +309,14 @@ class LinearNBCV(LinearNB):
         self.best_ = {**scores.grid[best], "top_k": of_rows}
 
     def _grid(self) -> Penalty | None:
-        own = self.penalty is None and is_own(as_family(self.family))  # whose scores take no penalty
-        if own or self._unpenalised:
+        family = as_family(self.family)
+        if family.covariant and self.calibration is not None:
+            raise ValueError(
+                f"calibration={self.calibration!r} is not for covariances, which know how features go together: their "
+                "probabilities fit as they are; `calibrate` takes rows held back, where covariance='pooled'"
+            )
+        alone = self.penalty is None and (family.covariant or is_own(family))  # whose scores take no penalty
+        if alone or self._unpenalised:
             return None
         return L1(scale="score") if self.penalty is None else self.penalty
 
@@ -316,6 +327,9 @@ class LinearNBCV(LinearNB):
     def _penalty(self) -> Penalty | None:
         grid = self._grid()
         return None if grid is None else at_point(grid, self.best_)
+
+    def _chosen_family(self) -> Family:
+        return self._family().at(self.best_)
 
     def _check_params(self) -> None:
         self._check_options(None if self._unpenalised else self.penalty)

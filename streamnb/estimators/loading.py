@@ -1,7 +1,16 @@
 """Reading what was saved; the name of its class is looked up among those that the modules named here register."""
 
 from streamnb.core.persistence import load
-from streamnb.estimators import bins, categorical_nb, discrete_nb, gaussian_nb, linear_nb_cv, selector, trained_cv
+from streamnb.estimators import (
+    bins,
+    categorical_nb,
+    discrete_nb,
+    discriminant_analysis,
+    gaussian_nb,
+    linear_nb_cv,
+    selector,
+    trained_cv,
+)
 from streamnb.problem import mixed, together
 from streamnb.selection import comparison
 
@@ -12,6 +21,7 @@ REGISTERED = (
     bins,
     categorical_nb,
     discrete_nb,
+    discriminant_analysis,
     gaussian_nb,
     linear_nb_cv,
     selector,

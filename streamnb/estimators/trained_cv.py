@@ -11,10 +11,9 @@ import numpy as np
 from streamnb.core import arguments, messages, persistence
 from streamnb.estimators.trained import Posed, TrainedClassifier
 from streamnb.estimators.trained_models import LeastSquaresClassifier, MarginClassifier, SoftmaxRegression
-from streamnb.evaluation.scorers import as_scorer
+from streamnb.evaluation.scorers import SCORERS, Scorer, as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.opening import opened
 from streamnb.scanning.class_scan import run_scan, with_folds
 from streamnb.selection.grid_scores import GridScores, check_choice
 from streamnb.selection.out_of_fold import check_calibration
@@ -74,12 +73,13 @@ class TrainedClassifierCV(TrainedClassifier):
         memory_limit: Any = None,
         client: Any = None,
         checkpoint: Any = None,
+        layer: str | None = None,
     ) -> Self:
         """Choose penalties and the number of reads, and fit to all rows: a scan, shared reads, and those of the fit.
 
         Parameters
         ----------
-        X, y, sample_weight, progress, n_threads, client
+        X, y, sample_weight, progress, n_threads, client, layer
             As for `SoftmaxRegression.fit`. The bar says how far a read is, and of the penalty that is best so far the
             mean held-out score and the objective.
         groups : (n_rows,), optional
@@ -110,7 +110,8 @@ class TrainedClassifierCV(TrainedClassifier):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            rows = opened(X, y, sample_weight, look=self._remember_names)
+            self._take_layer(X, layer)
+            rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             before = self._apply(rows, options)
@@ -220,17 +221,16 @@ class TrainedClassifierCV(TrainedClassifier):
             raise ValueError(
                 f"max_passes={self.max_passes} should be at least 2: the second read judges the first step"
             )
-        check_choice(self._scheme, self.folds, 1, self.seed, self.scoring, self.rule)
+        scorer = check_choice(self._scheme, self.folds, 1, self.seed, self.scoring, self.rule)
         arguments.one_of("rule", self.rule, RULES)
-        self._check_scoring()
+        self._check_scoring(scorer)
 
     def _check_penalties(self) -> None:
         self._grid()
 
-    def _check_scoring(self) -> None:
-        given = self.scoring if isinstance(self.scoring, list | tuple) else [self.scoring]
-        named = [one for one in given if isinstance(one, str) and "probabilities" in as_scorer(one).needs]
-        if named and not self._has_probabilities:
+    def _check_scoring(self, scorer: Scorer) -> None:
+        named = [one.name for one in scorer.each if one.by_name and "probabilities" in SCORERS[one.name].needs]
+        if not self._has_probabilities and named:
             raise ValueError(
                 f"scoring={named[0]!r} needs probabilities, and {type(self).__name__} scores by margins; take "
                 "scoring='roc_auc' or 'accuracy', or SoftmaxRegressionCV"

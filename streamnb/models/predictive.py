@@ -48,6 +48,8 @@ def predictive_model(
     ValueError
         The model is regularised or of another scheme than joint, or the family has no prior.
     """
+    if family.covariant:
+        raise ValueError(f"predictive=True is for features without covariances, not for family={family!r}")
     prior = Smoothing.of(family, smoothing, estimate, stats.n_features, len(stats.classes))
     if penalty is not None or model.scheme.name not in ("joint", "two classes") or model.scale is not None:
         wrong = f"penalty={penalty!r}" if penalty is not None else "idf=True"

@@ -48,6 +48,7 @@ class Wants(NamedTuple):
 
     values: bool = True  # False where the places of positive values are enough
     block_bytes: int = 0  # of rows in memory that come at once, where that should be more than usual
+    tile_rows: int = 1  # blocks begin and end at rows whose numbers are multiples of this, but at the last row
 
 
 class PassTask:

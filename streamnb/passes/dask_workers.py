@@ -1,5 +1,6 @@
 """Work on the workers of a Dask cluster: which cluster, tasks of bounded number in flight, results merged in a tree."""
 
+import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -80,7 +81,8 @@ def _client_of(cluster: Any) -> Any:
 
 def reachable(source: Source) -> bool:
     """Whether workers can open what holds the rows; what is in memory is read where it is."""
-    return bool(source.arrays) and not any(_in_memory(array.store) for array in source.arrays)
+    in_stores = bool(source.arrays) and not any(_in_memory(array.store) for array in source.arrays)
+    return in_stores or bool(source.paths)
 
 
 def _in_memory(store: Store) -> bool:
@@ -342,6 +344,9 @@ def _add_segment(task: PassTask, source: Source, start: int, stop: int) -> tuple
 
 def check_found(source: Source) -> None:
     """Refuse arrays that are not the same here as where the work began; zarr takes chunks it does not see for empty."""
+    for path in source.paths:
+        if not os.path.isfile(path):
+            raise DataError(f"a worker cannot open {path}; workers should reach files under the same path")
     for array in source.arrays:
         where = f"array {array.path!r} in {array.store}"
         try:

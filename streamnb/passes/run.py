@@ -20,6 +20,7 @@ from streamnb.passes.team import Team
 from streamnb.rows.block import Block
 from streamnb.rows.reading import Clock, timed
 from streamnb.rows.source import Source
+from streamnb.rows.tiles import in_tiles
 
 
 def run(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]:
@@ -47,9 +48,10 @@ def run(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]
     if client is not None and (rows.lazy or reachable(rows)):
         check_task_sendable(task)
     if rows.lazy:
-        total, report = on_dask_blocks(task, rows, options.progress, client)
+        total, report = on_dask_blocks(task, in_tiles(rows, wants.tile_rows), options.progress, client)
     else:
         kept = None if options.checkpoint is None else Checkpoint.open(options.checkpoint, task, rows)
+        rows = in_tiles(rows, wants.tile_rows)
         earlier = 0.0 if kept is None else kept.report.seconds  # that it took up to where it was broken off
         if client is not None and reachable(rows):
             total, report = on_workers(task, rows, client, options.progress, kept)

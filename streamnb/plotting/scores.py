@@ -354,6 +354,7 @@ def evaluation(estimator: Any, X: Any, y: Any, sample_weight: Any, *needs: str) 
         estimator = estimator[-1]
     if isinstance(estimator, RowClassifier):
         estimator, X = model_and_rows(estimator, X, y, sample_weight)
+        y = sample_weight = None  # which the rows bring
     if not isinstance(estimator, LinearModel):
         raise TypeError(
             f"estimator={given!r} should be a fitted classifier of streamnb, or a pipeline that ends in one; for "

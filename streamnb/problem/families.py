@@ -9,6 +9,7 @@ from scipy.special import digamma, gammaln, logit, polygamma
 from streamnb.core import arguments
 from streamnb.problem.family import ABOVE_ZERO, Family, column_blocks
 from streamnb.problem.positive import Gamma, InverseGaussian
+from streamnb.problem.shrinkage import COVARIANCES, as_shrinkage, points_of
 from streamnb.stats.rests import HEAVY
 from streamnb.stats.tables import columns_at_once
 
@@ -26,21 +27,62 @@ def _chosen(m: np.ndarray, room: np.ndarray | None, plain: Formula, roomy: Formu
 class Gaussian(Family):
     """Normal features with one variance per feature, pooled within classes ((5.4), Shishkova 2016).
 
+    Or normal rows: features that go together, with a covariance of all classes (linear discriminant analysis) or of
+    each (quadratic), from the products of features that one scan sums (``moments=["gram"]``). For scheme="joint", one
+    label a row, no penalty and no idf. Features that are constant are left out.
+
     Parameters
     ----------
     var_smoothing : float
-        This part of the largest feature variance is added to every phi, as in scikit-learn.
-    covariance : {"diagonal", "own"}
+        This part of the largest feature variance is added to every phi, as in scikit-learn; of "diagonal" and "own".
+    covariance : {"diagonal", "own", "pooled", "full"}
         "own": a variance for each class and feature, as scikit-learn's `GaussianNB` has it. Scores are then quadratic:
         ``ln P_y - sum_j [(x_j - m_yj)^2 / v_yj + ln(2 pi v_yj)] / 2``; there is no `coef_`, and no penalty.
+        "pooled": a covariance of all classes, with linear scores; "full": one of each class, with quadratic ones.
+    shrinkage : None, (a, g), a list of these, or "auto"
+        ``Sigma_y(a, g) = (1 - g) M + g (tr M / n) I``, ``M = (1 - a) Sigma_y + a Sigma_pooled`` (regularised
+        discriminant analysis, Friedman 1989, of covariances, n features): a = 1 is linear, a = 0 quadratic
+        discriminant analysis. A number is g. `LinearNBCV` judges all points of a list, or those of "auto", in the scan
+        that judges one.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X = [[0, 0], [2, 0], [1, 3], [4, 4], [6, 4], [5, 7]]
+    >>> model = snb.LinearNB(snb.Gaussian(covariance="pooled")).fit(X, [0, 0, 0, 1, 1, 1])
+    >>> model.coef_.round(6), model.intercept_.round(6)
+    (array([[6., 2.]]), array([-24.]))
     """
 
     name = "gaussian"
-    moments = ("sum", "sum_sq")
+    covariance: str = "diagonal"
+    shrinkage: Any = None
 
-    def __init__(self, var_smoothing: float = 1e-9, covariance: str = "diagonal"):
+    def __init__(self, var_smoothing: float = 1e-9, covariance: str = "diagonal", shrinkage: Any = None):
         self.var_smoothing = arguments.finite_number("var_smoothing", var_smoothing, minimum=0.0)
-        self.covariance = arguments.one_of("covariance", covariance, ["diagonal", "own"])
+        self.covariance = arguments.one_of("covariance", covariance, COVARIANCES)
+        shrinkage = as_shrinkage(shrinkage, covariance)
+        if shrinkage is not None:
+            self.shrinkage = shrinkage
+
+    @property
+    def moments(self):  # type: ignore[override]
+        return ("sum", "gram") if self.covariant else ("sum", "sum_sq")
+
+    @property
+    def covariant(self):  # type: ignore[override]
+        return self.covariance in ("pooled", "full")
+
+    @property
+    def pooled(self):  # type: ignore[override]
+        return self.covariance == "pooled"
+
+    @property
+    def points(self):  # type: ignore[override]
+        return points_of(self.shrinkage, self.covariance) if self.covariant else ()
+
+    def at(self, point):
+        return Gaussian(self.var_smoothing, self.covariance, (point["a"], point["g"])) if self.covariant else self
 
     def link(self, m):
         return m

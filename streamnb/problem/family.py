@@ -27,6 +27,9 @@ class Family(persistence.Parameters):
     coupled: ClassVar[bool] = False  # True where the means of a class sum to one (multinomial); c is 0
     roomy: ClassVar[bool] = False  # True where functions of m also take what it falls short of the highest mean by
     centre: float = 0.0  # that of the moment "deviation"
+    covariant: bool = False  # True where the features of a row go together, with covariances
+    pooled: bool = False  # True where products of features are wanted of all classes together
+    points: tuple[tuple[float, float], ...] = ()  # (a, g) to try, of covariances
     cure: ClassVar[str] = "drop such rows, or leave the feature out"  # of a moment that is NaN
 
     def __init_subclass__(cls) -> None:
@@ -57,6 +60,10 @@ class Family(persistence.Parameters):
     def mean_range(self) -> tuple[float, float]:
         """The lowest and highest mean of its moment."""
         return (self.lowest, self.highest) if self.moment == "sum" else TABLE[self.moment].means
+
+    def at(self, point: Any) -> "Family":
+        """The family at a point of a grid that it has itself."""
+        return self
 
     def link(self, m: np.ndarray) -> np.ndarray:
         """theta = g(m)."""

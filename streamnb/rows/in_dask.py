@@ -43,6 +43,18 @@ class DaskSource(Source):
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         raise TypeError("rows in Dask are worked on where their blocks are")
 
+    def in_tiles(self, tile: int) -> Self:
+        """The same in blocks that cut no tile of so many rows."""
+        ends = np.cumsum(self.X.chunks[0])
+        if np.isnan(ends).any():
+            raise ValueError(
+                "X has unknown row-chunk sizes, and sums of products need the numbers of rows: call "
+                "X.compute_chunk_sizes() first, or scan with exact=True"
+            )
+        cuts = np.unique([0, *((ends[:-1] + tile // 2) // tile * tile), ends[-1]])
+        cuts = cuts[cuts <= ends[-1]].astype(int)
+        return type(self)(self.X.rechunk({0: tuple(np.diff(cuts).tolist())}), self.columns)
+
     def with_split(self, name: str, values: Any) -> Self:
         return type(self)(self.X, {**self.columns, name: values})
 

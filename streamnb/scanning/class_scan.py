@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import label_checks, memory, row_checks
+from streamnb.core import label_checks, memory, messages, row_checks
 from streamnb.passes.contract import PassTask, Wants, shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -16,17 +16,22 @@ from streamnb.rows.block import Block
 from streamnb.rows.boundary import as_chunk, checked
 from streamnb.rows.domain import Domain, TakesValues
 from streamnb.rows.lazy import check_not_delayed
-from streamnb.rows.opening import opened
+from streamnb.rows.opening import check_layer, opened
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding, check_n_folds, check_no_splits
-from streamnb.stats import histograms
+from streamnb.stats import histograms, second_moments
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.histograms import Grid, check_histogram
 from streamnb.stats.moment_sums import check_fits
-from streamnb.stats.moments import MOMENTS, check_moments
+from streamnb.stats.moments import ALL_MOMENTS, SECOND_MOMENTS, TABLE, check_moments
+from streamnb.stats.products import TILE
+from streamnb.stats.second_moments import ROUNDED, Products
 from streamnb.stats.sparse_tables import LARGE, compact
+
+PER_PRODUCT, PER_STORED = 1e-10, 2e-9  # seconds of a product by BLAS, and of two stored values, about
+LONG = 300.0  # seconds that nobody should wait without a word
 
 
 @dataclass(frozen=True)
@@ -39,17 +44,18 @@ class ClassScan(PassTask):
     domain: TakesValues = field(default_factory=Domain)
     folding: Folding | None = None
     grid: Grid | None = None  # of histograms
+    how: Products = ROUNDED  # of second moments
     memory_limit: int | None = None  # of the tables, in bytes; None for half of what is free where they are made
     title = "scan"
     called = "ScanPlan"  # in checkpoints
 
     def with_moments(self, more: Iterable[str]) -> Self:
         """The same scan with further moments."""
-        return replace(self, moments=tuple(m for m in MOMENTS if m in {*self.moments, *more}))
+        return replace(self, moments=tuple(m for m in ALL_MOMENTS if m in {*self.moments, *more}))
 
     def partial(self) -> Any:
-        limit = self.memory_limit
-        return Accumulator(self.moments, self.options, self.classes, self.folding, limit, grid=self.grid)
+        known = self.moments, self.options, self.classes, self.folding, self.memory_limit
+        return Accumulator(*known, grid=self.grid, how=self.how)
 
     def add(self, partial: Any, block: Block) -> None:
         """Check one block of rows and add it."""
@@ -61,15 +67,21 @@ class ClassScan(PassTask):
         """Values, unless it is enough to know which are stored; tables that are known to be too large are refused."""
         if n_rows is not None:
             check_n_folds(self.folding, n_rows)
+        products = {*SECOND_MOMENTS} & {*self.moments}
+        tile_rows = TILE if products and not self.how.exact else 1
         if n_features is None:
-            return Wants()
+            return Wants(tile_rows=tile_rows)
         n_splits = 1 if self.folding is None else self.folding.n_splits
         if self.classes is not None:
-            check_fits(self.moments, self.options, len(self.classes) * n_splits, n_features, self.memory_limit)
+            first = tuple(m for m in self.moments if m in TABLE)
+            check_fits(first, self.options, len(self.classes) * n_splits, n_features, self.memory_limit)
         n_classes = 2 if self.classes is None else len(self.classes)  # two at least
         histograms.check_fits(self.grid, n_classes * n_splits, n_features, self.memory_limit)
-        places = {*self.moments} <= {"nonzero", "above"} and not self.options.binarize and not self.options.normalize
-        return Wants(values=self.grid is not None or not (places and _takes_positive(self.domain, n_features)))
+        of_pairs = self.moments, self.how.pooled, n_classes, n_splits, n_features
+        second_moments.check_fits(*of_pairs, self.memory_limit)
+        places = {*self.moments} <= {"nonzero", "above"} and not self.options.binarize and not self.options.by_length
+        values = self.grid is not None or not (places and _takes_positive(self.domain, n_features))
+        return Wants(values=values, tile_rows=tile_rows)
 
     def ended(self, total: Any, report: Report) -> Any:
         """Refuse too few rows, for the folds too: a stream tells how many they are at the end only."""
@@ -82,11 +94,11 @@ class ClassScan(PassTask):
         return total
 
     def about(self) -> dict[str, str]:
-        about = {"the model": self.called}
+        about, unsaid = {"the model": self.called}, (("grid", None), ("how", ROUNDED))
         for name, value in vars(self).items():
             if name == "options":
                 about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) != ("scale", None)}
-            elif name != "memory_limit" and (name, value) != ("grid", None):  # which do not change what the sums are
+            elif name != "memory_limit" and (name, value) not in unsaid:  # which do not change what the sums are
                 about[name] = shown(value)
         return about
 
@@ -120,7 +132,7 @@ def scan(
     moments: Iterable[str] | None = None,
     binarize: float = 0.0,
     centre: float = 0.0,
-    transform: str | None = None,
+    transform: Any = None,
     normalize: str | None = None,
     folds: Any = None,
     groups: Any = None,
@@ -128,18 +140,22 @@ def scan(
     seed: int = 0,
     histogram: str | None = None,
     n_bins: int = 64,
+    exact: bool = False,
+    pooled: bool = False,
     progress: bool | None = None,
     n_threads: int | None = None,
     memory_limit: Any = None,
     client: Any = None,
     checkpoint: Any = None,
+    layer: str | None = None,
 ) -> ClassStats:
     """Read the data once and keep its per-class sufficient statistics.
 
     Parameters
     ----------
     X : (n_rows, n_features)
-        NumPy, SciPy sparse, Dask array, Zarr array or CSR group, a path to one, or a stream of chunks.
+        NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path to one or to an .h5ad or svmlight
+        file, rows that `svmlight` opened, or a stream of chunks.
     y : (n_rows,) or (n_rows, n_labels)
         Labels: ints, strings or bools; an array, or the name of one in the group of X, or of a column of a pandas or
         Dask data frame X, which is no feature then. Streams bring their own.
@@ -150,11 +166,14 @@ def scan(
         All labels that may occur; without it the set is open. For a 2-D y the names of its columns.
     moments : names, optional
         Of "sum", "sum_sq", "nonzero", "above", all four by default; and "log_sum", "inv_sum", "log1m_sum",
-        "deviation", the sums of ln x, 1/x, ln(1 - x) and abs(x - centre).
+        "deviation", the sums of ln x, 1/x, ln(1 - x) and abs(x - centre). And of two features at a time: "gram", the
+        sums of x_i x_j, and "gram_above", the weight of rows where both are above `binarize`.
     binarize, centre : float
         `above` counts x > binarize, `deviation` is the distance from the centre.
-    transform : {None, "binary", "log1p", "sqrt"}
-        Applied to each value; "binary" puts 1 for whatever is not 0.
+    transform : {None, "binary", "log1p", "sqrt"} or tuple of steps
+        Applied to each value; "binary" puts 1 for whatever is not 0. Steps of a tuple, one after the other, may also
+        be norms, with the length that rows are to have: ("l1:10000", "log1p") is scanpy's recipe (normalize_total with
+        that target sum, then log1p).
     normalize : {None, "l1", "l2"}
         Then each row is divided by its length.
     folds : int or (n_rows,) ints, optional
@@ -170,6 +189,10 @@ def scan(
         "value" one bin for each of the whole numbers 0, 1, .., n_bins - 1; "bins" any values, in bins of one width.
     n_bins : int
         Bins of each feature.
+    exact : bool
+        Sum products of real values without rounding. Otherwise they are rounded once in each 2,048 rows, in float64.
+    pooled : bool
+        Keep products of all classes together, in one table; of an indicator each row once.
     progress : bool, optional
         Show a progress bar.
     n_threads : int, optional
@@ -185,12 +208,22 @@ def scan(
         same call goes on from there, to the same result to the last bit; once the scan is complete, it returns at
         once. The file stays until you remove it; one of other data or parameters is refused. For rows that can be
         read again from any row on: not for streams and Dask arrays.
+    layer : str, optional
+        The layer of AnnData that is read in place of its X.
 
     Notes
     -----
     Each moment takes 8 bytes for each class and feature, 16 where values are not whole numbers: name the moments
     you need where the tables are large. Tables that would take more than `memory_limit`, or that are large and mostly
     empty, keep only the classes and features that meet in some row, 16 or 24 bytes each; the sums are the same bits.
+
+    "gram" takes 4 n (n + 1) bytes for each class (one of all, `pooled`) and fold, n features, twice that where values
+    are not whole numbers; one that would take more than `memory_limit` is refused, before the scan where `classes`
+    are listed. Sums of whole numbers below 2^53 are exact. Of others rows t * 2048 to (t + 1) * 2048 of a class are
+    multiplied together in float64 and these products summed without rounding: the same bits for any blocks, threads
+    and workers, and to the last bits what `partial_fit` and ``+`` make of parts of the rows. ``exact=True`` takes
+    three to eight times as long, and makes all of these the same. Of sparse rows what is stored is multiplied,
+    exactly, nnz^2 / 2 products a row, where that takes less time.
 
     A histogram takes 8 bytes for each class, feature and bin, at least 16 where weights are not whole numbers, in each
     fold; one that would take more than `memory_limit` is refused, before the scan where `classes` are listed. In mode
@@ -213,10 +246,11 @@ def scan(
         The tables would take more than `memory_limit`: the message says how much.
     """
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
+    check_layer(X, layer)
     row_options, listed = RowOptions(transform, normalize, binarize, centre), label_checks.check_classes(classes)
     task = ClassScan(check_moments(moments), row_options, listed, memory_limit=run_options.memory_limit)
-    task = replace(task, grid=check_histogram(histogram, n_bins))
-    task, rows = with_folds(task, opened(X, y, sample_weight), folds, groups, repeats, seed)
+    task = replace(task, grid=check_histogram(histogram, n_bins), how=Products(exact, pooled))
+    task, rows = with_folds(task, opened(X, y, sample_weight, layer=layer), folds, groups, repeats, seed)
     return run_scan(task, rows, run_options)[0]
 
 
@@ -240,10 +274,26 @@ def with_folds(
 
 def run_scan(task: ClassScan, rows: Source, options: RunOptions) -> tuple[Any, Report]:
     """Scan and also report; see `scan`."""
+    _warn_of_products(task, rows)
     stats, report = run(task, rows, options)
     if rows.n_features is not None:
         row_checks.check_n_features(stats.n_features, rows.n_features, "its shape")
     return stats, report
+
+
+def _warn_of_products(task: ClassScan, rows: Source) -> None:
+    """Say beforehand what will take long: products of all features in every row."""
+    n_moments, n_features = len({*SECOND_MOMENTS} & {*task.moments}), rows.n_features or 0
+    if not n_moments or not rows.n_rows:
+        return
+    stored = (rows.n_values or rows.n_rows * n_features) / rows.n_rows
+    seconds = n_moments * rows.n_rows * min(PER_PRODUCT * n_features**2, PER_STORED * stored**2) / 2.0
+    if seconds > LONG:
+        messages.warn(
+            f"{rows.n_rows:,} rows of {n_features:,} features, {stored:,.0f} of them stored, take about "
+            f"{seconds / 60.0:,.0f} minutes of one core to multiply pair by pair; fewer features "
+            "(snb.FeatureSelector) take less, and covariance='diagonal' or 'own' needs no pairs"
+        )
 
 
 def _check_folds(stats: ClassStats) -> None:

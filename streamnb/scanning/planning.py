@@ -10,9 +10,9 @@ from streamnb.rows.columns import known_classes
 from streamnb.rows.opening import opened, with_labels
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan, with_folds
-from streamnb.stats import moment_sums
+from streamnb.stats import moment_sums, second_moments
 from streamnb.stats.histograms import bytes_of, check_histogram
-from streamnb.stats.moments import check_moments
+from streamnb.stats.moments import TABLE, check_moments
 
 UNKNOWN = "not known before the scan"
 _OF_MODELS = "n_models", "model_bytes", "n_groups", "most_reads"
@@ -37,6 +37,8 @@ class Plan:
     memory_limit : int
     bin_bytes : int or None
         The histograms, with those of the folds, where weights are whole numbers; 0 without any.
+    product_bytes : int or None
+        The second moments, likewise where values are whole numbers; 0 without any.
     tables : str or None
         "dense" or "sparse", what is likely to be chosen, or "too large".
     n_models, model_bytes, n_groups, most_reads : int or None
@@ -55,6 +57,7 @@ class Plan:
     sparse_bytes: int | None
     memory_limit: int
     bin_bytes: int | None
+    product_bytes: int | None
     tables: str | None
     n_models: int | None = None
     model_bytes: int | None = None
@@ -91,6 +94,7 @@ def plan(
     repeats: int = 1,
     histogram: str | None = None,
     n_bins: int = 64,
+    pooled: bool = False,
     memory_limit: Any = None,
     model: Any = None,
 ) -> Plan:
@@ -98,7 +102,7 @@ def plan(
 
     Parameters
     ----------
-    X, y, classes, moments, binarize, centre, folds, groups, repeats, histogram, n_bins, memory_limit
+    X, y, classes, moments, binarize, centre, folds, groups, repeats, histogram, n_bins, pooled, memory_limit
         As for `scan`. How many classes there are is known where `classes` says so, the labels are in memory, or y is
         an indicator of labels in a store.
     model : estimator, optional
@@ -125,19 +129,21 @@ def plan(
     n_classes, n_labels = known_classes(y, rows.group, n_rows)
     n_classes = n_classes if listed is None else len(listed)
     of_all = 2 * int(n_labels > 0)  # beside labels that a row may bear any number of: rows with some, and with none
-    grid, dense, sparse, of_bins = check_histogram(histogram, n_bins), None, None, 0
+    grid, dense, sparse, of_bins, of_pairs = check_histogram(histogram, n_bins), None, None, 0, 0
+    first, n_splits = tuple(m for m in names if m in TABLE), 1 if folding is None else folding.n_splits
     if n_classes is not None and n_features is not None:
-        n_groups = (n_classes + of_all) * (1 if folding is None else folding.n_splits)
-        dense = 8 * len(names) * n_groups * n_features
+        n_groups = (n_classes + of_all) * n_splits
+        dense = 8 * len(first) * n_groups * n_features
+        of_pairs = second_moments.bytes_of(names, pooled, n_classes + of_all, n_splits, n_features)
         of_bins = bytes_of(grid, n_groups, n_features)
     needed = {}
-    if n_classes is not None and n_features is not None and model is not None:
+    if dense is not None and model is not None:
         n_rows_of_weights = 1 if n_classes == 2 and not n_labels else n_classes
         needed = model.plan_reads(n_features, n_rows_of_weights, 1 if folding is None else folding.n_folds, limit)
-    if n_values is not None and moment_sums.may_be_sparse(names, options):
+    if n_values is not None and moment_sums.may_be_sparse(first, options):
         touched = n_values * (n_labels + 1) * (1 if folding is None else folding.repeats)
-        most = touched if not dense else min(touched, dense // (8 * len(names)))
-        sparse = moment_sums.CELL * len(names) * most
+        most = touched if not dense else min(touched, dense // (8 * len(first)))
+        sparse = moment_sums.CELL * len(first) * most
     return Plan(
         n_rows=n_rows,
         n_features=n_features,
@@ -150,6 +156,14 @@ def plan(
         sparse_bytes=sparse,
         memory_limit=limit,
         bin_bytes=None if grid and dense is None else of_bins,
-        tables=None if dense is None else moment_sums.kind(dense, sparse, limit) if of_bins <= limit else "too large",
+        product_bytes=None if dense is None and len(first) < len(names) else of_pairs,
+        tables=_kind(dense, sparse, max(of_bins, of_pairs), limit),
         **needed,
     )
+
+
+def _kind(dense: int | None, sparse: int | None, others: int, limit: int) -> str | None:
+    """Which tables are likely to be chosen, beside others that are dense."""
+    if dense is None:
+        return None
+    return moment_sums.kind(dense, sparse, limit) if others <= limit else "too large"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, label_checks, notebook
+from streamnb.encoding.learning import LearnsBins, learned, of_values, prepared
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
@@ -24,9 +25,11 @@ from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
 from streamnb.selection.comparison import Comparison, Pair
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, check_choice, check_rule
+from streamnb.solving.covariance_path import check_covariant
 from streamnb.solving.decorrelation import check_decorrelation
 from streamnb.solving.own_variances import check_own
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.second_moments import Products
 
 STANDARD = ("plain", "TopK", "L1", "TopK + Decorrelation", "L1 + Decorrelation")  # the columns of the thesis
 N_POINTS = 20  # of the grids of TopK and L1
@@ -55,7 +58,7 @@ def compare(
     priors: Any = None,
     estimate: str = "posterior_mean",
     binarize: float = 0.0,
-    transform: str | None = None,
+    transform: Any = None,
     normalize: str | None = None,
     idf: bool = False,
     show: bool | None = None,
@@ -77,7 +80,7 @@ def compare(
     y : (n_rows,) or (n_rows, n_labels)
         Labels, or an indicator of labels; as for `scan`.
     families : names, Family or Mixed objects
-        A table each.
+        A table each. `Gaussian` with covariances, for scheme="joint", has no penalty, and its shrinkages for a grid.
     penalties : names, or dict {name: penalty or None}
         A column each. By name: "plain"; "TopK", with 20 numbers of features from all to one, geometric; "L1", with
         20 taus from the data, likewise; "TopK + Decorrelation" and "L1 + Decorrelation", with four strengths
@@ -85,7 +88,7 @@ def compare(
         any grids; None is no penalty. Decorrelation is left out, and the table says so, where it is not defined: for
         two classes, scheme="ovo" and multinomial.
     scheme, reference, overlap, smoothing, priors, estimate, binarize, transform, normalize, idf
-        As for `LinearNB`, the same for all families.
+        As for `LinearNB`, the same for all families. (Columns that `snb.Bins` makes have no names of their own here.)
     folds, repeats, seed, groups, scoring
         As for `LinearNBCV`.
     rule : {"parsimonious", "best", "one_se", "per_split"} or {penalty: rule}
@@ -142,32 +145,32 @@ def compare(
     finer, the fewer models are judged at once. Most of the time goes into the weights under Decorrelation.
     """
     rows = opened(X, y, sample_weight)
-    members = _families(families, getattr(rows.given, "columns", None))
+    members = _families(families, None if isinstance(transform, LearnsBins) else getattr(rows.given, "columns", None))
     columns = _penalties(penalties)
     scorer = check_choice(scheme, folds, repeats, seed, _alone(scoring), "best")
     rules = _rules(rule, columns, overall, scorer, scheme)
-    options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing}
-    options |= {"priors": priors, "idf": idf, "estimate": estimate}
+    options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing, "priors": priors}
+    options |= {"idf": idf, "estimate": estimate}
     every = tuple(members.values())
     _check_options(every, scheme, smoothing, estimate, idf)
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
     rows.check_read_again("compare")
-    row_options = RowOptions(transform, normalize, binarize, _centre(every))
-    task = _task(every, row_options, classes, run_options, idf)
-    task, rows = with_folds(task, rows, folds, groups, repeats, seed)
+    rows = prepared(learned(transform, rows, run_options, "compare"), rows, y, sample_weight)
+    row_options = RowOptions(of_values(transform), normalize, binarize, _centre(every))
+    scan = _task(every, row_options, classes, run_options, idf)
+    task, rows = with_folds(scan, rows, folds, groups, repeats, seed)
     stats, report = run_scan(task, rows, run_options)
     _check_classes(stats)
     columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns
     pairs, left_out = _defined(members, columns, stats, scheme, reference)
-    scores, more, _ = cross_validated(
-        stats, list(pairs.values()), options, scorer, rows, replace(run_options, checkpoint=None)
-    )
+    asked = list(pairs.values()), options, scorer, rows, replace(run_options, checkpoint=None)
+    scores, more, _ = cross_validated(stats, *asked)
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
     judged = dict(zip(pairs, scores, strict=True))
-    comparison = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more)
+    found = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more)
     if show or (show is None and not notebook.in_notebook()):
-        print(comparison)
-    return comparison
+        print(found)
+    return found
 
 
 # ---- what is compared ------------------------------------------------------------------------------------------------
@@ -249,6 +252,8 @@ def _defined(
         for name, penalty in columns.items():
             try:
                 check_decorrelation(penalty, family, as_rows, len(stats.classes))
+                if family.covariant:
+                    check_covariant(family, penalty, stats, scheme)
                 check_own(penalty, family, as_rows)
                 pairs[family_name, name] = family, penalty
             except ValueError as error:
@@ -295,7 +300,8 @@ class _Domains:
 def _task(families: tuple[Family, ...], options: RowOptions, classes: Any, run: RunOptions, idf: bool) -> ClassScan:
     """The scan that serves all families."""
     listed = label_checks.check_classes(classes)
-    task = ClassScan((), options, listed, _Domains(families), memory_limit=run.memory_limit)
+    how = Products(pooled=all(family.pooled for family in families if family.covariant))
+    task = ClassScan((), options, listed, _Domains(families), how=how, memory_limit=run.memory_limit)
     return task.with_moments(_moments(families, idf))
 
 

@@ -12,7 +12,7 @@ from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
 from streamnb.evaluation.judging import Sheet
 from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
-from streamnb.evaluation.scorers import SCORERS, Scorer
+from streamnb.evaluation.scorers import Scorer
 from streamnb.models.deciding import in_range
 from streamnb.models.grid_weights import DOUBLE
 from streamnb.passes.contract import PassTask, Wants, shown
@@ -26,10 +26,12 @@ from streamnb.rows.chunk import Chunk
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.selection import grid_models
+from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.grid_scores import GridScores
 from streamnb.selection.row_sample import RowSample
-from streamnb.solving.weight_paths import WeightPath, weight_path
+from streamnb.solving.covariance_path import CovariancePath
+from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import LabelCodes
 from streamnb.stats.matching import positions
@@ -55,7 +57,7 @@ class ScoringTask(PassTask):
     says.
     """
 
-    candidates: tuple[tuple[GridModels, ...], ...]
+    candidates: tuple[tuple[GridModels | CovarianceModels, ...], ...]
     classes: np.ndarray
     folding: Folding
     needs: frozenset[str]
@@ -79,7 +81,7 @@ class ScoringTask(PassTask):
         multilabel = self.candidates[0][0].shell.scheme.multilabel
         n_bytes = _sheet_sizes(n_models, len(self.classes), self.needs, multilabel)[2]
 
-        def of_grid(models: GridModels) -> Any:
+        def of_grid(models: GridModels | CovarianceModels) -> Any:
             return empty_evaluation(models.shell.scheme, self.classes, self.needs, models.shape[0], n_models)
 
         sheet = [[of_grid(models) for models in grids] for grids in self.candidates * (1 + self.train)]
@@ -135,7 +137,7 @@ class ScoringTask(PassTask):
 
     def _judge(
         self,
-        models: GridModels,
+        models: GridModels | CovarianceModels,
         evaluation: GridEvaluation | EachEvaluation | ReferenceEvaluation,
         chunk: Chunk,
         screened: bool,
@@ -156,7 +158,7 @@ class ScoringTask(PassTask):
             margins = models.margins(chunk, rows[some], room)
             evaluation.add(models.shell.scheme, margins, codes[rows[some]], weight[some])
 
-    def _at_once(self, models: GridModels) -> int:
+    def _at_once(self, models: GridModels | CovarianceModels) -> int:
         if models.by_columns:
             return COSTLY_MARGINS
         return grid_models.MARGINS if self.needs & {"ranking", "margin"} else CACHED_MARGINS
@@ -185,7 +187,7 @@ def _sheet_sizes(n_models: int, n_classes: int, needs: frozenset[str], multilabe
     return exact_rows, n_bins, n_models * n_classes * per_class
 
 
-def _check_costs(paths: Sequence[WeightPath], stats: ClassStats, scorer: Scorer, most_bytes: int, train: bool) -> None:
+def _check_costs(paths: Sequence[Any], stats: ClassStats, scorer: Scorer, most_bytes: int, train: bool) -> None:
     """Refuse what would not fit into memory, and say beforehand what will take long."""
     assert stats.folding is not None
     n_rows, n_classes, n_splits = stats.n_rows * stats.folding.repeats, len(stats.classes), stats.folding.n_splits
@@ -196,6 +198,13 @@ def _check_costs(paths: Sequence[WeightPath], stats: ClassStats, scorer: Scorer,
     seconds = 0.0
     for path in paths:
         margins = n_rows * times_judged * DOUBLE.room(len(path)) * max(path.n_rows, n_classes)
+        if isinstance(path, CovariancePath):
+            n_products = len({a for a, _ in path.points}) * stats.n_features
+            seconds += (
+                PER_MARGIN * margins
+                + PER_WEIGHT * n_rows * times_judged * n_classes * n_products * stats.n_features / 8
+            )
+            continue
         most = WEIGHT_BYTES * len(path) * path.n_rows * stats.n_features
         by_columns = most > most_bytes and WEIGHT_BYTES * path.n_features_per_class.sum() > most_bytes
         times = n_splits + (max(margins / COSTLY_MARGINS, n_splits) if by_columns else 0)
@@ -240,7 +249,7 @@ def cross_validated(
 
     decide = bool(scorer.needs) and scorer.needs <= {"hits", "confusion"}
 
-    def models_of(split: int) -> list[GridModels]:
+    def models_of(split: int) -> list[GridModels | CovarianceModels]:
         repeat, number = divmod(split, folding.n_folds)
         rest = stats.without_fold(number, repeat)
         if rest.total_weight == 0.0:
@@ -272,16 +281,22 @@ def cross_validated(
             "a callable should return the same rows in the same order each time"
         )
     found = [GridScores.of(splits, path, scorer) for splits, path in zip(sheet.evaluations, paths * 2, strict=False)]
+    found = [scores.without(_singular(models)) for scores, models in zip(found, grids * 2, strict=False)]
     if train:
         n = len(paths)
         found = [replace(own, train=seen) for own, seen in zip(found[:n], found[n:], strict=True)]
     return found, report, sheet.sample
 
 
+def _singular(grids: Sequence[GridModels | CovarianceModels]) -> np.ndarray:
+    """The points at which the models of some split do not exist, (G,) bool."""
+    return np.any([getattr(models, "singular", np.zeros(models.shape[0], bool)) for models in grids], axis=0)
+
+
 def check_scorer(scorer: Scorer, empty: Evaluation) -> None:
     """Refuse a score that has no meaning for such rows, before they are read again."""
     for one in scorer.each:
-        if one.name not in SCORERS or SCORERS[one.name].value is not one.value:
+        if not one.by_name:
             continue  # a function of the user's, which may expect rows
         try:
             one.value(empty)

@@ -12,6 +12,8 @@ from streamnb.models.grid_weights import DOUBLE, GridWeights
 from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.family import column_blocks
 from streamnb.rows.chunk import Chunk
+from streamnb.selection.covariance_models import CovarianceModels
+from streamnb.solving.covariance_path import CovariancePath
 from streamnb.solving.weight_paths import WeightPath
 
 MARGINS = 1 << 22  # scored at once where each may widen histograms
@@ -133,7 +135,9 @@ class QuadraticGrid(GridModels):
         return room[: len(rows)]
 
 
-def of_path(path: WeightPath, most_bytes: int, decide: bool) -> GridModels:
+def of_path(path: Any, most_bytes: int, decide: bool) -> "GridModels | CovarianceModels":
     """The models of a path, linear or quadratic."""
+    if isinstance(path, CovariancePath):
+        return CovarianceModels(path)
     shell = path.shell()
     return QuadraticGrid(shell) if isinstance(shell, QuadraticModel) else GridModels(path, most_bytes, decide)

@@ -86,6 +86,20 @@ class GridScores(persistence.Parameters):
         grid = [loaded_point(point) for point in state["grid"]]
         return cls(**persistence.typed(cls, {**state, "grid": grid}))
 
+    def without(self, points: np.ndarray) -> "GridScores":
+        """The same with NaN for the scores of some points, (G,) bool: models that do not exist."""
+        if not points.any():
+            return self
+        if points.all():
+            raise ValueError(
+                "covariances have no inverse at any point of the grid: a class has few rows, or features are functions "
+                "of others; give shrinkage=[(a, g), ..] with g above 0, or shrinkage='auto'"
+            )
+        scores = np.where(points[:, None], np.nan, self.scores)
+        per_class = None if self.class_scores is None else np.where(points[:, None, None], np.nan, self.class_scores)
+        named = self.named and {name: own.without(points) for name, own in self.named.items()}
+        return replace(self, scores=scores, class_scores=per_class, named=named)
+
     @property
     def mean(self) -> np.ndarray:
         """Mean over the splits where the score is defined, (G,)."""
@@ -184,6 +198,7 @@ class GridScores(persistence.Parameters):
     def warn_missing(self, reference: Any = None) -> None:
         """Say once which classes had no score in some splits; the reference of the others has none by itself."""
         per_class = self.class_scores if self.class_scores is not None else self.scores[:, :, None]
+        per_class = per_class[~np.isnan(self.scores).all(axis=1)]  # but for models that do not exist
         missing = np.isnan(per_class).any(axis=0)
         if self.class_scores is not None:
             missing &= np.array([reference is None or label != reference for label in self.classes.tolist()])

@@ -53,6 +53,8 @@ class Problem:
         weighed = scheme.posed(stats, ())
         self.seen = weighed.weight > 0
         self.parts = []
+        if any(member.covariant for member in family.members):
+            raise ValueError("Gaussian with a covariance of its own or in common goes with no other family in Mixed")
         for member, columns in family.parts(self.n_features):
             known = Smoothing.of(member, smoothing, estimate, self.n_features, len(stats.classes))
             prior = known.of_columns(columns)

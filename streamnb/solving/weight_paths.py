@@ -23,6 +23,7 @@ from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import OneVsOne, as_scheme
 from streamnb.problem.together import Together
 from streamnb.solving.cell_models import cell_model
+from streamnb.solving.covariance_path import covariance_path
 from streamnb.solving.decorrelation import Solution, check_decorrelation, decorrelated, decorrelated_each
 from streamnb.solving.equations import Equations
 from streamnb.solving.general import check_general, standing_pulls
@@ -49,7 +50,7 @@ def weight_path(
     reference: Any = None,
     n_threads: int | None = None,
     **options: Any,
-) -> "WeightPath":
+) -> Any:
     """`solve`, silent about classes without weight."""
     check_stats(stats)
     if len(stats.classes) < 2 and not stats.multilabel:
@@ -59,11 +60,13 @@ def weight_path(
     if stats.total_weight == 0.0:
         raise ValueError("stats hold no row with any weight (0 samples), from which no model follows; scan rows first")
     checked = as_scheme(scheme, stats.classes, reference, stats.multilabel)
-    if is_own(as_family(family)):
-        return cast(WeightPath, QuadraticPath(stats, as_family(family), penalty, checked, **options))
-    problem = Problem(stats, as_family(family), checked, **options)
-    path = WeightPath(problem, as_penalty(penalty), check_n_threads(n_threads))
-    path.asked = {"scheme": scheme, "reference": reference, **options}
+    member, asked = as_family(family), {"scheme": scheme, "reference": reference, **options}
+    if member.covariant:
+        return covariance_path(stats, member, as_penalty(penalty), checked, asked)
+    if is_own(member):
+        return cast(WeightPath, QuadraticPath(stats, member, penalty, checked, **options))
+    path = WeightPath(Problem(stats, member, checked, **options), as_penalty(penalty), check_n_threads(n_threads))
+    path.asked = asked
     return path
 
 

@@ -18,8 +18,9 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import Groups, LabelCodes, LabelColumns
 from streamnb.stats.histograms import Grid, HistogramSums
 from streamnb.stats.moment_sums import GrowingTable, MomentSums
-from streamnb.stats.moments import TABLE
+from streamnb.stats.moments import SECOND_MOMENTS, TABLE
 from streamnb.stats.overlaps import CountedOverlaps
+from streamnb.stats.second_moments import ROUNDED, Products, ProductSums, check_fits, pooled
 from streamnb.stats.sparse_tables import AnyTable
 from streamnb.stats.tables import spread
 
@@ -40,6 +41,8 @@ class Accumulator:
         Begin with sparse tables.
     grid : Grid, optional
         Keep histograms on it too.
+    how : Products
+        How the second moments are summed.
     """
 
     def __init__(
@@ -51,10 +54,13 @@ class Accumulator:
         memory_limit: int | None = None,
         sparse: bool = False,
         grid: Grid | None = None,
+        how: Products = ROUNDED,
     ):
         self._options, self._folding = options, folding
         self._groups = Groups(classes, 1 if folding is None else folding.n_splits)
-        self._sums = MomentSums(moments, options, memory_limit, sparse)
+        names, self._how, self._limit = tuple(moments), how, memory_limit
+        self._sums = MomentSums([m for m in names if m in TABLE], options, memory_limit, sparse)
+        self._products = {m: ProductSums(m, how, options.binarize) for m in names if m in SECOND_MOMENTS}
         self._histograms = None if grid is None else HistogramSums(grid, memory_limit)
         self._weight = GrowingTable()
         self._weight.note(np.inf)
@@ -66,7 +72,11 @@ class Accumulator:
     @property
     def nbytes(self) -> int:
         """Memory of the tables."""
-        return self._sums.nbytes + (0 if self._histograms is None else self._histograms.nbytes)
+        others = (
+            0 if self._histograms is None else self._histograms.nbytes,
+            *(p.nbytes for p in self._products.values()),
+        )
+        return self._sums.nbytes + sum(others)
 
     @property
     def n_groups(self) -> int:
@@ -104,6 +114,17 @@ class Accumulator:
         self._sums.add(*block)
         if self._histograms is not None:
             self._histograms.add(*block)
+        if self._products:
+            self._add_products(*block)
+
+    def _add_products(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, weight: float) -> None:
+        n_splits, n_features = self._groups.n_splits, chunk.shape[1]
+        names = tuple(self._products)
+        check_fits(names, self._how.pooled, n_groups // n_splits, n_splits, n_features, self._limit)
+        if self._how.pooled:
+            entries, n_groups = self._groups.pooled(entries)
+        for sums in self._products.values():
+            sums.add(chunk, survey, entries, n_groups, weight)
 
     def _add_weights(self, entries: Entries) -> None:
         self._weight.grow(self._groups.n, 1)
@@ -134,32 +155,47 @@ class Accumulator:
         if self._histograms is not None:
             tables["histogram"] = self._histograms.take(by_split, n_features)
         n_splits = self._groups.n_splits
-        folds = tuple(self._part(tables, self._rows[by_split], classes, split) for split in range(n_splits))
+        groups = self._groups.pooled_groups() if self._how.pooled else by_split
+        of_pairs: dict[str, Any] = {name: sums.take(groups, n_features) for name, sums in self._products.items()}
+        tables, pools = (tables, of_pairs) if self._how.pooled else (tables | of_pairs, {})
+        rows = self._rows[by_split]
+        folds = tuple(self._part(tables, pools, rows, classes, split) for split in range(n_splits))
         if self._folding is None:
             return folds[0]
         total = reduce(add, folds[: self._folding.n_folds])
         return replace(total, closed=folds[0].closed, folds=folds, folding=self._folding)
 
-    def _part(self, tables: dict[str, AnyTable], rows: np.ndarray, classes: np.ndarray, split: int) -> ClassStats:
-        """The statistics of one split; tables and rows hold one split after the other."""
+    def _part(
+        self, tables: dict[str, AnyTable], pools: dict[str, Any], rows: np.ndarray, classes: np.ndarray, split: int
+    ) -> ClassStats:
+        """The statistics of one split; tables, rows and what is pooled hold one split after the other."""
         labels, n_features = self._groups.codes, self.n_features or 0
         assert labels is not None
         first = split * labels.n
 
-        def taken(classes: np.ndarray, at: np.ndarray, **more: Any) -> ClassStats:
+        def taken(classes: np.ndarray, at: np.ndarray, pool: int | None, **more: Any) -> ClassStats:
             part = {name: table.take(at) for name, table in tables.items()}
+            if pool is not None:
+                part |= {name: pooled(table.take(np.array([pool]))) for name, table in pools.items()}
             return ClassStats(classes, rows[at], part, n_features, options=self._options, **more)
 
         beside: dict[str, Any] = {}
         negatives = int(self._negatives[split])
         if isinstance(labels, LabelColumns):  # rows with labels come next, then those without any
             one, codes = np.zeros(1, np.int64), first + np.arange(len(classes), labels.n)[:, None]
-            labelled, unlabelled = (taken(one, code, closed=True, negatives=negatives) for code in codes)
+            places = split, self._groups.n_splits + split
+            labelled, unlabelled = (
+                taken(one, code, pool, closed=True, negatives=negatives)
+                for code, pool in zip(codes, places, strict=True)
+            )
             every = replace(labelled + unlabelled, negatives=negatives)
             beside = {"every": every, "unlabelled": unlabelled}
             beside["overlaps"] = self._overlaps.of_split(split, len(classes))
-        at = np.arange(first, first + len(classes))
-        return taken(classes, at, closed=labels.closed, negatives=negatives, **beside)
+        at, pool = np.arange(first, first + len(classes)), None if beside else split
+        part = taken(classes, at, pool, closed=labels.closed, negatives=negatives, **beside)
+        if part.every is None:
+            return part
+        return replace(part, tables={**part.tables, **{name: part.every.tables[name] for name in pools}})
 
 
 def _negatives(chunk: Chunk, survey: Survey, splits: np.ndarray | None, n_splits: int) -> np.ndarray:

@@ -15,9 +15,10 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.histograms import Histograms, found_in
 from streamnb.stats.matching import merged_classes, positions
-from streamnb.stats.moments import MOMENTS
+from streamnb.stats.moments import ALL_MOMENTS, MOMENTS, SECOND_MOMENTS
 from streamnb.stats.overlaps import Overlaps
 from streamnb.stats.possible import check_left
+from streamnb.stats.second_moments import PooledTable, matrices, n_pairs
 from streamnb.stats.sparse_tables import AnyTable, alike, as_scipy, dense_bytes
 from streamnb.stats.tables import Table
 
@@ -29,6 +30,15 @@ def _values_of(moment: str) -> Any:
 
     def values(stats: "ClassStats") -> np.ndarray:
         return stats.table(moment).value()
+
+    return attribute(values)
+
+
+def _matrices_of(moment: str) -> Any:
+    """The attribute that has a second moment as matrices."""
+
+    def values(stats: "ClassStats") -> np.ndarray:
+        return matrices(stats.table(moment).dense())
 
     return attribute(values)
 
@@ -63,6 +73,8 @@ class ClassStats(persistence.Saved):
     histogram : (n_features, n_bins, K) float64
         H[j, bin, y], where `scan` was asked for it; ``table("histogram").edges``, (n_features, n_bins + 1), are the
         borders of its bins, the left one inside. What is subtracted leaves them where they are.
+    gram, gram_above : (K, n_features, n_features), or (n_features, n_features) where they were scanned ``pooled``
+        Weighted class sums of x_i x_j, and of [x_i > binarize] [x_j > binarize], where `scan` was asked for them.
     multilabel : bool
         True where y was an indicator: rows enter each of their labels, and a total once.
     n_folds : int
@@ -107,11 +119,17 @@ class ClassStats(persistence.Saved):
 
     sum, sum_sq, nonzero, above, log_sum, inv_sum, log1m_sum, deviation = map(_values_of, MOMENTS)
     histogram = attribute(_histogram_of)
+    gram, gram_above = map(_matrices_of, SECOND_MOMENTS)
 
     @property
     def moments(self) -> tuple[str, ...]:
         """Names of the moments that were accumulated."""
-        return tuple(name for name in self.tables if name in MOMENTS)
+        return tuple(name for name in self.tables if name in ALL_MOMENTS)
+
+    @property
+    def _pooled(self) -> tuple[str, ...]:
+        """Which products are those of all classes together."""
+        return tuple(name for name, table in self.tables.items() if isinstance(table, PooledTable))
 
     @property
     def nbytes(self) -> int:
@@ -214,6 +232,8 @@ class ClassStats(persistence.Saved):
 
     def reweighted(self, class_weight: np.ndarray) -> "ClassStats":
         """The statistics of the same rows, each with its weight times that of its class; `class_weight` (K,)."""
+        if self._pooled and np.ptp(class_weight):
+            raise ValueError("class_weight does not go with products that are pooled; scan them with pooled=False")
         tables = {name: t.scaled(class_weight) for name, t in self.tables.items()}
         return replace(self, tables=tables, folds=(), folding=None)
 
@@ -266,6 +286,8 @@ class ClassStats(persistence.Saved):
         if self.tables.keys() != other.tables.keys():
             have, get = (sorted(set(s.tables) - {"weight"}) for s in (self, other))
             raise ValueError(f"these statistics hold the moments {have}, the others {get}; scan both with the same")
+        if self._pooled != other._pooled:
+            raise ValueError("products are pooled over the classes in one of the statistics alone; scan both alike")
         if self.multilabel != other.multilabel:
             raise ValueError("one of the statistics is of an indicator of labels, the other of one label a row")
         if self.folding != other.folding:
@@ -332,14 +354,17 @@ class ClassStats(persistence.Saved):
         labels, n_classes = label_checks.check_labels(self.classes, "classes"), len(self.classes)
         persistence.array("rows", self.rows, ["i8"], (n_classes,))
         arguments.whole_number("n_features", self.n_features)
-        if self.tables.keys() - {*MOMENTS, "weight", "histogram"} or not (
+        if self.tables.keys() - {*ALL_MOMENTS, "weight", "histogram"} or not (
             self.multilabel or (labels[1:] > labels[:-1]).all()
         ):
             raise ValueError("classes should be sorted, and tables be of moments")
         for name, table in self.tables.items():
             n_bins = table.grid.n_bins if isinstance(table, Histograms) else 1
             width = 1 if name == "weight" else self.n_features * n_bins
-            if table.shape != (n_classes, width) or isinstance(table, Histograms) != (name == "histogram"):
+            height = n_classes
+            if name in SECOND_MOMENTS:
+                width, height = n_pairs(self.n_features), 1 if isinstance(table, PooledTable) else n_classes
+            if table.shape != (height, width) or isinstance(table, Histograms) != (name == "histogram"):
                 raise ValueError(f"{name} has shape {table.shape} for {n_classes} classes, {self.n_features} features")
         alike = all(part._look() == self._look() and part.folding is None for part in self._parts)
         if self.overlaps is not None and self.overlaps.counts.shape != (n_classes, n_classes):
@@ -350,7 +375,7 @@ class ClassStats(persistence.Saved):
 
     def _look(self) -> tuple[Any, ...]:
         grid = found_in(self.tables).grid if "histogram" in self.tables else None
-        return self.moments, self.n_features, self.options, repr(grid)
+        return self.moments, self.n_features, self.options, repr(grid), self._pooled
 
 
 def check_stats(stats: Any) -> None:

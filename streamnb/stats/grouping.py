@@ -47,6 +47,22 @@ class Groups:
             rows = np.tile(rows, len(splits))
         return Entries(rows, codes, np.ones(len(rows)) if weight is None else weight[rows])
 
+    def pooled(self, entries: Entries) -> tuple[Entries, int]:
+        """Each row once in a split, whatever its class, and how many groups that makes: one for each split.
+
+        Of an indicator twice as many, those of rows without any label behind the others.
+        """
+        codes, splits = np.divmod(entries.codes, self.n_splits)
+        if not isinstance(self.codes, LabelColumns):
+            return entries._replace(codes=splits), len(self.pooled_groups())
+        once = codes >= self.codes.n_labels
+        codes = (codes - self.codes.n_labels) * self.n_splits + splits
+        return Entries(entries.rows[once], codes[once], entries.weight[once]), len(self.pooled_groups())
+
+    def pooled_groups(self) -> np.ndarray:
+        """All groups that `pooled` makes."""
+        return np.arange(self.n_splits * (2 if isinstance(self.codes, LabelColumns) else 1))
+
     def by_split(self, order: np.ndarray) -> np.ndarray:
         """All groups, one split after the other, in each the class codes `order` and what is no class behind these."""
         order = np.append(order, np.arange(len(order), self.n // self.n_splits))

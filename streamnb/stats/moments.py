@@ -120,6 +120,8 @@ TABLE = {
     ),
 }
 MOMENTS = tuple(TABLE)  # in one order
+SECOND_MOMENTS = ("gram", "gram_above")  # of two features at a time, see `second_moments`
+ALL_MOMENTS = (*MOMENTS, *SECOND_MOMENTS)
 PLAIN_MOMENTS = MOMENTS[:4]  # what a scan accumulates unless told
 
 
@@ -129,5 +131,5 @@ def check_moments(moments: Iterable[str] | None) -> tuple[str, ...]:
         return PLAIN_MOMENTS
     names = (moments,) if isinstance(moments, str) else tuple(moments)
     for name in names:
-        arguments.one_of("moments", name, MOMENTS)
-    return tuple(m for m in MOMENTS if m in names)
+        arguments.one_of("moments", name, ALL_MOMENTS)
+    return tuple(m for m in ALL_MOMENTS if m in names)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.stats.moments import TABLE
+from streamnb.stats.moments import SECOND_MOMENTS, TABLE
+from streamnb.stats.second_moments import diagonal
 from streamnb.stats.sparse_tables import SparseTable, first
 from streamnb.stats.tables import columns_at_once
 
@@ -39,6 +40,8 @@ def check_left(left: Any, before: Any) -> None:
         if part is not None:
             if "histogram" in part.tables:
                 _check_bins(part)
+            for name in {*SECOND_MOMENTS} & part.tables.keys():
+                _check_squares(part, whole, name)
             for cells in _cells(part, whole):
                 _check_cells(cells, part.options.centre, part.negatives == 0)
 
@@ -86,6 +89,19 @@ def _check_bins(left: Any) -> None:
         )
 
 
+def _check_squares(left: Any, before: Any, name: str) -> None:
+    """The product of a feature with itself is no less than 0."""
+    table, squares = left.tables[name], diagonal(left.n_features)
+    share = ROUNDING if table.lo is not None else 0.0  # other rows beside them round them otherwise
+    slack = share * before.tables[name].value(squares).max(axis=0, initial=0.0)
+    wrong = np.argwhere(table.value(squares) < -slack)
+    if wrong.size:
+        raise ValueError(
+            f"rows are taken away that were never added: the {name} of what is left has a square below 0 (feature "
+            f"{wrong[0, 1]}); take away only rows that are there, each once"
+        )
+
+
 @dataclass(frozen=True)
 class _Cells:
     """The sums of some cells by moment, their weights, and what dropped digits may have made of each."""
@@ -109,7 +125,7 @@ class _Cells:
 
 def _cells(left: Any, before: Any) -> Iterator[_Cells]:
     """All cells: of dense tables some columns at a time, of sparse ones those that are in some of them."""
-    tables = {name: left.tables[name] for name in left.moments}
+    tables = {name: left.tables[name] for name in left.moments if name in TABLE}
     if len(before.classes) != len(left.classes):  # never, where rows of these classes were there
         return
     if any(isinstance(table, SparseTable) for table in tables.values()):
@@ -129,7 +145,7 @@ def _cells(left: Any, before: Any) -> Iterator[_Cells]:
 
 def _taken(left: Any, before: Any, classes: np.ndarray, columns: np.ndarray, values: Callable) -> _Cells:
     def of(stats: Any) -> dict[str, np.ndarray]:
-        return {name: values(stats.tables[name]) for name in stats.moments}
+        return {name: values(stats.tables[name]) for name in stats.moments if name in TABLE}
 
     dropped = of(before) | {"weight": before.weight[classes]}
     slack: dict[str, Any] = {

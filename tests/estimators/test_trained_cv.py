@@ -95,6 +95,22 @@ def test_of_equal_scores_the_next_scoring_chooses():
     assert accuracy[model.cv_results_["params"].tolist().index(model.best_)] == accuracy.max() > accuracy.min()
 
 
+def test_of_a_list_of_scorings_the_first_chooses_and_all_are_told(tmp_path):
+    asked = ["neg_log_loss", "accuracy", "roc_auc_margin"]
+    several = snb.SoftmaxRegressionCV([0.1, 10.0], scoring=asked, **FEW).fit(X, Y)
+    first, second = (snb.SoftmaxRegressionCV([0.1, 10.0], scoring=one, **FEW).fit(X, Y) for one in asked[:2])
+    table, points = several.cv_results_, [str(point) for point in second.cv_results_["params"]]
+    assert several.best_ == first.best_ and (table["mean_test_score"] == first.cv_results_["mean_test_score"]).all()
+    assert (table["mean_test_neg_log_loss"] == table["mean_test_score"]).all() and "mean_test_roc_auc_margin" in table
+    both = [(i, points.index(str(point))) for i, point in enumerate(table["params"]) if str(point) in points]
+    same = np.array([(table["split1_test_accuracy"][i], second.cv_results_["split1_test_score"][k]) for i, k in both])
+    assert len(both) > 4 and (same[:, 0] == same[:, 1]).all()
+    several.save(tmp_path / "m.snb")
+    assert (snb.load(tmp_path / "m.snb").cv_results_["mean_test_accuracy"] == table["mean_test_accuracy"]).all()
+    with pytest.raises(ValueError, match="'neg_log_loss' needs probabilities"):
+        snb.MarginClassifierCV(scoring=["accuracy", "neg_log_loss"]).fit(X, Y)
+
+
 def result(model):
     scores = [model.cv_results_[name].tolist() for name in sorted(model.cv_results_) if name != "params"]
     return model.best_, model.coef_.tolist(), model.history_["objective"].tolist(), str(scores)

@@ -21,14 +21,14 @@ TAUS = st.sampled_from([0.0, 0.25, 1.0, 3.0])  # whose sums are exact
 SLOPES = st.lists(st.tuples(TAUS, st.sampled_from([bowl, cube])), max_size=2).map(tuple)
 KEPT = st.sampled_from([(None, "weight"), (1, "weight"), (1, "score"), (4, "likelihood")])
 PULLS = st.builds(
-    lambda kept, *parts: Pull(*parts[:4], *kept, *parts[4:]),
+    lambda kept, **parts: Pull(top_k=kept[0], by=kept[1], **parts),
     KEPT,
-    TAUS,
-    st.booleans(),
-    TAUS,
-    SLOPES,
-    TAUS,
-    st.booleans(),
+    l1=TAUS,
+    scored=st.booleans(),
+    l2=TAUS,
+    slopes=SLOPES,
+    decorrelation=TAUS,
+    curved=st.booleans(),
 )
 W = np.array([-2.0, -0.5, 0.5, 4.0])
 SD = np.array([0.5, 1.0, 2.0])

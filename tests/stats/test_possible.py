@@ -85,6 +85,7 @@ def test_rows_that_were_there_always_go(gamma, sigma, heaviest):
     assert left.n_rows == 0 and not left.weight.any() and not left.sum_sq.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("sigma", "width"), [(2.0, 3), (4.0, 3), (4.0, 20)])
 def test_windows_over_values_of_any_size_are_those_of_fresh_scans(sigma, width, weighted):

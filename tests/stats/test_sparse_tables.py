@@ -138,6 +138,7 @@ def test_an_indicator_that_gains_labels(monkeypatch):
     assert (sparse.coef_ == dense.coef_).all()
 
 
+@pytest.mark.slow
 def test_tables_become_sparse_when_dense_ones_outgrow_the_limit():
     n = 2000
     blocks = [(sp.eye_array(50, n, k=50 * i, format="csr"), np.arange(50 * i, 50 * (i + 1))) for i in range(20)]
@@ -147,6 +148,7 @@ def test_tables_become_sparse_when_dense_ones_outgrow_the_limit():
     assert not is_sparse(snb.scan(iter(blocks), moments=["sum"], memory_limit="1GB"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
 def test_tasks_of_dask_keep_sparse_tables_too(scheduler):
     x, y = sp.random_array((2000, 3000), density=0.002, format="csr", rng=0), np.arange(2000) % 700

@@ -4,17 +4,22 @@ tests/laws/test_contracts.py finds the classes by walking the package, and puts 
 their contracts. A class without an example fails there by its name; one line in its table is what it needs.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import dask.array as da
+import h5py
 import numpy as np
 import scipy.sparse as sp
 import zarr
+from sklearn.datasets import dump_svmlight_file
 
 import streamnb as snb
 from streamnb.encoding.bins import ValueScan
+from streamnb.encoding.ngrams import NGrams
+from streamnb.encoding.vocabulary import TokenCounts, TokenScan
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.evaluation import Evaluation
@@ -29,15 +34,18 @@ from streamnb.passes.contract import PassTask
 from streamnb.passes.report import Report
 from streamnb.problem.families import _Shares
 from streamnb.problem.family import Family
-from streamnb.problem.mixed import Mixed
-from streamnb.problem.penalties import Decorrelation, Penalty, _Sum
+from streamnb.problem.penalties import Penalty
 from streamnb.problem.positive import _Positive
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
 from streamnb.rows.chunk import DenseChunk
+from streamnb.rows.columns import open_columns
 from streamnb.rows.in_dask import DaskSource
+from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource
+from streamnb.rows.in_svmlight import SvmlightSource
+from streamnb.rows.in_texts import TextSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
 from streamnb.rows.opening import opened
@@ -46,8 +54,10 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.streams import StreamSource
+from streamnb.rows.tiles import TiledSource
 from streamnb.scanning.accumulating import _OfUser
 from streamnb.scanning.class_scan import ClassScan
+from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.fold_models import Sampled, SampleTask
 from streamnb.selection.grid_models import GridModels
@@ -56,9 +66,11 @@ from streamnb.selection.shared_reads import Asked, Judge, SharedRead
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.row_means import RowMeans
+from streamnb.stats.second_moments import Products
 from streamnb.stats.value_counts import ValueCells, cells_of
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
+from tests.support.examples_of_problems import every
 
 N, K = 40, 3
 rng = np.random.default_rng(0)
@@ -69,6 +81,7 @@ COUNTS = rng.poisson(0.5 + 2.0 * (np.arange(5) % K == CODES[:, None])).astype(fl
 SETS = (rng.random((N, K)) < 0.4).astype(int)
 WEIGHT = rng.choice([0.25, 0.5, 1.0, 2.0], N)
 REAL, REAL_WEIGHT = rng.normal(size=(N, 5)), rng.random(N)  # whose sums are rounded in every order but in pairs
+WORDS = ["ash", "beech", "cedar", "elm", "fir"]
 GROUPS = np.arange(N) // 3
 FOLDS = as_folding(2, repeats=2, seed=1)
 
@@ -76,11 +89,6 @@ BASES = {  # of which only subclasses mean something
     PassTask, Source, Family, _Positive, _Shares, Together, Penalty,
     _Complement,  # the other half of Beta
 }  # fmt: skip
-
-
-def every(*examples: Any, **named: Any) -> dict[str, Any]:
-    """Examples of a class by name."""
-    return {**{str(number): example for number, example in enumerate(examples)}, **named}
 
 
 # ---- moments: functions of x -----------------------------------------------------------------------------------------
@@ -127,6 +135,13 @@ def scoring(*needs: str, y: Any = Y, sampled: int = 0) -> Pass:
     )
     task = ScoringTask(candidates, stats.classes, FOLDS, frozenset(needs), N, sampled=sampled)
     return Pass(task, opened(COUNTS, y, WEIGHT))
+
+
+def scoring_covariances(*needs: str) -> Pass:
+    stats = snb.scan(REAL, Y, moments=["sum", "gram"], folds=2, seed=1)
+    family = snb.Gaussian(covariance="full", shrinkage=[(0.5, 0.1), (1.0, 0.0)])
+    grids = tuple(CovarianceModels(weight_path(stats.without_fold(fold), family, None)) for fold in range(2))
+    return Pass(ScoringTask((grids,), stats.classes, as_folding(2, seed=1), frozenset(needs), N), opened(REAL, Y))
 
 
 def model(y: Any = Y) -> Any:
@@ -176,6 +191,16 @@ def reading(objective: Any, X: Any = REAL, y: Any = Y, **along: Any) -> Pass:
     )
 
 
+def texts(folder: Any = None) -> TextSource:
+    """The counts as words, in memory or in JSON lines."""
+    words = [" ".join(word for n, word in zip(row, WORDS) for _ in range(int(n))) for row in COUNTS]
+    if folder is None:
+        return snb.text(words, y=Y, weight=WEIGHT, vocabulary=WORDS, n_threads=2)
+    records = ({"of": text, "y": y, "w": w} for text, y, w in zip(words, Y.tolist(), WEIGHT.tolist()))
+    (folder / "texts.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return snb.text(folder / "texts.jsonl", "of", "y", weight="w", vocabulary=WORDS, n_threads=1)
+
+
 def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
     """A read for three models: sums and scores, scores by other weights, and a line that is not judged."""
     sets = np.ndim(y) == 2
@@ -200,6 +225,9 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         real=lambda: scan(X=REAL, w=REAL_WEIGHT, folding=FOLDS),
         bins=lambda: scan("sum", X=REAL, w=REAL_WEIGHT, folding=FOLDS, grid=Grid("bins", 8)),
         values=lambda: scan("sum", X=sp.csr_array(COUNTS), y=SETS, w=REAL_WEIGHT, grid=Grid("value", 16)),
+        products=lambda: scan("gram", X=COUNTS, folding=FOLDS),
+        exact=lambda: scan("gram", "gram_above", X=REAL, w=REAL_WEIGHT, how=Products(exact=True)),
+        pooled=lambda: scan("gram", X=sp.csr_array(COUNTS), y=SETS, folding=FOLDS, how=Products(pooled=True)),
     ),
     CategoryScan: every(lambda: Pass(CategoryScan(("sum",), RowOptions()), opened(COUNTS, Y, WEIGHT))),
     ScoringTask: every(
@@ -210,6 +238,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         scores=lambda: scoring("ranking", "probabilities", "hits"),
         pairs=lambda: scoring("ranking", "pairs"),
         labels=lambda: scoring("multilabel", "ranking", "probabilities", y=SETS),
+        covariances=lambda: scoring_covariances("ranking", "probabilities"),
     ),
     JudgingTask: every(
         lambda: Pass(JudgingTask(model(), frozenset({"confusion", "ranking"})), opened(COUNTS, Y, WEIGHT)),
@@ -227,6 +256,9 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ValueScan: every(
         lambda: Pass(ValueScan(), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
         csr=lambda: Pass(ValueScan(), opened(sp.csr_array(COUNTS), labelled=False)),
+    ),
+    TokenScan: every(
+        lambda: Pass(TokenScan(NGrams((1, 2), (2, 3))), texts().with_step(None, 5, "texts")),
     ),
     SampleTask: every(
         lambda: Pass(SampleTask(np.unique(Y), Folding(3), 7), opened(COUNTS, Y, WEIGHT)),
@@ -324,6 +356,7 @@ def means(seed: int) -> Any:
 
 PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", decorrelation=1.0)
 MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
+    TokenCounts: every(lambda seed: TokenCounts([f"t{seed}", "all"], [2, seed + 1])),
     ValueCells: every(lambda seed: cells_of(np.random.default_rng(seed).normal(size=3000))),
     Report: every(lambda seed: Report(seed + 1, 8, 2, 0.5, 0.25, seed / 4.0, 0.125)),
     Pull: every(lambda seed: PULLS[seed]),
@@ -377,6 +410,17 @@ def csr_group(folder: Any) -> Source:
     return opened(folder / "csr.zarr", "y", WEIGHT)
 
 
+def hdf5(folder: Any) -> Source:
+    with h5py.File(folder / "rows.h5", "w") as file:
+        file["X"] = COUNTS
+    return HDF5Source(HDF5Matrix(folder / "rows.h5", "X"), open_columns(Y, WEIGHT, N, True))
+
+
+def svmlight(folder: Any) -> Source:
+    dump_svmlight_file(COUNTS, CODES, str(folder / "rows.svm"))
+    return opened(snb.svmlight(folder / "rows.svm", n_features=5), Y, WEIGHT)
+
+
 def in_dask(values: Any) -> Any:
     return da.from_array(values, chunks=(13, *np.shape(values)[1:]))
 
@@ -388,10 +432,18 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
     ),
     ZarrSource: every((dense_store, LABELLED)),
     ZarrCSRSource: every((csr_group, LABELLED)),
+    HDF5Source: every((hdf5, LABELLED)),
+    SvmlightSource: every((svmlight, LABELLED)),
     PreparedSource: every(
         (lambda _: PreparedSource(opened(COUNTS, Y, WEIGHT), present, 5, "present"), PRESENT),
         stored=(lambda folder: PreparedSource(dense_store(folder), present, 5, "present"), PRESENT),
     ),
+    TiledSource: every(
+        (lambda _: TiledSource(opened(COUNTS, Y, WEIGHT), 16), LABELLED),
+        stored=(lambda folder: TiledSource(csr_group(folder), 4), LABELLED),
+        stream=(lambda _: TiledSource(opened(chunks), 8), LABELLED),
+    ),
+    TextSource: every((lambda _: texts(), LABELLED), files=(texts, LABELLED)),
     StreamSource: every((lambda _: opened(chunks), LABELLED), once=(lambda _: opened(chunks()), LABELLED)),
     DaskSource: every((lambda _: opened(in_dask(COUNTS), in_dask(Y), WEIGHT), LABELLED)),
     NamedColumns: every((lambda _: opened_columns(COLUMNS, LABELS), COLUMNS)),
@@ -404,47 +456,3 @@ def over(table: Table) -> Pass:
     if "X" in table:
         return scan(X=table["X"])
     return Pass(_Judge(np.unique(Y), False, frozenset(table), np.arange(K)), opened_columns(table, LABELS))
-
-
-# ---- families and penalties ------------------------------------------------------------------------------------------
-
-FAMILIES: dict[type, dict[str, Family]] = {
-    snb.Gaussian: every(snb.Gaussian(), snb.Gaussian(0.25)),
-    snb.Poisson: every(snb.Poisson()),
-    snb.Bernoulli: every(snb.Bernoulli()),
-    snb.Multinomial: every(snb.Multinomial()),
-    snb.Binomial: every(snb.Binomial(1), snb.Binomial(3)),
-    snb.Geometric: every(snb.Geometric()),
-    snb.NegativeBinomial: every(snb.NegativeBinomial(2), snb.NegativeBinomial(0.5)),
-    snb.Gamma: every(snb.Gamma(), snb.Gamma("ml")),
-    snb.InverseGaussian: every(snb.InverseGaussian(), snb.InverseGaussian(dispersion="ml")),
-    snb.Laplace: every(snb.Laplace(), snb.Laplace(0.25)),
-    snb.ChiSquared: every(snb.ChiSquared()),
-    snb.Dirichlet: every(snb.Dirichlet()),
-    snb.Beta: every(snb.Beta()),
-    Mixed: every(
-        Mixed({"poisson": [0, 3], snb.Binomial(2): slice(1, 3), "gaussian": ...}),
-        Mixed([("multinomial", [0, 1]), ("multinomial", ...)]),
-    ),
-}
-
-
-def leaning(w: float) -> float:
-    """The slope of -w^2 / 2 to the left, of twice that to the right."""
-    return -w if w < 0.0 else -2.0 * w
-
-
-def shrinking(weights: np.ndarray) -> np.ndarray:
-    """The gradient of -sum w^2 / 2."""
-    return -weights
-
-
-PENALTIES: dict[type, dict[str, Penalty]] = {
-    snb.L1: every(snb.L1(0.5), snb.L1([2.0, 0.5], scale="score"), snb.L1(n_taus=3)),
-    snb.L2: every(snb.L2(0.5), snb.L2([0.0, 1.0])),
-    snb.TopK: every(snb.TopK(2), snb.TopK([3, 1], by="likelihood")),
-    Decorrelation: every(snb.Decorrelation(0.25), snb.Decorrelation([0.125, 0.5], scale="curvature")),
-    snb.Custom: every(snb.Custom(shrinking, 0.5), snb.Custom(shrinking, [0.25, 1.0])),
-    snb.Separable: every(snb.Separable(leaning, 0.5), snb.Separable(leaning, [0.25, 1.0])),
-    _Sum: every(snb.L1(0.5) + snb.L2([0.25, 1.0]), snb.TopK(2) + snb.Decorrelation(0.25) + snb.L1([0.5, 2.0])),
-}

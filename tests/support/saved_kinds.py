@@ -13,6 +13,7 @@ import numpy as np
 import streamnb as snb
 from streamnb.core.persistence import FORMAT_VERSION, save
 from streamnb.passes.checkpoint import Checkpoint
+from streamnb.solving.covariance_path import CovariancePath
 
 HERE = Path(__file__).parent / "formats"
 X = (np.arange(40).reshape(10, 4) * 7 % 5).astype(float)
@@ -46,8 +47,22 @@ KINDS = {
     "stats": lambda: stats(moments=["sum", "sum_sq", "nonzero", "above", "deviation"], centre=1.5),
     "stats-folds": lambda: stats(folds=2, repeats=2, seed=3),
     "stats-histogram": lambda: stats(folds=2, histogram="bins", n_bins=4),
+    "stats-products": lambda: stats(moments=["sum", "gram", "gram_above"], folds=2, exact=True),
+    "stats-pooled": lambda: stats(LABELS, moments=["sum", "gram"], pooled=True),
     "stats-labels": lambda: stats(LABELS, folds=2),
     "linear-nb": lambda: snb.LinearNB("gaussian", snb.L1(0.3) + snb.L2(0.1)).fit(X, Y, WEIGHT),
+    "linear-nb-covariance": lambda: snb.LinearNB(snb.Gaussian(covariance="full", shrinkage=(0.5, 0.1))).fit(
+        X, Y, WEIGHT
+    ),
+    "linear-nb-cv-covariance": lambda: snb.LinearNBCV(
+        snb.Gaussian(covariance="pooled", shrinkage=[0.1, 0.5]), folds=2
+    ).fit(X, Y, WEIGHT),
+    "covariance-path": lambda: snb.solve(
+        stats(moments=["sum", "gram"]), snb.Gaussian(covariance="full", shrinkage=0.2)
+    ),
+    "covariance-model": lambda: snb.solve(
+        stats(moments=["sum", "gram"]), snb.Gaussian(covariance="full", shrinkage=0.2)
+    )[0],
     "linear-nb-isotonic": lambda: snb.LinearNB("poisson").fit(X, Y, WEIGHT).calibrate(X, Y, method="isotonic"),
     "linear-nb-labels": lambda: snb.LinearNB("poisson", transform="sqrt", idf=True).fit(X, LABELS, WEIGHT),
     "linear-nb-reference": lambda: snb.LinearNB(
@@ -75,7 +90,10 @@ KINDS = {
     "linear-model-few": lambda: snb.solve(stats(), "poisson", snb.TopK(1))[0],
     "linear-nb-cv": lambda: snb.LinearNBCV("poisson", snb.L1([0.1, 1.0]), folds=2).fit(X, Y, WEIGHT),
     "softmax-regression": lambda: snb.SoftmaxRegression(0.5, tol=1e-3, normalize="l2", idf=True).fit(X, Y, WEIGHT),
+    "softmax-bins": lambda: snb.SoftmaxRegression(0.5, tol=1e-3, transform=snb.Bins(3)).fit(X, Y),
     "margin-classifier": lambda: snb.MarginClassifier(0.5, tol=1e-3, max_passes=200).fit(X, LABELS),
+    "linear-discriminant-analysis": lambda: snb.LinearDiscriminantAnalysis("lsqr", 0.1).fit(X, Y, WEIGHT),
+    "quadratic-discriminant-analysis": lambda: snb.QuadraticDiscriminantAnalysis(reg_param=0.1).fit(X, Y, WEIGHT),
     "least-squares-classifier": lambda: snb.LeastSquaresClassifier(0.5).fit(X, LABELS, WEIGHT),
     "margin-classifier-calibrated": lambda: snb.MarginClassifier(0.5, tol=1e-2, calibration="sigmoid").fit(
         np.tile(X, (4, 1)), np.tile(Y, 4)
@@ -94,6 +112,7 @@ KINDS = {
     "linear-bins": lambda: snb.LinearNB("bernoulli", transform=snb.Bins(3)).fit(X, Y),
     "linear-quantile-normal": lambda: snb.LinearNB("gaussian", transform="quantile_normal").fit(X, Y),
     "linear-own-variances": lambda: snb.LinearNB(snb.Gaussian(covariance="own")).fit(X, Y),
+    "quadratic-model": lambda: snb.solve(stats(), snb.Gaussian(covariance="own"))[0],
     "feature-selector": lambda: snb.FeatureSelector("mutual_info", 2).fit(X, Y, WEIGHT),
     "feature-ranking": lambda: snb.rank_features(stats()),
     "comparison": lambda: snb.compare(X, Y, families="poisson", penalties=["plain", "L1"], folds=2, show=False),
@@ -111,6 +130,8 @@ def answers(value):
         return [[part.classes.tolist(), *(table.value().tolist() for table in part.tables.values())] for part in parts]
     if isinstance(value, snb.WeightPath):
         return [value.grid, value.n_features.tolist(), *(model.coef_.tolist() for model in value)]
+    if isinstance(value, CovariancePath):
+        return [value.grid, answers(value[0])]
     if isinstance(value, snb.FeatureRanking | snb.FeatureSelector):
         ranked = value if isinstance(value, snb.FeatureRanking) else value._ranked
         return [ranked.by, ranked.scores.tolist(), ranked.ranking.tolist()]

@@ -9,14 +9,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import zarr
 
 import streamnb as snb
 from tests.support.processes import python
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 N_TAUS = 6
-LINE_OF_TABLE = re.compile(r"^ *(?P<tau>plain|[\d.e+-]+) +(?P<features>[\d,]+) +(?P<accuracy>[\d.]+) +(?P<auc>[\d.]+)$")
+LINE_OF_TABLE = re.compile(
+    r"^ *(?P<tau>plain|softmax|[\d.e+-]+) +(?P<features>[\d,]+) +(?P<accuracy>[\d.]+) +(?P<auc>[\d.]+)$"
+)
 
 
 def run(folder, n_taus=N_TAUS, *options):
@@ -36,6 +37,7 @@ pytestmark = pytest.mark.slow  # without the JIT
 def output(request, capsys, monkeypatch):
     """What the example of that name prints."""
     monkeypatch.syspath_prepend(EXAMPLES)  # as python does with the folder of a script
+    monkeypatch.setattr("sys.argv", [f"{request.param}.py"])
     runpy.run_path(str(EXAMPLES / f"{request.param}.py"), run_name="__main__")
     return capsys.readouterr().out
 
@@ -89,6 +91,13 @@ def test_mixed_columns_are_judged_by_families_of_their_own(output):
     losses = {name: numbers(output, f"{name} ")[0][1] for name in ("gaussian", "inverse_gaussian", "mixed")}
     assert min(losses, key=losses.get) == "mixed"
     assert len(numbers(output, "strong")[0]) == 3 and "magnesium" not in output
+
+
+@example("covariance")
+def test_covariances_help_where_features_go_together(output):
+    digits = output[output.index("digits") :]
+    accuracy = {name: numbers(digits, name)[0][0] for name in ("naive Bayes", "linear", "regularised")}
+    assert accuracy["naive Bayes"] < accuracy["linear"] < accuracy["regularised"] and accuracy["regularised"] > 0.98
 
 
 @example("penalties")
@@ -173,30 +182,38 @@ def test_select_features_compares_the_criteria(output):
     assert min(accuracy.values()) > 0.5 and max(accuracy, key=accuracy.get) == "all pixels"
 
 
+@example("texts")
+def test_texts_are_told_by_their_words(output):
+    naive, softmax, few = (numbers(output, name)[0][-1] for name in ("naive Bayes, one", "softmax,", "20 words"))
+    assert softmax > few > 0.5 and naive > few
+    assert all(word in output for word in ("charset", "sock", "mock"))
+
+
 @pytest.mark.process
 def test_source_lines_prints_the_path(first_run):
     _, ran = first_run
     assert ran.returncode == 0, ran.stderr
     table = [match for line in ran.stdout.splitlines() if (match := LINE_OF_TABLE.match(line))]
-    assert len(table) == N_TAUS + 1 and table[0]["tau"] == "plain"
+    assert len(table) == N_TAUS + 2 and table[0]["tau"] == "plain" and table[-1]["tau"] == "softmax"
+    assert 0.3 < float(table.pop()["accuracy"]) < 1
     kept = [int(match["features"].replace(",", "")) for match in table]
     assert max(kept) == kept[0] and min(kept) == kept[-1] <= 2
     assert 0.3 < float(table[0]["accuracy"]) < float(table[0]["auc"]) < 1
-    assert "Telling tokens" in ran.stdout and "rows/s" in ran.stdout and "GB/s" in ran.stdout
+    assert "Telling tokens" in ran.stdout and "rows/s" in ran.stdout
+    assert re.search(r"reading [\d.]+ s, hashing [\d.]+ s, summing [\d.]+ s", ran.stdout)
 
 
 @pytest.mark.process
 def test_source_lines_saves_model_and_picture(first_run):
     folder, _ = first_run
     model = snb.load(folder / "build" / "source_lines.model")
-    held_out = folder / "build" / "source_lines.zarr" / "held_out"
-    labels = zarr.open_group(held_out, mode="r")["y"][:].tolist()
-    assert np.mean(model.predict(held_out) == np.array(labels)) > 0.3
+    held_out = snb.text(folder / "build" / "source_lines" / "held_out.jsonl", "text", "package", words=(1, 2))
+    assert model.score(held_out) > 0.25
     assert (folder / "build" / "source_lines.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.process
-def test_source_lines_keeps_its_store(first_run):
+def test_source_lines_keeps_its_texts(first_run):
     folder, first = first_run
     again = run(folder, 2)
     assert again.returncode == 0 and "kept in" in again.stdout and "kept in" not in first.stdout
@@ -208,8 +225,8 @@ def test_source_lines_keeps_its_store(first_run):
 def test_source_lines_touches_no_folder_of_others(tmp_path):
     kept = tmp_path / "kept.txt"
     kept.write_text("mine")
-    ran = run(tmp_path, 2, "--store", tmp_path)
-    assert ran.returncode != 0 and "not a store of this example" in ran.stderr and kept.read_text() == "mine"
+    ran = run(tmp_path, 2, "--texts", tmp_path)
+    assert ran.returncode != 0 and "no folder of this example" in ran.stderr and kept.read_text() == "mine"
 
 
 @pytest.mark.process
@@ -257,3 +274,19 @@ def test_pictures_are_saved_and_their_paths_printed(tmp_path):
     files = [Path(line) for line in ran.stdout.splitlines()]
     assert len(files) == 8 and set(files) == set((tmp_path / "new" / "folder").iterdir())
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
+
+
+@example("svmlight")
+def test_svmlight_files_are_fitted_judged_and_converted(output):
+    ((of_fit,),) = numbers(output, "61 of 64 features kept,")
+    (((right, n_rows),)) = [numbers(line, "")[0] for line in output.splitlines() if line.endswith("new rows")]
+    assert of_fit > 0.9 and right > 0.8 and n_rows == 300
+    assert "1,497 rows, 64 features" in output and "the same model from a store: True" in output
+
+
+@example("cells")
+def test_markers_of_cells_are_the_genes_they_were_made_with(output):
+    for kind in ("B", "NK", "T"):
+        (line,) = [line for line in output.splitlines() if line.startswith(f"{kind} cell: ")]
+        assert line.count(f"{kind}-gene") == 3
+    assert "predicted_probability" in output and float(output.split()[0]) > 0.8

@@ -1,0 +1,202 @@
+"""What becomes of a text: n-grams of words and of characters, counted in columns of their hashes or of a vocabulary."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import arguments
+from streamnb.core.messages import DataError
+from streamnb.kernels import ngrams
+from streamnb.rows.chunk import frozen
+from streamnb.rows.texts import Texts, of_strings
+
+TOKEN = re.compile(r"(?u)\b\w\w+\b")  # of scikit-learn's vectorizers
+SPACES = re.compile(r"\s\s+")
+PLANES = 0x40000  # code points beyond are no letters and no spaces, and have no case
+SPARE = 4  # bytes behind a text that its hash looks at, and masks
+
+
+@cache
+def rules(lowercase: bool, ascii_only: bool) -> np.ndarray:
+    """What each code point is, by the rules of Python: see kernels/ngrams."""
+    if ascii_only:
+        return rules(lowercase, False)[:128].copy()
+    characters = "".join(map(chr, range(PLANES)))
+    found = np.arange(PLANES, dtype=np.int32)
+    if lowercase:
+        low = characters.replace("\u0130", "i").replace("\u03a3", "i").lower()  # whose case is told by more than a rule
+        found = np.frombuffer(low.encode("utf-32-le", "surrogatepass"), np.int32).copy()
+    kinds = np.zeros(PLANES, np.int32)
+    for pattern, bit in ((r"\w+", ngrams.WORD), (r"\s+", ngrams.SPACE)):
+        for match in re.finditer(pattern, characters):
+            kinds[match.start() : match.end()] = bit
+    found |= kinds[found]  # words are looked for in lower case
+    found[[0x130, 0x3A3]] |= ngrams.HARD * lowercase
+    return found
+
+
+@dataclass(frozen=True)
+class NGrams:
+    """N-grams of words and characters, (shortest, longest) each or None, and their columns.
+
+    Words have two characters or more. Columns are the low bits of the hash of an n-gram, MurmurHash3 of its UTF-8 as
+    scikit-learn's HashingVectorizer has it; of a vocabulary the n-gram's number in it. Where there are both kinds, the
+    hash of characters has another seed, so that a word and the same characters share no column but by chance.
+    """
+
+    words: tuple[int, int] | None = (1, 1)
+    chars: tuple[int, int] | None = None
+    n_features: int = 1 << 18
+    lowercase: bool = True
+    alternate_sign: bool = False
+    vocabulary: tuple[str, ...] | None = None
+    errors: str = "strict"
+
+    def __post_init__(self) -> None:
+        if self.words is None and self.chars is None:
+            raise ValueError("words=None and chars=None: give the n-grams of one of them, such as words=(1, 2)")
+        for name in ("words", "chars"):
+            object.__setattr__(self, name, _sizes(name, getattr(self, name)))
+        if self.vocabulary is None:
+            check_n_features(self.n_features)
+        arguments.one_of("errors", self.errors, ["strict", "replace", "ignore"])
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_features if self.vocabulary is None else len(self.vocabulary)
+
+    @property
+    def longest(self) -> int:
+        """N-grams that begin at a character, at most."""
+        return sum(high - low + 1 for low, high in filter(None, (self.words, self.chars)))
+
+    def __call__(self, texts: Texts, first_row: int = 0) -> sp.csr_array:
+        """Counts of n-grams, (n_rows, n_columns) float32 with sorted columns."""
+        texts, table = self.readable(texts, first_row)
+        room = _Room(self, texts)
+        ngrams.count_ngrams(
+            texts.buffer, texts.starts, texts.stops, table, self._ranges, self._seeds, self._known,
+            int(self.alternate_sign), room.line, room.units, room.hashes, room.counts, room.bits,
+            room.indptr, room.indices, room.data,
+        )  # fmt: skip
+        n = int(room.indptr[-1])
+        arrays = room.data[:n], room.indices[:n], room.indptr
+        return sp.csr_array(arrays, shape=(texts.shape[0], self.n_columns))
+
+    def readable(self, texts: Texts, first_row: int) -> tuple[Texts, np.ndarray]:
+        """Texts that the rules tell all of, and the rules; Python reads the others, and lowers their case."""
+        ascii_only = bool(len(texts.buffer) == 0 or texts.buffer.max() < 0x80)
+        table = rules(self.lowercase, ascii_only)
+        if ascii_only:
+            return texts, table
+        hard = np.empty(texts.shape[0], bool)
+        ngrams.find_hard(texts.buffer, texts.starts, texts.stops, table, hard)
+        rows = np.flatnonzero(hard)
+        if not len(rows):
+            return texts, table
+        plain = of_strings([self._plain(texts, row, first_row) for row in rows.tolist()])
+        starts, stops, n = texts.starts.copy(), texts.stops.copy(), len(texts.buffer)
+        starts[rows], stops[rows] = plain.starts + n, plain.stops + n
+        return Texts(frozen(np.concatenate([texts.buffer, plain.buffer])), starts, stops), table
+
+    def _plain(self, texts: Texts, row: int, first_row: int) -> str:
+        try:
+            text = texts.decoded(row, self.errors)
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{texts.where}: the text of row {first_row + row} is no UTF-8 ({error}); errors='replace' puts "
+                "U+FFFD for what cannot be read"
+            ) from error
+        return text.lower() if self.lowercase else text
+
+    def tokens(self, text: str) -> Iterator[tuple[int, str]]:
+        """The seed and the n-grams of a text in Python, for names."""
+        text = text.lower() if self.lowercase else text
+        for units, sizes, join, seed in (
+            (TOKEN.findall(text), self.words, " ".join, int(self._seeds[0])),
+            (SPACES.sub(" ", text), self.chars, "".join, int(self._seeds[1])),
+        ):
+            for n in range(sizes[0], sizes[1] + 1) if sizes else ():
+                yield from ((seed, join(units[i : i + n])) for i in range(len(units) - n + 1))
+
+    @property
+    def _ranges(self) -> np.ndarray:
+        return np.array([self.words or (1, 0), self.chars or (1, 0)], np.int64)
+
+    @property
+    def _seeds(self) -> np.ndarray:
+        return np.array([0, int(bool(self.words) and self.vocabulary is None)], np.int64)
+
+    @cached_property
+    def _known(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of a vocabulary an open table of its numbers by hashes, its bytes, and where each token begins."""
+        if self.vocabulary is None:
+            return np.empty(0, np.int32), frozen(np.empty(0, np.uint8)), np.empty(0, np.int64)
+        slots = np.full(1 << (2 * len(self.vocabulary)).bit_length(), -1, np.int32)
+        ngrams.place_each(hashes_of(self.vocabulary), slots)
+        texts = of_strings(self.vocabulary)
+        return slots, frozen(texts.buffer), np.append(texts.starts, len(texts.buffer))
+
+
+def _sizes(name: str, given: Any) -> tuple[int, int] | None:
+    """The shortest and the longest n-gram, of a pair or of one number for both."""
+    if given is None:
+        return None
+    pair = (given, given) if isinstance(given, int | np.integer) else given
+    try:
+        low, high = (arguments.positive_integer(name, size) for size in pair)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}={given!r} should be (shortest, longest), such as (1, 2), or None") from error
+    if low > high:
+        raise ValueError(f"{name}={given!r} should be (shortest, longest), with the shorter length first")
+    return low, high
+
+
+def check_n_features(n_features: Any) -> int:
+    """A number of hashed columns: a power of two."""
+    n = arguments.positive_integer("n_features", n_features)
+    if n & (n - 1) or n > 1 << 30:
+        below = 1 << min(n.bit_length() - 1, 30)
+        raise ValueError(
+            f"n_features={n_features!r} should be a power of two, at most 2**30, because a column is the low bits of a "
+            f"hash; such as {below:,}" + (f" or {2 * below:,}" if below < 1 << 30 else "")
+        )
+    return n
+
+
+def hashes_of(tokens: Sequence[str], seed: int = 0) -> np.ndarray:
+    """MurmurHash3 of strings, (n,) int64 of 32 bits."""
+    texts = of_strings([*tokens, "\0" * SPARE])
+    hashes = np.empty(len(tokens), np.int64)
+    ngrams.hash_each(texts.buffer, texts.starts[:-1], texts.stops[:-1], seed, hashes)
+    return hashes
+
+
+def columns_of(hashes: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns and signs, as scikit-learn's FeatureHasher has them."""
+    negative = hashes >> 31
+    return (hashes ^ -negative) + negative & (n_features - 1), 1 - 2 * negative
+
+
+class _Room:
+    """Memory that the kernel works in, and what it leaves."""
+
+    def __init__(self, of: NGrams, texts: Texts):
+        lengths = texts.stops - texts.starts
+        longest, n_columns = int(lengths.max(initial=0)), of.n_columns
+        self.line = np.empty(2 * longest + 8 + SPARE, np.uint8)
+        self.units = np.empty((2, longest + 1), np.int64)
+        self.hashes = np.empty((longest + 1) * of.longest, np.int64)
+        self.counts = np.zeros(n_columns, np.int32)
+        self.bits = tuple(np.zeros(-(-n_columns // size), np.uint32) for size in (1 << 5, 1 << 10, 1 << 15))
+        words = 0 if of.words is None else (int(lengths.sum()) // 3 + len(lengths)) * (of.words[1] - of.words[0] + 1)
+        chars = 0 if of.chars is None else int(lengths.sum()) * (of.chars[1] - of.chars[0] + 1)
+        width = np.int32 if words + chars < 1 << 31 else np.int64  # one for both, else SciPy makes it one
+        self.indptr = np.zeros(len(lengths) + 1, width)
+        self.indices = np.empty(words + chars, width)
+        self.data = np.empty(words + chars, np.float32)

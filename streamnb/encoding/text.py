@@ -1,0 +1,210 @@
+"""`text`: rows of text from files or from memory, hashed or counted by a vocabulary as they are read."""
+
+import os
+from collections.abc import Iterable
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments
+from streamnb.core.memory import check_memory_limit
+from streamnb.core.messages import listed
+from streamnb.core.threads import check_n_threads
+from streamnb.encoding.ngrams import NGrams, check_n_features
+from streamnb.encoding.vocabulary import TokenScan, named, names_of_hashed
+from streamnb.passes.contract import shown
+from streamnb.passes.options import RunOptions
+from streamnb.passes.run import run
+from streamnb.rows.columns import open_columns
+from streamnb.rows.in_texts import TextSource
+from streamnb.rows.text_files import TextFiles, TextFolders
+from streamnb.rows.texts import TextsInMemory
+
+
+def text(
+    X: Any,
+    text: str | None = None,
+    y: Any = None,
+    *,
+    weight: Any = None,
+    words: tuple[int, int] | None = (1, 1),
+    chars: tuple[int, int] | None = None,
+    n_features: int = 1 << 18,
+    vocabulary: Any = None,
+    keep_tokens: int | None = None,
+    lowercase: bool = True,
+    alternate_sign: bool = False,
+    errors: str = "strict",
+    n_threads: int | None = None,
+    memory_limit: Any = None,
+) -> TextSource:
+    r"""Rows of text, whose columns count their words and n-grams: what `fit`, `scan` and `predict` take as X.
+
+    The texts are read in blocks, again with each pass and from any row on, so that files of any size, checkpoints,
+    clusters and models of several reads are served; nothing but the blocks at work is in memory.
+
+    Parameters
+    ----------
+    X : path, list of paths, or texts
+        Files, a pattern such as "news/*.jsonl", or a folder. What a file holds its ending tells: ".jsonl", ".ndjson"
+        and ".json" JSON lines, ".csv" and ".tsv" a table with a first row of names, all others plain text, a line a
+        row; ".gz" and ".zst" behind that are unpacked. A folder of folders has a class in each, and in it a file a row.
+        Or texts in memory: a list, an array, a column of pandas, Polars or Arrow, or a table of these.
+    text : str, optional
+        The field or column that holds the text.
+    y, weight : str or (n_rows,), optional
+        Labels and weights: the name of a field or column, or an array. Of folders the labels are their names.
+    words, chars : (shortest, longest), optional
+        Lengths of n-grams of words and of characters. Words are ``(?u)\b\w\w+\b``; n-grams of characters go
+        across words, runs of spaces counting as one.
+    n_features : int
+        Columns, a power of two: a column is the low bits of the hash of an n-gram.
+    vocabulary : int or list of str, optional
+        In place of hashing a column for each of these n-grams; of a number the most frequent ones of the texts,
+        learned in one pass before. Use ``vocabulary=rows.vocabulary`` for further texts.
+    keep_tokens : int, optional
+        Learn so many tokens for names of hashed columns, from a sample of at most 16,384 rows.
+    lowercase : bool
+        As ``str.lower`` does it.
+    alternate_sign : bool
+        Count by the sign of the hash; families for counts need it False.
+    errors : {"strict", "replace", "ignore"}
+        What is done with bytes that are no UTF-8: as in ``bytes.decode``.
+    n_threads : int, optional
+        Threads that read and hash; as many as there are cores by default.
+    memory_limit : int or str, optional
+        Bytes that a vocabulary may take while it is learned; half of the free memory by default.
+
+    Returns
+    -------
+    TextSource
+        With `n_rows`, `n_features`, `vocabulary` (a tuple, None where columns are hashed) and `feature_names` (None
+        where no tokens were kept).
+
+    Raises
+    ------
+    ValueError, TypeError
+        An argument is wrong, or a label is missing: the message names it.
+    DataError
+        A file cannot be read: the message names it, and the row.
+    ImportError
+        JSON lines, CSV and .zst need pyarrow, ``pip install streamnb[tables]``.
+    MemoryError
+        A vocabulary would take more than `memory_limit`.
+
+    Notes
+    -----
+    Columns and signs are those of scikit-learn's HashingVectorizer with ``norm=None``: with h the signed 32-bit
+    MurmurHash3 of the n-gram's UTF-8, column abs(h) mod n_features and sign of h (Weinberger et al. 2009). Where both
+    words and chars are asked for, those of characters are hashed with seed 1.
+
+    Two different n-grams share a column with probability 1 / n_features; of v others at least one meets a given one
+    with probability 1 - (1 - 1 / n_features)^v.
+
+    Files are looked through once when they are opened, for the places of their rows. Rows of packed files are read
+    from any row on by unpacking all before it.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> rows = snb.text(["red wine", "white wine", "green tea"], y=["wine", "wine", "tea"], n_features=2**10)
+    >>> model = snb.LinearNB("multinomial").fit(rows)
+    >>> model.predict(snb.text(["white tea, green tea"], n_features=2**10)).tolist()
+    ['tea']
+    """
+    n_threads = check_n_threads(n_threads)
+    if vocabulary is None:
+        check_n_features(n_features)
+    grams = NGrams(words, chars, n_features, lowercase, alternate_sign, None, errors)
+    texts, y, weight = _opened(X, text, y, weight, n_threads)
+    columns = open_columns(y, weight, texts.n_rows, False)
+    rows = TextSource(texts, columns, n_threads=n_threads)
+    prefix = text or "text"
+    names: np.ndarray | None = None
+    if vocabulary is not None:
+        known = _vocabulary(vocabulary, grams, rows, n_threads, memory_limit)
+        grams = NGrams(words, chars, n_features, lowercase, False, known, errors)
+        names = np.array([named(prefix, token) for token in known], object)
+    elif keep_tokens is not None:
+        n_tokens = arguments.positive_integer("keep_tokens", keep_tokens)
+        names = names_of_hashed(rows, grams, n_tokens, prefix)
+    return rows.with_step(grams, grams.n_columns, shown(grams), names)
+
+
+def _vocabulary(given: Any, grams: NGrams, rows: TextSource, n_threads: int, memory_limit: Any) -> tuple[str, ...]:
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        n = arguments.positive_integer("vocabulary", given)
+        task = TokenScan(grams, check_memory_limit(memory_limit))
+        counts, _ = run(task, rows, RunOptions(False, n_threads))
+        known = counts.most_frequent(n)
+        if not known:
+            raise ValueError("vocabulary: the texts have no word of two characters or more")
+        return known
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"vocabulary={given!r} should be a number of tokens to learn, or a list of tokens")
+    known = tuple(map(str, given))
+    if not known or len(set(known)) < len(known):
+        raise ValueError(f"vocabulary should be different tokens; of its {len(known)} there are {len(set(known))}")
+    return known
+
+
+# ---- what X is -------------------------------------------------------------------------------------------------------
+
+
+def _opened(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) -> tuple[Any, Any, Any]:
+    """Where the texts are, and labels and weights that do not come with them."""
+    paths = _paths(X)
+    if paths is None:
+        X, y, weight = _columns(X, text, y, weight)
+        return TextsInMemory(X), y, weight
+    if isinstance(paths, Path):
+        if text is not None or isinstance(y, str) or isinstance(weight, str):
+            raise ValueError(f"text, y and weight name fields, but {paths} is a folder of texts, a file a row")
+        folders = TextFolders(paths)
+        return folders if y is None else folders.without_labels(), y, weight
+    named_y, named_weight = (name if isinstance(name, str) else None for name in (y, weight))
+    files = TextFiles(paths, {"text": text, "y": named_y, "weight": named_weight}, n_threads)
+    return files, y if named_y is None else None, weight if named_weight is None else None
+
+
+def _paths(X: Any) -> Any:
+    """The files of X, sorted where a pattern or a folder names them; a folder of folders; None where X is no path."""
+    if isinstance(X, list | tuple) and X and all(isinstance(one, os.PathLike) for one in X):
+        return [str(one) for one in X]
+    if not isinstance(X, str | os.PathLike):
+        return None
+    path = os.fspath(X)
+    if os.path.isdir(path):
+        files = sorted(str(one) for one in Path(path).iterdir() if one.is_file() and not one.name.startswith("."))
+        if not files and not any(one.is_dir() for one in Path(path).iterdir()):
+            raise ValueError(f"X={path!r} is an empty folder")
+        return files or Path(path)
+    found = sorted(glob(path, recursive=True)) if has_magic(path) and not os.path.exists(path) else [path]
+    if not found or not os.path.isfile(found[0]):
+        raise FileNotFoundError(f"X={path!r}: there is no such file; a single text goes in a list, [text]")
+    return found
+
+
+def _columns(X: Any, text: str | None, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """The columns of a table that are named; of what is no table X itself."""
+    names = getattr(X, "column_names", None) or getattr(X, "columns", None)
+    names = None if names is None else list(names)
+    if names is None:
+        if text is not None or isinstance(y, str) or isinstance(weight, str):
+            given = next(f"{k}={v!r}" for k, v in (("text", text), ("y", y), ("weight", weight)) if isinstance(v, str))
+            raise ValueError(f"{given} names a column, but X is no table and no file of records")
+        return X, y, weight
+    if text is None:
+        raise ValueError(f"X is a table; text= should name its column of texts: {listed(np.array(names, object))}")
+
+    def column(name: str, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        if names.count(value) != 1:
+            raise ValueError(f"{name}={value!r} is none of the columns of X: {listed(np.array(names, object))}")
+        return X[value]
+
+    found = column("y", y), column("weight", weight)
+    return column("text", text), *(np.asarray(one) if hasattr(one, "to_numpy") else one for one in found)

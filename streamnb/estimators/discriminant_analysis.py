@@ -1,0 +1,397 @@
+"""Linear and quadratic discriminant analysis with scikit-learn's parameters, attributes and results, from one scan."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from streamnb.core import arguments, persistence
+from streamnb.estimators.classifier import NaiveBayes, unchanged
+from streamnb.estimators.learned import learned, logs
+from streamnb.models.covariance import CovarianceModel
+from streamnb.models.linear import LinearModel
+from streamnb.problem.schemes import Joint, as_scheme
+from streamnb.rows.preparing import RowOptions
+from streamnb.scanning.class_scan import ClassScan
+from streamnb.solving.covariances import Covariances
+from streamnb.stats.second_moments import Products
+
+
+class DiscriminantAnalysis(NaiveBayes):
+    """What both have in common: means and covariances of classes from the sums of one scan."""
+
+    solver: str
+    shrinkage: Any
+    priors: Any
+    tol: float
+    store_covariance: bool
+    covariance_estimator: Any
+    _solvers: tuple[str, ...]
+
+    def _check_params(self) -> None:
+        arguments.one_of("solver", self.solver, self._solvers)
+        arguments.finite_number("tol", self.tol, minimum=0.0)
+        arguments.one_of("store_covariance", self.store_covariance, [False, True])
+        if isinstance(self.priors, str):
+            arguments.one_of("priors", self.priors, [None, "uniform", "an array of shape (n_classes,)"])
+        elif self.priors is not None:
+            np.asarray(self.priors, dtype=np.float64)  # numbers, whatever the classes
+        if self.covariance_estimator is not None:
+            raise ValueError(
+                f"covariance_estimator={self.covariance_estimator!r} needs the rows themselves, and one scan keeps "
+                "sums; give shrinkage, or take scikit-learn's own class for rows that fit into memory"
+            )
+        if self.shrinkage is None or self.shrinkage == "empirical":
+            return
+        if self.solver == "svd":
+            raise NotImplementedError("shrinkage not supported with 'svd' solver.")
+        if isinstance(self.shrinkage, str):
+            raise ValueError(
+                f"shrinkage={self.shrinkage!r} should be None or a number from 0 to 1; choose it by cross-validation "
+                "with LinearNBCV(Gaussian(covariance='pooled', shrinkage='auto'))"
+            )
+        arguments.share("shrinkage", self.shrinkage)
+
+    def _check_whole(self, stats: Any) -> None:
+        n_seen = int((stats.weight > 0.0).sum())
+        if n_seen < 2:
+            raise ValueError(f"The number of classes has to be greater than one. Got {n_seen} class.")
+
+    def decision_function(self, X: Any, *, out: Any = None) -> Any:
+        """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
+        model, rows = self._ready(X)
+        return model.decision_function(rows, out=out)
+
+    @learned
+    def means_(self) -> np.ndarray:
+        """Means of the classes, (K, n_features)."""
+        return self._covariances.means
+
+    @learned
+    def _covariances(self) -> Covariances:
+        return Covariances(self._weighted)
+
+    @learned
+    def priors_(self) -> np.ndarray:
+        """Class probabilities, (K,)."""
+        return self._prior()
+
+    def _prior(self) -> np.ndarray:
+        return arguments.check_priors(self.priors, self.classes_, self.class_count_ / self.class_count_.sum())
+
+    def _shrunk(self, covariance: np.ndarray) -> np.ndarray:
+        """The covariance, drawn to a multiple of the unit matrix."""
+        if self.shrinkage is None or self.shrinkage == "empirical":
+            return covariance
+        sphere = np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+        return (1.0 - self.shrinkage) * covariance + self.shrinkage * sphere
+
+
+@persistence.register
+class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantAnalysis):
+    """Linear discriminant analysis: normal rows with one covariance of all classes.
+
+    ``w_y = Sigma^-1 mu_y``, ``b_y = ln P(y) - mu_y' Sigma^-1 mu_y / 2``, for two classes their differences. As
+    scikit-learn's of this name, from one scan of rows of any kind and size, with weights as frequencies; directions of
+    `scalings_` may have the other sign.
+
+    Parameters
+    ----------
+    solver : {"svd", "lsqr", "eigen"}
+        "svd" leaves out directions that do not vary; the others take `shrinkage`.
+    shrinkage : None or float
+        s of ``(1 - s) Sigma + s tr(Sigma) / n I``.
+    priors : None, "uniform" or (K,)
+        Class probabilities in the order of `classes_`; None: shares of the training weight.
+    n_components : int, optional
+        Columns of `transform`, at most ``min(K - 1, n_features)``.
+    store_covariance : bool
+        Whether there is `covariance_` with solver="svd", too.
+    tol : float
+        Of "svd": what singular values have to be above, of columns that are scaled to variance 1.
+    covariance_estimator : None
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, means_, priors_, covariance_, explained_variance_ratio_, scalings_, xbar_
+        As in scikit-learn.
+    stats_, report_, n_features_in_, feature_names_in_
+        As of `GaussianNB`.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X = [[0, 0], [2, 0], [1, 3], [4, 4], [6, 4], [5, 7]]
+    >>> model = snb.LinearDiscriminantAnalysis().fit(X, [0, 0, 0, 1, 1, 1])
+    >>> model.coef_.round(6), model.intercept_.round(6)
+    (array([[6., 2.]]), array([-24.]))
+    """
+
+    _solvers = ("svd", "lsqr", "eigen")
+
+    def __init__(
+        self,
+        solver: str = "svd",
+        shrinkage: Any = None,
+        priors: Any = None,
+        n_components: int | None = None,
+        store_covariance: bool = False,
+        tol: float = 1e-4,
+        covariance_estimator: Any = None,
+    ):
+        self.solver, self.shrinkage, self.priors = solver, shrinkage, priors
+        self.n_components, self.store_covariance, self.tol = n_components, store_covariance, tol
+        self.covariance_estimator = covariance_estimator
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.n_components is not None:
+            arguments.positive_integer("n_components", self.n_components)
+
+    def _check_against(self, stats: Any) -> None:
+        most = min(len(stats.classes) - 1, stats.n_features)
+        if self.n_components is not None and len(stats.classes) > 1 and self.n_components > most:
+            raise ValueError(
+                f"n_components cannot be larger than min(n_features, n_classes - 1): n_components={self.n_components} "
+                f"should be at most {most}"
+            )
+
+    def _check_whole(self, stats: Any) -> None:
+        super()._check_whole(stats)
+        if stats.n_rows == len(stats.classes):
+            raise ValueError("The number of samples must be more than the number of classes.")
+
+    def _task(self, classes: np.ndarray | None) -> ClassScan:
+        return ClassScan(("sum", "gram"), RowOptions(), classes, how=Products(pooled=self.priors is None))
+
+    def _prior(self) -> np.ndarray:
+        if self.priors is None or isinstance(self.priors, str):
+            return super()._prior()
+        given = np.asarray(self.priors, dtype=np.float64)
+        if (given < 0).any():
+            raise ValueError("priors must be non-negative")
+        if given.sum() > 0 and abs(given.sum() - 1.0) > 1e-5:
+            warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=2)
+        return arguments.check_priors(given / given.sum(), self.classes_, given)
+
+    def _solved(self) -> LinearModel:
+        coef, intercept = self._parts["coef"], self._parts["intercept"]
+        if len(self.classes_) == 2:
+            coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
+        scheme = as_scheme("joint", self.classes_)
+        return LinearModel(self.classes_, np.ascontiguousarray(coef.T), intercept, scheme)
+
+    @learned
+    def _parts(self) -> dict[str, Any]:
+        """What the solver finds, by name."""
+        return {"svd": self._by_svd, "lsqr": self._by_lsqr, "eigen": self._by_eigen}[self.solver]()
+
+    @property
+    def _within(self) -> np.ndarray:
+        """The covariance within classes, weighted by the priors."""
+        if self.priors is None:
+            return self._shrunk(self._covariances.common)
+        return np.tensordot(self._now("priors_"), np.stack([self._shrunk(own) for own in self._covariances.own]), 1)
+
+    def _by_lsqr(self) -> dict[str, Any]:
+        means, covariance = self._covariances.means, self._within
+        coef = scipy.linalg.lstsq(covariance, means.T)[0].T
+        intercept = logs(self._now("priors_")) - np.einsum("kj,kj->k", means, coef) / 2.0
+        return {"coef": coef, "intercept": intercept, "covariance": covariance}
+
+    def _by_eigen(self) -> dict[str, Any]:
+        known, within = self._covariances, self._within
+        apart = known.means - known.centre
+        weight = self.class_count_
+        total = self._shrunk(known.common + (apart * weight[:, None]).T @ apart / weight.sum())
+        values, vectors = scipy.linalg.eigh(total - within, within)
+        vectors = vectors[:, np.argsort(values)[::-1]]
+        coef = known.means @ vectors @ vectors.T
+        intercept = logs(self._now("priors_")) - np.einsum("kj,kj->k", known.means, coef) / 2.0
+        ratio = np.sort(values / values.sum())[::-1]
+        return {"coef": coef, "intercept": intercept, "covariance": within, "ratio": ratio, "scalings": vectors}
+
+    def _by_svd(self) -> dict[str, Any]:
+        known, priors = self._covariances, self._now("priors_")
+        sizes = np.sqrt(np.maximum(known.common.diagonal(), 0.0))
+        sizes[~np.isin(np.arange(len(sizes)), known.kept) | (sizes == 0.0)] = 1.0
+        values, vectors = np.linalg.eigh(known.common / sizes / sizes[:, None])
+        kept = np.flatnonzero(np.sqrt(np.maximum(values, 0.0)) > self.tol)[::-1]
+        scalings = vectors[:, kept] / sizes[:, None] / np.sqrt(values[kept])
+        centre = priors @ known.means
+        n_rows, n_others = self.class_count_.sum(), max(len(priors) - 1, 1)
+        apart = np.sqrt(n_rows * priors / n_others)[:, None] * (known.means - centre)
+        _, sizes, axes = np.linalg.svd(apart @ scalings, full_matrices=False)
+        ratio = sizes**2 / (sizes**2).sum()
+        scalings = scalings @ axes.T[:, : np.count_nonzero(sizes > self.tol * sizes[0])]
+        coef = (known.means - centre) @ scalings
+        intercept = logs(priors) - (coef**2).sum(axis=1) / 2.0
+        coef = coef @ scalings.T
+        found = {"coef": coef, "intercept": intercept - centre @ coef.T}
+        return found | {"ratio": ratio, "scalings": scalings, "xbar": centre}
+
+    # ---- what is shown -----------------------------------------------------------------------------------------------
+
+    @learned
+    def coef_(self) -> np.ndarray:
+        """Weights, (K, n_features), of two classes (1, n_features)."""
+        return self._model.coef_
+
+    @learned
+    def intercept_(self) -> np.ndarray:
+        """One for each row of coef_."""
+        return self._model.intercept_
+
+    @learned
+    def covariance_(self) -> np.ndarray:
+        """The covariance within classes, (n_features, n_features)."""
+        if self.solver == "svd" and not self.store_covariance:
+            raise AttributeError("covariance_ of solver='svd' is there with store_covariance=True")
+        return self._within
+
+    @learned
+    def explained_variance_ratio_(self) -> np.ndarray:
+        """Shares of the variance between classes of each column of `transform`."""
+        return self._of_directions("ratio")[: self._n_components()]
+
+    @learned
+    def scalings_(self) -> np.ndarray:
+        """Directions that rows are taken in, (n_features, n_directions)."""
+        return self._of_directions("scalings")
+
+    @learned
+    def xbar_(self) -> np.ndarray:
+        """The mean by the class probabilities, (n_features,); of solver="svd"."""
+        return self._of_directions("xbar")
+
+    def _of_directions(self, name: str) -> np.ndarray:
+        if name not in self._parts:
+            raise AttributeError(f"solver={self.solver!r} finds no {name}")
+        return self._parts[name]
+
+    def _n_components(self) -> int:
+        most = min(len(self.classes_) - 1, self.n_features_in_)
+        return most if self.n_components is None else self.n_components
+
+    @property
+    def _n_features_out(self) -> int:
+        return min(self._n_components(), self.scalings_.shape[1])
+
+    def transform(self, X: Any, *, out: Any = None) -> Any:
+        """Rows in the directions that tell classes apart most, (n_rows, n_components), in the kind of X."""
+        if self.solver == "lsqr":
+            raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
+        _, rows = self._ready(X)
+        scalings = np.ascontiguousarray(self.scalings_[:, : self._n_components()])
+        shift = self.xbar_ @ scalings if self.solver == "svd" else np.zeros(scalings.shape[1])
+        directions = LinearModel(self.classes_, scalings, -shift, Joint())
+        return directions.answer(rows, unchanged, scalings.shape[1], np.dtype(np.float64), out)
+
+
+@persistence.register
+class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
+    """Quadratic discriminant analysis: normal rows with a covariance of each class.
+
+    ``ln P(y) - (ln det Sigma_y + (x - mu_y)' Sigma_y^-1 (x - mu_y)) / 2``, as scikit-learn's of this name (version 1.8
+    and later, which divides covariances by the number of rows), from one scan of rows of any kind and size.
+
+    Parameters
+    ----------
+    solver : {"svd", "eigen"}
+        "svd" takes `reg_param`, "eigen" `shrinkage`; both diagonalise covariances.
+    shrinkage : None or float
+        s of ``(1 - s) Sigma_y + s tr(Sigma_y) / n I``.
+    priors : None, "uniform" or (K,)
+        As for `LinearDiscriminantAnalysis`.
+    reg_param : float
+        r of ``(1 - r) Sigma_y + r I``.
+    store_covariance : bool
+        Whether there is `covariance_`.
+    tol : float
+        A variance in some direction that is not above it is an error.
+    covariance_estimator : None
+
+    Attributes
+    ----------
+    classes_, means_, priors_, covariance_, rotations_, scalings_
+        As in scikit-learn.
+    stats_, report_, n_features_in_, feature_names_in_
+        As of `GaussianNB`.
+    """
+
+    _solvers = ("svd", "eigen")
+
+    def __init__(
+        self,
+        *,
+        solver: str = "svd",
+        shrinkage: Any = None,
+        priors: Any = None,
+        reg_param: float = 0.0,
+        store_covariance: bool = False,
+        tol: float = 1e-4,
+        covariance_estimator: Any = None,
+    ):
+        self.solver, self.shrinkage, self.priors, self.reg_param = solver, shrinkage, priors, reg_param
+        self.store_covariance, self.tol, self.covariance_estimator = store_covariance, tol, covariance_estimator
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        arguments.share("reg_param", self.reg_param)
+
+    def _task(self, classes: np.ndarray | None) -> ClassScan:
+        return ClassScan(("sum", "gram"), RowOptions(), classes)
+
+    def _check_whole(self, stats: Any) -> None:
+        super()._check_whole(stats)
+        if (stats.rows == 1).any():
+            label = stats.classes[stats.rows == 1][0]
+            raise ValueError(f"y has only 1 sample in class {label}, covariance is ill defined.")
+
+    @learned
+    def _axes(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Variances and directions of each class."""
+        found = []
+        for label, n_rows, own in zip(self.classes_, self.stats_.rows, self._covariances.own, strict=True):
+            values, vectors = np.linalg.eigh(self._shrunk(own))
+            values = np.maximum(values[::-1], 0.0)
+            if self.solver == "svd":
+                values = (1.0 - self.reg_param) * values + self.reg_param
+            if n_rows and (values <= self.tol).any():
+                cure = "reg_param" if self.solver == "svd" else "shrinkage"
+                raise np.linalg.LinAlgError(
+                    f"The covariance matrix of class {label} is not full rank: it has {n_rows:,} rows for {len(own):,} "
+                    f"features. Increase the value of `{cure}` to reduce the collinearity."
+                )
+            found.append((values, vectors[:, ::-1]))
+        return found
+
+    def _solved(self) -> LinearModel:
+        seen = self.class_count_ > 0.0
+        roots = np.stack([vectors / np.sqrt(np.where(values > 0.0, values, 1.0)) for values, vectors in self._axes])
+        log_dets = np.array([np.log(np.where(values > 0.0, values, 1.0)).sum() for values, _ in self._axes])
+        offsets = np.where(seen, logs(self._now("priors_")), -np.inf) - log_dets / 2.0
+        scheme = as_scheme("joint", self.classes_)
+        intercept = offsets if len(offsets) > 2 else offsets[1:] - offsets[:1]
+        nothing = np.zeros((self._covariances.means.shape[1], len(intercept)))
+        shared: dict[str, Any] = {"means": self._covariances.means, "roots": roots, "log_dets": log_dets}
+        return CovarianceModel(self.classes_, nothing, intercept, scheme, **shared)
+
+    @learned
+    def rotations_(self) -> list[np.ndarray]:
+        """Directions of each class, (n_features, n_features)."""
+        return [vectors for _, vectors in self._axes]
+
+    @learned
+    def scalings_(self) -> list[np.ndarray]:
+        """Variances in these directions, (n_features,)."""
+        return [values for values, _ in self._axes]
+
+    @learned
+    def covariance_(self) -> list[np.ndarray]:
+        """Covariances of the classes, (n_features, n_features) each."""
+        if not self.store_covariance:
+            raise AttributeError("covariance_ is there with store_covariance=True")
+        return [vectors * values @ vectors.T for values, vectors in self._axes]

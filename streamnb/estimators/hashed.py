@@ -1,0 +1,231 @@
+"""Hashed columns as scikit-learn transformers: of texts, and of columns of categories."""
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import validate_data
+
+from streamnb.core import arguments
+from streamnb.core.threads import check_n_threads
+from streamnb.encoding.ngrams import NGrams, check_n_features, columns_of, hashes_of
+from streamnb.encoding.text import text
+from streamnb.encoding.vocabulary import names_of_hashed
+from streamnb.rows.texts import TextsInMemory
+
+
+class HashedText(TransformerMixin, BaseEstimator):
+    r"""Counts of words and n-grams of texts in hashed columns, as scikit-learn's HashingVectorizer counts them.
+
+    Parameters
+    ----------
+    words, chars : (shortest, longest), optional
+        Lengths of n-grams of words, ``(?u)\b\w\w+\b``, and of characters; at least one of them.
+    n_features : int
+        Columns, a power of two.
+    lowercase : bool
+        As ``str.lower`` does it.
+    alternate_sign : bool
+        Count by the sign of the hash; counts may fall below 0 then, which naive Bayes does not take.
+    keep_tokens : int, optional
+        Let `fit` learn so many tokens for `get_feature_names_out`.
+    errors : {"strict", "replace", "ignore"}
+        What is done with bytes that are no UTF-8.
+    n_threads : int, optional
+        As many as there are cores by default.
+
+    Attributes
+    ----------
+    feature_names_ : (n_features,) str
+        Only with `keep_tokens`.
+
+    Notes
+    -----
+    The matrix is that of ``HashingVectorizer(n_features=n_features, ngram_range=words, norm=None,
+    alternate_sign=alternate_sign)``, or with ``analyzer="char", ngram_range=chars``: column abs(h) mod n_features with
+    h the signed 32-bit MurmurHash3 of an n-gram's UTF-8 (Weinberger et al. 2009). See `snb.text` for files, and for
+    texts that are read in blocks.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> snb.HashedText(n_features=2**10).fit_transform(["green tea", "red wine, red tea"]).sum(axis=1)
+    array([2., 4.])
+    """
+
+    def __init__(
+        self,
+        words: Any = (1, 1),
+        chars: Any = None,
+        *,
+        n_features: int = 1 << 18,
+        lowercase: bool = True,
+        alternate_sign: bool = False,
+        keep_tokens: int | None = None,
+        errors: str = "strict",
+        n_threads: int | None = None,
+    ):
+        self.words = words
+        self.chars = chars
+        self.n_features = n_features
+        self.lowercase = lowercase
+        self.alternate_sign = alternate_sign
+        self.keep_tokens = keep_tokens
+        self.errors = errors
+        self.n_threads = n_threads
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the parameters; learn tokens for names where `keep_tokens` says so.
+
+        Parameters
+        ----------
+        X : (n_rows,) str
+            Texts: a list, an array, or a column of pandas, Polars or Arrow.
+        y : ignored
+        """
+        grams = self._grams()
+        self.__dict__.pop("feature_names_", None)
+        if self.keep_tokens is not None:
+            n_tokens = arguments.positive_integer("keep_tokens", self.keep_tokens)
+            rows = text(X, n_threads=self.n_threads).with_step(None, 1, "texts")
+            self.feature_names_ = names_of_hashed(rows, grams, n_tokens, "text")
+        return self
+
+    def transform(self, X: Any) -> sp.csr_array:
+        """Counts.
+
+        Parameters
+        ----------
+        X : (n_rows,) str
+            As in `fit`.
+
+        Returns
+        -------
+        (n_rows, n_features) SciPy CSR, float64
+
+        Raises
+        ------
+        ValueError, TypeError
+            A row is no text: the message names it.
+        """
+        grams, n_threads = self._grams(), check_n_threads(self.n_threads)
+        if not TextsInMemory(X).n_rows:
+            return sp.csr_array((0, grams.n_features))
+        rows = text(X, n_threads=n_threads).with_step(grams, grams.n_features, "")
+        parts = [sp.csr_array(block.X[:3], shape=(block.n_rows, grams.n_features)) for block in rows.blocks()]
+        return sp.vstack(parts, format="csr", dtype=np.float64)
+
+    def _grams(self) -> NGrams:
+        sizes = self.words, self.chars
+        return NGrams(*sizes, self.n_features, self.lowercase, self.alternate_sign, None, self.errors)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns: tokens that `fit` found behind them, else their numbers."""
+        numbered = np.array([f"x{column}" for column in range(check_n_features(self.n_features))], object)
+        return getattr(self, "feature_names_", numbered)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        tags.requires_fit = False
+        return tags
+
+
+class Hashed(TransformerMixin, BaseEstimator):
+    """Columns of categories in hashed columns: a 1 for each cell, where the hash of "column=value" puts it.
+
+    Nothing is learned but the names of the columns, so that a value that was never seen has its place, and columns of
+    millions of values take no memory.
+
+    Parameters
+    ----------
+    n_features : int
+        Columns, a power of two.
+    alternate_sign : bool
+        Put the sign of the hash in place of 1.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+    feature_names_in_ : (n_features_in_,) str
+        Only where X is a data frame with string column names; the columns are called x0, x1, .. otherwise.
+
+    Notes
+    -----
+    The matrix is that of scikit-learn's FeatureHasher for dicts of strings. A missing value, None or NaN, is a value
+    of its own. A value shares its column with one of v others with probability 1 - (1 - 1 / n_features)^v.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> snb.Hashed(n_features=2**10).fit_transform([["AA", "JFK"], ["AA", "LGA"]]).sum(axis=1)
+    array([2., 2.])
+    """
+
+    def __init__(self, n_features: int = 1 << 18, *, alternate_sign: bool = False):
+        self.n_features = n_features
+        self.alternate_sign = alternate_sign
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Remember the names of the columns.
+
+        Parameters
+        ----------
+        X : (n_rows, n_columns)
+            A data frame, an array or a list of lists; values are told apart by what ``str`` makes of them.
+        y : ignored
+        """
+        check_n_features(self.n_features)
+        self._columns(X, reset=True)
+        return self
+
+    def transform(self, X: Any) -> sp.csr_array:
+        """The hashed columns.
+
+        Parameters
+        ----------
+        X : (n_rows, n_columns)
+            As in `fit`.
+
+        Returns
+        -------
+        (n_rows, n_features) SciPy CSR, float64
+            Values that meet in one column add up.
+        """
+        n_features = check_n_features(self.n_features)
+        cells = self._columns(X, reset=not hasattr(self, "n_features_in_"))
+        names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(len(cells))])
+        found = [self._hashed(name, values, n_features) for name, values in zip(names, cells, strict=True)]
+        n_rows = len(cells[0])
+        columns, signs = (np.stack(parts, axis=1).reshape(-1) for parts in zip(*found, strict=True))
+        indptr = np.arange(n_rows + 1) * len(cells)
+        X = sp.csr_array((signs.astype(np.float64), columns, indptr), shape=(n_rows, n_features))
+        X.sum_duplicates()
+        return X
+
+    def _columns(self, X: Any, reset: bool) -> list[np.ndarray]:
+        """The columns of X, each an array of objects."""
+        given = X if hasattr(X, "columns") else np.asarray(X, object)
+        if len(given.shape) != 2 or not given.shape[1]:
+            raise ValueError(f"X has shape {given.shape}; it should be a table of shape (n_rows, n_columns)")
+        validate_data(self, given, reset=reset, skip_check_array=True)
+        table = np.asarray(given, object)
+        return list(table.T)
+
+    def _hashed(self, name: Any, values: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+        known: dict[str, int] = {}
+        cells = [f"{name} is missing" if v is None or v != v else f"{name}={v}" for v in values.tolist()]
+        codes = np.array([known.setdefault(cell, len(known)) for cell in cells], np.int64)
+        columns, signs = columns_of(hashes_of(list(known)), n_features)
+        return columns[codes], signs[codes] if self.alternate_sign else np.ones(len(codes), np.int64)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Numbers of the columns as names."""
+        return np.array([f"x{column}" for column in range(check_n_features(self.n_features))], object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        tags.requires_fit = False
+        return tags

@@ -1,0 +1,339 @@
+"""Words and characters of UTF-8 texts, their n-grams, and how often each occurs in a row: CSR with sorted columns.
+
+A text is brought into a line of units: words of two characters or more with a space behind each, or all characters with
+runs of spaces made one. An n-gram is then a stretch of the line, and so it is hashed where it stands.
+
+`rules` says of each code point what it is in lower case (its CODE bits) and whether it is a letter of words or a space.
+"""
+
+import numpy as np
+
+from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.lanes import four_bytes
+
+CODE, WORD, SPACE, HARD = (1 << 21) - 1, 1 << 21, 1 << 22, 1 << 23
+BLANK = 32
+WORDS, CHARACTERS = 0, 1
+LOW32 = 0xFFFFFFFF
+PLACES = np.zeros(32, np.int64)  # of the bit in a power of two, by its product with a de Bruijn number
+for _bit in range(32):
+    PLACES[(((1 << _bit) * 0x077CB531) & LOW32) >> 27] = _bit
+
+
+@kernel
+def find_hard(buffer, starts, stops, rules, out):
+    # out[i]: whether text i is no valid UTF-8, or has a character whose lower case one rule cannot tell
+    for i in range(len(starts)):
+        out[i] = False
+        at = int(starts[i])
+        while at < stops[i] and not out[i]:
+            lead = int(buffer[at])
+            size = 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+            if 0x80 <= lead < 0xC2 or lead > 0xF4 or at + size > stops[i]:
+                out[i] = True
+                break
+            for j in range(at + 1, at + size):
+                out[i] = out[i] or (int(buffer[j]) & 0xC0) != 0x80
+            code = code_at(buffer, at, size)
+            short = (size == 3 and code < 0x800) or (size == 4 and code < 0x10000)
+            none = short or 0xD800 <= code < 0xE000 or code > 0x10FFFF
+            out[i] = out[i] or none or (code < len(rules) and (rules[code] & HARD) != 0)
+            at += size
+
+
+@kernel
+def count_ngrams(
+    buffer, starts, stops, rules, ranges, seeds, known, signed, line, units, hashes, counts, bits, indptr, indices, data
+):
+    # CSR of how often each n-gram of `ranges` (words, characters) occurs: indptr[0] = 0, columns rise in each row
+    for i in range(len(starts)):
+        for kind in range(2):
+            shortest, longest = ranges[kind, 0], ranges[kind, 1]
+            if longest > 0:
+                n_units = units_of(kind, buffer, starts[i], stops[i], rules, line, units)
+                n = hash_ngrams(line, units, n_units, shortest, longest, seeds[kind], hashes)
+                if len(known[0]) == 0:
+                    add_hashed(hashes, n, signed, counts, bits)
+                else:
+                    add_known(line, units, n_units, shortest, longest, hashes, known, counts, bits)
+        indptr[i + 1] = take(counts, bits, indices, data, indptr[i])
+
+
+@kernel
+def collect_ngrams(buffer, starts, stops, rules, kind, shortest, longest, line, units, slots, begins, ends, hits):
+    # the distinct n-grams of texts, line[begins[k] : ends[k]] and how often they occur; how many they are
+    n_found, at = 0, 0
+    mask = len(slots) - 1
+    for i in range(len(starts)):
+        rest = line[at:]
+        n_units = units_of(kind, buffer, starts[i], stops[i], rules, rest, units)
+        for first in range(n_units):
+            for n in range(shortest, min(longest, n_units - first) + 1):
+                begin, end = at + units[0, first], at + units[1, first + n - 1]
+                slot = hash_of(line, begin, end, 0) & mask
+                while slots[slot] >= 0 and not same(line, begin, end, line, begins[slots[slot]], ends[slots[slot]]):
+                    slot = (slot + 1) & mask
+                if slots[slot] < 0:
+                    slots[slot], begins[n_found], ends[n_found] = n_found, begin, end
+                    n_found += 1
+                hits[slots[slot]] += 1
+        if n_units > 0:
+            at += units[1, n_units - 1] + 1
+    return n_found
+
+
+@kernel
+def hash_each(buffer, starts, stops, seed, out):
+    # out[i] = MurmurHash3 (x86, 32 bits) of a text as it is
+    for i in range(len(starts)):
+        out[i] = hash_of(buffer, starts[i], stops[i], seed)
+
+
+@kernel
+def place_each(hashes, slots):
+    # an open table of the numbers of different tokens by their hashes; its length is a power of two
+    mask = len(slots) - 1
+    for i in range(len(hashes)):
+        slot = hashes[i] & mask
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = i
+
+
+@kernel
+def count_lines(buffer, quoted, smallest, inside):
+    # lines with a byte of at least `smallest`, where the last one ends, and whether a quotation is open behind it all
+    n, end, blank = 0, 0, smallest > 0
+    for i in range(len(buffer)):
+        byte = int(buffer[i])
+        if byte == 10 and not inside:
+            n += not blank
+            end, blank = i + 1, smallest > 0
+        else:
+            inside = inside != (quoted and byte == 34)
+            blank = blank and (byte < smallest or byte == 13)
+    return n, end, inside
+
+
+# ---- units -----------------------------------------------------------------------------------------------------------
+
+
+@brick
+def code_at(buffer, at, size):
+    # the code point of a character of `size` bytes
+    if size == 1:
+        return int(buffer[at])
+    code = int(buffer[at]) & (0xFF >> (size + 1))
+    for j in range(at + 1, at + size):
+        code = code << 6 | (int(buffer[j]) & 0x3F)
+    return code
+
+
+@brick
+def put(line, at, code):
+    # write a code point, and return where the next one goes
+    if code < 0x80:
+        line[at] = code
+        return at + 1
+    size = 2 if code < 0x800 else 3 if code < 0x10000 else 4
+    for j in range(size - 1, 0, -1):
+        line[at + j] = 0x80 | (code & 0x3F)
+        code >>= 6
+    line[at] = (0xF00 >> size & 0xFF) | code
+    return at + size
+
+
+@brick
+def rule_at(buffer, at, rules):
+    # the rule of the character that begins there, and how many bytes it has
+    code = int(buffer[at])
+    if code < 0x80:
+        return int(rules[code]), 1
+    size = 2 if code < 0xE0 else 3 if code < 0xF0 else 4
+    code = code_at(buffer, at, size)
+    return (int(rules[code]) if code < len(rules) else code), size
+
+
+@kernel
+def units_of(kind, buffer, start, stop, rules, line, units):
+    # a text as a line of units, from units[0, k] to units[1, k]; returns how many they are
+    if kind == CHARACTERS:
+        return characters_of(buffer, start, stop, rules, line, units)
+    n, at, begin, length, i = 0, 0, 0, 0, start
+    while i < stop:
+        rule, size = rule_at(buffer, i, rules)
+        i += size
+        if rule & WORD:
+            at = put(line, at, rule & CODE)
+            length += 1
+        elif length > 0:
+            if length > 1:
+                units[0, n], units[1, n] = begin, at
+                line[at] = BLANK
+                n, begin = n + 1, at + 1
+            at, length = begin, 0
+    if length > 1:
+        units[0, n], units[1, n] = begin, at
+        n += 1
+    return n
+
+
+@brick
+def characters_of(buffer, start, stop, rules, line, units):
+    n, at, i = 0, 0, start
+    while i < stop:
+        rule, size = rule_at(buffer, i, rules)
+        i += size
+        units[0, n] = at
+        if rule & SPACE and i < stop:
+            following, size = rule_at(buffer, i, rules)
+            if following & SPACE:  # a run of them is one blank
+                while following & SPACE:
+                    i += size
+                    if i >= stop:
+                        break
+                    following, size = rule_at(buffer, i, rules)
+                rule = BLANK
+        at = put(line, at, rule & CODE)
+        units[1, n] = at
+        n += 1
+    return n
+
+
+# ---- hashes ----------------------------------------------------------------------------------------------------------
+
+
+@brick
+def mixed(k):
+    k = (k * 0xCC9E2D51) & LOW32
+    k = (k << 15 | k >> 17) & LOW32
+    return (k * 0x1B873593) & LOW32
+
+
+@brick
+def with_four(h, line, at):
+    # the state of the hash after four bytes more
+    h ^= mixed(four_bytes(line, at))
+    h = (h << 13 | h >> 19) & LOW32
+    return (h * 5 + 0xE6546B64) & LOW32
+
+
+@brick
+def finished(h, line, at, end, length):
+    # the hash, of the state and the last three bytes or less; those behind them are masked, and 0 mixes to 0
+    h ^= mixed(four_bytes(line, at) & ((1 << (int(end - at) << 3)) - 1))
+    h ^= int(length)
+    h = ((h ^ h >> 16) * 0x85EBCA6B) & LOW32
+    h = ((h ^ h >> 13) * 0xC2B2AE35) & LOW32
+    return h ^ h >> 16
+
+
+@brick
+def hash_of(line, begin, end, seed):
+    h, at = int(seed), begin
+    while at + 4 <= end:
+        h = with_four(h, line, at)
+        at += 4
+    return finished(h, line, at, end, end - begin)
+
+
+@brick
+def same(line, begin, end, other, first, last):
+    if end - begin != last - first:
+        return False
+    for j in range(end - begin):  # noqa: SIM110 - no generators here
+        if line[begin + j] != other[first + j]:
+            return False
+    return True
+
+
+@kernel
+def hash_ngrams(line, units, n_units, shortest, longest, seed, hashes):
+    # those of all n-grams, by the unit they begin with, and there by length: they share their first bytes
+    k = 0
+    for first in range(n_units):
+        h, begin = int(seed), units[0, first]
+        at = begin
+        for n in range(1, min(longest, n_units - first) + 1):
+            end = units[1, first + n - 1]
+            while at + 4 <= end:
+                h = with_four(h, line, at)
+                at += 4
+            if n >= shortest:
+                hashes[k] = finished(h, line, at, end, end - begin)
+                k += 1
+    return k
+
+
+# ---- counts ----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def add_hashed(hashes, n, signed, counts, bits):
+    # counts[column] += 1, or the sign of the hash; the column is the low bits of its size, and len(counts) a power of 2
+    for k in range(n):
+        h = hashes[k]
+        negative = h >> 31
+        column = (h ^ -negative) + negative & (len(counts) - 1)
+        counts[column] += 1 - 2 * (negative & signed)
+        mark(bits, column)
+
+
+@kernel
+def add_known(line, units, n_units, shortest, longest, hashes, known, counts, bits):
+    # counts[k] += 1 for each n-gram that is token k of those known: `slots` of their numbers, and where each stands
+    slots, tokens, bounds = known
+    k = 0
+    for first in range(n_units):
+        for n in range(shortest, min(longest, n_units - first) + 1):
+            begin, end = units[0, first], units[1, first + n - 1]
+            slot = hashes[k] & (len(slots) - 1)
+            k += 1
+            while slots[slot] >= 0:
+                token = int(slots[slot])
+                if same(line, begin, end, tokens, bounds[token], bounds[token + 1]):
+                    counts[token] += 1
+                    mark(bits, token)
+                    break
+                slot = (slot + 1) & (len(slots) - 1)
+
+
+@brick
+def mark(bits, column):
+    # in three levels of bits, each bit of the upper ones for a word of those below
+    low, middle, high = bits
+    low[column >> 5] |= np.uint32(1 << (column & 31))
+    middle[column >> 10] |= np.uint32(1 << ((column >> 5) & 31))
+    high[column >> 15] |= np.uint32(1 << ((column >> 10) & 31))
+
+
+@kernel
+def take(counts, bits, indices, data, at):
+    # the marked columns in order, and their counts, from `at` on; everything is 0 then
+    low, middle, high = bits
+    for top in range(len(high)):
+        third = int(high[top])
+        high[top] = 0
+        while third:
+            upper = top << 5 | place(third)
+            third &= third - 1
+            second = int(middle[upper])
+            middle[upper] = 0
+            while second:
+                word = upper << 5 | place(second)
+                second &= second - 1
+                first = int(low[word])
+                low[word] = 0
+                while first:
+                    column = word << 5 | place(first)
+                    first &= first - 1
+                    indices[at], data[at] = column, counts[column]
+                    counts[column] = 0
+                    at += 1
+    return at
+
+
+@brick
+def place(word):
+    # of the lowest bit
+    return PLACES[(((word & -word) * 0x077CB531) & LOW32) >> 27]

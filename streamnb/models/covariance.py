@@ -1,0 +1,114 @@
+"""Normal rows: a covariance of all classes together, whose scores are linear, or of each class, which are quadratic."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.core import persistence, row_checks
+from streamnb.core.attributes import attribute
+from streamnb.core.blas import one_thread
+from streamnb.models.linear import LinearModel
+from streamnb.passes.answering import answer
+from streamnb.rows.chunk import Chunk, CSRChunk
+from streamnb.rows.opening import opened
+
+TILE = 256  # rows that are multiplied at once; always as many, so that what BLAS rounds does not depend on the others
+_OF_CLASSES = "means", "roots", "log_dets"
+
+
+def tiles(chunk: Chunk, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Those rows of a block in full, TILE of them at a time, zeros behind the last, and which these are."""
+    matrix = chunk.to_matrix()
+    for first in range(0, len(rows), TILE):
+        some, out = rows[first : first + TILE], np.zeros((TILE, chunk.shape[1]))
+        values = matrix[some]
+        out[: len(some)] = values.toarray() if isinstance(chunk, CSRChunk) else values
+        yield slice(first, first + len(some)), out
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class CovarianceModel(LinearModel):
+    """Scores ln P(y) + ln p(x | y) of normal rows, for two classes their difference.
+
+    ``ln p = -(ln det Sigma_y + (x - mu_y)' Sigma_y^-1 (x - mu_y) + n ln 2 pi) / 2``; features that are constant are
+    left out. Where all classes have one covariance the quadratic parts cancel: weights are those of a linear model.
+
+    Attributes
+    ----------
+    means : (K, n_features)
+    roots : (K or 1, n_features, n_features)
+        R_y with Sigma_y^-1 = R_y R_y', 0 for what is left out; of all classes together where there is one.
+    log_dets : (K,)
+        Logs of the determinants, which are part of `intercept_`, too.
+    """
+
+    means: np.ndarray
+    roots: np.ndarray
+    log_dets: np.ndarray
+
+    @attribute
+    def coef_(self) -> Any:
+        if self.quadratic:
+            raise AttributeError(
+                "covariance='full' gives each class a covariance of its own: scores are quadratic and have no coef_; "
+                "take covariance='pooled' for weights"
+            )
+        return self.weights.T
+
+    @property
+    def quadratic(self) -> bool:
+        """True where scores are not linear."""
+        return len(self.roots) > 1
+
+    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """Scores of a checked block, (n_rows, R)."""
+        if not self.quadratic:
+            return super().margins(chunk, survey)
+        halves = self.squared_distances(chunk, survey) / 2.0
+        return self.intercept_ - (halves if len(self.intercept_) > 1 else halves[:, 1:] - halves[:, :1])
+
+    def squared_distances(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """(x - mu_y)' Sigma_y^-1 (x - mu_y) for rows of a checked block, (n_rows, K)."""
+        chunk = self.prepared(chunk, survey)
+        out = np.empty((chunk.shape[0], len(self.classes_)))
+        with one_thread():
+            for some, x in tiles(chunk, np.arange(chunk.shape[0])):
+                for k, mean in enumerate(self.means):
+                    z = (x - mean) @ self.roots[k % len(self.roots)]
+                    out[some, k] = np.einsum("ij,ij->i", z, z)[: some.stop - some.start]
+        return out
+
+    def log_densities(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """ln p(x | y) for rows of a checked block, (n_rows, K)."""
+        n_kept = np.count_nonzero(self.roots[0].any(axis=1))
+        return -(self.squared_distances(chunk, survey) + self.log_dets + n_kept * np.log(2.0 * np.pi)) / 2.0
+
+    def of_classes(self, X: Any, density: bool, out: Any = None) -> Any:
+        """Squared distances of rows of any kind to each class, or logs of densities, (n_rows, K)."""
+        rows, function = opened(X, labelled=False), self.log_densities if density else self.squared_distances
+        if rows.n_features is not None:
+            row_checks.check_n_features(rows.n_features, self.n_features, type(self).__name__)
+        return answer(function, rows, len(self.classes_), np.dtype(np.float64), out=out)
+
+    def sparsify(self) -> LinearModel:
+        if self.quadratic:
+            raise AttributeError("a covariance of each class leaves no weights that could be sparse")
+        return super().sparsify()
+
+    def to_state(self) -> dict[str, Any]:
+        return {**super().to_state(), **{name: getattr(self, name) for name in _OF_CLASSES}}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        linear = LinearModel.from_state({name: value for name, value in state.items() if name not in _OF_CLASSES})
+        n_classes, n = len(linear.classes_), linear.n_features
+        shapes = dict(zip(_OF_CLASSES, ((n_classes, n), (None, n, n), (n_classes,)), strict=True))
+        own: dict[str, Any] = {
+            name: persistence.array(name, state[name], ["f8"], shape) for name, shape in shapes.items()
+        }
+        if len(own["roots"]) not in (1, n_classes):
+            raise ValueError(f"roots are of {len(own['roots'])} covariances for {n_classes} classes")
+        return cls(**{name: getattr(linear, name) for name in LinearModel.__dataclass_fields__} | own)

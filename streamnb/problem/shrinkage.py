@@ -1,0 +1,62 @@
+"""How covariances are shrunk: M = (1 - a) own + a pooled, then (1 - g) M + g (tr M / n) I."""
+
+import numbers
+from typing import Any
+
+COVARIANCES = ("diagonal", "own", "pooled", "full")
+POOLING = (0.0, 0.05, 0.2, 0.5, 0.8, 1.0)  # a, of "auto"
+TO_SPHERE = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3)  # g
+OF_POOLED = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 0.8)  # g where all classes have one covariance
+MEANING = "(a, g), both from 0 to 1: a of the pooled covariance, then g of a multiple of the unit matrix"
+
+Point = tuple[float, float]
+
+
+def as_shrinkage(given: Any, covariance: str) -> str | tuple[Point, ...] | None:
+    """What to try, as points (a, g); "auto" and None stay what they are."""
+    if given is None:
+        return given
+    if covariance not in ("pooled", "full"):
+        raise ValueError(
+            f"shrinkage={given!r} goes with covariance='pooled' or 'full'; of {covariance!r} there is nothing to shrink"
+        )
+    if isinstance(given, str) and given == "auto":
+        return given
+    points = (given,) if _is_point(given) else given
+    if isinstance(points, str) or not hasattr(points, "__iter__"):
+        raise ValueError(f"shrinkage={given!r} should be {MEANING}, a list of these, or 'auto'")
+    found = tuple(_point(point, covariance) for point in points)
+    if not found:
+        raise ValueError(f"shrinkage={given!r} is empty; give {MEANING}, or a list of these")
+    return tuple(dict.fromkeys(found))
+
+
+def _is_point(given: Any) -> bool:
+    number = isinstance(given, numbers.Real)
+    return number or (isinstance(given, tuple) and len(given) == 2 and all(isinstance(v, numbers.Real) for v in given))
+
+
+def _point(given: Any, covariance: str) -> Point:
+    """One point; a number alone is g."""
+    own = 1.0 if covariance == "pooled" else 0.0
+    pair = (own, given) if isinstance(given, numbers.Real) and not isinstance(given, bool) else given
+    try:
+        a, g = (float(value) for value in pair)
+    except (TypeError, ValueError):
+        raise ValueError(f"shrinkage has {given!r}; it should be {MEANING}") from None
+    if not (0.0 <= a <= 1.0 and 0.0 <= g <= 1.0):  # NaN, too
+        raise ValueError(f"shrinkage has {given!r}; it should be {MEANING}")
+    if covariance == "pooled" and a != 1.0:
+        raise ValueError(f"shrinkage has {given!r}, but covariance='pooled' has a = 1; give (1, g), or take 'full'")
+    return a, g
+
+
+def points_of(shrinkage: Any, covariance: str) -> tuple[Point, ...]:
+    """The points to try."""
+    if shrinkage is None:
+        return ((1.0 if covariance == "pooled" else 0.0, 0.0),)
+    if shrinkage == "auto":
+        if covariance == "pooled":
+            return tuple((1.0, g) for g in OF_POOLED)
+        return tuple((a, g) for a in POOLING for g in TO_SPHERE)
+    return shrinkage

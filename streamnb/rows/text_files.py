@@ -1,0 +1,217 @@
+"""Texts in files: looked through once, so that rows have numbers and can be read from any on, then read in pieces."""
+
+import gzip
+import io
+import os
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from streamnb.core.messages import DataError
+from streamnb.core.threads import in_order
+from streamnb.kernels.ngrams import count_lines
+from streamnb.rows.text_formats import ENDINGS, LINES, Format, pyarrow_for, read_format
+from streamnb.rows.texts import PIECE_BYTES, PIECE_ROWS, Job, Texts, of_parts
+
+LONGEST = 1 << 30  # bytes of a line; Arrow numbers those of a piece in 32 bits
+PACKED = {".gz": "gzip", ".zst": "zstd"}
+MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+OTHERS = {b"PAR1": "Parquet", b"\x89HDF": "HDF5", b"PK\x03\x04": "a zip", b"ARROW1": "Arrow", b"BZh": "bzip2"}
+
+
+@contextmanager
+def opened_file(path: str) -> Iterator[Any]:
+    """A file to be read, unpacked on the way."""
+    packed = _packing(path)
+    if packed is None:
+        with open(path, "rb", buffering=0) as file:
+            yield file
+    elif packed == "gzip":
+        with gzip.open(path) as file:
+            yield file
+    else:
+        with pyarrow_for(".zst files").input_stream(path, compression="zstd") as file:
+            yield file
+
+
+def _packing(path: str) -> str | None:
+    """How a file is packed, by what it begins with; refused where its name says otherwise."""
+    with open(path, "rb") as file:
+        head = file.read(8)
+    found = next((name for magic, name in MAGIC.items() if head.startswith(magic)), None)
+    said = next((name for end, name in PACKED.items() if path.endswith(end)), None)
+    other = next((name for magic, name in OTHERS.items() if head.startswith(magic)), None)
+    if said is not None and found != said:
+        raise DataError(f"{path} is no {said} file, as its name says; it begins with the bytes {head!r}")
+    if other is not None:
+        raise DataError(f"{path} is {other}, no file of texts; give JSON lines, CSV or lines of text")
+    return found
+
+
+def read_exactly(file: Any, n: int, path: str) -> bytes:
+    """So many bytes, fewer only at the end."""
+    parts = []
+    try:
+        while n > 0 and (part := file.read(n)):
+            parts.append(part)
+            n -= len(part)
+    except (OSError, EOFError, zlib.error) as error:  # what is cut off, or damaged
+        raise DataError(f"{path} cannot be unpacked to its end ({error}); it is cut off or damaged") from error
+    return b"".join(parts) if len(parts) != 1 else parts[0]
+
+
+def _skip(file: Any, n: int, path: str) -> None:
+    """Go to a place; of packed files everything before it is unpacked."""
+    if isinstance(file, io.RawIOBase):
+        file.seek(n)
+        return
+    while n > 0 and (part := read_exactly(file, min(n, PIECE_BYTES), path)):
+        n -= len(part)
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A file whose rows are lines: pieces of whole rows, piece k from offsets[k] on with rows from rows[k] on."""
+
+    path: str
+    form: Format
+    offsets: tuple[int, ...]
+    rows: tuple[int, ...]
+
+    def pieces(self, start: int) -> Iterator[tuple[int, int, bytes]]:
+        """The pieces from the one of row `start` on: their first rows, how many there are, and their bytes."""
+        first = bisect_right(self.rows, start) - 1
+        with opened_file(self.path) as file:
+            _skip(file, self.offsets[first], self.path)
+            for k in range(first, len(self.rows) - 1):
+                size = self.offsets[k + 1] - self.offsets[k]
+                piece = read_exactly(file, size, self.path)
+                if len(piece) != size:
+                    raise DataError(f"{self.path} is shorter than it was when it was opened")
+                yield self.rows[k], self.rows[k + 1], piece
+
+
+def looked_through(path: str, kind: str | None, named: dict[str, str | None]) -> TextFile:
+    """A file, with the places of its rows."""
+    offsets, rows = [0], [0]
+    with opened_file(path) as file:
+        rest = more = read_exactly(file, PIECE_BYTES, path)
+        while more and b"\n" not in rest:  # labels and columns are told by a whole line
+            rest += (more := read_exactly(file, max(PIECE_BYTES, len(rest)), path))
+        form, begin = read_format(rest, kind or kind_of(path), named, path)
+        begin = max(begin, 3 if rest.startswith(b"\xef\xbb\xbf") else 0)
+        offsets[0], rest = begin, rest[begin:]
+        while True:
+            n, end, _ = count_lines(np.frombuffer(rest, np.uint8), form.quoted, form.smallest, False)
+            more = read_exactly(file, max(PIECE_BYTES, len(rest) - end), path)
+            if not more:
+                n += any(byte >= form.smallest and byte != 13 for byte in rest[end:])
+                end = len(rest)
+            elif len(rest) - end > LONGEST:
+                raise DataError(f"{path}: row {rows[-1] + n} is longer than {LONGEST:,} bytes; are its rows lines?")
+            if n:
+                offsets.append(offsets[-1] + end)
+                rows.append(rows[-1] + int(n))
+                rest = rest[end:]
+            elif end:  # nothing but blank lines
+                offsets[-1], rest = offsets[-1] + end, rest[end:]
+            if not more:
+                return TextFile(path, form, tuple(offsets), tuple(rows))
+            rest += more
+
+
+def kind_of(path: str) -> str:
+    """Of a file by its name."""
+    name = path.lower()
+    name = next((name.removesuffix(end) for end in PACKED if name.endswith(end)), name)
+    return ENDINGS.get(Path(name).suffix, LINES)
+
+
+class TextFiles:
+    """Files whose rows are lines, one behind the other."""
+
+    def __init__(self, paths: list[str], named: dict[str, str | None], n_threads: int):
+        look = partial(looked_through, kind=None, named=named)
+        self._files = list(in_order(look, paths, n_threads))
+        self._check_alike()
+        self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
+        self.n_rows, self.paths = self._firsts[-1], tuple(paths)
+        self.nbytes = sum(file.offsets[-1] for file in self._files)
+
+    def _check_alike(self) -> None:
+        """Refuse labels of several types."""
+        first, *others = self._files
+        for file in others:
+            for name, kind in file.form.types.items():
+                if kind != first.form.types[name]:
+                    there = f"{first.form.types[name]} in {first.path}"
+                    raise DataError(f"{file.path}: {name!r} is of type {kind}, but {there}; make them of one type")
+
+    def jobs(self, start: int, stop: int) -> Iterator[Job]:
+        for file, before in zip(self._files, self._firsts, strict=False):
+            if before + file.rows[-1] <= start or before >= stop:
+                continue
+            for first, last, piece in file.pieces(max(start - before, 0)):
+                if before + first >= stop:
+                    break
+                here = max(first, start - before), min(last, stop - before)
+                yield before + here[0], partial(_texts_of, file, piece, (first, last), here)
+
+    def cut(self, start: int, stop: int) -> "TextFiles":
+        return copy(self)
+
+
+def _texts_of(file: TextFile, piece: bytes, whole: tuple[int, int], part: tuple[int, int]) -> Texts:
+    texts = file.form.texts(piece, whole[0], file.path)
+    if texts.shape[0] != whole[1] - whole[0]:
+        raise DataError(
+            f"{file.path}: rows {whole[0]} to {whole[1]} were read as {texts.shape[0]}; blank lines among them, or "
+            "records that are not a line each?"
+        )
+    return texts[part[0] - whole[0] : part[1] - whole[0]]
+
+
+class TextFolders:
+    """A folder for each class, and in it a file for each row."""
+
+    def __init__(self, folder: Path):
+        classes = sorted(path for path in folder.iterdir() if path.is_dir())
+        files = [(path, one.name) for one in classes for path in sorted(one.rglob("*")) if path.is_file()]
+        self.paths = tuple(str(path) for path, _ in files)
+        self._labels: np.ndarray | None = np.array([name for _, name in files])
+        self.n_rows = len(files)
+        sizes = [os.path.getsize(path) for path in self.paths]
+        self._ends, self.nbytes = list(accumulate(sizes)), sum(sizes)
+
+    def jobs(self, start: int, stop: int) -> Iterator[Job]:
+        while start < stop:
+            before = self._ends[start - 1] if start else 0
+            end = min(bisect_right(self._ends, before + PIECE_BYTES), start + PIECE_ROWS, stop)
+            end = max(end, start + 1)
+            yield start, partial(self._texts, start, end)
+            start = end
+
+    def _texts(self, start: int, stop: int) -> Texts:
+        parts = []
+        for path in self.paths[start:stop]:
+            with opened_file(path) as file:
+                parts.append(read_exactly(file, LONGEST, path).removeprefix(b"\xef\xbb\xbf"))
+        labels = None if self._labels is None else self._labels[start:stop]
+        return of_parts(parts, y=labels, where=f"the files from {self.paths[start]} on")
+
+    def without_labels(self) -> "TextFolders":
+        part = copy(self)
+        part._labels = None
+        return part
+
+    def cut(self, start: int, stop: int) -> "TextFolders":
+        return self

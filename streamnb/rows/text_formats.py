@@ -1,0 +1,225 @@
+"""Lines of text, of JSON and of CSV: pieces of files become texts with what is beside them."""
+
+import csv
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from streamnb.core.messages import DataError, listed
+from streamnb.rows.texts import Texts, of_arrow
+
+LINES, JSON, CSV = "lines", "JSON lines", "CSV"
+ENDINGS = {".jsonl": JSON, ".ndjson": JSON, ".json": JSON, ".csv": CSV, ".tsv": CSV}
+
+
+def pyarrow_for(what: str) -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ImportError(f"{what} needs pyarrow: pip install streamnb[tables]") from error
+    return pyarrow
+
+
+@dataclass(frozen=True)
+class Format:
+    """How rows lie in a file: each is a line, or a record of CSV, where quotations may have lines of their own."""
+
+    kind: str
+    text: str | None = None  # the field or column of the text, of labels and of weights
+    y: str | None = None
+    weight: str | None = None
+    names: tuple[str, ...] = ()  # of all columns of CSV
+    delimiter: str = ","
+    types: dict[str, Any] = field(default_factory=dict)  # of labels and weights in Arrow
+
+    @property
+    def quoted(self) -> bool:
+        return self.kind == CSV
+
+    @property
+    def smallest(self) -> int:
+        """A line without a byte as large is no row: blanks in JSON, nothing at all in CSV."""
+        return {LINES: 0, JSON: 33, CSV: 1}[self.kind]
+
+    @property
+    def beside(self) -> list[str]:
+        return [name for name in (self.y, self.weight) if name is not None]
+
+    def texts(self, piece: bytes, first_row: int, where: str) -> Texts:
+        """The texts of whole lines."""
+        if self.kind == LINES:
+            return lines_of(piece, where)
+        table = self._of_json(piece, first_row, where) if self.kind == JSON else self._of_csv(piece, first_row, where)
+        none = f"has no field {self.text!r}" if self.kind == JSON else None
+        texts = of_arrow(table[self.text], first_row, where, none)
+        y = None if self.y is None else _labels(table[self.y], self.y, first_row, where)
+        weight = None if self.weight is None else _weights(table[self.weight], self.weight, first_row, where)
+        return Texts(texts.buffer, texts.starts, texts.stops, y, weight, where)
+
+    def _of_json(self, piece: bytes, first_row: int, where: str) -> Any:
+        pa = pyarrow_for("JSON lines")
+        from pyarrow import json as reader
+
+        schema = pa.schema([(self.text, pa.string()), *self.types.items()])
+        parse = reader.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+        read = reader.ReadOptions(use_threads=False, block_size=len(piece) + 1)
+        try:
+            return reader.read_json(pa.BufferReader(piece), read_options=read, parse_options=parse)
+        except pa.ArrowInvalid as error:
+            self._raise_bad_json(piece, first_row, where, error)
+
+    def _raise_bad_json(self, piece: bytes, first_row: int, where: str, error: Exception) -> None:
+        """Say which row it is, and what is wrong with it."""
+        rows = (line for line in piece.split(b"\n") if line.strip())
+        for row, line in enumerate(rows, first_row):
+            try:
+                record = json.loads(line.decode("utf-8", "replace"))
+            except ValueError as reason:
+                raise DataError(f"{where}: row {row} is no JSON ({reason}): {_shown(line)}") from error
+            if not isinstance(record, dict):
+                raise DataError(f"{where}: row {row} is no JSON object: {_shown(line)}") from error
+            value = record.get(self.text)
+            if value is not None and not isinstance(value, str):
+                what = f"field {self.text!r} is {value!r}"
+                raise DataError(f"{where}: row {row}: {what}; it should be a string") from error
+            for name, kind in self.types.items():
+                if record.get(name) is not None and not _fits(record[name], kind):
+                    what = f"field {name!r} is {record[name]!r}, those before are of type {kind}"
+                    raise DataError(f"{where}: row {row}: {what}; make them of one type") from error
+        raise DataError(f"{where}: rows from {first_row} on cannot be read as JSON lines: {error}") from error
+
+    def _of_csv(self, piece: bytes, first_row: int, where: str) -> Any:
+        pa = pyarrow_for("CSV")
+        from pyarrow import csv as reader
+
+        convert = reader.ConvertOptions(
+            include_columns=[self.text, *self.beside],
+            column_types=dict([(self.text, pa.string()), *self.types.items()]),
+            check_utf8=False,
+            null_values=[""],
+            strings_can_be_null=True,
+        )
+        read = reader.ReadOptions(use_threads=False, block_size=len(piece) + 1, column_names=list(self.names))
+        parse = reader.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+        try:
+            source = pa.BufferReader(piece)
+            return reader.read_csv(source, read_options=read, parse_options=parse, convert_options=convert)
+        except pa.ArrowInvalid as error:
+            raise DataError(f"{where}: rows from {first_row} on cannot be read as CSV: {error}") from error
+
+
+def lines_of(piece: bytes, where: str) -> Texts:
+    """Lines, without what ends them."""
+    buffer = np.frombuffer(piece, np.uint8)
+    stops = np.flatnonzero(buffer == 10)
+    starts = np.concatenate([[0], stops + 1])
+    if starts[-1] < len(buffer):
+        stops = np.append(stops, len(buffer))
+    starts = starts[: len(stops)]
+    returned = (stops > starts) & (buffer[np.maximum(stops - 1, 0)] == 13)
+    return Texts(buffer, starts, stops - returned, where=where)
+
+
+def read_format(head: bytes, kind: str, named: dict[str, str | None], where: str) -> tuple[Format, int]:
+    """What the first lines of a file tell: its format, and where its rows begin."""
+    if kind == LINES:
+        if named["y"] or named["weight"] or named["text"]:
+            given = next(f"{name}={value!r}" for name, value in named.items() if value)
+            raise ValueError(f"{given} names a field, but the lines of {where} have none; y and weight may be arrays")
+        return Format(kind), 0
+    if named["text"] is None:
+        raise ValueError(f"text=None, but {where} is {kind}; name the field that holds the text")
+    if kind == JSON:
+        return _of_json_head(head, Format(kind, named["text"], named["y"], named["weight"]), where), 0
+    begin = 3 if head.startswith(b"\xef\xbb\xbf") else 0
+    first = _record(head[begin:])
+    heading = first.decode("utf-8", "replace")
+    delimiter = max(",;\t", key=heading.count)
+    names = next(csv.reader([heading], delimiter=delimiter), [])
+    for name in filter(None, named.values()):
+        if names.count(name) != 1:
+            what = "is the name of several columns" if name in names else "is no column"
+            raise DataError(f"{where}: {name!r} {what}; it has {listed(np.array(names))}")
+    form = Format(kind, named["text"], named["y"], named["weight"], tuple(names), delimiter)
+    begin += len(first) + head[begin + len(first) :].startswith(b"\r") + 1
+    sample = head[begin:]
+    sample = sample[: sample.rfind(b"\n") + 1] or sample
+    return _with_types(form, form._of_csv(sample, 0, where)) if sample.strip() else form, begin
+
+
+def _with_types(form: Format, table: Any) -> Format:
+    pa = pyarrow_for(form.kind)
+    kinds = {form.y: table.schema.field(form.y).type} if form.y is not None else {}
+    kinds = {name: pa.string() if pa.types.is_null(kind) else kind for name, kind in kinds.items()}
+    if form.weight is not None:
+        kinds[form.weight] = pa.float64()
+    return Format(form.kind, form.text, form.y, form.weight, form.names, form.delimiter, kinds)
+
+
+def _of_json_head(head: bytes, form: Format, where: str) -> Format:
+    """The type of labels is that of the first one."""
+    pa = pyarrow_for("JSON lines")
+    kinds: dict[str, Any] = {} if form.weight is None else {form.weight: pa.float64()}
+    for line in filter(bytes.strip, head.split(b"\n")):
+        if not line.lstrip(b"\xef\xbb\xbf \t\r").startswith(b"{"):
+            raise DataError(f"{where} is no JSON lines, whose lines are objects; it begins with {_shown(line)}")
+        if form.y is None:
+            break
+        try:
+            value = json.loads(line.decode("utf-8-sig", "replace")).get(form.y)
+        except ValueError:  # said where it is read
+            break
+        if value is not None:
+            kinds[form.y] = _type_of(value, form.y, where)
+            break
+    if form.y is not None:
+        kinds.setdefault(form.y, pa.string())
+    return Format(form.kind, form.text, form.y, form.weight, types=kinds)
+
+
+def _type_of(value: Any, name: str, where: str) -> Any:
+    pa = pyarrow_for("JSON lines")
+    kinds = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+    if type(value) not in kinds:
+        raise DataError(f"{where}: y={name!r} is {value!r}; labels should be strings or numbers")
+    return kinds[type(value)]
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    takes = {"string": str, "bool": bool, "int64": int, "double": int | float}[str(kind)]
+    return isinstance(value, takes) and isinstance(value, bool) == (str(kind) == "bool")
+
+
+def _record(head: bytes) -> bytes:
+    """The first line, or more where a quotation goes on."""
+    end, quotes = -1, 1
+    while quotes % 2:
+        end = head.find(b"\n", end + 1)
+        if end < 0:
+            return head.rstrip(b"\r\n")
+        quotes = head.count(b'"', 0, end)
+    return head[:end].removesuffix(b"\r")
+
+
+def _labels(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
+    if column.null_count:
+        row = first_row + int(np.argmax(column.is_null().to_numpy()))
+        raise ValueError(f"{where}: y={name!r} is missing at row {row}; drop such rows, or give them a label")
+    if str(column.type) != "string":
+        return column.to_numpy()
+    coded = column.combine_chunks().dictionary_encode()
+    return np.array(coded.dictionary.to_pylist() or [""])[coded.indices.to_numpy()]
+
+
+def _weights(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
+    if column.null_count:
+        row = first_row + int(np.argmax(column.is_null().to_numpy()))
+        raise ValueError(f"{where}: weight={name!r} is missing at row {row}")
+    return column.to_numpy()
+
+
+def _shown(line: bytes) -> str:
+    text = line[:60].decode("utf-8", "replace")
+    return repr(text + (" .." if len(line) > 60 else ""))

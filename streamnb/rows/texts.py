@@ -1,0 +1,129 @@
+"""Texts as bytes of UTF-8 with what came beside them: some rows before anything is made of them."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from streamnb.core.messages import DataError
+from streamnb.rows.matrices import made_by
+
+PIECE_BYTES = 1 << 20  # of text that becomes a block: its features take a few times as much
+PIECE_ROWS = 1 << 14
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texts:
+    """Text i is the bytes buffer[starts[i] : stops[i]]; `y` and `weight` are what came in the same file."""
+
+    buffer: np.ndarray
+    starts: np.ndarray
+    stops: np.ndarray
+    y: Any = None
+    weight: Any = None
+    where: str = "X"  # in messages
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.starts), 1
+
+    def __getitem__(self, rows: slice) -> "Texts":
+        y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
+        return replace(self, starts=self.starts[rows], stops=self.stops[rows], y=y, weight=weight)
+
+    def copy(self) -> "Texts":
+        return self  # which nobody changes
+
+    def decoded(self, row: int, errors: str = "strict") -> str:
+        return self.buffer[self.starts[row] : self.stops[row]].tobytes().decode("utf-8", errors)
+
+
+Job = tuple[int, Callable[[], Texts]]  # the number of the first row, and what makes the texts
+
+
+def of_parts(parts: Sequence[bytes], **beside: Any) -> Texts:
+    """Texts that lie apart."""
+    stops = np.cumsum([len(part) for part in parts], dtype=np.int64)
+    starts = np.concatenate([[0], stops[:-1]]) if len(parts) else stops
+    return Texts(np.frombuffer(b"".join(parts), np.uint8), starts, stops, **beside)
+
+
+def of_strings(values: Any, first_row: int = 0) -> Texts:
+    """Strings, or bytes of UTF-8."""
+    try:
+        return of_parts([text if isinstance(text, bytes) else str.encode(text) for text in values])
+    except (TypeError, UnicodeEncodeError) as error:
+        for row, text in enumerate(values, first_row):
+            if not isinstance(text, str | bytes):
+                what = "has no text" if text is None or text != text else f"is {text!r}, of type {type(text).__name__}"
+                raise TypeError(f"X: row {row} {what}; every row should be a string") from error
+        raise ValueError(f"X: a text from row {first_row} on has characters that are none ({error})") from error
+
+
+def of_arrow(column: Any, first_row: int, where: str = "X", none: str | None = None) -> Texts:
+    """A column of Arrow; where a text is missing `none` says what is wrong with that row, None: it is empty."""
+    import pyarrow as pa
+
+    types = pa.types
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if not (types.is_large_string(kind) or types.is_string(kind) or types.is_binary(kind)):
+        if not (types.is_large_binary(kind) or types.is_string_view(kind) or types.is_null(kind)):
+            raise TypeError(f"{where} has type {kind}; it should hold strings")
+        column = column.cast(pa.large_binary())
+    if column.null_count and none is not None:
+        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise DataError(f"{where}: row {first_row + row} {none}")
+    width: Any = np.int64 if str(column.type).startswith("large") else np.int32
+    _, ends, characters = column.buffers()
+    bounds = np.zeros(1, width) if ends is None else np.frombuffer(ends, width)
+    bounds = bounds[column.offset : column.offset + len(column) + 1].astype(np.int64)
+    buffer = np.empty(0, np.uint8) if characters is None else np.frombuffer(characters, np.uint8)
+    return Texts(buffer, bounds[:-1], bounds[1:], where=where)
+
+
+class TextsInMemory:
+    """A list of strings, an array of them, or a column of pandas, Polars or Arrow."""
+
+    paths: tuple[str, ...] = ()  # where others may read the same
+
+    def __init__(self, values: Any):
+        if isinstance(values, str | bytes):
+            raise TypeError("X is a single string; give a list of texts, or the path of a file that is there")
+        if getattr(values, "ndim", 1) != 1:
+            raise ValueError(f"X has shape {values.shape}; texts are a list or an array of one dimension")
+        if made_by(values, "polars"):
+            values = values.to_arrow()
+        elif made_by(values, "pandas") and "pyarrow" in str(getattr(values.dtype, "storage", values.dtype)):
+            values = values.array.__arrow_array__()
+        elif made_by(values, "pandas"):
+            values = values.to_numpy()
+        self._values, self.n_rows = values, len(values)
+        self._arrow = "pyarrow" in sys.modules and made_by(values, "pyarrow")
+        strings = () if self._arrow else (text for text in values if isinstance(text, str | bytes))
+        self.nbytes = int(values.nbytes) if self._arrow else sum(map(len, strings))
+
+    def jobs(self, start: int, stop: int) -> Iterator[Job]:
+        step = max(1, min(PIECE_ROWS, PIECE_BYTES * self.n_rows // max(self.nbytes, 1)))
+        for first in range(start, stop, step):
+            yield first, _Slice(self._values[first : min(first + step, stop)], first, self._arrow)
+
+    def cut(self, start: int, stop: int) -> "TextsInMemory":
+        return self
+
+
+@dataclass(frozen=True)
+class _Slice:
+    values: Any
+    first_row: int
+    arrow: bool
+
+    def __call__(self) -> Texts:
+        if self.arrow:
+            return of_arrow(self.values, self.first_row, none="has no text; every row should be a string")
+        return of_strings(self.values, self.first_row)

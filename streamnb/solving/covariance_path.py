@@ -1,0 +1,161 @@
+"""Models of normal rows at all points of a grid of shrinkages, each computed when it is asked for."""
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments, messages, persistence
+from streamnb.models.covariance import CovarianceModel
+from streamnb.models.linear import LinearModel
+from streamnb.problem.family import Family
+from streamnb.problem.penalties import Penalty
+from streamnb.problem.priors import Prior
+from streamnb.problem.schemes import Scheme, as_scheme
+from streamnb.problem.smoothing import class_probabilities
+from streamnb.solving.covariances import Basis, Covariances
+from streamnb.stats.class_stats import ClassStats
+
+
+@persistence.register
+class CovariancePath:
+    """The models of all shrinkages (a, g) of a `Gaussian` with covariances; none is kept.
+
+    Attributes
+    ----------
+    grid : list of dict
+        A point each, ``{"a": 0.2, "g": 0.01}``.
+    n_features, n_features_per_class : (G,) and (G, R) int
+        Features that are not constant.
+    """
+
+    penalty = None
+
+    def __init__(self, stats: ClassStats, family: Family, scheme: Scheme, priors: Any, asked: dict[str, Any]):
+        self.stats, self.family, self.scheme, self.asked = stats, family, scheme, asked
+        self.points = family.points
+        self.grid: list[dict[str, Any]] = [{"a": a, "g": g} for a, g in self.points]
+        self.covariances, self.n_rows = Covariances(stats), scheme.n_rows(len(stats.classes))
+        shares = class_probabilities(priors, stats, asked.get("estimate", "posterior_mean"))
+        with np.errstate(divide="ignore"):
+            self.log_priors = np.where(stats.weight > 0.0, np.log(shares), -np.inf)
+
+    def __len__(self) -> int:
+        return len(self.grid)
+
+    def __repr__(self) -> str:
+        return f"<CovariancePath: {len(self):,} models of {self.family!r}, {self.scheme.name}>"
+
+    @property
+    def n_features(self) -> np.ndarray:
+        return np.full(len(self), len(self.covariances.kept))
+
+    @property
+    def n_features_per_class(self) -> np.ndarray:
+        return np.full((len(self), self.n_rows), len(self.covariances.kept))
+
+    @property
+    def saturated(self) -> np.ndarray:
+        """Of no feature."""
+        return np.zeros(len(self), np.int64)
+
+    def shell(self) -> LinearModel:
+        """What is done to rows, and what scores mean."""
+        nothing = np.zeros((self.stats.n_features, 0))
+        return LinearModel(self.stats.classes, nothing, np.zeros(0), self.scheme, self.stats.options)
+
+    def __getitem__(self, i: int) -> CovarianceModel:
+        point = self.points[index(i)]
+        (basis,) = self.covariances.bases((point,))
+        if np.isnan(basis.inverse).any():
+            self.covariances.refuse_singular(point)
+        return self._model(basis)
+
+    def _model(self, basis: Basis) -> CovarianceModel:
+        known, n_classes = self.covariances, len(self.stats.classes)
+        kept, n = known.kept, self.stats.n_features
+        roots = np.zeros((len(basis.axes), n, n))
+        roots[:, kept[:, None], kept] = basis.axes * np.sqrt(basis.inverse[:, None, :, 0])
+        log_dets = np.broadcast_to(basis.log_dets[:, 0], n_classes).copy()
+        offsets = self.log_priors - log_dets / 2.0
+        linear = len(roots) == 1
+        weights, halves = _of_one(known.means, known.centre, roots[0], n_classes == 2)
+        weights[:, ~known.seen if n_classes > 2 else np.full(1, not known.seen.all())] = 0.0
+        intercept = offsets if n_classes > 2 else np.array([_difference(*offsets[::-1])])
+        if linear:
+            intercept = intercept - np.where(np.isfinite(intercept), halves, 0.0)
+        return CovarianceModel(
+            self.stats.classes,
+            weights if linear else np.zeros_like(weights),
+            intercept,
+            self.scheme,
+            self.stats.options,
+            means=known.means,
+            roots=roots,
+            log_dets=log_dets,
+        )
+
+    def save(self, path: Any) -> None:
+        """Write statistics and family to one file, of which `snb.load` makes the same models."""
+        persistence.save(path, self)
+
+    def to_state(self) -> dict[str, Any]:
+        asked = {"priors": self.asked.get("priors"), "estimate": self.asked.get("estimate", "posterior_mean")}
+        return {"stats": self.stats, "family": self.family, **asked}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Any:
+        stats, family = state["stats"], state["family"]
+        if not isinstance(stats, ClassStats) or not isinstance(family, Family) or not family.covariant:
+            raise ValueError("a path of covariances should have statistics, and a family with covariances")
+        asked = {"priors": state["priors"], "estimate": state["estimate"]}
+        return covariance_path(stats, family, None, as_scheme("joint", stats.classes, None, stats.multilabel), asked)
+
+
+def _of_one(means: np.ndarray, centre: np.ndarray, root: np.ndarray, two: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (n_features, R) of classes with one covariance, and half of what these make of the middle, (R,)."""
+    apart = means[1:] - means[:1] if two else means - centre
+    sums = means[1:] + means[:1] if two else means + centre
+    weights = root @ (apart @ root).T
+    return np.ascontiguousarray(weights), np.einsum("kj,jk->k", sums, weights) / 2.0
+
+
+def _difference(a: float, b: float) -> float:
+    """a - b, where either may be -inf."""
+    return 0.0 if a == b else float(a - b)
+
+
+def check_covariant(family: Family, penalty: Penalty | None, stats: ClassStats, scheme: str) -> None:
+    """Refuse what has no meaning for covariances."""
+    told = f"family={family!r}"
+    if stats.multilabel or scheme != "joint":
+        given = "a 2-D y" if stats.multilabel else f"scheme={scheme!r}"
+        raise ValueError(
+            f"{told} is for scheme='joint' and one label a row, not for {given}; covariance='diagonal' is for all"
+        )
+    if penalty is not None:
+        raise ValueError(
+            f"{told} takes no penalty, not penalty={penalty!r}: its shrinkage is what draws it to simpler models; "
+            "covariance='diagonal' takes penalties"
+        )
+
+
+def covariance_path(
+    stats: ClassStats, family: Family, penalty: Penalty | None, scheme: Scheme, asked: dict[str, Any]
+) -> CovariancePath:
+    """The path of a family with covariances; whatever does not go with these is refused by its name."""
+    check_covariant(family, penalty, stats, asked.get("scheme", "joint"))
+    told = f"family={family!r}"
+    cures = {"idf": "scale the columns", "smoothing": "its shrinkage smooths", "feature_weight": "scale the columns"}
+    for option, cure in cures.items():
+        value = asked.get(option)
+        number = option == "smoothing" and not isinstance(value, Prior | str)
+        if not (number or value is None or value is False):
+            raise ValueError(f"{told} does not go with {option}={value!r}; {cure}, or take covariance='diagonal'")
+    arguments.one_of("estimate", asked.get("estimate", "posterior_mean"), ["posterior_mean", "mle"])
+    missing = [moment for moment in family.moments if moment not in stats.moments]
+    if missing:
+        stats.table(missing[0])  # which says so
+    if (stats.weight > 0.0).sum() < 2:
+        raise ValueError(f"y holds rows of one class only, {messages.listed(stats.classes[stats.weight > 0.0])}")
+    return CovariancePath(stats, family, scheme, asked.get("priors"), asked)

@@ -1,0 +1,175 @@
+"""Covariances of classes from sums of products, shrunk at all points of a grid, and what distances by them take."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from streamnb.core.blas import one_thread
+from streamnb.kernels import products as kernels
+from streamnb.problem.shrinkage import Point
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.second_moments import PooledTable, scatter
+
+CONSTANT = 1e-26  # of a mean square: a variance that rounding left
+SINGULAR = 1e-13  # of a largest eigenvalue, for each feature
+STEEP = 1e-7  # eigenvalues between which less digits are left than features of other scales deserve
+
+
+class Basis(NamedTuple):
+    """Directions in which the covariances of some points are diagonal.
+
+    (x - mu_y)' Sigma_y^-1 (x - mu_y) is the sum of squares of ``(x - mu_y) @ axes[y]`` times ``inverse[y, :, p]``.
+    """
+
+    points: list[int]  # P of the grid
+    axes: np.ndarray  # (K, n, n), (1, n, n) where all classes have one covariance
+    inverse: np.ndarray  # (K or 1, n, P)
+    log_dets: np.ndarray  # (K or 1, P)
+
+
+@dataclass(frozen=True, eq=False)
+class Covariances:
+    """Means and covariances of classes, by statistics with products of features.
+
+    Attributes
+    ----------
+    means : (K, n_features)
+        0 of classes without rows.
+    kept : (n,) numbers of the features that are not constant
+    """
+
+    stats: ClassStats
+
+    @cached_property
+    def seen(self) -> np.ndarray:
+        """Which classes have rows, (K,)."""
+        return self.stats.weight > 0.0
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        return self.stats.sum / np.where(self.seen, self.stats.weight, 1.0)[:, None]
+
+    @cached_property
+    def centre(self) -> np.ndarray:
+        """The mean of all rows, (n_features,)."""
+        return self.stats.weight @ self.means / self.stats.weight.sum()
+
+    @cached_property
+    def own(self) -> np.ndarray:
+        """Covariances about the means of classes, of the rows' weight, (K, n_features, n_features)."""
+        if isinstance(self.stats.table("gram"), PooledTable):
+            raise ValueError(
+                "these statistics hold products of all classes together, which have no covariance of each; scan with "
+                "pooled=False, or take covariance='pooled'"
+            )
+        return scatter(self.stats) / np.where(self.seen, self.stats.weight, 1.0)[:, None, None]
+
+    @cached_property
+    def common(self) -> np.ndarray:
+        """The covariance within classes, pooled, (n_features, n_features)."""
+        weight, table = self.stats.weight, self.stats.table("gram")
+        if not isinstance(table, PooledTable):
+            return np.tensordot(weight, self.own, 1) / weight.sum()
+        total, about = _whole(self.stats, "sum"), np.empty(2 * (self.stats.n_features,))
+        of_rows = _whole(self.stats, "weight")
+        kernels.scatter_about_means(*total, *table.row(0), float(of_rows[0][0]), float(of_rows[1][0]), about)
+        apart = self.means[self.seen] - self.centre
+        return (about - (apart * weight[self.seen, None]).T @ apart) / weight.sum()
+
+    @cached_property
+    def kept(self) -> np.ndarray:
+        weight = self.stats.weight
+        within = self.common.diagonal()
+        between = weight @ (np.where(self.seen[:, None], self.means - self.centre, 0.0) ** 2) / weight.sum()
+        squares = between + within + self.centre**2
+        return np.flatnonzero(between + np.maximum(within, 0.0) > CONSTANT * squares)
+
+    def bases(self, points: tuple[Point, ...]) -> Iterator[Basis]:
+        """Directions for all points; those with the same a share them."""
+        for a in dict.fromkeys(a for a, _ in points):
+            numbers = [i for i, point in enumerate(points) if point[0] == a]
+            with one_thread():
+                yield from _bases(self._mixed(a), numbers, np.array([points[i][1] for i in numbers]))
+
+    def _mixed(self, a: float) -> np.ndarray:
+        """(1 - a) own + a pooled, of features that are kept, (K or 1, n, n)."""
+        kept = np.ix_(self.kept, self.kept)
+        common = self.common[kept]
+        if a == 1.0:
+            return common[None]
+        return np.stack(
+            [
+                (1.0 - a) * (own[kept] if seen else common) + a * common
+                for own, seen in zip(self.own, self.seen, strict=True)
+            ]
+        )
+
+    def refuse_singular(self, point: Point) -> None:
+        """Say which covariance has no inverse, and what shrinkage would help."""
+        a, g = point
+        which, more = "pooled over the classes", ""
+        why = "features are functions of others within the classes, or there are fewer rows than features"
+        if a < 1.0:
+            matrices = self._mixed(a)
+            k = next(k for k, m in enumerate(matrices) if np.isnan(_of_correlations(m[None], [0]).inverse).any())
+            n_rows, n = int(self.stats.rows[k]), len(self.kept)
+            more = ", or a larger a, which takes more of the covariance of all classes"
+            which = f"of class {self.stats.classes[k].item()!r}"
+            why = f"it has {n_rows:,} {'row' if n_rows == 1 else 'rows'} for {n:,} features, or some depend on others"
+        raise ValueError(
+            f"the covariance {which} has no inverse: {why}; shrinkage={(a, g)!r} should have a larger g, such as "
+            f"({a:g}, 0.01){more}"
+        )
+
+
+def _bases(matrices: np.ndarray, numbers: list[int], g: np.ndarray) -> Iterator[Basis]:
+    """Of matrices (K, n, n) and points of those g."""
+    n = matrices.shape[1]
+    if n == 0:  # all features are constant
+        yield Basis(numbers, matrices, np.zeros((len(matrices), 0, len(g))), np.zeros((len(matrices), len(g))))
+        return
+    found = [np.linalg.eigh(matrix) for matrix in matrices]
+    values = np.stack([np.maximum(each[0], 0.0) for each in found])
+    axes = np.stack([each[1] for each in found])
+    plain = g == 0.0
+    if plain.any() and (values[:, 0] < STEEP * values[:, -1]).any():  # scales differ: correlations keep their digits
+        yield _of_correlations(matrices, [i for i, p in zip(numbers, plain, strict=True) if p])
+        numbers, g = [i for i, p in zip(numbers, plain, strict=True) if not p], g[~plain]
+    if not numbers:
+        return
+    shrunk = values[:, :, None] * (1.0 - g) + g * values.mean(axis=1)[:, None, None]
+    usable = (shrunk > SINGULAR * n * shrunk.max(axis=1, keepdims=True)).all(axis=(0, 1))
+    with np.errstate(divide="ignore"):
+        inverse = np.where(usable, 1.0 / shrunk, np.nan)
+        yield Basis(numbers, axes, inverse, np.log(shrunk).sum(axis=1))
+
+
+def _of_correlations(matrices: np.ndarray, numbers: list[int]) -> Basis:
+    """The same of g = 0, by correlations; inverses are NaN where there are none."""
+    n = matrices.shape[1]
+    axes, inverse, log_dets = np.zeros_like(matrices), np.full((len(matrices), n), np.nan), np.zeros(len(matrices))
+    for k, matrix in enumerate(matrices):
+        sizes = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
+        if not (sizes > 0.0).all():
+            continue
+        values, axes[k] = np.linalg.eigh(matrix / sizes / sizes[:, None])
+        axes[k] /= sizes[:, None]
+        if values[0] > SINGULAR * n * values[-1]:
+            inverse[k], log_dets[k] = 1.0 / values, np.log(values).sum() + 2.0 * np.log(sizes).sum()
+    if np.isnan(inverse).any():
+        inverse[:] = np.nan
+    return Basis(
+        numbers, axes, np.repeat(inverse[:, :, None], len(numbers), 2), np.repeat(log_dets[:, None], len(numbers), 1)
+    )
+
+
+def _whole(stats: ClassStats, moment: str) -> tuple[np.ndarray, np.ndarray]:
+    """Sums over all classes, as (hi, lo)."""
+    table, one = stats.table(moment).dense(), np.zeros(1, np.intp)
+    total = table.take(one)
+    for k in range(1, len(stats.classes)):
+        total = total.combined(table, one, one + k, 1.0)
+    return total.row(0)

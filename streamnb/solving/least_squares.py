@@ -1,0 +1,107 @@
+"""Least squares to the classes from sums of products: all penalties from one eigendecomposition, without rows."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from streamnb.core.blas import one_thread
+from streamnb.kernels import products as kernels
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.second_moments import PooledTable
+from streamnb.stats.tables import Table
+
+CONSTANT = 1e-26  # of a mean square: a variance that rounding left
+
+
+@dataclass(frozen=True, eq=False)
+class LeastSquaresPath:
+    r"""``min 1/2 sum_i w_i (W_k x_i + b_k - c_ik)^2 + l2 / 2 \|W_k\|^2`` for every l2, c_ik = 1 or -1.
+
+    ``W = 2 (G - s s' / N + l2 I)^-1 (S - s c' / N)``, ``b = (2 c - N - W s) / N``, from sums of products G and of
+    features s of all rows, N their weight, and of those of each class S and c. Statistics of folds leave those of the
+    others: a model for each fold and penalty takes no read.
+
+    Parameters
+    ----------
+    stats : ClassStats
+        With the moments "sum" and "gram", pooled or by class.
+    scale : (n_features,), optional
+        What columns are multiplied by before.
+    """
+
+    stats: ClassStats
+    scale: np.ndarray | None = None
+
+    @cached_property
+    def _decomposed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Numbers of features that vary, eigenvalues and axes of their scatter, and products with classes, (n, R)."""
+        whole = self.stats if self.stats.every is None else self.stats.every
+        n, weight = self.stats.n_features, whole.table("weight").dense()
+        total, of_rows, pairs = _row(whole, "sum"), _sum(weight).row(0), _row(whole, "gram")
+        scatter = np.empty((n, n))
+        kernels.scatter_about_means(*total, *pairs, float(of_rows[0][0]), float(of_rows[1][0]), scatter)
+        if self.scale is not None:
+            scatter = scatter * self.scale * self.scale[:, None]
+        shares = self._own_weight / whole.total_weight
+        products = 2.0 * (self._own - np.outer(shares, total[0])).T
+        if self.scale is not None:
+            products *= self.scale[:, None]
+        squares = scatter.diagonal() + (self.mean**2) * whole.total_weight
+        kept = np.flatnonzero(scatter.diagonal() > CONSTANT * squares)
+        with one_thread():
+            values, axes = np.linalg.eigh(scatter[np.ix_(kept, kept)])
+        return kept, np.maximum(values, 0.0), axes, products[kept]
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """Of all rows, (n_features,)."""
+        whole = self.stats if self.stats.every is None else self.stats.every
+        mean = _row(whole, "sum")[0] / whole.total_weight
+        return mean if self.scale is None else mean * self.scale
+
+    @property
+    def _rows(self) -> slice:
+        """Classes with a row of weights: of two the second."""
+        return slice(1 if not self.stats.multilabel and len(self.stats.classes) == 2 else 0, None)
+
+    @property
+    def _own(self) -> np.ndarray:
+        return self.stats.sum[self._rows]
+
+    @property
+    def _own_weight(self) -> np.ndarray:
+        return self.stats.weight[self._rows]
+
+    def weights(self, l2: float) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (n_features, R) and intercepts (R,); features that do not vary have none.
+
+        Raises
+        ------
+        ValueError
+            Nothing is penalised, and features are functions of others: no weights are best.
+        """
+        kept, values, axes, products = self._decomposed
+        if l2 == 0.0 and len(values) and values[0] <= 1e-13 * len(values) * values[-1]:
+            raise ValueError("l2=0 leaves weights open where features are functions of others; give l2 above 0")
+        weights = np.zeros((self.stats.n_features, products.shape[1]))
+        with one_thread():
+            weights[kept] = axes @ ((axes.T @ products) / (values + l2)[:, None])
+            whole = self.stats if self.stats.every is None else self.stats.every
+            intercepts = 2.0 * self._own_weight / whole.total_weight - 1.0 - self.mean @ weights
+        return weights, intercepts
+
+
+def _sum(table: Table) -> Table:
+    """The sums over all classes, one row."""
+    one = np.zeros(1, np.intp)
+    if isinstance(table, PooledTable):
+        return table
+    total = table.take(one)
+    for k in range(1, len(table.hi)):
+        total = total.combined(table, one, one + k, 1.0)
+    return total
+
+
+def _row(stats: ClassStats, moment: str) -> tuple[np.ndarray, np.ndarray]:
+    return _sum(stats.table(moment).dense()).row(0)

@@ -1,0 +1,132 @@
+"""X' diag(w) X of some rows by BLAS: exactly, of whole numbers and of slices of others, or rounded.
+
+Sums of whole numbers are free of order and of BLAS's ways as long as the sum of their sizes is below 2^53, or 2^24 in
+float32. Others are cut into slices of few bits, which are whole multiples of a power of two of each column, so that
+sums of products of slices are exact (Ozaki, Ogita, Oishi and Rump 2012).
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from streamnb.kernels import class_sums, products
+
+TILE = 2048  # rows that are summed together, those of which the numbers divided by TILE are the same
+BITS = 21  # of a slice: TILE products of two are below 2^53
+SINGLE, DOUBLE = 2.0**24, 2.0**53  # whole numbers below these are exact
+FEWEST = 128  # rows that are worth a product in single precision
+
+
+FAR = 1024.0  # times what they vary by: values that are far from 0, whose products would hide it
+PLAIN = 2.0**20  # whole numbers below it have exact products, however many
+
+
+class Slice(NamedTuple):
+    """Values of some columns, whole multiples of a power of two of each."""
+
+    columns: np.ndarray
+    values: np.ndarray
+
+
+def rounded(values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """X' diag(w) X in float64: exact for whole numbers that allow for it, else rounded, the same on every machine."""
+    x = values.astype(np.float64)
+    return x.T @ x if weight is None else (x * weight[:, None]).T @ x
+
+
+def centre(values: np.ndarray) -> np.ndarray | None:
+    """What to subtract from the columns that lie far from 0, beside what they vary by; None where there are none.
+
+    Three rows tell: where these differ, so much the more do all.
+    """
+    some = values[[0, len(values) // 2, -1]].astype(np.float64)
+    spread, least = np.ptp(some, axis=0), np.abs(some).min(axis=0)
+    far = (least > FAR * spread) & ~((spread == 0.0) & (least < PLAIN) & (least == np.floor(least)))
+    return np.where(far, some[0], 0.0) if far.any() else None
+
+
+def about(values: np.ndarray, weight: np.ndarray | None, middle: np.ndarray) -> Iterator[np.ndarray]:
+    """Matrices that add up to X' diag(w) X, rounded as little as the products of d = x - c are.
+
+    ``sum w x_i x_j = sum w d_i d_j + c_i (U_j - c_j W) + U_i c_j``, the sums U of w x and W of w in pairs.
+    """
+    x = values.astype(np.float64)
+    yield rounded(x - middle, weight)
+    columns, n = np.column_stack([x, np.ones(len(x))]), len(x)
+    hi, lo = np.zeros((1, len(middle) + 1)), np.zeros((1, 1, len(middle) + 1))
+    entries = np.arange(n), np.zeros(n, np.int64), np.ones(n) if weight is None else weight
+    class_sums.add_dense_pairs(columns, *entries, class_sums.SUM, 0.0, hi, lo)
+    sums, of_rows = (hi[0, :-1], lo[0, 0, :-1]), (hi[0, -1], lo[0, 0, -1])
+    shift, shift_low = _outer(np.ones(1) * of_rows[0], middle)[:, 0]
+    left = sums[0] - shift  # exact: neighbours, or 0 taken away
+    left_low = sums[1] - shift_low - of_rows[1] * middle
+    for a, b in ((middle, left), (middle, left_low), (sums[0], middle), (sums[1], middle)):
+        yield from _outer(a, b)
+
+
+def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a_i b_j, and what rounding took from it, (2, len(a), len(b))."""
+    out = np.empty((2, len(a), len(b)))
+    products.weigh(np.ascontiguousarray(np.broadcast_to(b, out.shape[1:])), a, out[0], out[1])
+    return out
+
+
+def of_small(values: np.ndarray, top: float) -> np.ndarray:
+    """X' X of whole numbers up to `top`, in single precision."""
+    x, step = values.astype(np.float32), max(int(SINGLE / max(top * top, 1.0)), 1)
+    total = (x[:step].T @ x[:step]).astype(np.float64)
+    for first in range(step, len(x), step):
+        some = x[first : first + step]
+        total += some.T @ some
+    return total
+
+
+def may_be_small(top: float) -> bool:
+    """True where single precision has room for products of enough rows."""
+    return FEWEST * top * top < SINGLE
+
+
+def exactly(values: np.ndarray, weight: np.ndarray | None) -> Iterator[np.ndarray]:
+    """Matrices whose upper triangles add up to that of X' diag(w) X, each exact; of no more than TILE rows."""
+    n_features, right = values.shape[1], slices(values.astype(np.float64))
+    if weight is None:
+        for a, left in enumerate(right):
+            yield _spread(left, left, n_features)
+            for other in right[a + 1 :]:
+                product = _spread(left, other, n_features)
+                yield product
+                yield product.T
+        return
+    hi, lo = np.empty((2, *values.shape))
+    products.weigh(values, weight, hi, lo)
+    for left in slices(hi) + slices(lo):
+        for other in right:
+            yield _spread(left, other, n_features)
+
+
+def slices(rest: np.ndarray) -> list[Slice]:
+    """Slices that add up to these values, which are spent."""
+    found, columns = list[Slice](), np.arange(rest.shape[1])
+    while True:
+        top = np.maximum(rest.max(axis=0, initial=0.0), -rest.min(axis=0, initial=0.0))
+        left = np.flatnonzero(top)
+        if not left.size:
+            return found
+        if len(left) < len(columns):
+            columns, rest, top = columns[left], rest[:, left], top[left]
+        grid = np.ldexp(3.0, np.frexp(top)[1] - BITS + 51)  # adding it rounds to 2^-BITS of a power above the largest
+        values = rest + grid
+        values -= grid
+        rest -= values
+        found.append(Slice(columns, values))
+
+
+def _spread(left: Slice, right: Slice, n_features: int) -> np.ndarray:
+    """The product of two slices in all columns."""
+    product = left.values.T @ right.values
+    if len(left.columns) == len(right.columns) == n_features:
+        return product
+    out = np.zeros((n_features, n_features))
+    out[np.ix_(left.columns, right.columns)] = product
+    return out

@@ -1,0 +1,247 @@
+"""Sums of products of two features, class by class or of all classes together: tables of packed triangles."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments, memory, persistence
+from streamnb.core.blas import one_thread
+from streamnb.kernels import class_sums
+from streamnb.kernels import products as kernels
+from streamnb.rows.chunk import Chunk, CSRChunk, Entries
+from streamnb.rows.survey import Survey
+from streamnb.stats import products
+from streamnb.stats.moment_sums import GrowingTable
+from streamnb.stats.moments import SECOND_MOMENTS
+from streamnb.stats.tables import Table, low_of_state, low_state
+
+SCATTERED = 16  # a product of two stored values takes as long as so many by BLAS
+CURE = (
+    "take pooled=True, fewer folds or moments, fewer features (snb.FeatureSelector), covariance='diagonal' or 'own', "
+    "which need no products, or a model of several reads, such as snb.SoftmaxRegression"
+)
+
+
+@dataclass(frozen=True)
+class Products:
+    """How products are summed.
+
+    Attributes
+    ----------
+    exact : bool
+        Without rounding, of real values too.
+    pooled : bool
+        One table for all classes; of an indicator each row once.
+    """
+
+    exact: bool = False
+    pooled: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("exact", "pooled"):
+            arguments.one_of(name, getattr(self, name), [False, True])
+
+
+ROUNDED = Products()
+
+
+def n_pairs(n_features: int) -> int:
+    """Features with each other and themselves."""
+    return n_features * (n_features + 1) // 2
+
+
+def diagonal(n_features: int) -> np.ndarray:
+    """Where the products of features with themselves stand in a packed triangle."""
+    return np.cumsum(np.append(0, np.arange(n_features, 1, -1)))[:n_features]
+
+
+def n_features_of(n_cells: int) -> int:
+    """The number of features of a packed triangle."""
+    return int((np.sqrt(8.0 * n_cells + 1.0) - 1.0) / 2.0 + 0.5)
+
+
+def unpacked(packed: np.ndarray) -> np.ndarray:
+    """Symmetric matrices (.., n, n) of packed triangles (.., n (n + 1) / 2)."""
+    n = n_features_of(packed.shape[-1])
+    out, upper = np.empty((*packed.shape[:-1], n, n)), np.triu_indices(n)
+    out[..., upper[0], upper[1]] = out[..., upper[1], upper[0]] = packed
+    return out
+
+
+def bytes_of(names: tuple[str, ...], pooled: bool, n_classes: int, n_splits: int, n_features: int) -> int:
+    """Memory of the tables where values are whole numbers; for others it is twice that."""
+    n_tables = sum(name in SECOND_MOMENTS for name in names)
+    return 8 * n_tables * (1 if pooled else n_classes) * n_splits * n_pairs(n_features)
+
+
+def check_fits(
+    names: tuple[str, ...], pooled: bool, n_classes: int, n_splits: int, n_features: int, limit: int | None
+) -> None:
+    """Refuse tables that are too large."""
+    needed = bytes_of(names, pooled, n_classes, n_splits, n_features)
+    if needed and needed > memory.allowed(limit):
+        groups = "pooled" if pooled else f"of {n_classes:,} classes" + (f" in {n_splits} folds" * (n_splits > 1))
+        what = f"products of {n_features:,} features by {n_features:,}, {groups}, twice as much of real values,"
+        memory.refuse(what, needed, memory.allowed(limit), CURE)
+
+
+@persistence.register
+@dataclass(frozen=True, slots=True, eq=False)
+class PooledTable(Table):
+    """Sums over all classes together, (1, n_columns): whichever classes are asked for, there is one row."""
+
+    def combined(self, other: Table, rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "PooledTable":
+        one = np.zeros(1, np.intp)
+        return pooled(Table.combined(self, other, one, one, sign))
+
+    def take(self, order: np.ndarray) -> "PooledTable":
+        return self
+
+    def above(self, other: Table) -> "PooledTable":
+        return self
+
+    def scaled(self, factor: Any) -> "PooledTable":
+        factors = np.unique(np.asarray(factor, np.float64))
+        if len(factors[factors != 0.0]) > 1:
+            raise ValueError(
+                "products that are pooled over the classes cannot be weighed class by class; scan with pooled=False"
+            )
+        return pooled(Table.scaled(self, float(factors[-1])))
+
+    def to_state(self) -> dict[str, Any]:
+        return {"hi": self.hi, **low_state(self)}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "PooledTable":
+        hi = persistence.array("hi", state["hi"], ["f8"], (1, None))
+        return cls(hi, *low_of_state(state, hi))
+
+
+def pooled(table: Table) -> PooledTable:
+    """One row of sums, as the sums of all classes."""
+    return PooledTable(table.hi, table.lo, table.rounded)
+
+
+def matrices(table: Table) -> np.ndarray:
+    """The sums rounded to float64, (K, n, n), or (n, n) of all classes together."""
+    found = unpacked(table.value())
+    return found[0] if isinstance(table, PooledTable) else found
+
+
+class ProductSums:
+    """Sums of products of the blocks given to `add`, in packed triangles.
+
+    Rows of a group are multiplied tile by tile: real values are rounded there, unless `exact`, and nowhere else. As
+    tiles are those of the numbers of rows, it does not matter how these were cut, where blocks keep tiles whole.
+    """
+
+    def __init__(self, name: str, how: Products, binarize: float):
+        self._above = binarize if name == "gram_above" else None
+        self._exact, self._table = how.exact, GrowingTable()
+        self._table.note(2.0**31)  # in float64
+        self._at = np.zeros(0, np.intp)  # of the triangle in a matrix
+
+    @property
+    def nbytes(self) -> int:
+        return self._table.nbytes
+
+    def add(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, weight: float) -> None:
+        """Add a block of rows; arguments as those of `MomentSums.add`."""
+        n_features = chunk.shape[1]
+        top = survey.top if self._above is None else 1.0
+        whole = np.isfinite(weight) and (survey.whole or self._above is not None)
+        self._table.note(weight * top * top if whole else np.inf)
+        self._table.grow(n_groups, n_pairs(n_features))
+        if not len(self._at):
+            self._at = np.flatnonzero(np.triu(np.ones((n_features, n_features), bool)))
+        scattered = np.zeros(len(entries.rows), bool)
+        with one_thread():
+            for rows, own in _tiles(entries.rows, chunk.shape[0], 0 if self._exact else chunk.first_row):
+                tile = chunk.of_rows(rows.start, rows.stop)
+                if isinstance(tile, CSRChunk) and self._sparse(tile):
+                    scattered[own] = True
+                else:
+                    values, some = self._values(tile), Entries(*(part[own] for part in entries))
+                    self._add_tile(values, some._replace(rows=some.rows - rows.start), top if whole else None)
+        if isinstance(chunk, CSRChunk) and scattered.any():
+            self._scatter(chunk, Entries(*(part[scattered] for part in entries)))
+
+    def _sparse(self, tile: CSRChunk) -> bool:
+        """True where multiplying what is stored takes less time than all of it."""
+        stored = np.diff(tile.indptr).astype(np.float64)
+        n_features = tile.shape[1]
+        few = SCATTERED * (stored @ (stored + 1.0)) < len(stored) * n_features * n_features
+        return bool(few) and not (self._above is not None and self._above < 0.0)
+
+    def _values(self, tile: Chunk) -> np.ndarray:
+        values = tile.to_matrix().toarray() if isinstance(tile, CSRChunk) else tile.values
+        return values if self._above is None else (values > self._above).astype(np.uint8)
+
+    def _add_tile(self, values: np.ndarray, entries: Entries, top: float | None) -> None:
+        """Add the rows of a tile; `top` is the largest value where these and weights are whole numbers."""
+        order = np.argsort(entries.codes, kind="stable")
+        for own in np.split(order, np.flatnonzero(np.diff(entries.codes[order])) + 1):
+            rows, weight = entries.rows[own], entries.weight[own]
+            x = values if len(rows) == len(values) and (np.diff(rows) == 1).all() else values[rows]
+            k, ones = entries.codes[own[0]], bool((weight == 1.0).all())
+            of_rows = None if ones else weight
+            if top is not None and ones and products.may_be_small(top):
+                self._add(k, products.of_small(x, top))
+                continue
+            fits = top is not None and weight.sum() * top * top < products.DOUBLE
+            middle = None if fits or self._exact else products.centre(x)
+            if middle is not None:
+                parts: Iterable[np.ndarray] = products.about(x, of_rows, middle)
+            elif fits or not self._exact:
+                parts = [products.rounded(x, of_rows)]
+            else:
+                parts = products.exactly(x, of_rows)
+            for part in parts:
+                self._add(k, part)
+
+    def _add(self, k: int, product: np.ndarray) -> None:
+        packed = np.ascontiguousarray(product).reshape(-1).take(self._at)
+        table = self._table
+        if table.lo is None:
+            table.hi[k] += packed
+            return
+        one = np.zeros(1, np.int64)
+        arrays = packed[None], one, one + k, np.ones(1), class_sums.SUM, 0.0, table.hi, table.lo
+        table.spilled |= bool(class_sums.add_dense_pairs(*arrays))
+
+    def _scatter(self, chunk: CSRChunk, entries: Entries) -> None:
+        """Add the products of what is stored, each exact or in parts."""
+        data = chunk.data if self._above is None else (chunk.data > self._above).astype(np.uint8)
+        arrays = data, chunk.indices, chunk.indptr, *entries, chunk.n_features, self._table.hi
+        if self._table.lo is None:
+            kernels.add_csr(*arrays)
+        else:
+            self._table.spilled |= bool(kernels.add_csr_pairs(*arrays, self._table.lo))
+
+    def take(self, order: np.ndarray, n_features: int) -> Table:
+        """The sums of all groups in this order; they are no longer kept here."""
+        table, self._table = self._table, GrowingTable()
+        table.grow(len(order), n_pairs(n_features))
+        return table.table(order, n_pairs(n_features))
+
+
+def _tiles(of_entries: np.ndarray, n_rows: int, first: int) -> Iterator[tuple[slice, np.ndarray]]:
+    """The rows of each tile, the first row being numbered `first`, and which entries are of these."""
+    numbers = (first + of_entries) // products.TILE
+    order = np.argsort(numbers, kind="stable")
+    for own in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
+        if len(own):
+            start = int(numbers[own[0]]) * products.TILE - first
+            yield slice(max(start, 0), min(start + products.TILE, n_rows)), own
+
+
+def scatter(stats: Any, name: str = "gram") -> np.ndarray:
+    """Sums over the rows of each class of (x_i - mean_i) (x_j - mean_j), (K, n, n), free of cancellation."""
+    sums, weight, table = stats.table("sum").dense(), stats.tables["weight"].dense(), stats.table(name)
+    out = np.zeros((len(stats.classes), stats.n_features, stats.n_features))
+    for k in map(int, np.flatnonzero(stats.weight > 0)):
+        w, w_lo = weight.row(k)
+        kernels.scatter_about_means(*sums.row(k), *table.row(k), float(w[0]), float(w_lo[0]), out[k])
+    return out

@@ -1,0 +1,110 @@
+"""`snb.text`: the same rows from wherever they come, and every model reads them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import streamnb as snb
+from streamnb.core.messages import DataError
+
+WORDS = {"tea": "green leaf cup", "wine": "red grape glass"}
+RNG = np.random.default_rng(0)
+Y = RNG.permutation(["tea", "wine"] * 60)
+ROWS = [" ".join(RNG.choice((WORDS[y] + " and or the with").split(), 9)) for y in Y]
+N = 2**10
+FRAME = pd.DataFrame({"t": ROWS, "y": Y, "w": 1.0})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("texts")
+    for part in range(2):
+        lines = (json.dumps({"t": t, "y": y, "w": 1.0}) + "\n" for t, y in zip(ROWS[part::2], Y[part::2]))
+        (folder / f"{part}.jsonl").write_text("".join(lines))
+    (folder / "rows.txt").write_text("\n".join(ROWS))
+    FRAME.to_csv(folder / "rows.csv.gz", index=False)
+    for i, (t, y) in enumerate(zip(ROWS, Y)):
+        (folder / "classes" / y).mkdir(parents=True, exist_ok=True)
+        (folder / "classes" / y / f"{i}.txt").write_text(t)
+    return folder
+
+
+def test_rows_are_the_same_from_wherever_they_come(folder):
+    expected = snb.scan(snb.text(ROWS, y=Y, n_features=N), moments=["sum"])
+    named = {"text": "t", "y": "y", "weight": "w"}
+    for X, columns in (
+        (folder / "*.jsonl", named),
+        ([folder / "0.jsonl", folder / "1.jsonl"], named),
+        (str(folder / "rows.txt"), {"y": Y}),
+        (folder / "rows.csv.gz", named),
+        (folder / "classes", {}),
+        (FRAME, named),
+        (pa.Table.from_pandas(FRAME), named),
+        (FRAME["t"], {"y": FRAME["y"], "weight": 1.0}),
+    ):
+        rows = snb.text(X, **columns, n_features=N, n_threads=2)
+        assert rows.n_rows == 120
+        np.testing.assert_array_equal(snb.scan(rows, moments=["sum"]).sum, expected.sum)
+
+
+def test_models_read_texts_again_and_from_any_row_on(folder, tmp_path):
+    rows = snb.text(folder / "*.jsonl", "t", "y", n_features=N)
+    assert snb.SoftmaxRegression(tol=0.1).fit(rows).score(rows) > 0.95
+    assert (
+        snb.LinearNBCV("multinomial", snb.L1(n_taus=3), folds=3)
+        .fit(rows)
+        .predict(snb.text(["red tea glass"], n_features=N))
+        == "wine"
+    )
+    first = snb.scan(rows, checkpoint=tmp_path / "scan.snb")
+    again = snb.scan(rows, checkpoint=tmp_path / "scan.snb")
+    np.testing.assert_array_equal(first.sum, again.sum)
+    other = snb.text(folder / "*.jsonl", "t", "y", n_features=N, words=(1, 2))
+    with pytest.raises(ValueError, match=r"another scan.*the features"):
+        snb.scan(other, checkpoint=tmp_path / "scan.snb")
+
+
+def test_names_of_columns_go_with_the_model(folder):
+    rows = snb.text(folder / "*.jsonl", "t", "y", n_features=N, keep_tokens=100)
+    model = snb.LinearNB("multinomial").fit(rows)
+    best = model.feature_names_in_[np.argmax(model.coef_[0])]
+    assert best.split('"')[1] in WORDS["wine"]
+    assert set(model.predict(snb.text(ROWS[:4], n_features=N, keep_tokens=2))) <= {"tea", "wine"}
+    model.fit(snb.text(ROWS, y=Y, n_features=N))
+    assert not hasattr(model, "feature_names_in_")
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "words"),
+    [
+        ("no/such.jsonl", {}, "no such file"),
+        (ROWS, {"text": "t"}, "text='t' names a column"),
+        (ROWS, {"y": Y[:5]}, "inconsistent"),
+        (ROWS, {"n_features": 1000}, "power of two"),
+        (FRAME, {}, r"X is a table; text= .*'t', 'y', 'w'"),
+        (FRAME, {"text": "u"}, "text='u' is none of the columns"),
+        ([], {}, "0 sample"),
+    ],
+)
+def test_what_is_refused(given, options, words):
+    with pytest.raises((TypeError, ValueError, OSError), match=words):
+        snb.text(given, **options)
+
+
+def test_labels_are_given_where_rows_are_opened(folder, tmp_path):
+    with pytest.raises(ValueError, match=r"y is given beside X.*snb.text\(.., y=..\)"):
+        snb.LinearNB("multinomial").fit(snb.text(ROWS), Y)
+    with pytest.raises(ValueError, match="y"):
+        snb.LinearNB("multinomial").fit(snb.text(ROWS))
+    with pytest.raises(ValueError, match="is a folder of texts"):
+        snb.text(folder / "classes", "t")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="empty folder"):
+        snb.text(tmp_path / "empty")
+    (tmp_path / "bad.txt").write_bytes(b"fine\ncaf\xe9\n")
+    with pytest.raises(DataError, match=r"bad.txt: the text of row 1 is no UTF-8"):
+        snb.scan(snb.text(tmp_path / "bad.txt", y=[0, 1]))
+    assert snb.scan(snb.text(tmp_path / "bad.txt", y=[0, 1], errors="replace")).n_rows == 2

@@ -1,0 +1,107 @@
+"""Discriminant analysis as scikit-learn has it: parameters, attributes, results; from rows of any kind."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import discriminant_analysis as theirs
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import streamnb as snb
+
+rng = np.random.default_rng(0)
+Y = np.array(["ash", "birch", "cedar"])[rng.integers(0, 3, 120)]
+CODES = np.unique(Y, return_inverse=True)[1]
+X = rng.normal(size=(120, 5)) @ rng.normal(size=(5, 5)) + rng.normal(size=(3, 5))[CODES]
+PREDICTIONS = "predict_proba", "decision_function"
+LINEAR = [
+    {"solver": solver, "shrinkage": shrinkage, "priors": priors, "store_covariance": True}
+    for solver in ("svd", "lsqr", "eigen")
+    for shrinkage in ((None,) if solver == "svd" else (None, 0.3))
+    for priors in (None, [0.2, 0.3, 0.5])
+]
+QUADRATIC = [
+    {"solver": solver, **more, "priors": priors, "store_covariance": True}
+    for solver, more in (("svd", {}), ("svd", {"reg_param": 0.2}), ("eigen", {}), ("eigen", {"shrinkage": 0.3}))
+    for priors in (None, [0.2, 0.3, 0.5])
+]
+
+
+@parametrize_with_checks([snb.LinearDiscriminantAnalysis(), snb.QuadraticDiscriminantAnalysis(reg_param=0.1)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def close(a, b):
+    np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("options", LINEAR, ids=str)
+def test_linear_results_are_scikit_learns(options):
+    for y in (Y, Y == "ash") if options["priors"] is None else (Y,):
+        ours = snb.LinearDiscriminantAnalysis(**options).fit(X, y)
+        other = theirs.LinearDiscriminantAnalysis(**options).fit(X, y)
+        for name in ("coef_", "intercept_", "means_", "priors_", "covariance_", "xbar_", "explained_variance_ratio_"):
+            assert hasattr(ours, name) == hasattr(other, name), name
+            if hasattr(other, name):
+                close(getattr(ours, name), getattr(other, name))
+        for name in PREDICTIONS:
+            close(getattr(ours, name)(X), getattr(other, name)(X))
+        if options["solver"] != "lsqr":
+            close(abs(ours.transform(sp.csr_array(X))), abs(other.transform(X)))
+            assert ours.get_feature_names_out().tolist() == other.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("options", QUADRATIC, ids=str)
+def test_quadratic_results_are_scikit_learns(options):
+    for y in (Y, Y == "ash") if options["priors"] is None else (Y,):
+        ours = snb.QuadraticDiscriminantAnalysis(**options).fit(X, y)
+        other = theirs.QuadraticDiscriminantAnalysis(**options).fit(X, y)
+        for name in ("means_", "priors_", "scalings_"):
+            close(getattr(ours, name), getattr(other, name))
+        if "reg_param" not in options:  # scikit-learn's rotations of it are those of rows, not of columns
+            close(ours.covariance_, other.covariance_)
+        close(np.abs(ours.rotations_), np.abs(other.rotations_))
+        for name in PREDICTIONS:
+            close(getattr(ours, name)(sp.csr_array(X)), getattr(other, name)(X))
+
+
+def test_rows_come_in_parts_and_models_are_saved(tmp_path):
+    for kind in (snb.LinearDiscriminantAnalysis, snb.QuadraticDiscriminantAnalysis):
+        whole = kind().fit(X, Y)
+        parts = kind().partial_fit(X[:50], Y[:50]).partial_fit(X[50:], Y[50:])
+        close(parts.decision_function(X), whole.decision_function(X))
+        repeated = kind().fit(X.repeat(2, axis=0), Y.repeat(2))
+        close(kind().fit(X, Y, sample_weight=np.full(120, 2.0)).decision_function(X), repeated.decision_function(X))
+        whole.save(tmp_path / "m.snb")
+        np.testing.assert_array_equal(snb.load(tmp_path / "m.snb").decision_function(X), whole.decision_function(X))
+    one = snb.LinearDiscriminantAnalysis(n_components=1).fit(X, Y)
+    assert one.transform(X).shape == (120, 1) and one.explained_variance_ratio_.shape == (1,)
+    assert one.refit(n_components=2).transform(X).shape == (120, 2)
+    still = np.insert(X, 2, 0.1, axis=1)
+    close(
+        snb.LinearDiscriminantAnalysis().fit(still, Y).predict_proba(still),
+        snb.LinearDiscriminantAnalysis().fit(X, Y).predict_proba(X),
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "y", "error", "message"),
+    [
+        (0, {"solver": "qr"}, Y, ValueError, "solver='qr' is unknown"),
+        (0, {"shrinkage": 0.1}, Y, NotImplementedError, "shrinkage not supported with 'svd' solver"),
+        (0, {"solver": "lsqr", "shrinkage": 1.1}, Y, ValueError, "shrinkage=1.1 should be from 0 to 1"),
+        (0, {"n_components": 3}, Y, ValueError, "n_components=3 should be at most 2"),
+        (0, {"priors": [-0.5, 1.0, 0.5]}, Y, ValueError, "priors must be non-negative"),
+        (0, {"solver": "lsqr", "covariance_estimator": "any"}, Y, ValueError, "needs the rows themselves"),
+        (0, {}, np.arange(120), ValueError, "number of samples must be more than the number of classes"),
+        (1, {"reg_param": -1}, Y, ValueError, "reg_param=-1 should be from 0 to 1"),
+        (1, {}, np.append(Y[:-1], "yew"), ValueError, "only 1 sample in class yew"),
+        (1, {"tol": 1e9}, Y, np.linalg.LinAlgError, "class ash is not full rank.*Increase the value of `reg_param`"),
+        (1, {}, np.zeros(120), ValueError, "Got 1 class"),
+    ],
+)
+def test_mistakes_are_named(kind, options, y, error, message):
+    with pytest.raises(error, match=message):
+        (snb.LinearDiscriminantAnalysis, snb.QuadraticDiscriminantAnalysis)[kind](**options).fit(X, y)
+    with pytest.raises(NotImplementedError, match="transform not implemented for 'lsqr'"):
+        snb.LinearDiscriminantAnalysis("lsqr").fit(X, Y).transform(X)

@@ -1,0 +1,55 @@
+"""Words, characters and hashes of bytes, against Python's own and scikit-learn's."""
+
+import numpy as np
+import pytest
+from sklearn.utils import murmurhash3_32
+
+from streamnb.encoding.ngrams import NGrams, hashes_of, rules
+from streamnb.kernels import ngrams
+from streamnb.rows.texts import of_parts, of_strings
+
+LINES = "Ab cd, ef\n\n x y zz_9\tAB cd", "", "a", "  ", "the the the cat", "tab\t\tand \r\n line"
+
+
+def test_hashes_are_those_of_scikit_learn():
+    tokens = ["", "a", "ab", "abc", "abcd", "abcde", "\u00e9t\u00e9", "a longer one of 25 bytes!!"]
+    for seed in (0, 1):
+        expected = [murmurhash3_32(token, seed, positive=True) for token in tokens]
+        assert hashes_of(tokens, seed).tolist() == expected
+
+
+@pytest.mark.parametrize("grams", [NGrams((1, 2), None, 64), NGrams((2, 3), (1, 3), 64), NGrams(None, (2, 4), 2)])
+def test_counts_are_those_of_the_tokens_that_python_finds(grams):
+    found = grams(of_strings(LINES)).toarray()
+    for line, row in zip(LINES, found):
+        expected = np.zeros(grams.n_features)
+        for seed, token in grams.tokens(line):
+            expected[abs(murmurhash3_32(token, seed)) % grams.n_features] += 1
+        assert row.tolist() == expected.tolist()
+
+
+def test_tokens_of_a_vocabulary_alone_are_counted():
+    grams = NGrams((1, 2), None, vocabulary=("ab cd", "cd", "zz_9", "none such"))
+    found = grams(of_strings(LINES))
+    assert found.toarray()[0].tolist() == [2, 2, 1, 0] and not found[1:].nnz
+
+
+def test_lines_are_counted_by_what_stands_in_them():
+    def counted(text, *how):
+        n, end, inside = ngrams.count_lines(np.frombuffer(text, np.uint8), *how)
+        return int(n), int(end), bool(inside)
+
+    assert counted(b"a\n\nb\nc", False, 0, False) == (3, 5, False)
+    assert counted(b"a\n\r\nb\n \n", False, 1, False) == (3, 8, False)
+    assert counted(b"{}\n  \n{", False, 33, False) == (1, 6, False)
+    assert counted(b'a,"x\ny"\nb,"', True, 1, False) == (1, 8, True)
+
+
+@pytest.mark.parametrize(
+    "bad", [b"\xff", b"\xc3", b"\xe2\x82", b"\xc0\x80", b"\xed\xa0\x80", b"\x80", b"\xf5\x80\x80\x80"]
+)
+def test_what_is_no_utf_8_is_found(bad):
+    texts = of_parts([b"plain", b"a " + bad, "\u20ac \U0001f600".encode(), bad + b" b"])
+    hard = np.empty(4, bool)
+    ngrams.find_hard(texts.buffer, texts.starts, texts.stops, rules(True, True), hard)
+    assert hard.tolist() == [False, True, False, True]

@@ -1,0 +1,40 @@
+"""What to shrink covariances by: points (a, g)."""
+
+import pytest
+
+import streamnb as snb
+from streamnb.problem.shrinkage import as_shrinkage, points_of
+
+
+def test_points_are_read_in_every_form():
+    assert as_shrinkage(0.5, "pooled") == ((1.0, 0.5),) and as_shrinkage(0, "full") == ((0.0, 0.0),)
+    assert as_shrinkage([(0, 0.1), (1, 0), (0, 0.1)], "full") == ((0.0, 0.1), (1.0, 0.0))
+    assert points_of(None, "full") == ((0.0, 0.0),) and points_of(None, "pooled") == ((1.0, 0.0),)
+    assert {a for a, _ in points_of("auto", "pooled")} == {1.0} and len(points_of("auto", "full")) == 48
+    family = snb.Gaussian(covariance="full", shrinkage=[(0.0, 0.5), (1.0, 0.0)])
+    assert family.at({"a": 0.0, "g": 0.5}) == snb.Gaussian(covariance="full", shrinkage=(0.0, 0.5))
+    assert family.moments == ("sum", "gram") and snb.Gaussian().moments == ("sum", "sum_sq")
+    assert (
+        repr(snb.Gaussian()) == "Gaussian(var_smoothing=1e-09, covariance='diagonal')"
+        and eval(repr(family), vars(snb)) == family
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"covariance": "round"}, "covariance='round' is unknown"),
+        ({"covariance": "full", "shrinkage": (0.5, 1.5)}, r"\(0.5, 1.5\); it should be \(a, g\), both from 0 to 1"),
+        ({"covariance": "full", "shrinkage": -0.1}, "from 0 to 1"),
+        ({"covariance": "full", "shrinkage": [(0.1, float("nan"))]}, "from 0 to 1"),
+        ({"covariance": "full", "shrinkage": [(0.1, 0.2, 0.3)]}, "from 0 to 1"),
+        ({"covariance": "full", "shrinkage": []}, "is empty"),
+        ({"covariance": "full", "shrinkage": "some"}, "'auto'"),
+        ({"covariance": "pooled", "shrinkage": (0.5, 0.1)}, r"has a = 1; give \(1, g\)"),
+        ({"shrinkage": "auto"}, "goes with covariance='pooled' or 'full'"),
+        ({"shrinkage": 0.1}, "goes with covariance='pooled' or 'full'"),
+    ],
+)
+def test_what_is_none_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        snb.Gaussian(**options)

@@ -1,0 +1,104 @@
+"""Files of texts: read in pieces from any row on, packed or not, and refused where they are not what they say."""
+
+import gzip
+import json
+
+import pyarrow as pa
+import pytest
+
+from streamnb.core.messages import DataError
+from streamnb.rows import text_files
+from streamnb.rows.text_files import TextFiles, TextFolders, kind_of
+
+ROWS = [f"row {i} " + "x" * (i % 7) for i in range(30)]
+NONE = dict.fromkeys(["text", "y", "weight"])
+
+
+def write(path, data):
+    if path.name.endswith(".gz"):
+        data = gzip.compress(data)
+    elif path.name.endswith(".zst"):
+        data = pa.compress(data, codec="zstd", asbytes=True)
+    path.write_bytes(data)
+    return str(path)
+
+
+def read(files, start=0, stop=None):
+    found = []
+    for first, make in files.jobs(start, files.n_rows if stop is None else stop):
+        texts = make()
+        assert first == start + len(found)
+        found += [texts.decoded(row) for row in range(texts.shape[0])]
+    return found
+
+
+@pytest.fixture(params=[1, 16, 1 << 20])
+def pieces(request, monkeypatch):
+    monkeypatch.setattr(text_files, "PIECE_BYTES", request.param)
+
+
+def test_files_of_every_kind_are_read_from_any_row_on(tmp_path, pieces):
+    lines = "\n".join(ROWS).encode()
+    records = b"\n" + b"\n\n".join(json.dumps({"t": row}).encode() for row in ROWS) + b"\n"
+    table = b"n,t\n" + b"".join(f'{i},"{row}\n"\n'.encode() for i, row in enumerate(ROWS))
+    for name, data in (("a.txt", lines), ("b.log.gz", b"\xef\xbb\xbf" + lines + b"\n"), ("c.jsonl", records)):
+        named = {**NONE, "text": "t"} if "json" in name else NONE
+        files = TextFiles([write(tmp_path / name, data)], named, 1)
+        assert files.n_rows == 30 and read(files) == ROWS and read(files, 11, 20) == ROWS[11:20]
+    both = TextFiles([write(tmp_path / f"{name}.jsonl.zst", records) for name in "de"], {**NONE, "text": "t"}, 2)
+    assert both.n_rows == 60 and read(both, 25, 40) == ROWS[25:] + ROWS[:10]
+    quoted = TextFiles([write(tmp_path / "f.csv", table)], {**NONE, "text": "t"}, 1)
+    assert quoted.n_rows == 30 and read(quoted, 3) == [f"{row}\n" for row in ROWS[3:]]
+
+
+def test_a_folder_has_a_class_in_each_folder_and_a_row_in_each_file(tmp_path):
+    for i, row in enumerate(ROWS):
+        (tmp_path / f"class{i % 3}").mkdir(exist_ok=True)
+        write(tmp_path / f"class{i % 3}" / (f"{i:02}.txt" if i else "00.gz"), row.encode())
+    folder = TextFolders(tmp_path)
+    assert folder.n_rows == 30 and read(folder) == [row for k in range(3) for row in ROWS[k::3]]
+    (_, make), *_ = folder.jobs(9, 12)
+    assert make().y.tolist() == ["class0", "class1", "class1"]
+    assert next(iter(folder.without_labels().jobs(0, 3)))[1]().y is None
+
+
+def test_files_that_are_not_what_they_say_are_refused(tmp_path):
+    whole = gzip.compress("\n".join(ROWS).encode())
+    for name, data, words in (
+        ("a.txt.gz", b"plain text", "is no gzip file, as its name says"),
+        ("b.txt.zst", whole, "is no zstd file"),
+        ("c.jsonl", b"PAR1....", "is Parquet"),
+        ("d.jsonl", b"not a record\n", "no JSON lines"),
+        ("e.txt.gz", whole[:-20], "cut off or damaged"),
+        ("f.txt.gz", whole[:30] + b"\0" * 20 + whole[50:], "cut off or damaged"),
+        ("g.txt.zst", pa.compress(b"abc\n" * 99, codec="zstd", asbytes=True)[:-5], "cut off or damaged"),
+    ):
+        (tmp_path / name).write_bytes(data)
+        named = {**NONE, "text": "t"} if "json" in name else NONE
+        with pytest.raises(DataError, match=words):
+            TextFiles([str(tmp_path / name)], named, 1)
+    packed = tmp_path / "really_packed.txt"
+    packed.write_bytes(whole)
+    assert read(TextFiles([str(packed)], NONE, 1)) == ROWS
+
+
+def test_files_that_change_or_differ_are_refused(tmp_path, monkeypatch):
+    path = write(tmp_path / "a.txt", "\n".join(ROWS).encode())
+    files = TextFiles([path], NONE, 1)
+    (tmp_path / "a.txt").write_bytes(b"short")
+    with pytest.raises(DataError, match="shorter than it was"):
+        read(files)
+    named = {"text": "t", "y": "y", "weight": None}
+    paths = [write(tmp_path / f"{y}.jsonl", json.dumps({"t": "a", "y": y}).encode()) for y in (1, "b")]
+    with pytest.raises(DataError, match="type string, but int64 in"):
+        TextFiles(paths, named, 1)
+    monkeypatch.setattr(text_files, "LONGEST", 10)
+    monkeypatch.setattr(text_files, "PIECE_BYTES", 4)
+    with pytest.raises(DataError, match="row 1 is longer than 10 bytes"):
+        TextFiles([write(tmp_path / "c.txt", b"ab\n" + b"x" * 100)], NONE, 1)
+
+
+def test_kinds_are_told_by_endings():
+    assert [kind_of(name) for name in ("a.JSONL.gz", "b.csv", "c.tsv.zst", "d.txt", "e")] == [
+        "JSON lines", "CSV", "CSV", "lines", "lines",
+    ]  # fmt: skip

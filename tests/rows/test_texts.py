@@ -1,0 +1,56 @@
+"""Texts in memory: strings of every kind as bytes."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from streamnb.rows.texts import Texts, TextsInMemory, of_arrow, of_strings
+
+ROWS = ["one", "", "tw\u00f6", "three"]
+
+
+def read(values, start=0, stop=None):
+    held = TextsInMemory(values)
+    found = []
+    for first, make in held.jobs(start, held.n_rows if stop is None else stop):
+        assert first == start + len(found)
+        texts = make()
+        found += [texts.decoded(row) for row in range(texts.shape[0])]
+    return found
+
+
+def test_columns_of_every_kind_hold_the_same_texts():
+    arrow = pa.array(ROWS)
+    kinds = [ROWS, tuple(ROWS), np.array(ROWS), np.array(ROWS, object), [row.encode() for row in ROWS], pd.Series(ROWS)]
+    kinds += [pd.Series(ROWS, dtype="string[pyarrow]"), arrow, arrow.dictionary_encode(), arrow.cast(pa.large_string())]
+    kinds += [pa.chunked_array([arrow[:1], arrow[1:]]), arrow.cast(pa.binary()), pa.array(["zero", *ROWS]).slice(1)]
+    for values in kinds:
+        assert read(values) == ROWS and read(values, 1, 3) == ROWS[1:3]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (["a", None], "row 1 has no text"),
+        (["a", float("nan")], "row 1 has no text"),
+        (["a", 3], "row 1 is 3, of type int"),
+        (["a", "\ud800"], "row 0 on has characters that are none"),
+        (pd.Series(["a", None]), "row 1 has no text"),
+        (pa.array(["a", None]), "row 1 has no text"),
+        (pa.array([1, 2]), "type int64; it should hold strings"),
+        ("a text", "single string"),
+        (np.array([["a"]]), "one dimension"),
+    ],
+)
+def test_rows_that_are_no_text_are_named(values, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        read(values)
+
+
+def test_parts_keep_what_is_beside_them():
+    texts = of_strings(ROWS)
+    part = Texts(texts.buffer, texts.starts, texts.stops, np.arange(4), np.ones(4))[1:3]
+    assert part.shape == (2, 1) and part.y.tolist() == [1, 2] and part.decoded(1) == "tw\u00f6"
+    assert of_arrow(pa.array([], pa.string()), 0).shape == (0, 1)
+    assert of_arrow(pa.array(["a", None]), 0).decoded(1) == ""

@@ -1,0 +1,88 @@
+"""Grids of shrinkages, judged in one scoring scan as models fitted fold by fold would be."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import accuracy_score, roc_auc_score
+
+import streamnb as snb
+
+rng = np.random.default_rng(0)
+N = 300
+POINTS = [(a, g) for a in (0.0, 0.4, 1.0) for g in (0.0, 0.01, 0.5)]
+
+
+def data(n_classes):
+    y = rng.integers(0, n_classes, N)
+    spread = rng.normal(size=(n_classes, 5, 5))
+    return np.einsum("ij,ijk->ik", rng.normal(size=(N, 5)), spread[y]) + rng.normal(size=(n_classes, 5))[y], y
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_are_those_of_models_fitted_without_the_fold(n_classes):
+    X, y = data(n_classes)
+    family = snb.Gaussian(covariance="full", shrinkage=POINTS)
+    cv = snb.LinearNBCV(family, folds=3, scoring="roc_auc").fit(X, y)
+    by_accuracy = snb.LinearNBCV(family, folds=3, scoring="accuracy").fit(sp.csr_array(X), y)
+    number = snb.fold_numbers(N, 3)
+    for i, point in enumerate(POINTS):
+        for fold in range(3):
+            own, train = number == fold, number != fold
+            model = snb.LinearNB(snb.Gaussian(covariance="full", shrinkage=point)).fit(X[train], y[train])
+            proba = model.predict_proba(X[own])
+            auc = roc_auc_score(y[own], proba[:, 1] if n_classes == 2 else proba, multi_class="ovr")
+            if n_classes == 2:
+                assert cv.cv_results_[f"split{fold}_test_score"][i] == pytest.approx(auc, abs=1e-12)
+            hits = accuracy_score(y[own], model.predict(X[own]))
+            assert by_accuracy.cv_results_[f"split{fold}_test_score"][i] == pytest.approx(hits, abs=1e-12)
+    best = by_accuracy.best_
+    alone = snb.LinearNB(snb.Gaussian(covariance="full", shrinkage=(best["a"], best["g"]))).fit(X, y)
+    np.testing.assert_allclose(by_accuracy.predict_proba(X), alone.predict_proba(X), atol=1e-12)
+    assert (
+        by_accuracy.cv_results_["param_a"][3] == 0.4
+        and best == cv.cv_results_["params"][POINTS.index((best["a"], best["g"]))]
+    )
+
+
+def test_scores_do_not_depend_on_the_cut_and_the_search_is_saved(tmp_path):
+    X, y = data(3)
+    model = snb.LinearNBCV(snb.Gaussian(covariance="full", shrinkage=POINTS), folds=3, scoring="neg_log_loss")
+    whole = model.fit(X, y).cv_results_["mean_test_score"]
+    cuts = [0, 7, 100, 101, N]
+    stream = [slice(a, b) for a, b in pairwise(cuts)]
+    again = snb.LinearNBCV(**model.get_params()).fit(lambda: ((X[s], y[s]) for s in stream))
+    np.testing.assert_array_equal(again.cv_results_["mean_test_score"], whole)
+    model.save(tmp_path / "m.snb")
+    loaded = snb.load(tmp_path / "m.snb")
+    assert loaded.best_ == model.best_ and (loaded.decision_function(X) == model.decision_function(X)).all()
+
+
+def test_points_without_inverse_have_no_score():
+    X, y = data(3)
+    X = np.c_[X, X[:, 0]]
+    cv = snb.LinearNBCV(snb.Gaussian(covariance="full", shrinkage=[(0, 0), (1, 0), (0.5, 0.1)]), folds=3).fit(X, y)
+    assert np.isnan(cv.cv_results_["mean_test_score"]).tolist() == [True, True, False]
+    assert cv.best_ == {"a": 0.5, "g": 0.1} and cv.cv_results_["rank_test_score"].tolist() == [2, 2, 1]
+    with pytest.raises(ValueError, match=r"no inverse at any point of the grid: .* shrinkage='auto'"):
+        snb.LinearNBCV(snb.Gaussian(covariance="pooled"), folds=3).fit(X, y)
+    auto = snb.LinearNBCV(snb.Gaussian(covariance="pooled", shrinkage="auto"), folds=3).fit(X, y)
+    assert auto.best_["a"] == 1.0 and auto.coef_.shape == (3, 6)
+    with pytest.raises(ValueError, match="calibration='sigmoid' is not for covariances"):
+        snb.LinearNBCV(snb.Gaussian(covariance="pooled"), calibration="sigmoid").fit(X, y)
+    with pytest.raises(ValueError, match="takes no penalty"):
+        snb.LinearNBCV(snb.Gaussian(covariance="full"), snb.L1([0.1, 1.0])).fit(X, y)
+
+
+def test_compare_shows_them_beside_naive_bayes():
+    X, y = data(3)
+    full = snb.Gaussian(covariance="full", shrinkage=[(0.0, 0.1), (0.5, 0.0)])
+    table = snb.compare(
+        X, y, families=["gaussian", full], penalties=["plain", "TopK"], scheme="joint", folds=3, show=False
+    )
+    assert table.scores.shape == (2, 2, 4) and table.scores[1, 0, -1] > table.scores[0, 0, -1]
+    assert "takes no penalty" in table.left_out[str(full), "TopK"] or "takes no penalty" in next(
+        iter(table.left_out.values())
+    )
+    assert table.points[1, 0, -1] in ({"a": 0.0, "g": 0.1}, {"a": 0.5, "g": 0.0})
