@@ -11,7 +11,7 @@ from pathlib import Path
 
 import streamnb as snb
 from benchmarks import peers
-from benchmarks.peers import encoding, groups, memory, models, others, processes, products, stores, texts
+from benchmarks.peers import encoding, files, groups, memory, models, others, processes, products, stores, texts
 from benchmarks.peers.table import HEAD, PER_ROW, QUICK, Size
 
 RESULTS = Path(__file__).parents[1] / "RESULTS.md"
@@ -36,6 +36,7 @@ PARTS = {  # each yields rows of the table
     "threads": memory.threaded_rows,
     "stores": stores.store_rows,
     "encoding": encoding.encoding_rows,
+    "files": files.file_rows,
     "texts": texts.text_rows,
     "groups": groups.group_rows,
     "solve": models.solving_rows,

@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
-from streamnb.rows.opening import opened
+from streamnb.rows.opening import check_layer, opened
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.stats.matching import widened
 from streamnb.stats.moments import check_moments
 
-_FITTED = "stats_", "report_", "decay_", "class_weight_", "feature_names_in_", "forgotten_"  # what is saved of a fit
+_FITTED = "stats_", "report_", "decay_", "class_weight_", "feature_names_in_", "forgotten_", "layer_"  # saved of a fit
 
 
 class Parameter:
@@ -37,8 +37,34 @@ class Parameter:
 class RowsEstimator(BaseEstimator):
     """What reads rows of any kind: column names are remembered, and a fit that fails changes nothing."""
 
+    layer_: str | None = None  # of AnnData, that was fitted
+
     def _check_params(self) -> None:
         """Refuse parameters that are wrong whatever the data."""
+
+    def _take_layer(self, X: Any, layer: str | None) -> None:
+        """Remember the layer of AnnData that is fitted."""
+        check_layer(X, layer)
+        self.__dict__.pop("layer_", None)
+        if layer is not None:
+            self.layer_ = layer
+
+    def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
+        """Rows to fit, the first of all if `fresh`, or to predict; `run` is how a pass over them is run."""
+        look = self._remember_names if fresh else self._check_features
+        return opened(X, *beside, labelled=labelled, look=look, layer=self.layer_)
+
+    def _kept_of_rows(self) -> dict[str, Any]:
+        """What a file keeps of the rows of the fit: names of features, and the layer."""
+        names = {"feature_names_in_": kept_names(self.feature_names_in_)} if hasattr(self, "feature_names_in_") else {}
+        return names if self.layer_ is None else {**names, "layer_": self.layer_}
+
+    def _restore_of_rows(self, fitted: dict[str, Any]) -> None:
+        """Take that out of a file."""
+        if "feature_names_in_" in fitted:
+            self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], self.n_features_in_)
+        if "layer_" in fitted:
+            self.layer_ = str(fitted["layer_"])
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -129,13 +155,15 @@ class ScanEstimator(RowsEstimator):
         memory_limit: Any = None,
         client: Any = None,
         checkpoint: Any = None,
+        layer: str | None = None,
     ) -> Self:
         """Fit in one scan.
 
         Parameters
         ----------
         X : (n_rows, n_features)
-            NumPy, SciPy sparse, Dask array, Zarr array or CSR group, a path to one, or a stream of chunks.
+            NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path to one or to an .h5ad or svmlight
+            file, rows that `svmlight` opened, or a stream of chunks.
         y : (n_rows,) or, for `LinearNB`, (n_rows, n_labels)
             Labels: an array, or the name of one in the group of X, or of a column of a pandas or Dask data frame X,
             which is no feature then: predict from frames without it. Streams bring their own. A 2-D y, dense or CSR,
@@ -158,6 +186,8 @@ class ScanEstimator(RowsEstimator):
             A cluster that reads and sums, as in `scan`; the active one by default.
         checkpoint : path, optional
             A file that keeps what is summed, so that a fit that was broken off goes on from there; see `scan`.
+        layer : str, optional
+            The layer of AnnData that is read in place of its X, now and in predictions; kept as `layer_`.
 
         Raises
         ------
@@ -172,6 +202,7 @@ class ScanEstimator(RowsEstimator):
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         with self._all_or_nothing():
             self._check_params()
+            self._take_layer(X, layer)
             rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             self._memory_limit, self._n_threads = options.memory_limit, n_threads
             stats, report = self._scan(rows, listed, True, options, check_moments(moments))
@@ -225,10 +256,6 @@ class ScanEstimator(RowsEstimator):
             self._keep(stats, report, 1.0 if first else self.decay_ * decay)
             self._warn()
         return self
-
-    def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
-        """Rows to fit, the first of all if `fresh`, or to predict; `run` is how a pass over them is run."""
-        return opened(X, *beside, labelled=labelled, look=self._remember_names if fresh else self._check_features)
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Take out of a file what is learned before the scan."""
@@ -297,8 +324,7 @@ class ScanEstimator(RowsEstimator):
         fitted = {"stats_": self.stats_, "report_": asdict(self.report_), "decay_": self.decay_}
         if getattr(self, "class_weight_", None) is not None:
             fitted["class_weight_"] = self.class_weight_
-        if hasattr(self, "feature_names_in_"):
-            fitted["feature_names_in_"] = kept_names(self.feature_names_in_)
+        fitted |= self._kept_of_rows()
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
@@ -311,8 +337,7 @@ class ScanEstimator(RowsEstimator):
         self._keep(stats, Report.from_state(fitted["report_"]), decay)
         if "class_weight_" in fitted:
             self.class_weight_ = arguments.check_class_weight(fitted["class_weight_"], stats.classes)
-        if "feature_names_in_" in fitted:
-            self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], self.n_features_in_)
+        self._restore_of_rows(fitted)
         self._check_loaded(state)
         return self
 

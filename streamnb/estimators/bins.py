@@ -3,24 +3,22 @@
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.encoding.bins import STRATEGIES, BinEdges, ValueScan, check_edges
+from streamnb.encoding.learning import LearnsBins, matrix, prepared
 from streamnb.estimators.base import look_at_names
-from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
-from streamnb.rows.prepared import PreparedSource
 from streamnb.rows.source import Source
 from streamnb.stats.value_counts import ValueCells, ValueCounts
 
 
 @persistence.register
-class Bins(TransformerMixin, BaseEstimator):
+class Bins(LearnsBins, TransformerMixin, BaseEstimator):
     """A column for each bin of each feature: 1 where the value lies in it, else 0.
 
     With `LinearNB("bernoulli")` behind it this is naive Bayes with a histogram of each feature in each class, which
@@ -130,6 +128,11 @@ class Bins(TransformerMixin, BaseEstimator):
         given = check_edges(self.edges, counts.n_features)
         return learned if given is None else BinEdges(given.edges, learned.missing)
 
+    def check_for(self, n_features: int) -> None:
+        """Refuse parameters that are wrong for so many features."""
+        self._check_params()
+        check_edges(self.edges, n_features)
+
     def _check_params(self) -> None:
         arguments.positive_integer("n_bins", self.n_bins, 2)
         arguments.one_of("strategy", self.strategy, STRATEGIES)
@@ -169,9 +172,7 @@ class Bins(TransformerMixin, BaseEstimator):
         rows = opened(X, labelled=False, look=lambda given: self._look(given, False))
         if rows.n_features is not None:
             row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
-        width = int(self._bins.firsts[-1])
-        meta = sp.csr_array((0, width))
-        return answer(self._bins.applied, rows, width, None, join=joined, meta=meta, missing=True)
+        return matrix(self._bins, rows)
 
     def rows(self, X: Any, y: Any = None, sample_weight: Any = None) -> Source:
         """Rows whose columns are bins, made as the rows are read: what a scan, a fit or a prediction takes as X.
@@ -191,11 +192,9 @@ class Bins(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "_bins")
         rows = opened(X, y, sample_weight, labelled=False, look=lambda given: self._look(given, False))
-        if rows.lazy:
-            return opened(self.transform(X), y, sample_weight, labelled=False)
         if rows.n_features is not None:
             row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
-        return PreparedSource(rows, self._bins.applied, int(self._bins.firsts[-1]), persistence.digest(self._bins))
+        return prepared(self._bins, rows, y, sample_weight, labelled=False)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns, such as "x3 in (509, 733]" and "x3 is missing"."""
@@ -223,8 +222,7 @@ class Bins(TransformerMixin, BaseEstimator):
         if not isinstance(bins, BinEdges):
             raise ValueError(f"bins are of type {type(bins).__name__}")
         self._bins, self.n_features_in_ = bins, len(bins.edges)
-        self._check_params()
-        check_edges(self.edges, self.n_features_in_)
+        self.check_for(self.n_features_in_)
         self.precision_ = persistence.array("precision", state["precision"], ["f8"], (len(bins.edges),))
         if state["names"] is not None:
             self.feature_names_in_ = persistence.array(
@@ -240,8 +238,3 @@ class Bins(TransformerMixin, BaseEstimator):
 
 def _precision(cells: ValueCells) -> float:
     return 2.0 ** (cells.shift - 52) if cells.shift else 0.0
-
-
-def joined(pieces: list[Any]) -> Any:
-    """Blocks of rows below each other."""
-    return sp.vstack(pieces, format="csr") if len(pieces) > 1 else pieces[0]

@@ -58,12 +58,13 @@ class CalibratedClassifier(TrainedClassifier):
         if self.calibration is None:
             return Report()
         assert stats.folding is not None
-        check_memory(stats.n_features, LEAST_FOLDS * self._n_rows(stats), self._trainer.held, options.memory_limit)
-        posed = [self._posed(stats.without_fold(fold), options) for fold in range(LEAST_FOLDS)]
+        n_folds = len(stats.folds)
+        check_memory(stats.n_features, n_folds * self._n_rows(stats), self._trainer.held, options.memory_limit)
+        posed = [self._posed(stats.without_fold(fold), options) for fold in range(n_folds)]
         reads = [self._reads(one, *self._asked())[1] for one in posed]
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
-        judge = Judge(scheme, stats.classes, frozenset(), LEAST_FOLDS)
-        trained, report = trained_together(reads, stats.folding, judge, posed[0].task, rows, options)
+        judge = Judge(scheme, stats.classes, frozenset(), n_folds)
+        trained, report = trained_together(reads, stats, judge, posed[0].task, rows, options)
         size = sample_size(len(stats.classes), scanned.bytes / max(scanned.rows, 1))
         task = SampleTask(stats.classes, stats.folding, size)
         sampled, more = run(task, rows, options_of(options, "sample"))

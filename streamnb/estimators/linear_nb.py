@@ -7,16 +7,16 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from streamnb.core import arguments, persistence
+from streamnb.encoding.learning import of_values
 from streamnb.estimators.learned import learned
 from streamnb.estimators.linear_predictions import LinearPredictions
 from streamnb.estimators.posteriors import Posteriors
-from streamnb.estimators.prepared_rows import PreparedRows
+from streamnb.estimators.prepared_rows import PreparedRows, names_of_columns
 from streamnb.models.at_hand import UnheldModel
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
 from streamnb.models.predictive import predictive_model
-from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
@@ -39,19 +39,6 @@ def _has_covariance(estimator: "LinearNB") -> bool:
         return as_family(estimator.family).covariant
     except (TypeError, ValueError):
         return False
-
-
-class _Parameter:
-    """A constructor parameter that is no attribute: scikit-learn takes whatever has `transform` for a transformer."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: Any, owner: type) -> Any:
-        raise AttributeError(f"{self._name!r} is a parameter, not a method; read it from get_params()")
-
-    def __set__(self, instance: Any, value: Any) -> None:
-        vars(instance)[self._name] = value
 
 
 @persistence.register
@@ -79,11 +66,11 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         probable, `smoothing_`. Parameters of priors may have a row for each class.
     binarize : float
         For Bernoulli a feature is present where x > binarize.
-    transform : {None, "binary", "log1p", "sqrt", "quantile_normal"} or Bins
-        Applied to each value. The last two are learned in a pass of their own before the scan (rows have to be there
-        twice), from all rows of `fit`, and kept and saved with the model, which then takes the raw columns:
-        "quantile_normal" makes each feature normal, Phi^-1(F(x)); `Bins` makes an indicator of each bin, whose names
-        are `column_names_`.
+    transform : {None, "binary", "log1p", "sqrt", "quantile_normal"}, tuple of steps, or Bins
+        Applied to each value; of a tuple the steps of `scan`, such as ("l1:10000", "log1p"). "quantile_normal" and
+        `Bins` are learned in a pass of their own before the scan (rows have to be there twice), from all rows of
+        `fit`, and kept and saved with the model, which then takes the raw columns: "quantile_normal" makes each feature
+        normal, Phi^-1(F(x)); `Bins` makes an indicator of each bin, whose names are `column_names_`.
     normalize : {None, "l1", "l2"}
         Then each row is divided by its length.
     idf : bool
@@ -122,7 +109,6 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         Rows, bytes, blocks and seconds of the last scan.
     """
 
-    transform = _Parameter()
     _takes_indicator = True
 
     def __init__(
@@ -135,7 +121,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         overlap: str = "refuse",
         smoothing: Any = 1.0,
         binarize: float = 0.0,
-        transform: str | None = None,
+        transform: Any = None,
         normalize: str | None = None,
         idf: bool = False,
         estimate: str = "posterior_mean",
@@ -157,10 +143,6 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         self.priors, self.feature_weight = priors, feature_weight
         self.loss, self.threshold, self.reject_label = loss, threshold, reject_label
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters of the constructor; `deep` has no effect, for none of them is an estimator."""
-        return {name: vars(self)[name] for name in self._get_param_names()}
-
     # ---- what is scanned ---------------------------------------------------------------------------------------------
 
     def _task(self, classes: np.ndarray | None) -> ClassScan:
@@ -172,12 +154,11 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
 
     def _family(self) -> Family:
         """The family, its columns numbered where they were named."""
-        return as_family(self.family).named(getattr(self, "feature_names_in_", None))
+        return as_family(self.family).named(names_of_columns(self))
 
     def _row_options(self) -> RowOptions:
         centre = as_family(self.family).centre
-        transform = vars(self)["transform"] if self._asked_step() is None else None
-        return RowOptions(transform, self.normalize, self.binarize, centre)
+        return RowOptions(of_values(vars(self)["transform"]), self.normalize, self.binarize, centre)
 
     def _check_params(self) -> None:
         self._check_options(self.penalty)
@@ -298,7 +279,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
             options = {name: self._settled[name] for name in ("penalty", "estimate", "priors")}
             options["smoothing"] = self._now("smoothing_")
             if self._settled["feature_weight"] is not None:
-                raise ValueError("predictive=True is of all features alike, not for a feature_weight; take None")
+                raise ValueError("predictive=True counts all features alike; it should be False with a feature_weight")
             known = self._weighted, self._now("_model"), as_family(self._settled["family"])
             self._learned["_predictive"] = predictive_model(*known, **options)
         return self._learned["_predictive"]
@@ -314,12 +295,19 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
+    def _keep(self, stats: Any, *more: Any) -> None:
+        super()._keep(stats, *more)
+        self.n_features_in_ = self._n_given(stats.n_features)
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._restore_step(state.get("step"), state["fitted"]["stats_"].n_features)
+
     def to_state(self) -> dict[str, Any]:
         model = self._now("_model") if self._complete() else None
-        follows = isinstance(model, (UnheldModel, QuadraticModel))  # from the statistics
-        solved = model is not None and not follows
+        solved = model is not None and not isinstance(model, UnheldModel)  # which follows from the statistics
         other = {name: value for name, value in self._settled.items() if value is not vars(self)[name]}
-        return {**super().to_state(), "model": model if solved else None, "settled": None if model is None else other}
+        solved_as = {"model": model if solved else None, "settled": None if model is None else other}
+        return {**super().to_state(), **solved_as, "step": self._step}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
@@ -340,7 +328,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         asked, stats = type(self)(**{**state["params"], **(state.get("settled") or {})}), self.stats_
         asked._check_params()
         asked._row_options()
-        family = as_family(asked.family).named(getattr(self, "feature_names_in_", None))
+        family = as_family(asked.family).named(names_of_columns(self))
         for member, _ in family.parts(stats.n_features):
             Smoothing.of(member, asked.smoothing, asked.estimate, stats.n_features, len(stats.classes))
         if state.get("settled") is not None:

@@ -127,7 +127,7 @@ class LinearNBCV(LinearNB):
         overlap: str = "refuse",
         smoothing: Any = 1.0,
         binarize: float = 0.0,
-        transform: str | None = None,
+        transform: Any = None,
         normalize: str | None = None,
         idf: bool = False,
         estimate: str = "posterior_mean",
@@ -178,12 +178,13 @@ class LinearNBCV(LinearNB):
         memory_limit: Any = None,
         client: Any = None,
         checkpoint: Any = None,
+        layer: str | None = None,
     ) -> Self:
         """Choose the penalty and fit, in two scans.
 
         Parameters
         ----------
-        X, y, sample_weight, classes, progress, n_threads, memory_limit, client
+        X, y, sample_weight, classes, progress, n_threads, memory_limit, client, layer
             As for `LinearNB.fit`; X is read twice, so a stream has to be a callable that returns a fresh iterator.
         groups : (n_rows,), optional
             Labels; rows of one group are in one fold.
@@ -211,6 +212,7 @@ class LinearNBCV(LinearNB):
         listed = label_checks.check_classes(classes)
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         with self._all_or_nothing():
+            self._take_layer(X, layer)
             rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             self.__dict__.pop("class_weight_", None)

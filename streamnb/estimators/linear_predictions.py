@@ -8,6 +8,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments
+from streamnb.estimators.cells import AnnotatesCells
 from streamnb.estimators.classifier import ScanClassifier
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
@@ -29,7 +30,7 @@ def _has_probabilities(estimator: "LinearPredictions") -> bool:
     return estimator.scheme != "ovo" or len(getattr(estimator, "classes_", ())) == 2
 
 
-class LinearPredictions(ScanClassifier):
+class LinearPredictions(AnnotatesCells, ScanClassifier):
     """A classifier by one linear model of a family under a scheme, which stands once there are two classes."""
 
     family: Any

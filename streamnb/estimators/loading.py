@@ -4,6 +4,7 @@ from streamnb.core.persistence import load
 from streamnb.estimators import (
     bins,
     categorical_nb,
+    category_counters,
     discrete_nb,
     discriminant_analysis,
     gaussian_nb,
@@ -20,6 +21,7 @@ REGISTERED = (
     mixed,
     bins,
     categorical_nb,
+    category_counters,
     discrete_nb,
     discriminant_analysis,
     gaussian_nb,

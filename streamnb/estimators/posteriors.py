@@ -5,6 +5,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.estimators.learned import learned
+from streamnb.estimators.prepared_rows import names_of_columns
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.smoothing import EVIDENCE
@@ -65,7 +66,7 @@ class Posteriors:
             raise ImportError("posterior() needs pandas: pip install pandas") from error
         self._check_scanned_as_it_is("posterior()")
         asked = self._settled["estimate"]
-        names = getattr(self, "column_names_", getattr(self, "feature_names_in_", None))
+        names = names_of_columns(self)
         known = self._weighted, self._settled_family(), self._now("smoothing_"), asked
         return pd.DataFrame(posterior_table(*known, interval=interval, names=names))
 
@@ -100,7 +101,7 @@ class Posteriors:
         return log_evidence(*known, asked["priors"])
 
     def _settled_family(self) -> Family:
-        return as_family(self._settled["family"]).named(getattr(self, "feature_names_in_", None))
+        return as_family(self._settled["family"]).named(names_of_columns(self))
 
     def _check_scanned_as_it_is(self, what: str) -> None:
         check_is_fitted(self, "stats_")

@@ -7,14 +7,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
-from streamnb.estimators.base import Parameter, RowsEstimator, kept_names, loaded_names
+from streamnb.encoding.learning import of_values
+from streamnb.estimators.base import RowsEstimator
+from streamnb.estimators.cells import AnnotatesCells
 from streamnb.estimators.predicting import RowClassifier
+from streamnb.estimators.prepared_rows import PreparedRows
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.opening import opened
 from streamnb.rows.preparing import FeatureScale, RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
@@ -25,7 +27,7 @@ from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, che
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
-_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_"
+_FITTED = ("model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_", "layer_", "step")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +40,12 @@ class Posed:
     towards: np.ndarray | None
 
 
-class TrainedClassifier(RowClassifier, RowsEstimator):
+class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimator):
     """A linear classifier whose weights minimise a sum over the rows, found by one scan and a few reads more.
 
     A subclass says which loss; all that is done with a model once it is there follows from `LinearModel`.
     """
 
-    transform = Parameter()
     _scheme = "joint"
     _trainer = Trainer
     _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
@@ -73,10 +74,6 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         self.idf = idf
         self.class_weight = class_weight
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters of the constructor; `deep` has no effect, for none of them is an estimator."""
-        return {name: vars(self)[name] for name in self._get_param_names()}
-
     def _objective(self, stats: ClassStats) -> Objective:
         """The loss, for such labels."""
         raise NotImplementedError
@@ -94,6 +91,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         memory_limit: Any = None,
         client: Any = None,
         checkpoint: Any = None,
+        layer: str | None = None,
     ) -> Self:
         """Fit in one scan and up to `max_passes` reads of the same rows.
 
@@ -111,19 +109,21 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         n_threads : int, optional
             Threads that sum; as many as there are cores by default. The weights do not depend on them.
         memory_limit : int or str, optional
-            Bytes that class sums may take, and those that descent may, such as "4GB"; half of the free memory by
-            default.
+            Bytes that class sums, and those that descent may take, such as "4GB"; half of the free memory by default.
         client : dask.distributed.Client or cluster, optional
             A cluster that reads, as in `scan`; the active one by default.
         checkpoint : path, optional
             A folder that keeps what the scan and each read left, as large as the weights each: a fit that was broken
             off, or one with more `max_passes`, goes on from there, to the same bits. It stays until you remove it.
+        layer : str, optional
+            As in `LinearNB.fit`.
 
         Raises
         ------
         ValueError, TypeError
             An argument or a value is wrong: the message names it. There is one class only; rows can be read only once;
-            or the rows are separable and nothing is penalised, so that no weights are best.
+            a stream gave another number of rows in a later read; or the rows are separable and nothing is penalised, so
+            that no weights are best.
         DataError
             Data cannot be read.
         MemoryError
@@ -137,7 +137,8 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            rows = opened(X, y, sample_weight, look=self._remember_names)
+            self._take_layer(X, layer)
+            rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             before = self._apply(rows, options)
@@ -187,7 +188,8 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
     def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
         """The weights, and what features are multiplied by before these."""
         posed, (penalties, max_passes) = self._posed(stats, options), self._asked()
-        return train(self._reads(posed, penalties, max_passes)[1], rows, options), posed.scale
+        reads = self._reads(posed, penalties, max_passes)[1]
+        return train(reads, rows, options, stats.n_rows), posed.scale
 
     def _asked(self) -> tuple[Penalties, int]:
         """The penalties of the model, and how often the rows may be read for it."""
@@ -248,7 +250,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         return arguments.class_factors(checked, stats.classes, stats.weight)
 
     def _row_options(self) -> RowOptions:
-        return RowOptions(vars(self)["transform"], self.normalize)
+        return RowOptions(of_values(vars(self)["transform"]), self.normalize)
 
     def _check_params(self) -> None:
         self._check_penalties()
@@ -271,7 +273,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
     def _keep(self, model: LinearModel, history: dict[str, np.ndarray], converged: bool) -> None:
         self._model, self.history_, self.converged_ = model, history, converged
         self.n_passes_ = len(history["objective"])
-        self.classes_, self.n_features_in_ = model.classes_, model.n_features
+        self.classes_, self.n_features_in_ = model.classes_, self._n_given(model.n_features)
 
     def _warn(self, part: float) -> None:
         left = f"the gradient is {part:.1e} of that of the start, and tol={self.tol:g}"
@@ -346,7 +348,7 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         model = self._fitted()
-        return model, opened(X, *beside, labelled=labelled, look=self._check_features)
+        return model, self._opened(X, *beside, labelled=labelled)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
@@ -356,11 +358,12 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         persistence.save(path, self)
 
     def to_state(self) -> dict[str, Any]:
-        fitted = {"model": self._model, "n_features": self.n_features_in_, "history": self.history_}
+        fitted = {"model": self._model, "n_features": self._model.n_features, "history": self.history_}
         fitted |= {"converged": self.converged_, "report": asdict(self.report_)}
         fitted["calibrated"] = self._calibrated
-        if hasattr(self, "feature_names_in_"):
-            fitted["feature_names_in_"] = kept_names(self.feature_names_in_)
+        fitted |= self._kept_of_rows()
+        if self._step is not None:
+            fitted["step"] = self._step
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
@@ -379,11 +382,11 @@ class TrainedClassifier(RowClassifier, RowsEstimator):
         n_passes = len(history["objective"])
         for name, column in history.items():
             persistence.array(name, column, ["f8"], (n_passes,))
+        self._restore_step(fitted.get("step"), model.n_features)
         self._keep(model, history, converged)
         self.report_ = Report.from_state(fitted["report"])
         self._calibrated = arguments.one_of("calibrated", fitted.get("calibrated", False), [False, True])
-        if "feature_names_in_" in fitted:
-            self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], model.n_features)
+        self._restore_of_rows(fitted)
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -11,18 +11,18 @@ import numpy as np
 from streamnb.core import arguments, messages, persistence
 from streamnb.estimators.trained import Posed, TrainedClassifier
 from streamnb.estimators.trained_models import LeastSquaresClassifier, MarginClassifier, SoftmaxRegression
-from streamnb.evaluation.scorers import Scorer, as_scorer
+from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.opening import opened
 from streamnb.scanning.class_scan import run_scan, with_folds
 from streamnb.selection.grid_scores import GridScores, check_choice
+from streamnb.selection.out_of_fold import check_calibration
 from streamnb.selection.penalty_search import PenaltySearch, Turns, chosen, course_of
 from streamnb.selection.shared_reads import Judge
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training import objectives
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Reads, Trainer, checkpoint_folder, options_of
+from streamnb.training.fitting import Reads, Trainer, check_memory, checkpoint_folder, options_of
 
 L2 = tuple(10.0**exponent for exponent in range(3, -3, -1))
 RULES = "best", "parsimonious", "one_se"
@@ -33,6 +33,7 @@ class TrainedClassifierCV(TrainedClassifier):
 
     _history = (*TrainedClassifier._history, "held_out_score")
     _has_probabilities = False  # of margins, which judge decisions and rankings only
+    calibration: Any = None  # of those that need one
 
     def __init__(
         self,
@@ -72,12 +73,13 @@ class TrainedClassifierCV(TrainedClassifier):
         memory_limit: Any = None,
         client: Any = None,
         checkpoint: Any = None,
+        layer: str | None = None,
     ) -> Self:
         """Choose penalties and the number of reads, and fit to all rows: a scan, shared reads, and those of the fit.
 
         Parameters
         ----------
-        X, y, sample_weight, progress, n_threads, client
+        X, y, sample_weight, progress, n_threads, client, layer
             As for `SoftmaxRegression.fit`. The bar says how far a read is, and of the penalty that is best so far the
             mean held-out score and the objective.
         groups : (n_rows,), optional
@@ -108,7 +110,8 @@ class TrainedClassifierCV(TrainedClassifier):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            rows = opened(X, y, sample_weight, look=self._remember_names)
+            self._take_layer(X, layer)
+            rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             before = self._apply(rows, options)
@@ -116,6 +119,7 @@ class TrainedClassifierCV(TrainedClassifier):
             stats, scanned = run_scan(scan, rows, options_of(options, "scan"))
             turns = self._turns(stats.n_features, self._n_rows(stats), len(stats.folds), options)
             turns.check(options)
+            self._check_calibration(stats, options)
             whole = replace(stats, folds=(), folding=None)
             self._posed(whole, options)  # which refuses what no fold can learn from
             turns.announce(self.max_passes)
@@ -127,7 +131,8 @@ class TrainedClassifierCV(TrainedClassifier):
             history = {**trained.history, "held_out_score": held_out}
             self._keep(self._model_of(whole, trained, scale), history, trained.converged)
             self._calibrated = False
-            self.report_ = before + scanned + searched + trained.report
+            settled = self._settle(stats, scanned, rows, options)
+            self.report_ = before + scanned + searched + trained.report + settled
             if self.best_["max_passes"] == self.max_passes and not trained.converged:
                 messages.warn(
                     f"max_passes={self.max_passes} reads were spent, and the last gave the best score; the model is "
@@ -141,6 +146,7 @@ class TrainedClassifierCV(TrainedClassifier):
     def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         turns = self._turns(n_features, n_rows, n_folds, RunOptions(memory_limit=limit))
         most_reads = self._n_scans() + turns.n_groups * (self.max_passes + self._trainer.judged_later) + self.max_passes
+        most_reads += 0 if self.calibration is None else self.max_passes + 1
         n_bytes = turns.n_models * turns.model_bytes
         return {
             "n_models": turns.n_models,
@@ -171,6 +177,13 @@ class TrainedClassifierCV(TrainedClassifier):
 
         judge = Judge(scheme, stats.classes, needs, len(self._grid()) * len(stats.folds))
         return PenaltySearch(self._grid(), stats, trainer, judge, scorer)
+
+    def _check_calibration(self, stats: ClassStats, options: RunOptions) -> None:
+        """Refuse, before models are trained, folds that calibration can do nothing with, or has no memory for."""
+        if self.calibration is not None:
+            check_calibration(self.calibration, self._scheme, len(stats.folds))
+            n_rows = len(stats.folds) * self._n_rows(stats)
+            check_memory(stats.n_features, n_rows, self._trainer.held, options.memory_limit)
 
     def _turns(self, n_features: int, n_rows: int, n_folds: int, options: RunOptions) -> Turns:
         """How many models of n_rows rows of weights there are, and how many are open at a time."""
@@ -208,17 +221,19 @@ class TrainedClassifierCV(TrainedClassifier):
             raise ValueError(
                 f"max_passes={self.max_passes} should be at least 2: the second read judges the first step"
             )
-        scorer = check_choice(self._scheme, self.folds, 1, self.seed, self.scoring, self.rule)
+        check_choice(self._scheme, self.folds, 1, self.seed, self.scoring, self.rule)
         arguments.one_of("rule", self.rule, RULES)
-        self._check_scoring(scorer)
+        self._check_scoring()
 
     def _check_penalties(self) -> None:
         self._grid()
 
-    def _check_scoring(self, scorer: Scorer) -> None:
-        if not self._has_probabilities and not callable(self.scoring) and "probabilities" in scorer.needs:
+    def _check_scoring(self) -> None:
+        given = self.scoring if isinstance(self.scoring, list | tuple) else [self.scoring]
+        named = [one for one in given if isinstance(one, str) and "probabilities" in as_scorer(one).needs]
+        if named and not self._has_probabilities:
             raise ValueError(
-                f"scoring={self.scoring!r} needs probabilities, and {type(self).__name__} scores by margins; take "
+                f"scoring={named[0]!r} needs probabilities, and {type(self).__name__} scores by margins; take "
                 "scoring='roc_auc' or 'accuracy', or SoftmaxRegressionCV"
             )
 
@@ -238,6 +253,12 @@ class TrainedClassifierCV(TrainedClassifier):
         return self
 
 
+def judged_reads(estimator: TrainedClassifierCV, class_: Any = None) -> tuple[GridScores, int]:
+    """The scores of all penalties after each read, or those of one class, and the point the rule takes by them."""
+    scores = estimator._scores if class_ is None else estimator._scores.of_class(class_)
+    return scores, chosen(scores, estimator.rule)
+
+
 def _penalties(point: dict[str, Any]) -> Penalties:
     return Penalties(point["l2"], point.get("l1", 0.0))
 
@@ -249,8 +270,8 @@ class SoftmaxRegressionCV(TrainedClassifierCV, SoftmaxRegression):
     Every penalty of the grid is trained without each fold. A read brings all of these models one step, and judges what
     they have come to on their folds: the rows are read about as often as one model needs, and the score is known after
     each read, so that the number of reads is chosen, too. A model is left where it is once it has converged, or once
-    five reads gave no better score on its fold. Then the best penalty is fitted to all rows, in as many reads as were
-    best. All is the same to the last bit for any chunks, threads and workers.
+    five reads, and half as many as its best took, gave no better score on its fold. Then the best penalty is fitted to
+    all rows, in as many reads as were best. All is the same to the last bit for any chunks, threads and workers.
 
     Parameters
     ----------
@@ -260,7 +281,7 @@ class SoftmaxRegressionCV(TrainedClassifierCV, SoftmaxRegression):
     folds : int or (n_rows,) ints
         Number of folds, or the fold of each row, numbered from 0; see `fold_numbers`.
     scoring : str, callable or a list of these
-        As for `LinearNBCV`; the first of a list chooses.
+        As for `LinearNBCV`; the first of a list chooses, and of what is equally good by it, the next.
     rule : {"best", "parsimonious", "one_se"}
         The penalty and number of reads with the highest mean score; or, of those whose mean is within 1 % of it, or
         within one standard error of it, that with the fewest features, then the fewest reads.
@@ -304,9 +325,39 @@ class SoftmaxRegressionCV(TrainedClassifierCV, SoftmaxRegression):
 class MarginClassifierCV(TrainedClassifierCV, MarginClassifier):
     """`MarginClassifier` whose penalties and number of reads are chosen by cross-validation in shared reads.
 
-    Parameters and attributes are those of `SoftmaxRegressionCV`. Scores are margins: a scoring that needs probabilities
-    is refused, and a function of an `Evaluation` gets one without.
+    Parameters and attributes are those of `SoftmaxRegressionCV`, and:
+
+    Parameters
+    ----------
+    scoring
+        Scores are margins: one that needs probabilities is refused, and a function of an `Evaluation` gets one without.
+    calibration : {None, "sigmoid", "isotonic"}
+        As for `MarginClassifier`, by the models without each fold, five at least, at what was chosen: they are trained
+        once more, in as many reads as the model. The choice is the same.
     """
+
+    def __init__(
+        self,
+        l2: Any = None,
+        l1: Any = None,
+        *,
+        folds: Any = 5,
+        scoring: Any = "roc_auc",
+        rule: str = "best",
+        seed: int = 0,
+        start: Any = "auto",
+        tol: float = 1e-4,
+        max_passes: int = 50,
+        transform: Any = None,
+        normalize: str | None = None,
+        idf: bool = False,
+        class_weight: Any = None,
+        calibration: str | None = None,
+    ):
+        options = {"start": start, "tol": tol, "max_passes": max_passes, "transform": transform}
+        options |= {"normalize": normalize, "idf": idf, "class_weight": class_weight, "calibration": calibration}
+        MarginClassifier.__init__(self, l2, l1, **options)
+        self._keep_choice(folds, scoring, rule, seed)
 
 
 @persistence.register
@@ -331,7 +382,9 @@ class LeastSquaresClassifierCV(TrainedClassifierCV, LeastSquaresClassifier):
         normalize: str | None = None,
         idf: bool = False,
         class_weight: Any = None,
+        calibration: str | None = None,
     ):
         options = {"start": start, "tol": tol, "max_passes": max_passes, "transform": transform}
-        LeastSquaresClassifier.__init__(self, l2, **options, normalize=normalize, idf=idf, class_weight=class_weight)
+        options |= {"normalize": normalize, "idf": idf, "class_weight": class_weight, "calibration": calibration}
+        LeastSquaresClassifier.__init__(self, l2, **options)
         self._keep_choice(folds, scoring, rule, seed)

@@ -46,7 +46,8 @@ class SoftmaxRegression(TrainedClassifier):
         Reads of the rows after the scan, at most. Fewer regularise, too.
     transform, normalize, idf
         As for `LinearNB`, but that features are multiplied by idf before rows are divided by their length, as
-        scikit-learn's TfidfTransformer does it; both together take one scan more.
+        scikit-learn's TfidfTransformer does it; both together take one scan more. A `transform` that is learned
+        takes one pass more, too.
     class_weight : None, "balanced" or {label: weight}
         What the weights of the rows of a class are multiplied by.
 

@@ -1,5 +1,6 @@
 """Scores in their order, kept one by one or in mergeable histograms, and what is read off that order."""
 
+from copy import copy
 from functools import reduce
 from operator import add
 from typing import Any
@@ -49,7 +50,7 @@ class Histogram:
         table = self.table.reshape(-1, m, *self.table.shape[1:])
         low, high = np.full(m * room, np.inf), np.full(m * room, -np.inf)
         ranks.extremes(scores.reshape(n_rows, m * room), low, high)
-        self._widen(*(_keys(end.reshape(m, room)[:, : len(table)].T.reshape(-1)) for end in (low, high)))
+        self.widen(*(end.reshape(m, room)[:, : len(table)].T.reshape(-1) for end in (low, high)))
         shift, first = (np.ascontiguousarray(of_bins.reshape(-1, m).T) for of_bins in (self.shift, self.first))
         step = max(CACHED_SCORES // (m * room), 1)
         spare = np.empty(min(step, n_rows), np.int64), np.empty(LANES, np.int64)
@@ -68,9 +69,15 @@ class Histogram:
 
     def of_columns(self, columns: slice) -> "Histogram":
         """That of some columns alone."""
-        one = Histogram.__new__(Histogram)
-        one.n_bins, one.table = self.n_bins, self.table[columns]
+        one = self.with_table(self.table[columns])
         one.low, one.high, one.shift = self.low[columns], self.high[columns], self.shift[columns]
+        return one
+
+    def with_table(self, table: np.ndarray) -> "Histogram":
+        """Another one in the same bins."""
+        one = Histogram.__new__(Histogram)
+        one.n_bins, one.table = self.n_bins, table
+        one.low, one.high, one.shift = self.low, self.high, self.shift
         return one
 
     def joined(self, tables: list[np.ndarray]) -> "Histogram":
@@ -84,12 +91,15 @@ class Histogram:
             )
         return one
 
-    def _widen(self, low: np.ndarray, high: np.ndarray) -> None:
-        """Make room for scores with keys from `low` to `high`."""
-        first, shift = self.first, self.shift
+    def widen(self, low: np.ndarray, high: np.ndarray) -> None:
+        """Make room for scores from `low` to `high`."""
+        low, high = _keys(low), _keys(high)
+        if (low >= self.low).all() and (high <= self.high).all():
+            return
+        first, shift, counted = self.first, self.shift, self.low <= self.high
         self.low, self.high = np.minimum(self.low, low), np.maximum(self.high, high)
         self.shift = _narrowest(self.low, self.high, shift, self.n_bins)
-        changed = np.flatnonzero((self.shift != shift) | (self.first != first))
+        changed = np.flatnonzero(((self.shift != shift) | (self.first != first)) & counted)
         if changed.size:
             flat = self._flat
             spare = np.empty((1, flat.shape[1]))
@@ -164,8 +174,6 @@ class Ranking:
         Labels are an indicator (n, K) of uint8, not class numbers (n,).
     n_models : int
         So many models rank the same rows, each with columns of its own.
-    skipping : bool
-        Of an indicator: rows whose label is 2 have no place in that column.
     pairs : bool
         Keep what `levels` needs to set two classes against each other: a histogram for each pair of classes.
     """
@@ -179,12 +187,11 @@ class Ranking:
         exact_rows: int,
         n_bins: int,
         n_models: int = 1,
-        skipping: bool = False,
     ):
         self._binary = n_classes == 2 and not multilabel
         self._classes = np.array([1]) if self._binary else np.arange(n_classes)
         self._pairs, self.exact_rows, self.n_bins = pairs, exact_rows, n_bins
-        self._n_groups, self._highest = n_classes if pairs else 2, 1 + skipping
+        self._n_groups = n_classes if pairs else 2
         self._n_models = n_models
         self.n_rows = 0
         self._blocks: list[ScoredRows] = []
@@ -209,8 +216,7 @@ class Ranking:
             self._spill().add(scores, self._groups(labels), weight)
 
     def __add__(self, other: "Ranking") -> "Ranking":
-        total = Ranking.__new__(Ranking)
-        total.__dict__.update(self.__dict__)
+        total = copy(self)
         total.n_rows += other.n_rows
         total._blocks = self._blocks + other._blocks
         histograms = [part._histogram for part in (self, other) if part._histogram is not None]
@@ -225,14 +231,23 @@ class Ranking:
         """Move the rows kept one by one into the histogram."""
         if self._histogram is None:
             self._histogram = self._empty()
-        for scores, labels, weight in self._blocks:
-            by_column = scores.reshape(len(weight), self._n_models, len(self._classes)).swapaxes(1, 2)
-            self._histogram.add(np.ascontiguousarray(by_column), self._groups(labels), weight)
+        for block in self._blocks:
+            self._count(self._histogram, *block)
         self._blocks = []
         return self._histogram
 
+    def _count(self, histogram: Histogram, scores: Any, labels: np.ndarray, weight: np.ndarray) -> None:
+        """Count rows that were kept one by one."""
+        by_column = scores.reshape(len(weight), self._n_models, len(self._classes)).swapaxes(1, 2)
+        histogram.add(np.ascontiguousarray(by_column), self._groups(labels), weight)
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        """Columns and groups of the histogram."""
+        return self._n_columns, self._n_groups
+
     def _empty(self) -> Histogram:
-        return Histogram(self._n_columns, self._n_groups, self.n_bins)
+        return Histogram(*self._shape, self.n_bins)
 
     def of_model(self, model: int) -> "Ranking":
         """The ranking of one model."""
@@ -252,7 +267,7 @@ class Ranking:
         self.n_rows = arguments.whole_number("n_rows", state["n_rows"])
         self._blocks = [self._checked(*block) for block in state["blocks"]]
         if state["histogram"] is not None:
-            shape = self._n_columns, self.n_bins + 2, self._n_groups
+            shape = self._shape[0], self.n_bins + 2, self._shape[1]
             persistence.array("histogram", state["histogram"][-1], ["f8"], shape)  # before another one is made
             self._histogram = self._empty()
             self._histogram.restore(state["histogram"])
@@ -264,7 +279,7 @@ class Ranking:
             array("labels", labels, ["u1"], (n_rows, len(self._classes)))
         else:
             array("labels", labels, ["i8"], (n_rows,))
-        highest = self._highest if labels.ndim == 2 else max(int(self._classes[-1]), 1)
+        highest = 1 if labels.ndim == 2 else max(int(self._classes[-1]), 1)
         if np.isnan(scores).any() or not ((labels >= 0) & (labels <= highest)).all() or not (weight > 0.0).all():
             raise ValueError("ranked rows should have scores, labels of a class and weights above 0")
         return scores, labels, weight

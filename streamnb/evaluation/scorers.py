@@ -45,6 +45,11 @@ class Scorer:
         """All scorers of a list."""
         return self, *self.others
 
+    @property
+    def by_name(self) -> bool:
+        """Whether it is one of `SCORERS`, not a function of the user's."""
+        return self.name in SCORERS and SCORERS[self.name].value is self.value
+
 
 def _ask(evaluation: Evaluation, method: str, sign: float = 1.0, **options: Any) -> Any:
     return sign * getattr(evaluation, method)(**options)

@@ -83,10 +83,11 @@ def regrid(old, first, wider, new_first, n_groups, new):
             for c in range(n_groups, top - up):
                 target[c + up] += source[c]
             continue
-        for c in range(n_groups, top):
-            if source[c] != 0.0:
-                b, g = divmod(c, n_groups)
-                target[n_groups * (((first[k] + b - 1) >> wider[k]) - new_first[k] + 1) + g] += source[c]
+        for begin in range(n_groups, top, n_groups):
+            to = n_groups * (((first[k] + begin // n_groups - 1) >> wider[k]) - new_first[k] + 1)
+            for g in range(n_groups):
+                if source[begin + g] != 0.0:
+                    target[to + g] += source[begin + g]
 
 
 @kernel

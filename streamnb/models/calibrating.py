@@ -23,7 +23,7 @@ RIDGE = 1e-2  # a bias is normal beforehand, of mean 0 and standard deviation 10
 METHODS = ("sigmoid", "isotonic")
 ALONE = 1 << 17  # products at once, for which BLAS wakes no other threads
 MOST_STEPS = 100
-CONVERGED = 1e-12  # what another step would take off the loss of a row
+CONVERGED = 1e-12  # the part of the loss that another step would take off
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,12 +148,14 @@ def _newton(scores: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> np.n
     for _ in range(MOST_STEPS):
         gradient, hessian = _derivatives(theta, p, scores, targets, weight)
         step = np.linalg.solve(hessian, gradient)
-        if gradient @ step <= CONVERGED * weight.sum():
+        if gradient @ step <= CONVERGED * now:
             break
         then, p = at(theta - step)
         while then > now and np.abs(step).max() > CONVERGED:
             step = step / 2.0
             then, p = at(theta - step)
+        if then >= now:  # rounding hides what is left to gain
+            break
         theta, now = theta - step, then
     return theta
 
@@ -168,7 +170,7 @@ def _derivatives(
     hessian = RIDGE * np.eye(len(theta))
     hessian[0, 0] += np.einsum("kn,kn->", by_t, scores)
     hessian[0, 1:] = hessian[1:, 0] = by_t.sum(axis=1)
-    hessian[1:, 1:] += np.diag(weighted.sum(axis=1))
+    hessian[1:, 1:] += np.diag(weighted.sum(axis=1)) + weighted.sum() / len(p)  # what is added to all biases is 0
     step = max(ALONE // len(p) ** 2, 16)
     for some in (slice(first, first + step) for first in range(0, p.shape[1], step)):
         hessian[1:, 1:] -= weighted[:, some] @ p[:, some].T
@@ -177,6 +179,8 @@ def _derivatives(
 
 def _scaled(model: LinearModel, factors: np.ndarray, biases: np.ndarray) -> LinearModel:
     """The model whose margins are those of this one times `factors`, (R,), plus `biases`."""
+    if isinstance(model, QuadraticModel):
+        return model.scaled(factors[0], biases)
     sparse, second = sp.issparse(model.weights), model.second
     return replace(
         model,
@@ -194,8 +198,6 @@ def check_calibrated(model: LinearModel) -> None:
         raise ValueError("calibrate scales weights, and a covariance of each class has none; take covariance='pooled'")
     if isinstance(model, UnheldModel):
         raise MemoryError("calibrate scales the weights, and these are too many to be held; take a sparser penalty")
-    if isinstance(model, QuadraticModel):
-        raise ValueError("calibrate() is for linear scores; those of Gaussian(covariance='own') are quadratic")
     if not np.isfinite(model.intercept_).all():
         raise ValueError("the model has a class without rows, whose probability is 0 whatever the scores; fit without")
 

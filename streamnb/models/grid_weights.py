@@ -11,7 +11,7 @@ from streamnb.core import memory
 from streamnb.core.memory import PAGE, aligned
 from streamnb.kernels import grid_scores
 from streamnb.kernels.lanes import LANES, SINGLES
-from streamnb.rows.chunk import Chunk
+from streamnb.rows.chunk import Chunk, SparseRows
 
 FEW_COLUMNS = 64  # are one table, which rows are read once for
 
@@ -135,7 +135,11 @@ class GridWeights:
     def add_scores(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
         """Add the scores of those rows of a block to out (len(rows), R * room of G or wider), in C order."""
         for some, arrays in chunk.sparse(rows):
-            grid_scores.add_csr(tuple(arrays), self.arrays, self.spare(1), out[some])
+            self.add_sparse(arrays, out[some])
+
+    def add_sparse(self, rows: SparseRows, out: np.ndarray) -> None:
+        """The same of rows that are already sparse."""
+        grid_scores.add_csr(tuple(rows), self.arrays, self.spare(1), out)
 
     def spare(self, n: int) -> tuple[np.ndarray, ...]:
         """Room for the kernels to work in: n rows of a table of the head, and a list of units."""

@@ -1,25 +1,26 @@
 """Quadratic scores: Gaussian features, each class with means and variances of its own."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import row_checks
+from streamnb.core import label_checks, persistence, row_checks
 from streamnb.core.attributes import attribute
 from streamnb.kernels import quadratic
 from streamnb.models.linear import LinearModel
-from streamnb.problem.schemes import TwoClasses
+from streamnb.problem.schemes import TwoClasses, as_scheme
 from streamnb.rows.chunk import Chunk, CSRChunk
+from streamnb.rows.preparing import RowOptions
+
+_STATE = "classes", "means", "halves", "intercept", "options", "rule", "curves"
 
 
+@persistence.register
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class QuadraticModel(LinearModel):
-    """Scores ``intercept_ - sum_j (x_j - weights_jk)^2 halves_jk``; tables (n_features, K). It has no coef_.
-
-    It is saved with the statistics that it follows from.
-    """
+    """Scores ``intercept_ - sum_j (x_j - weights_jk)^2 halves_jk``; tables (n_features, K). It has no coef_."""
 
     halves: np.ndarray
 
@@ -40,19 +41,21 @@ class QuadraticModel(LinearModel):
     def sparsify(self) -> LinearModel:
         raise self._refusal("sparsify()")
 
-    def save(self, path: Any) -> None:
-        raise self._refusal("save()")
-
     def _refusal(self, what: str) -> ValueError:
         return ValueError(
-            f"{what} is of linear scores, and those of Gaussian features with variances of each class are quadratic; "
-            "the estimator and the statistics can be saved"
+            f"{what} is of linear scores, and those of Gaussian features with variances of each class are quadratic"
         )
 
     def shifted(self, shift: Any) -> LinearModel:
         if isinstance(self.scheme, TwoClasses) and np.ndim(shift) == 0:
             shift = np.array([0.0, 1.0]) * shift
         return super().shifted(shift)
+
+    def scaled(self, factor: float, biases: np.ndarray) -> Self:
+        """The model whose margins are those of this one times `factor`, plus `biases`, one for each margin."""
+        if isinstance(self.scheme, TwoClasses):
+            biases = np.append(0.0, biases)
+        return replace(self, halves=self.halves * factor, intercept_=self.intercept_ * factor + biases)
 
     def __repr__(self) -> str:
         shape = f"{len(self.classes_):,} classes, {self.n_features:,} features"
@@ -73,7 +76,8 @@ class QuadraticModel(LinearModel):
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
         """ln P(y) + ln p(x | y), (n_rows, K); under the scheme of two classes their difference, (n_rows, 1)."""
         row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
-        return self.margins_of(self.prepared(chunk, survey))
+        margins = self.margins_of(self.prepared(chunk, survey))
+        return margins if self.curves is None else self.curves.applied(self.scheme, margins)
 
     def margins_of(self, chunk: Chunk) -> np.ndarray:
         """The same of a prepared block."""
@@ -91,3 +95,27 @@ class QuadraticModel(LinearModel):
         out = np.zeros((n_rows, len(self.classes_)))
         quadratic.score_dense(values.values, self.weights, self.halves, out)
         return out + self.intercept_
+
+    def to_state(self) -> dict[str, Any]:
+        tables = {"classes": self.classes_, "means": self.weights, "halves": self.halves, "intercept": self.intercept_}
+        return {**tables, "options": self.options.to_state(), "rule": self.rule, "curves": self.curves}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        persistence.known(cls, state, *_STATE)
+        classes = label_checks.check_labels(state["classes"], "classes")
+        scheme, array = as_scheme("joint", classes), persistence.array
+        means = array("means", state["means"], ["f8"], (None, len(classes)))
+        halves = array("halves", state["halves"], ["f8"], means.shape)
+        intercept = array("intercept", state["intercept"], ["f8"], (len(classes),))
+        rule, curves = persistence.typed(cls, {name: state[name] for name in ("rule", "curves")}).values()
+        return cls(
+            classes_=classes,
+            weights=means,
+            intercept_=intercept,
+            scheme=scheme,
+            options=RowOptions.of_state(state["options"]),
+            rule=None if rule is None else rule.restored(classes, scheme),
+            curves=None if curves is None else curves.check(scheme, len(classes)),
+            halves=halves,
+        )

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.linear_predictions import fitted_model
+from streamnb.estimators.prepared_rows import names_of_columns
 from streamnb.estimators.trained import TrainedClassifier, trained_model
 from streamnb.models.linear import LinearModel
 from streamnb.problem.penalties import Penalty
@@ -94,7 +95,7 @@ def line_style(number: int) -> dict[str, Any]:
 def feature_names_of(given: Any, source: Any, n_features: int) -> np.ndarray:
     """Names of features, as given, as fitted, or x0, x1, .., (n_features,)."""
     if given is None:
-        given = getattr(source, "column_names_", getattr(source, "feature_names_in_", None))
+        given = names_of_columns(source)
     if given is None:
         return np.array([f"x{j}" for j in range(n_features)], dtype=object)
     names = np.asarray(given, dtype=object)

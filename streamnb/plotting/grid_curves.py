@@ -7,15 +7,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
+from streamnb.estimators.trained_cv import TrainedClassifierCV, judged_reads
 from streamnb.plotting.drawing import tau_name
 from streamnb.selection.grid_scores import GridScores
 
 
-def curves_of(estimator: LinearNBCV, against: str | None, class_: Any, train: bool) -> dict[str, Any]:
+def curves_of(estimator: Any, against: str | None, class_: Any, train: bool) -> dict[str, Any]:
     """What a `ScoreDisplay` is made of, by name."""
-    if not isinstance(estimator, LinearNBCV):
-        raise TypeError(f"estimator={estimator!r} should be a fitted snb.LinearNBCV")
+    if not isinstance(estimator, LinearNBCV | TrainedClassifierCV):
+        raise TypeError(f"estimator={estimator!r} should be a fitted snb.LinearNBCV, SoftmaxRegressionCV or the like")
     check_is_fitted(estimator, "cv_results_")
+    if isinstance(estimator, TrainedClassifierCV):
+        return _of_reads(estimator, against, class_, train)
     (scores, grid), table = judged_grid(estimator), estimator.cv_results_
     kinds = sorted(scores.grid[0], key=lambda kind: -len(set(map(str, table[f"param_{kind}"].tolist()))))
     against = kinds[0] if against is None else arguments.one_of("against", against, [*kinds, "n_features"])
@@ -31,7 +34,6 @@ def curves_of(estimator: LinearNBCV, against: str | None, class_: Any, train: bo
         chosen_name = "a number for each class; the best for all"
     if train and shown.train is None:
         raise ValueError("train=True needs scores of training rows; fit with return_train_score=True")
-    scoring = estimator.scoring[0] if isinstance(estimator.scoring, list | tuple) else estimator.scoring
     return {
         "x": np.asarray(shown.n_features if against == "n_features" else table[f"param_{against}"], dtype=np.float64),
         "mean": shown.mean,
@@ -42,20 +44,65 @@ def curves_of(estimator: LinearNBCV, against: str | None, class_: Any, train: bo
         "chosen_name": chosen_name,
         "least": shown.least(estimator.rule),
         "x_name": tau_name(against, grid) + (of_class.replace("of", "for") if against == "n_features" else ""),
-        "score_name": (scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")) + of_class,
+        "score_name": _scoring_name(estimator) + of_class,
         "rule": estimator.rule,
         "train": shown.train.mean if train and shown.train is not None else None,
     }
 
 
-def _of_class(scores: GridScores, label: Any, rule: str) -> tuple[GridScores, int, str]:
-    """The scores of one class, with its features, and the point that the rule chooses for it, with a name."""
+def _of_reads(estimator: TrainedClassifierCV, against: str | None, class_: Any, train: bool) -> dict[str, Any]:
+    """The scores after each read, a line a penalty; against a penalty, those after its best number of reads."""
+    if train:
+        raise ValueError(f"train=True: {type(estimator).__name__} does not judge training rows")
+    scores, chosen = judged_reads(estimator)
+    of_class = "" if class_ is None else f" of class {class_}"
+    if class_ is not None:
+        scores, chosen = judged_reads(estimator, _number_of(scores, class_))
+    kinds = [*scores.grid[0]][::-1]  # max_passes, then the penalties
+    against = kinds[0] if against is None else arguments.one_of("against", against, [*kinds, "n_features"])
+    left_out = {against, "max_passes"}
+    tables = {kind: np.array([point[kind] for point in scores.grid], dtype=np.float64) for kind in kinds}
+    varied = [kind for kind in kinds[::-1] if kind not in left_out and len(np.unique(tables[kind])) > 1]
+    shown = np.arange(len(scores.grid))
+    if against != "max_passes":  # a penalty has as many points as reads
+        order = np.lexsort([-scores.mean, shown != chosen, *(tables[kind] for kind in kinds[1:])])
+        points = np.array([tables[kind][order] for kind in kinds[1:]]).T
+        shown = np.sort(order[np.append(True, (points[1:] != points[:-1]).any(axis=1))])
+    rest = [told({kind: scores.grid[i][kind] for kind in varied}) for i in shown.tolist()]
+    names = list(dict.fromkeys(rest))
+    return {
+        "x": (scores.n_features if against == "n_features" else tables[against])[shown].astype(np.float64),
+        "mean": scores.mean[shown],
+        "std": scores.std[shown],
+        "lines": np.array([names.index(name) for name in rest]),
+        "line_names": names,
+        "chosen": int(np.flatnonzero(shown == chosen)[0]),
+        "chosen_name": f"{told(scores.grid[chosen])}, {scores.n_features[chosen]:,} features",
+        "least": scores.least(estimator.rule),
+        "x_name": {"max_passes": "reads of the rows", "n_features": tau_name("n_features", None)}.get(against, against),
+        "score_name": _scoring_name(estimator) + of_class,
+        "rule": estimator.rule,
+    }
+
+
+def _scoring_name(estimator: Any) -> str:
+    scoring = estimator.scoring[0] if isinstance(estimator.scoring, list | tuple) else estimator.scoring
+    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+
+
+def _number_of(scores: GridScores, label: Any) -> int:
+    """Which class it is."""
     labels = scores.classes.tolist()
     if scores.class_scores is None:
         raise ValueError(f"class_={label!r}: there is no score of each class; take a scoring that has one")
     if label not in labels:
         raise ValueError(f"class_={label!r} is not a class; it should be one of {', '.join(map(repr, labels))}")
-    k = labels.index(label)
+    return labels.index(label)
+
+
+def _of_class(scores: GridScores, label: Any, rule: str) -> tuple[GridScores, int, str]:
+    """The scores of one class, with its features, and the point that the rule chooses for it, with a name."""
+    k = _number_of(scores, label)
     chosen = int(scores.class_best(rule)[k])
     if chosen < 0:
         raise ValueError(f"class_={label!r} has no score in any split")

@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 from streamnb.core import arguments
 from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.predicting import RowClassifier, model_and_rows
+from streamnb.estimators.trained_cv import TrainedClassifierCV
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import judged
 from streamnb.evaluation.tallies import ratio
@@ -74,7 +75,7 @@ class ScoreDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: LinearNBCV,
+        estimator: LinearNBCV | TrainedClassifierCV,
         against: str | None = None,
         *,
         class_: Any = None,
@@ -82,15 +83,16 @@ class ScoreDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
-        """Draw the scores by which `LinearNBCV` chose.
+        """Draw the scores by which `LinearNBCV`, or a model of several reads such as `SoftmaxRegressionCV`, chose.
 
         Parameters
         ----------
-        estimator : LinearNBCV
+        estimator : LinearNBCV, SoftmaxRegressionCV, MarginClassifierCV or LeastSquaresClassifierCV
             Fitted.
         against : str, optional
             "n_features", or the kind of penalty whose tau is on the axis, such as "l1"; the kind with the most taus
-            unless given. Every combination of the other taus has a line.
+            unless given. Every combination of the other taus has a line. For models of several reads "max_passes",
+            unless given: the score after each read; or "l2", "l1": after the best number of reads of each penalty.
         class_ : label, optional
             The scores of one class and its features alone, with the point that the rule chooses for it.
         train : bool
@@ -102,7 +104,9 @@ class ScoreDisplay:
         """
         curves = curves_of(estimator, against, class_, train)
         if ax is not None and "label" not in kwargs:  # where others may be
-            kwargs = {"label": as_family(estimator.family).name, **kwargs}
+            reads = isinstance(estimator, TrainedClassifierCV)
+            name = type(estimator).__name__ if reads else as_family(estimator.family).name
+            kwargs = {"label": name, **kwargs}
         return cls(curves.pop("x"), curves.pop("mean"), curves.pop("std"), **curves).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, n_named: int = 8, **kwargs: Any) -> Self:
@@ -350,6 +354,7 @@ def evaluation(estimator: Any, X: Any, y: Any, sample_weight: Any, *needs: str) 
         estimator = estimator[-1]
     if isinstance(estimator, RowClassifier):
         estimator, X = model_and_rows(estimator, X, y, sample_weight)
+        y = sample_weight = None  # which the rows bring
     if not isinstance(estimator, LinearModel):
         raise TypeError(
             f"estimator={given!r} should be a fitted classifier of streamnb, or a pipeline that ends in one; for "

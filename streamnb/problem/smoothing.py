@@ -43,6 +43,8 @@ class Smoothing:
                     f"smoothing={EVIDENCE!r} needs a family with a conjugate prior ({_have()}), not {family.name!r}; "
                     "give a number"
                 )
+        elif isinstance(smoothing, str):
+            raise TypeError(f"smoothing={smoothing!r} should be a number, a prior such as GammaPrior, or {EVIDENCE!r}")
         elif not isinstance(smoothing, Prior):
             smoothing = arguments.finite_number("smoothing", smoothing, minimum=0.0)
         elif type(smoothing) is not fitting:

@@ -258,10 +258,17 @@ def _member(group: Any, path: str, name: str) -> Any:
             f"{name}={path!r} names an array beside X, but X is not in a Zarr group; pass the array "
             "(the name of a column goes with a pandas or Dask data frame)"
         )
+    if hasattr(group, "column"):
+        return group.column(path, name)
     member = member_of(group, path)
     if isinstance(member, zarr.Array) and "streamnb" in group.attrs:
         check_complete(member)  # write_csr writes every chunk, so one that is missing was lost
     if member is None:
+        obs = path.partition("/")[0] if path.startswith("obs/") else ""
+        inside: Any = group.get(obs) if obs else None
+        if inside is not None:
+            columns = ", ".join(sorted(inside.keys()))
+            raise ValueError(f"{name}={path!r} is not in group {obs!r} of X, which has the columns: {columns}")
         names = ", ".join(sorted(group.array_keys())) or "none"
         raise ValueError(f"{name}={path!r} is not in group {group.path or '/'!r} of X, which has the arrays: {names}")
     return member

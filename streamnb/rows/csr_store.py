@@ -12,6 +12,7 @@ from streamnb.rows.layout import check_layout
 from streamnb.rows.reading import Cursor, Readers, check_complete
 from streamnb.rows.stores import persistently
 
+FEATURE_NAMES = "feature_names"  # an array of strings in a group that `write_csr` made, if there were any
 CSRArrays = tuple[np.ndarray | None, np.ndarray, np.ndarray]  # data, indices, indptr
 
 

@@ -1,18 +1,25 @@
 """Files that are no Zarr stores: what a path holds, told by the bytes it begins with or by its ending, and the cure."""
 
+import bz2
+import gzip
+import lzma
 import os
+import re
+import zlib
 from codecs import getincrementaldecoder
 from typing import Any
 
 HEAD = 1 << 12  # bytes that are looked at
 _FRAME = "and pass the frame or, of a large file, write it to a store in parts with snb.write_csr"
 CURES = {
-    "an HDF5": "write an .h5ad to Zarr with anndata.read_h5ad(path).write_zarr(..) and pass that path; of another file "
-    "pass a dataset, h5py.File(path)['..']",
+    "an HDF5": "pass an .h5ad file of AnnData under a path of this machine; of another file a dataset, read by h5py: "
+    "h5py.File(path)['..'][:]",
     "a Parquet": f"read it with pandas.read_parquet(path) {_FRAME}",
     "a CSV": f"read it with pandas.read_csv(path) {_FRAME}",
-    "a JSON": f"read it with pandas.read_json(path) {_FRAME}",
+    "a JSON": f"read texts with snb.text(path, text=.., y=..), numbers with pandas.read_json(path) {_FRAME}",
 }
+_SVMLIGHT = ".svm", ".svmlight", ".libsvm"
+_LINE = re.compile(rb"\s*[-+.\w,]*\s*(?:qid:\d+\s+)?\d+:[^\s:]+(?:\s|$)")  # the beginning of one
 _MAGIC = {b"\x89HDF": "an HDF5", b"PAR1": "a Parquet", b"{": "a JSON", b"[": "a JSON"}
 _ENDINGS = {
     "an HDF5": (".h5", ".hdf5", ".h5ad", ".loom"),
@@ -20,6 +27,7 @@ _ENDINGS = {
     "a CSV": (".csv", ".tsv"),
     "a JSON": (".json", ".jsonl", ".ndjson"),
 }
+_OPENERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
@@ -27,8 +35,48 @@ def unlike_zarr(path: Any) -> str | None:
     """What the file is, and how its rows are read; None where it is not there or nothing that is known."""
     if not isinstance(path, str) or not (os.path.exists(path) or "://" in path):
         return None
-    kind = _by_content(path) or _by_ending(path)
+    kind = kind_of(path)
     return None if kind is None else f"is {kind} file, not a Zarr store; {CURES[kind]}"
+
+
+def kind_of(path: str) -> str | None:
+    """What sort of file it is, with its article; None of what is not known."""
+    return _by_content(path) or _by_ending(path)
+
+
+def opener(path: Any) -> Any:
+    """What unpacks the file: a function like `open`; None where it is not packed, by its first bytes."""
+    with open(path, "rb") as file:
+        head = file.read(8)
+    return next((unpacking for magic, unpacking in _OPENERS.items() if head.startswith(magic)), None)
+
+
+def is_svmlight(path: Any) -> bool:
+    """Whether it is the path of a svmlight file, by its name or by its first line with a feature, packed or not."""
+    if not isinstance(path, (str, os.PathLike)) or not os.path.isfile(path):
+        return False
+    name = os.fspath(path).lower()
+    bare = next((name.removesuffix(end) for end in _PACKED if name.endswith(end)), name)
+    if bare.endswith(_SVMLIGHT):
+        return True
+    try:
+        with (opener(path) or open)(path, "rb") as file:
+            head = file.read(HEAD)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError):
+        return False
+    lines = (line for line in head.split(b"\n") if line.strip() and not line.startswith(b"#"))
+    return any(_LINE.match(line) for _, line in zip(range(1), lines, strict=False))
+
+
+def is_hdf5(path: Any) -> bool:
+    """Whether it is the path of an HDF5 file, by its first bytes."""
+    if not isinstance(path, (str, os.PathLike)):
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"\x89HDF"
+    except OSError:
+        return False
 
 
 def _by_content(path: str) -> str | None:

@@ -38,6 +38,8 @@ class TextSource(Source):
         Seconds that the step took so far, summed over threads; they are part of `reading`.
     """
 
+    by_users = True
+
     def __init__(
         self,
         texts: Any,
@@ -52,6 +54,10 @@ class TextSource(Source):
         self.n_rows, self.n_features, self.nbytes = texts.n_rows, n_features, texts.nbytes
         self.paths, self.making = texts.paths, Clock()
         row_checks.check_min_size(texts.n_rows, 1)
+
+    def __repr__(self) -> str:
+        where = f" of {self.paths[0]}" + (" .." if len(self.paths) > 1 else "") if self.paths else ""
+        return f"<{type(self).__name__}: {self.n_rows} rows{where}, {self.n_features} features>"
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         ask = self._columns.reader(start)

@@ -67,7 +67,7 @@ def _check_kind(X: Any, first_row: int) -> None:
     if made_by(X, "anndata") and hasattr(X, "to_memory"):
         raise TypeError(
             f"X is a {type(X).__name__} of AnnData, rows that stay in their file; read them with X.to_memory(), or "
-            "write the AnnData object to Zarr (adata.write_zarr(path)) and pass the path: that is read block by block"
+            "pass the AnnData object itself, or its path: these are read block by block (Zarr is faster)"
         )
     if not (hasattr(X, "iloc") and hasattr(X, "columns")):
         return

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,15 +12,18 @@ from zarr.abc.store import Store
 from streamnb.core import label_checks, messages, row_checks
 from streamnb.core.csr import as_csr
 from streamnb.core.messages import DataError
-from streamnb.rows.columns import open_columns
-from streamnb.rows.csr_store import member_of, open_csr
-from streamnb.rows.files import unlike_zarr
+from streamnb.rows.columns import open_columns, whole
+from streamnb.rows.csr_store import FEATURE_NAMES, member_of, open_csr
+from streamnb.rows.files import is_svmlight, unlike_zarr
+from streamnb.rows.in_anndata import is_anndata, named_frame, rows_of
 from streamnb.rows.in_dask import DaskSource
+from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource
+from streamnb.rows.in_svmlight import SvmlightFile, SvmlightSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.layout import check_layout
 from streamnb.rows.lazy import check_not_delayed, is_dask
-from streamnb.rows.matrices import as_matrix, made_by
+from streamnb.rows.matrices import as_matrix
 from streamnb.rows.source import Source
 from streamnb.rows.stores import persistently
 from streamnb.rows.streams import StreamSource
@@ -39,28 +42,23 @@ def with_labels(X: Any, y: Any) -> tuple[Any, Any]:
     return X.drop(columns=[y]), X[y]
 
 
-def resolve(X: Any) -> tuple[Any, Any]:
-    """Open paths; return what holds the rows, and the group in which the columns named by `y` are."""
-    if made_by(X, "anndata") and hasattr(X, "obs"):
-        _raise_anndata(X)
-    if isinstance(X, (str, os.PathLike, Store)):
+def resolve(X: Any, layer: str | None = None) -> tuple[Any, Any, Any]:
+    """Open paths; return what holds the rows, what the columns named by `y` are in, and what has names of features."""
+    if is_svmlight(X):
+        X = SvmlightFile(X)
+    elif isinstance(X, (str, os.PathLike, Store)) and not is_anndata(X):
         X = _open_path(X if isinstance(X, Store) else os.fspath(X))
-    if isinstance(X, zarr.Group) and X.attrs.get("encoding-type") == "anndata":
-        root = X
-        X = member_of(root, "X")
-        if X is None:
-            raise ValueError(f"X: the AnnData root in {root.store} has no member X")
-        return X, root
-    return X, X if isinstance(X, zarr.Group) else None
+    if is_anndata(X):
+        return rows_of(X, layer)
+    return X, X if isinstance(X, zarr.Group) else None, _with_names(X)
 
 
-def _raise_anndata(X: Any) -> NoReturn:
-    if getattr(X, "isbacked", False):
-        raise TypeError(
-            "X is a backed AnnData object, whose rows stay in their HDF5 file; write it to Zarr once "
-            "(adata.write_zarr(path)) and pass that path, with y='obs/<column>', or read it whole: adata.to_memory().X"
+def check_layer(X: Any, layer: str | None) -> None:
+    """Refuse the name of a layer where X has none."""
+    if layer is not None and not (is_anndata(X) or isinstance(X, (str, os.PathLike, Store))):
+        raise ValueError(
+            f"layer={layer!r} goes with AnnData, its files and stores, and X is of type {type(X).__name__}"
         )
-    raise TypeError("X is an AnnData object; pass adata.X as X and adata.obs['<column>'] as y, or the path of its Zarr")
 
 
 def _open_path(path: Any) -> Any:
@@ -91,6 +89,16 @@ def _csr_group(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Sourc
     return ZarrCSRSource(store, open_columns(y, weight, store.n_rows, labelled, group))
 
 
+def _hdf5(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
+    row_checks.check_min_size(*X.shape)
+    return HDF5Source(X, open_columns(y, weight, X.shape[0], labelled))
+
+
+def _svmlight(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
+    own_labels = y is None
+    return SvmlightSource(X, open_columns(y, weight, X.n_rows, labelled and not own_labels), own_labels)
+
+
 def _zarr_array(X: Any, y: Any, weight: Any, labelled: bool, group: Any) -> Source:
     if X.ndim != 2 or X.dtype.kind not in "buif":
         raise ValueError(f"X: array {X.path!r} has shape {X.shape} and dtype {X.dtype}; it should be 2-D numbers")
@@ -110,11 +118,14 @@ class Kind(NamedTuple):
     name: str
     recognised: Callable[[Any], bool]
     opened: Callable[[Any, Any, Any, bool, Any], Source]  # X, y, sample_weight, labelled, group of X
+    own_labels: bool = False  # whether rows may bring labels of their own
 
 
 KINDS = [  # the first that recognises X
     Kind("Dask", is_dask, _in_dask),
-    Kind("stream", is_stream, _stream),
+    Kind("stream", is_stream, _stream, own_labels=True),
+    Kind("HDF5", lambda X: isinstance(X, HDF5Matrix), _hdf5),
+    Kind("svmlight", lambda X: isinstance(X, SvmlightFile), _svmlight, own_labels=True),
     Kind("Zarr group", lambda X: isinstance(X, zarr.Group), _csr_group),
     Kind("Zarr array", lambda X: isinstance(X, zarr.Array), _zarr_array),
     Kind("memory", lambda X: True, _in_memory),
@@ -129,6 +140,7 @@ def opened(
     *,
     labelled: bool = True,
     look: Callable[[Any], None] | None = None,
+    layer: str | None = None,
 ) -> Source:
     """Rows of any kind, with what is beside them; everything that reads rows comes through here.
 
@@ -144,6 +156,8 @@ def opened(
         Whether y has to be there.
     look : callable, optional
         Is shown, before any value is looked at, what has the names of the columns or their number; None if nothing has.
+    layer : str, optional
+        Of AnnData, in place of its X.
 
     Raises
     ------
@@ -153,26 +167,33 @@ def opened(
         A store cannot be opened, or its layout is wrong.
     """
     if isinstance(X, Source):  # it was opened before
-        _check_alone(X, y=y, sample_weight=sample_weight)
+        if X.by_users:
+            _check_alone(y=y, sample_weight=sample_weight)
         if look is not None:
             look(None if X.feature_names is None else X)
         return X
     check_not_delayed(X=X, y=y, sample_weight=sample_weight)
     X, y = with_labels(X, y)
-    rows, group = resolve(X)
-    given = _with_names(rows)
+    rows, group, given = resolve(X, layer)
+    if hasattr(group, "column"):  # of AnnData in memory or in HDF5, whose columns are in memory
+        y, sample_weight = (
+            group.column(part, name) if isinstance(part, str) else part
+            for name, part in (("y", y), ("sample_weight", sample_weight))
+        )
     if look is not None:
         look(given)
     kind = next(kind for kind in KINDS if kind.recognised(rows))
-    if labelled and y is None and kind.name != "stream":
+    if labelled and y is None and not kind.own_labels:
         label_checks.check_labels(y)
     source = kind.opened(rows, y, sample_weight, labelled, group)
+    if hasattr(given, "columns") and source.n_features not in (None, given.shape[1]):
+        raise DataError(f"X has {source.n_features} features and names for {given.shape[1]}; write it anew")
     source.group, source.given = group, given
     return source if split is None else source.with_split(*split)
 
 
-def _check_alone(rows: Source, **beside: Any) -> None:
-    """Refuse labels and weights beside rows that were opened, which bring their own."""
+def _check_alone(**beside: Any) -> None:
+    """Refuse labels and weights beside rows that a user opened, which bring their own."""
     for name, value in beside.items():
         if value is not None:
             raise ValueError(
@@ -183,6 +204,9 @@ def _check_alone(rows: Source, **beside: Any) -> None:
 
 def _with_names(X: Any) -> Any:
     """What has the names of the columns or their number, None where nothing has; of a data frame in Dask no rows."""
+    if isinstance(X, zarr.Group):
+        names = member_of(X, FEATURE_NAMES) if "streamnb" in X.attrs else None
+        return named_frame(whole(names)) if isinstance(names, zarr.Array) else None
     if is_dask(X):
         return X._meta if hasattr(X, "columns") else None
     return X if len(getattr(X, "shape", ())) == 2 else None

@@ -35,41 +35,89 @@ class FeatureScale:
 
 
 def transformed(chunk: Chunk, survey: Survey, options: "RowOptions") -> tuple[Chunk, Survey]:
-    """Apply the elementwise transform, scale the features, then divide each row by its length."""
-    transform, normalize, scale = options.transform, options.normalize, options.scale
-    if transform is not None:
-        lowest = {"sqrt": 0.0, "log1p": np.nextafter(-1.0, 0.0)}.get(transform, -np.inf)
-        Domain(f"transform={transform!r}", lowest).check(chunk, survey)
-        stored = np.empty(len(chunk.stored))
-        row_values.transform_values(chunk.stored, TRANSFORMS[transform], stored)
-        chunk = chunk.with_values(stored)
+    """Apply the steps of the transform, scale the features, then divide each row by its length."""
+    steps, normalize, scale = options.steps, options.normalize, options.scale
+    for n, step in enumerate(steps):
+        if n:
+            chunk, survey = surveyed(chunk)
+        chunk = _stepped(chunk, survey, step)
     if scale is not None:
         row_checks.check_n_features(chunk.shape[1], len(scale.values), "the idf of these rows")
         chunk = chunk.scaled(scale.values)
     if normalize is not None:
-        stored = chunk.stored.astype(np.float64)
-        row_values.normalize_rows(stored, chunk.row_ends, NORMS[normalize])
-        chunk = chunk.with_values(stored)
-    if transform is None and normalize is None and scale is None:
+        chunk = _of_length(chunk, normalize, 1.0)
+    if not steps and normalize is None and scale is None:
         return chunk, survey
     return surveyed(chunk)
+
+
+def _stepped(chunk: Chunk, survey: Survey, step: str) -> Chunk:
+    """A function of each value, or each row divided by its length."""
+    if step not in TRANSFORMS:
+        return _of_length(chunk, *_norm(step))
+    lowest = {"sqrt": 0.0, "log1p": np.nextafter(-1.0, 0.0)}.get(step, -np.inf)
+    Domain(f"transform={step!r}", lowest).check(chunk, survey)
+    stored = np.empty(len(chunk.stored))
+    row_values.transform_values(chunk.stored, TRANSFORMS[step], stored)
+    return chunk.with_values(stored)
+
+
+def _of_length(chunk: Chunk, norm: str, length: float) -> Chunk:
+    stored = chunk.stored.astype(np.float64)
+    row_values.normalize_rows(stored, chunk.row_ends, NORMS[norm])
+    return chunk.with_values(stored if length == 1.0 else stored * length)
+
+
+def _norm(step: str) -> tuple[str, float]:
+    """A norm, and what it is to be in the end, 1 where the step does not say."""
+    norm, _, length = step.partition(":")
+    return norm, float(length or 1.0)
+
+
+def _check_step(step: Any) -> None:
+    right = isinstance(step, str) and step in {*TRANSFORMS, *NORMS}
+    if not right and isinstance(step, str) and step.partition(":")[0] in NORMS:
+        try:
+            right = 0.0 < _norm(step)[1] < np.inf
+        except ValueError:
+            right = False
+    if not right:
+        raise ValueError(
+            f"transform has the step {step!r}; each should be one of {[*TRANSFORMS, *NORMS]}, or of the norms with the "
+            "length that rows are to have, such as 'l1:10000'"
+        )
 
 
 @dataclass(frozen=True)
 class RowOptions:
     """What is done to a row before it is summed or scored, in this order."""
 
-    transform: str | None = None
+    transform: str | tuple[str, ...] | None = None
     normalize: str | None = None
     binarize: float = 0.0
     centre: float = 0.0
     scale: FeatureScale | None = None  # between transform and normalize
 
     def __post_init__(self) -> None:
-        arguments.one_of("transform", self.transform, [None, "binary", "log1p", "sqrt"])
+        if isinstance(self.transform, list | tuple):
+            for step in self.transform:
+                _check_step(step)
+            object.__setattr__(self, "transform", tuple(self.transform))
+        else:
+            arguments.one_of("transform", self.transform, [None, "binary", "log1p", "sqrt"])
         arguments.one_of("normalize", self.normalize, [None, "l1", "l2"])
         for name in ("binarize", "centre"):
             object.__setattr__(self, name, arguments.finite_number(name, getattr(self, name)))
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The steps of the transform, none, one or several."""
+        return (self.transform,) if isinstance(self.transform, str) else self.transform or ()
+
+    @property
+    def by_length(self) -> bool:
+        """Whether rows are divided by their length at any point."""
+        return self.normalize is not None or any(step not in TRANSFORMS for step in self.steps)
 
     @classmethod
     def of_state(cls, saved: Any) -> "RowOptions":

@@ -93,7 +93,7 @@ class Cursor:
         self._run = readers.run if readers is not None and _read_by_zarrs(self._array) else sync
         self._start = start
         self._first = self._end = start // self._unit * self._unit  # what is held or on its way: [first, end)
-        self._memory = _Memory()
+        self._memory = Recycled()
         self._held = _at_once(np.empty, (0, *array.shape[1:]), array.dtype)
 
     def aligned(self, stop: int) -> int:
@@ -145,7 +145,7 @@ class Cursor:
         return longer
 
 
-class _Memory:
+class Recycled:
     """Memory that is used again once no array made of it is left, so that the system need not clear new pages."""
 
     def __init__(self) -> None:
@@ -236,8 +236,8 @@ class _Here(asyncio.SelectorEventLoop):
 class Readers:
     """Threads that read what blocks are made of, begun in the order in which it is asked for; a context manager."""
 
-    def __init__(self, clock: Clock):
-        self._pool = ThreadPoolExecutor(N_READERS, "streamnb-reader")
+    def __init__(self, clock: Clock, n_threads: int = N_READERS):
+        self._pool = ThreadPoolExecutor(n_threads, "streamnb-reader")
         self._clock = clock
         self._own = threading.local()
         self._loops: list[_Here] = []
@@ -278,12 +278,12 @@ def _at_once(function: Callable[..., T], *arguments: Any) -> "Future[T]":
     return future
 
 
-def ahead(asked: Iterable[Callable[[], T]]) -> Generator[T]:
-    """Yield what each function returns; AHEAD further ones exist by then, so that readers are at work on theirs."""
+def ahead(asked: Iterable[Callable[[], T]], n: int = AHEAD) -> Generator[T]:
+    """Yield what each function returns; n further ones exist by then, so that readers are at work on theirs."""
     waiting: deque[Callable[[], T]] = deque()
     for item in asked:
         waiting.append(item)
-        if len(waiting) > AHEAD:
+        if len(waiting) > n:
             yield waiting.popleft()()
     while waiting:
         yield waiting.popleft()()

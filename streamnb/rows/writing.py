@@ -13,6 +13,7 @@ from zarr.codecs import BloscCodec, Crc32cCodec, ZstdCodec
 from streamnb.core import arguments, label_checks, row_checks
 from streamnb.core.messages import DataError
 from streamnb.rows.boundary import as_chunk
+from streamnb.rows.csr_store import FEATURE_NAMES
 from streamnb.rows.stores import persistently
 
 CHUNK = 1 << 20  # elements of data and indices in one chunk
@@ -23,26 +24,30 @@ ROW_BLOCK = 1 << 13  # of them that are coded at once: threads keep the memory t
 # ---- writing ---------------------------------------------------------------------------------------------------------
 
 
-def write_csr(store: Any, chunks: Iterable[Any], *, n_features: int) -> zarr.Group:
+def write_csr(store: Any, chunks: Iterable[Any], *, n_features: int, feature_names: Any = None) -> zarr.Group:
     """Stream chunks of rows into a new Zarr CSR group (AnnData layout, Zarr format 3).
 
     Parameters
     ----------
     store : path, URL or zarr store
         Where the group is made; it must not hold anything yet.
-    chunks : iterable of X, or of (X, y)
+    chunks : iterable of X, or of (X, y), (X, y, sample_weight) or (X, y, sample_weight, groups)
         X is array-like or SciPy sparse, (n_rows, n_features); y holds n_rows labels, or is an indicator (n_rows,
-        n_labels), dense or sparse. All values must fit the dtype of the first chunk.
+        n_labels), dense or sparse; sample_weight and groups hold n_rows numbers and labels. What a chunk is without is
+        None there. All values must fit the dtype of the first chunk.
     n_features : int
+    feature_names : (n_features,) strings, optional
+        Remembered by `fit` as those of a data frame.
 
     Returns
     -------
     zarr.Group
         With arrays `data`, `indices`, `indptr` and, where labels came, `y`: an array, or of an indicator a CSR group
-        of its own; `fit(store, "y")` takes either. Whole numbers and indices are stored in the smallest integers that
-        hold them all, which decode several times faster. Each chunk bears a checksum (CRC-32C), which every reader
-        verifies. The attribute `streamnb` says what is known of the values. The attributes are written last: a
-        half-written group is not taken for CSR. Nothing is made before the first chunk has been checked.
+        of its own; `fit(store, "y")` takes either. With `sample_weight`, `groups` and `feature_names`, where these
+        came. Whole numbers and indices are stored in the smallest integers that hold them all, which decode several
+        times faster. Each chunk bears a checksum (CRC-32C), which every reader verifies. The attribute `streamnb` says
+        what is known of the values. The attributes are written last: a half-written group is not taken for CSR. Nothing
+        is made before the first chunk has been checked.
 
     Raises
     ------
@@ -51,13 +56,19 @@ def write_csr(store: Any, chunks: Iterable[Any], *, n_features: int) -> zarr.Gro
         or labels where others have none.
     """
     n_features = arguments.positive_integer("n_features", n_features)
+    names = None if feature_names is None else label_checks.check_labels(feature_names, "feature_names").astype(str)
+    if names is not None and len(names) != n_features:
+        raise ValueError(f"feature_names has {len(names)} names; n_features={n_features} should have as many")
     _check_vacant(store)
     writer = _Writer(store, n_features)
     for chunk in chunks:
-        if isinstance(chunk, tuple) and len(chunk) != 2:
-            raise ValueError(f"chunks: a chunk is a tuple of {len(chunk)}; it should be X or (X, y)")
-        writer.add(*(chunk if isinstance(chunk, tuple) else (chunk, None)))
-    return writer.finish()
+        parts = chunk if isinstance(chunk, tuple) else (chunk,)
+        if not 1 <= len(parts) <= 4:
+            raise ValueError(
+                f"chunks: a chunk is a tuple of {len(parts)}; it should be X or (X, y, sample_weight, groups)"
+            )
+        writer.add(*(*parts, None, None, None)[:4])
+    return writer.finish(names)
 
 
 def _check_vacant(store: Any) -> None:
@@ -82,6 +93,7 @@ class _Writer:
         self._rows: _CSR | None = None
         self._labels: _CSR | _Column | None = None
         self._label_kind = ""
+        self._beside: dict[str, _Column] = {}  # weights and groups
         self._n_rows = 0
         self._known = dict(_KNOWN)
 
@@ -89,10 +101,11 @@ class _Writer:
     def _group(self) -> zarr.Group:
         return zarr.create_group(self._store, zarr_format=3)
 
-    def add(self, X: Any, y: Any) -> None:
+    def add(self, X: Any, y: Any, weight: Any = None, groups: Any = None) -> None:
         chunk, survey = as_chunk(X, self._n_rows)
         row_checks.check_n_features(chunk.shape[1], self._n_features, "write_csr(n_features=)")
         labels = self._checked_labels(y, chunk.shape[0])
+        beside = self._checked_beside(weight, groups, chunk.shape[0])
         matrix = sp.csr_array(chunk.to_matrix())
         dtype = X.dtype if hasattr(X, "dtype") and X.dtype.kind in "buif" else matrix.dtype
         summed = matrix.data.astype(dtype) if np.dtype(dtype).kind == "f" else matrix.data
@@ -101,6 +114,11 @@ class _Writer:
         if labels is not None:
             self._labels = self._labels or self._room_for(labels)
             self._labels.add(*([labels.data, labels] if sp.issparse(labels) else [labels]))
+        for name, column in beside.items():
+            if name not in self._beside:
+                dtype = "str" if column.dtype.kind == "U" else column.dtype
+                self._beside[name] = _Column(self._group, name, dtype, ROW_CHUNK)
+            self._beside[name].add(column)
         self._n_rows += matrix.shape[0]
         self._known["explicit_zeros"] |= bool((matrix.data == 0).any())
         self._known["non_negative"] &= survey.low >= 0
@@ -120,12 +138,26 @@ class _Writer:
         self._label_kind = kind
         return labels
 
+    def _checked_beside(self, weight: Any, groups: Any, n_rows: int) -> dict[str, np.ndarray]:
+        found: dict[str, np.ndarray] = {}
+        if weight is not None:
+            found["sample_weight"] = np.asarray(row_checks.check_weights(weight, self._n_rows), np.float64)
+        if groups is not None:
+            found["groups"] = label_checks.check_labels(groups, "groups", self._n_rows)
+        for name, column in found.items():
+            row_checks.check_lengths(n_rows, column.shape[0], name)
+        if self._n_rows and found.keys() != self._beside.keys():
+            raise ValueError(
+                "chunks: some come with sample_weight or groups and some without; give them with all or none"
+            )
+        return found
+
     def _room_for(self, labels: Any) -> "_CSR | _Column":
         if sp.issparse(labels):
             return _CSR(self._group.create_group("y"), labels.shape[1], labels.dtype)
         return _Column(self._group, "y", "str" if labels.dtype.kind == "U" else labels.dtype, ROW_CHUNK)
 
-    def finish(self) -> zarr.Group:
+    def finish(self, names: np.ndarray | None = None) -> zarr.Group:
         if not self._n_rows:
             row_checks.check_min_size(0, self._n_features)
         assert self._rows is not None
@@ -133,6 +165,12 @@ class _Writer:
             self._labels.finish(_KNOWN)
         elif self._labels is not None:
             self._labels.flush()
+        for column in self._beside.values():
+            column.flush()
+        if names is not None:
+            kept = _Column(self._group, FEATURE_NAMES, "str", ROW_CHUNK)
+            kept.add(names)
+            kept.flush()
         self._rows.finish(self._known)  # last: its attributes make the whole a CSR group
         return self._group
 

@@ -16,7 +16,7 @@ from streamnb.rows.block import Block
 from streamnb.rows.boundary import as_chunk, checked
 from streamnb.rows.domain import Domain, TakesValues
 from streamnb.rows.lazy import check_not_delayed
-from streamnb.rows.opening import opened
+from streamnb.rows.opening import check_layer, opened
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding, check_n_folds, check_no_splits
@@ -79,7 +79,7 @@ class ClassScan(PassTask):
         histograms.check_fits(self.grid, n_classes * n_splits, n_features, self.memory_limit)
         of_pairs = self.moments, self.how.pooled, n_classes, n_splits, n_features
         second_moments.check_fits(*of_pairs, self.memory_limit)
-        places = {*self.moments} <= {"nonzero", "above"} and not self.options.binarize and not self.options.normalize
+        places = {*self.moments} <= {"nonzero", "above"} and not self.options.binarize and not self.options.by_length
         values = self.grid is not None or not (places and _takes_positive(self.domain, n_features))
         return Wants(values=values, tile_rows=tile_rows)
 
@@ -132,7 +132,7 @@ def scan(
     moments: Iterable[str] | None = None,
     binarize: float = 0.0,
     centre: float = 0.0,
-    transform: str | None = None,
+    transform: Any = None,
     normalize: str | None = None,
     folds: Any = None,
     groups: Any = None,
@@ -147,13 +147,15 @@ def scan(
     memory_limit: Any = None,
     client: Any = None,
     checkpoint: Any = None,
+    layer: str | None = None,
 ) -> ClassStats:
     """Read the data once and keep its per-class sufficient statistics.
 
     Parameters
     ----------
     X : (n_rows, n_features)
-        NumPy, SciPy sparse, Dask array, Zarr array or CSR group, a path to one, or a stream of chunks.
+        NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path to one or to an .h5ad or svmlight
+        file, rows that `svmlight` opened, or a stream of chunks.
     y : (n_rows,) or (n_rows, n_labels)
         Labels: ints, strings or bools; an array, or the name of one in the group of X, or of a column of a pandas or
         Dask data frame X, which is no feature then. Streams bring their own.
@@ -169,8 +171,10 @@ def scan(
         "gram_sq" those of the features and their squares, for shrinkage by Ledoit and Wolf.
     binarize, centre : float
         `above` counts x > binarize, `deviation` is the distance from the centre.
-    transform : {None, "binary", "log1p", "sqrt"}
-        Applied to each value; "binary" puts 1 for whatever is not 0.
+    transform : {None, "binary", "log1p", "sqrt"} or tuple of steps
+        Applied to each value; "binary" puts 1 for whatever is not 0. Steps of a tuple, one after the other, may also
+        be norms, with the length that rows are to have: ("l1:10000", "log1p") is scanpy's recipe (normalize_total with
+        that target sum, then log1p).
     normalize : {None, "l1", "l2"}
         Then each row is divided by its length.
     folds : int or (n_rows,) ints, optional
@@ -205,6 +209,8 @@ def scan(
         same call goes on from there, to the same result to the last bit; once the scan is complete, it returns at
         once. The file stays until you remove it; one of other data or parameters is refused. For rows that can be
         read again from any row on: not for streams and Dask arrays.
+    layer : str, optional
+        The layer of AnnData that is read in place of its X.
 
     Notes
     -----
@@ -241,10 +247,11 @@ def scan(
         The tables would take more than `memory_limit`: the message says how much.
     """
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
+    check_layer(X, layer)
     row_options, listed = RowOptions(transform, normalize, binarize, centre), label_checks.check_classes(classes)
     task = ClassScan(check_moments(moments), row_options, listed, memory_limit=run_options.memory_limit)
     task = replace(task, grid=check_histogram(histogram, n_bins), how=Products(exact, pooled))
-    task, rows = with_folds(task, opened(X, y, sample_weight), folds, groups, repeats, seed)
+    task, rows = with_folds(task, opened(X, y, sample_weight, layer=layer), folds, groups, repeats, seed)
     return run_scan(task, rows, run_options)[0]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, label_checks, notebook
+from streamnb.encoding.learning import LearnsBins, learned, of_values, prepared
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
@@ -57,7 +58,7 @@ def compare(
     priors: Any = None,
     estimate: str = "posterior_mean",
     binarize: float = 0.0,
-    transform: str | None = None,
+    transform: Any = None,
     normalize: str | None = None,
     idf: bool = False,
     show: bool | None = None,
@@ -87,7 +88,7 @@ def compare(
         any grids; None is no penalty. Decorrelation is left out, and the table says so, where it is not defined: for
         two classes, scheme="ovo" and multinomial.
     scheme, reference, overlap, smoothing, priors, estimate, binarize, transform, normalize, idf
-        As for `LinearNB`, the same for all families.
+        As for `LinearNB`, the same for all families. (Columns that `snb.Bins` makes have no names of their own here.)
     folds, repeats, seed, groups, scoring
         As for `LinearNBCV`.
     rule : {"parsimonious", "best", "one_se", "per_split"} or {penalty: rule}
@@ -144,32 +145,32 @@ def compare(
     finer, the fewer models are judged at once. Most of the time goes into the weights under Decorrelation.
     """
     rows = opened(X, y, sample_weight)
-    members = _families(families, getattr(rows.given, "columns", None))
+    members = _families(families, None if isinstance(transform, LearnsBins) else getattr(rows.given, "columns", None))
     columns = _penalties(penalties)
     scorer = check_choice(scheme, folds, repeats, seed, _alone(scoring), "best")
     rules = _rules(rule, columns, overall, scorer, scheme)
-    options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing}
-    options |= {"priors": priors, "idf": idf, "estimate": estimate}
+    options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing, "priors": priors}
+    options |= {"idf": idf, "estimate": estimate}
     every = tuple(members.values())
     _check_options(every, scheme, smoothing, estimate, idf)
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
     rows.check_read_again("compare")
-    row_options = RowOptions(transform, normalize, binarize, _centre(every))
-    task = _task(every, row_options, classes, run_options, idf)
-    task, rows = with_folds(task, rows, folds, groups, repeats, seed)
+    rows = prepared(learned(transform, rows, run_options, "compare"), rows, y, sample_weight)
+    row_options = RowOptions(of_values(transform), normalize, binarize, _centre(every))
+    scan = _task(every, row_options, classes, run_options, idf)
+    task, rows = with_folds(scan, rows, folds, groups, repeats, seed)
     stats, report = run_scan(task, rows, run_options)
     _check_classes(stats)
     columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns
     pairs, left_out = _defined(members, columns, stats, scheme, reference)
-    scores, more, _ = cross_validated(
-        stats, list(pairs.values()), options, scorer, rows, replace(run_options, checkpoint=None)
-    )
+    asked = list(pairs.values()), options, scorer, rows, replace(run_options, checkpoint=None)
+    scores, more, _ = cross_validated(stats, *asked)
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
     judged = dict(zip(pairs, scores, strict=True))
-    comparison = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more)
+    found = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more)
     if show or (show is None and not notebook.in_notebook()):
-        print(comparison)
-    return comparison
+        print(found)
+    return found
 
 
 # ---- what is compared ------------------------------------------------------------------------------------------------

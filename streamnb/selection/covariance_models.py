@@ -26,7 +26,7 @@ class CovarianceModels:
         Points where a covariance has no inverse: their margins are 0.
     """
 
-    decider = None
+    decider = apart = None
     by_columns = False
 
     def __init__(self, path: CovariancePath):

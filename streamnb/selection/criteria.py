@@ -55,8 +55,9 @@ class Criterion:
             arguments.positive_integer("n_bins", self.n_bins)
         if self.values != "presence" and not self.takes_values:
             able = ", ".join(repr(by) for by, criterion in CRITERIA.items() if criterion.takes_values)
+            named = next((f"by={by!r}" for by, criterion in CRITERIA.items() if criterion is type(self)), "this one")
             raise ValueError(
-                f"values={self.values!r} is for the criteria {able}; this one goes by sums of values: leave values out"
+                f"values={self.values!r} is for the criteria {able}; {named} goes by sums of values: leave values out"
             )
 
     @property

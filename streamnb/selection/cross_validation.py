@@ -12,7 +12,7 @@ from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
 from streamnb.evaluation.judging import Sheet
 from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
-from streamnb.evaluation.scorers import SCORERS, Scorer
+from streamnb.evaluation.scorers import Scorer
 from streamnb.models.deciding import in_range
 from streamnb.models.grid_weights import DOUBLE
 from streamnb.passes.contract import PassTask, Wants, shown
@@ -82,7 +82,8 @@ class ScoringTask(PassTask):
         n_bytes = _sheet_sizes(n_models, len(self.classes), self.needs, multilabel)[2]
 
         def of_grid(models: GridModels | CovarianceModels) -> Any:
-            return empty_evaluation(models.shell.scheme, self.classes, self.needs, models.shape[0], n_models)
+            nested = models.apart is not None and models.apart.nested
+            return empty_evaluation(models.shell.scheme, self.classes, self.needs, models.shape[0], n_models, nested)
 
         sheet = [[of_grid(models) for models in grids] for grids in self.candidates * (1 + self.train)]
         rows = np.zeros((self.folding.n_splits, len(self.classes)), np.int64)
@@ -150,6 +151,9 @@ class ScoringTask(PassTask):
             evaluation.add_decided(models.decider.decide(chunk, rows, screened), codes[rows], weight)
             return
         weight = np.ones(len(rows)) if weight is None else weight
+        if isinstance(evaluation, ReferenceEvaluation) and models.apart is not None:
+            models.apart.judge(evaluation, chunk, rows, codes[rows], weight)
+            return
         n_points, n_rows = models.shape
         step = max(self._at_once(models) // (DOUBLE.room(n_points) * max(n_rows, len(self.classes))), 1)
         room = models.room(min(step, len(rows)))
@@ -164,11 +168,13 @@ class ScoringTask(PassTask):
         return grid_models.MARGINS if self.needs & {"ranking", "margin"} else CACHED_MARGINS
 
 
-def empty_evaluation(scheme: Any, classes: np.ndarray, needs: frozenset[str], n_points: int, n_models: int) -> Any:
+def empty_evaluation(
+    scheme: Any, classes: np.ndarray, needs: frozenset[str], n_points: int, n_models: int, nested: bool = False
+) -> Any:
     """What some models are judged with, of so many models altogether; that merges."""
     exact_rows, n_bins, _ = _sheet_sizes(n_models, len(classes), needs, scheme.multilabel)
     if "reference" in needs:
-        return ReferenceEvaluation.of(scheme, classes, n_points, exact_rows, n_bins)
+        return ReferenceEvaluation.of(scheme, classes, n_points, exact_rows, n_bins, nested)
 
     def new() -> Evaluation:
         options: dict[str, Any] = {"exact_rows": exact_rows, "n_bins": n_bins, "classes": classes}
@@ -247,8 +253,6 @@ def cross_validated(
     most_bytes = WEIGHTS_BYTES // (len(paths) * folding.n_splits)
     _check_costs(paths, stats, scorer, most_bytes, train)
 
-    decide = bool(scorer.needs) and scorer.needs <= {"hits", "confusion"}
-
     def models_of(split: int) -> list[GridModels | CovarianceModels]:
         repeat, number = divmod(split, folding.n_folds)
         rest = stats.without_fold(number, repeat)
@@ -259,7 +263,7 @@ def cross_validated(
             )
         asked = ((family, path.penalty) for path, (family, _) in zip(paths, candidates, strict=True))
         of_rest = (weight_path(rest, *each, n_threads=1, **options) for each in asked)
-        return [grid_models.of_path(path, most_bytes, decide) for path in of_rest]
+        return [grid_models.of_path(path, most_bytes, scorer.needs) for path in of_rest]
 
     with ThreadPoolExecutor(run_options.threads, "streamnb-solve") as pool:
         of_splits = pool.map(models_of, range(folding.n_splits))
@@ -296,7 +300,7 @@ def _singular(grids: Sequence[GridModels | CovarianceModels]) -> np.ndarray:
 def check_scorer(scorer: Scorer, empty: Evaluation) -> None:
     """Refuse a score that has no meaning for such rows, before they are read again."""
     for one in scorer.each:
-        if one.name not in SCORERS or SCORERS[one.name].value is not one.value:
+        if not one.by_name:
             continue  # a function of the user's, which may expect rows
         try:
             one.value(empty)

@@ -12,6 +12,7 @@ from streamnb.models.grid_weights import DOUBLE, GridWeights
 from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.family import column_blocks
 from streamnb.rows.chunk import Chunk
+from streamnb.selection import models_apart
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.solving.weight_paths import WeightPath
@@ -34,9 +35,11 @@ class GridModels:
         Weights are kept ready if they take no more.
     decide : bool
         Whether only decisions will be asked for.
+    apart : bool
+        Whether each row of weights will be asked alone.
     """
 
-    def __init__(self, path: WeightPath, most_bytes: int, decide: bool):
+    def __init__(self, path: WeightPath, most_bytes: int, decide: bool, apart: bool = False):
         self.shell = path.shell()
         n_points, n_rows, n_features = len(path), path.n_rows, self.shell.n_features
         self.shape = n_points, n_rows
@@ -56,21 +59,22 @@ class GridModels:
         of_classes = self.shell.scheme.judged_by(len(self.shell.classes_)) if decide and found else None
         most_bytes *= WITH_ZEROS
         self.decider = None if of_classes is None else Decider.of(most_bytes, found, intercepts.T, of_classes)
+        self.apart = models_apart.of_blocks(found, intercepts, most_bytes) if apart and found else None
         self._weights = None
-        if found and self.decider is None:
+        if found and self.decider is None and self.apart is None:
             self._weights = GridWeights.within(most_bytes, found, n_rows)
         self._path = path if self.by_columns else None  # with its statistics
 
     @property
     def nbytes(self) -> int:
         """Of the weights that are kept ready."""
-        ready = self._weights if self.decider is None else self.decider.weights
+        ready = self.apart or (self._weights if self.decider is None else self.decider.weights)
         return 0 if ready is None else ready.nbytes
 
     @property
     def by_columns(self) -> bool:
         """Whether weights are computed for the columns of each block."""
-        return self._weights is None and self.decider is None
+        return self._weights is None and self.decider is None and self.apart is None
 
     def digest(self) -> str:
         """Tells these models from others: what they are like, and intercepts, in which every weight has its part."""
@@ -113,7 +117,7 @@ class QuadraticGrid(GridModels):
 
     def __init__(self, model: QuadraticModel):
         self.shell: Any = model
-        self.decider = None
+        self.decider = self.apart = None
         self.shape = 1, model.scheme.n_rows(len(model.classes_))
 
     @property
@@ -135,9 +139,11 @@ class QuadraticGrid(GridModels):
         return room[: len(rows)]
 
 
-def of_path(path: Any, most_bytes: int, decide: bool) -> "GridModels | CovarianceModels":
-    """The models of a path, linear or quadratic."""
+def of_path(path: Any, most_bytes: int, needs: frozenset[str]) -> "GridModels | CovarianceModels":
+    """The models of a path, linear or quadratic, ready for what an evaluation needs."""
     if isinstance(path, CovariancePath):
         return CovarianceModels(path)
     shell = path.shell()
-    return QuadraticGrid(shell) if isinstance(shell, QuadraticModel) else GridModels(path, most_bytes, decide)
+    if isinstance(shell, QuadraticModel):
+        return QuadraticGrid(shell)
+    return GridModels(path, most_bytes, bool(needs) and needs <= {"hits", "confusion"}, "reference" in needs)

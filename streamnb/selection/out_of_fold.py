@@ -29,7 +29,7 @@ def calibrated_out_of_fold(
     model: LinearModel, rows: SampledRows, of_rest: Callable[[int], LinearModel], method: str
 ) -> LinearModel:
     """The model of all rows, calibrated by scores of its like: `of_rest` gives that of the rows outside a fold."""
-    margins = np.empty((len(rows.key), len(model.intercept_)))
+    margins = np.empty((len(rows.key), model.scheme.n_rows(len(model.classes_))))
     for fold in np.unique(rows.fold).tolist():
         some = np.flatnonzero(rows.fold == fold)
         margins[some] = of_rest(fold).margins(*as_chunk(rows.X[some]))

@@ -21,10 +21,10 @@ from streamnb.selection.cross_validation import check_scorer, check_sheet
 from streamnb.selection.grid_scores import GridScores, check_defined, scored
 from streamnb.selection.shared_reads import Asked, Judge, SharedRead
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.fitting import Reads, Trainer, options_of
+from streamnb.training.fitting import Reads, Trainer, check_rows, options_of
 from streamnb.training.reading import ReadSums
 
-PATIENCE = 5  # reads without a better score on its fold, after which a model is left where it is
+PATIENCE = 5  # reads at least without a better score on its fold, after which a model is left where it is
 DIGITS = 12  # of scores: what is beyond may depend on the order in which weights were added up
 
 
@@ -122,7 +122,8 @@ class Contender:
         """Whether its score has not risen for long; one that its fold cannot tell has no say."""
         values = [self.scores[at][0][0] for at in self.course if at < len(self.scores)]
         defined = [value for value in values if not np.isnan(value)]
-        return bool(defined) and len(defined) - 1 - int(np.argmax(defined)) >= PATIENCE
+        best = int(np.argmax(defined)) if defined else 0
+        return len(defined) - 1 - best >= max(PATIENCE, best // 2)  # slow ones rest for longer before they rise
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +175,7 @@ class PenaltySearch:
             asked = tuple(contender.asks for contender in left if contender.asks is not None)
             task = SharedRead(asked, self.stats.folding, self.judge, group[0].task, self._title(number, left))
             total, more = run(task, rows, options_of(options, f"{name}-read-{number:03}"))
-            self._check_rows(number, total.rows)
+            check_rows(number, total.rows.tolist(), [part.n_rows for part in self.stats.folds])
             for fold, evaluation in enumerate(total.judged):
                 self._note([left[i] for i in task.judged(fold)], evaluation)
             sums, report = total.sums, report + more
@@ -204,16 +205,6 @@ class PenaltySearch:
         score, objective = max((np.mean(of_point, axis=0) for of_point in known.values()), key=lambda pair: pair[0])
         return f"{title}, {self.scorer.name} {score:.4f}, objective {objective:.4g}"
 
-    def _check_rows(self, number: int, rows: np.ndarray) -> None:
-        """Refuse a stream that gives other rows than the scan had."""
-        before = [part.n_rows for part in self.stats.folds]
-        if rows.tolist() != before:
-            raise ValueError(
-                f"X gave {rows.sum()} rows in read {number}, {rows.tolist()} in the folds, and {sum(before)} in the "
-                f"scan, {before}; a callable should return a fresh iterator of the same rows, in the same order, each "
-                "time"
-            )
-
     def _scores(self, done: Sequence[Contender]) -> GridScores:
         """The scores of each penalty after each read, up to the last of its models."""
         grid, found, used = [], [], []
@@ -238,8 +229,14 @@ class PenaltySearch:
 
 
 def chosen(scores: GridScores, rule: str) -> int:
-    """The point chosen: of those good enough by the rule, that with the fewest features, then the fewest reads."""
+    """The point chosen: of those good enough by the rule, that with the fewest features, then the fewest reads.
+
+    Of the best points, where several are, it is the best by the other scorings in turn that come first.
+    """
     enough = np.flatnonzero(scores.mean >= scores.least(rule))
+    for other in list((scores.named or {}).values())[1:] if rule == "best" else []:
+        mean = np.nan_to_num(other.mean[enough], nan=-np.inf)
+        enough = enough[mean == mean.max()]
     reads = np.array([scores.grid[i]["max_passes"] for i in enough.tolist()])
     return int(enough[np.lexsort([-scores.mean[enough], reads, scores.n_features[enough]])[0]])
 

@@ -56,7 +56,8 @@ class QuadraticPath:
             ("feature_weight", feature_weight, feature_weight is not None, "None"),
         ):
             if wrong:
-                raise ValueError(f"{name}={given!r} {_NOT} {right}")
+                shown = f"{name}=[..]" if np.ndim(given) else f"{name}={given!r}"
+                raise ValueError(f"{shown} {_NOT} {right}")
         self._stats, self._family, self._scheme = stats, family, scheme
         with np.errstate(divide="ignore"):
             shares = class_probabilities(priors, stats, estimate)

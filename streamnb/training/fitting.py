@@ -5,7 +5,7 @@ they are, and b = b' - W m is what they are given. That alone saves most of the 
 """
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -100,7 +100,7 @@ class Trainer:
         """
         start = self._start()
         first = self._memory.length(start.steepest)
-        if not start.steepest.any():  # no feature tells anything, or none enough for l1
+        if first == 0.0:  # no feature tells anything, or none enough for l1
             yield None, self._of_raw_rows(start.point)
             return self._ended(start.point, True, 0.0)
         if towards is None:
@@ -231,8 +231,11 @@ class Trainer:
             column.append(value)
 
 
-def train(reads: Reads, rows: Source, options: RunOptions) -> Trained:
-    """Read what one model asks for, until it is there; a checkpoint is a folder, with a file for each read."""
+def train(reads: Reads, rows: Source, options: RunOptions, n_rows: int) -> Trained:
+    """Read what one model asks for, until it is there; a checkpoint is a folder, with a file for each read.
+
+    `n_rows` are those of the scan.
+    """
     report, sums, number = Report(), None, 0
     while True:
         try:
@@ -242,7 +245,18 @@ def train(reads: Reads, rows: Source, options: RunOptions) -> Trained:
         if task is not None:
             number += 1
             sums, more = run(task, rows, options_of(options, f"read-{number:03}"))
+            check_rows(number, [sums.rows], [n_rows])
             report = report + more
+
+
+def check_rows(number: int, found: Sequence[int], before: Sequence[int]) -> None:
+    """Refuse a stream that gives other rows in a read than in the scan: numbers of these, of each fold."""
+    if list(found) != list(before):
+        of_folds = [f", {list(numbers)} in the folds," if len(numbers) > 1 else "" for numbers in (found, before)]
+        raise ValueError(
+            f"X gave {sum(found)} rows in read {number}{of_folds[0]} and {sum(before)} in the scan{of_folds[1][:-1]}; "
+            "a callable should return a fresh iterator of the same rows, in the same order, each time"
+        )
 
 
 def options_of(options: RunOptions, name: str) -> RunOptions:

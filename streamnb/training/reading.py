@@ -39,10 +39,13 @@ class ReadSums:
     gradient : (n_features + 1, R), the last row that of the intercepts; (0, R) along a line
     largest : (G,)
         The largest loss of a row at the first length.
+    rows : int
+        How many rows were read.
     """
 
-    def __init__(self, losses: np.ndarray, gradient: np.ndarray, largest: np.ndarray, top: Any):
+    def __init__(self, losses: np.ndarray, gradient: np.ndarray, largest: np.ndarray, top: Any, rows: Any = 0):
         self.losses, self.gradient, self.largest, self.top = losses, gradient, largest, float(top)
+        self.rows = int(rows)
 
     @property
     def nbytes(self) -> int:
@@ -54,10 +57,11 @@ class ReadSums:
     def __add__(self, other: "ReadSums") -> "ReadSums":
         losses = np.minimum(self.losses + other.losses, 2.0 * self.top)
         largest = np.maximum(self.largest, other.largest)
-        return ReadSums(losses, self.gradient + other.gradient, largest, self.top)
+        return ReadSums(losses, self.gradient + other.gradient, largest, self.top, self.rows + other.rows)
 
     def arrays(self) -> dict[str, Any]:
-        return {"losses": self.losses, "gradient": self.gradient, "largest": self.largest, "top": self.top}
+        arrays = {"losses": self.losses, "gradient": self.gradient, "largest": self.largest}
+        return {**arrays, "top": self.top, "rows": self.rows}
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +127,7 @@ class ReadTask(PassTask):
 
     def add_rows(self, partial: ReadSums, rows: "FewRows") -> np.ndarray:
         """Add few rows, and return their scores by `weights`."""
-        weight = rows.weight
+        weight, partial.rows = rows.weight, partial.rows + len(rows.weight)
         if self.class_weight is not None:
             targets = rows.targets
             weight = weight * self.class_weight[targets if targets.ndim == 1 else own_class(targets)]

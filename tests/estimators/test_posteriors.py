@@ -35,5 +35,7 @@ def test_without_a_prior_there_is_neither():
         snb.LinearNB("poisson", idf=True).fit(X, Y).posterior()
     with pytest.raises(ValueError, match="needs a conjugate prior"):
         snb.LinearNB("gaussian").fit(X, Y).posterior()
-    with pytest.raises(TypeError, match="smoothing='evidense' should be a number"):
+    with pytest.raises(
+        TypeError, match="smoothing='evidense' should be a number, a prior such as GammaPrior, or 'evidence'"
+    ):
         snb.LinearNB("poisson", smoothing="evidense").fit(X, Y)

@@ -52,6 +52,31 @@ def test_quantile_normal_is_a_map_of_ranks(tmp_path):
     assert model.n_features_in_ == 3 and not hasattr(model, "column_names_")
 
 
+def test_models_of_several_reads_and_comparisons_learn_steps_too(tmp_path):
+    rows = snb.Bins(4).fit(X).rows(X, Y)
+    asked = {"l2": 1.0, "max_passes": 60}
+    model = snb.SoftmaxRegression(**asked, transform=snb.Bins(4)).fit(X, Y, checkpoint=tmp_path / "reads")
+    np.testing.assert_array_equal(model.coef_, snb.SoftmaxRegression(**asked).fit(rows).coef_)
+    assert model.n_features_in_ == 3 and model.column_names_[0].startswith("a in (-inf")
+    model.save(tmp_path / "m.snb")
+    assert (snb.load(tmp_path / "m.snb").predict_proba(X) == model.predict_proba(X)).all()
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(X[["a", "b"]])
+    few = {"l2": [1.0], "folds": 3, "max_passes": 3}
+    chosen = snb.SoftmaxRegressionCV(**few, transform=snb.Bins(4)).fit(X, Y)
+    assert chosen.best_score_ == snb.SoftmaxRegressionCV(**few).fit(rows).best_score_
+    asked = {"families": "bernoulli", "penalties": ["plain"], "folds": 3, "show": False}
+    table = snb.compare(X, Y, transform=snb.Bins(4), **asked)
+    assert (table.scores == snb.compare(rows, **asked).scores).all()
+
+
+def test_columns_of_bins_go_by_their_own_names():
+    """The first column of the bins is not the first of the data frame."""
+    mixed = snb.Mixed({"bernoulli": ["a"], "poisson": ...})
+    with pytest.raises(ValueError, match="'a'"):
+        snb.LinearNB(mixed, transform=snb.Bins(5)).fit(X, Y)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

@@ -248,7 +248,12 @@ def test_wrong_rows():
         snb.MarginClassifier(class_weight="balanced").fit(X, SETS)
     with pytest.raises(MemoryError, match="memory_limit"):
         model.fit(X, Y, memory_limit=1000)
+    for later in (snb.SoftmaxRegression(), snb.LeastSquaresClassifier(), snb.MarginClassifier(calibration="sigmoid")):
+        times = iter(range(100))
+        with pytest.raises(ValueError, match=r"X gave 149 rows in read 1 and 150 in the scan; a callable should"):
+            later.fit(lambda times=times: iter([(X, Y)] if next(times) == 0 else [(X[:-1], Y[:-1])]))
     assert not hasattr(model, "coef_") and not hasattr(model, "classes_")
+    assert snb.SoftmaxRegression().fit(1e-300 * X, Y).n_passes_ == 0  # their squares are 0: as of constants
     with pytest.raises(ValueError, match="separable"):
         snb.SoftmaxRegression(l2=0.0, tol=1e-2, max_passes=200).fit(X[:5], Y[:5] == Y[0])
 

@@ -76,6 +76,41 @@ def test_probabilities_and_rankings_are_judged_and_features_counted():
     assert few.best_["max_passes"] == few.cv_results_["param_max_passes"][enough].min()
 
 
+def test_of_a_list_of_scorings_the_first_chooses_and_all_are_told(tmp_path):
+    asked = ["neg_log_loss", "accuracy", "roc_auc_margin"]
+    several = snb.SoftmaxRegressionCV([0.1, 10.0], scoring=asked, **FEW).fit(X, Y)
+    first, second = (snb.SoftmaxRegressionCV([0.1, 10.0], scoring=one, **FEW).fit(X, Y) for one in asked[:2])
+    table, points = several.cv_results_, [str(point) for point in second.cv_results_["params"]]
+    assert several.best_ == first.best_ and (table["mean_test_score"] == first.cv_results_["mean_test_score"]).all()
+    assert (table["mean_test_neg_log_loss"] == table["mean_test_score"]).all() and "mean_test_roc_auc_margin" in table
+    both = [(i, points.index(str(point))) for i, point in enumerate(table["params"]) if str(point) in points]
+    same = np.array([(table["split1_test_accuracy"][i], second.cv_results_["split1_test_score"][k]) for i, k in both])
+    assert len(both) > 4 and (same[:, 0] == same[:, 1]).all()
+    several.save(tmp_path / "m.snb")
+    assert (snb.load(tmp_path / "m.snb").cv_results_["mean_test_accuracy"] == table["mean_test_accuracy"]).all()
+    with pytest.raises(ValueError, match="'neg_log_loss' needs probabilities"):
+        snb.MarginClassifierCV(scoring=["accuracy", "neg_log_loss"]).fit(X, Y)
+
+
+def test_calibration_is_that_of_the_models_without_each_fold():
+    grid = {"l2": [0.1, 10.0], "scoring": "accuracy", "max_passes": 6}
+    for kind in (snb.MarginClassifier, snb.LeastSquaresClassifier):
+        search = getattr(snb, f"{kind.__name__}CV")(**grid, calibration="sigmoid").fit(X, Y)
+        plain = clone(search).set_params(calibration=None).fit(X, Y)
+        assert search.best_ == plain.best_ and not hasattr(plain, "predict_proba")
+        alone = kind(**search.best_, calibration="sigmoid").fit(X, Y)  # its folds are the same
+        np.testing.assert_array_equal(search.predict_proba(X), alone.predict_proba(X))
+        plans = [snb.plan(X, Y, model=model).most_reads for model in (search, plain)]
+        assert plans[0] == plans[1] + 7
+
+
+def test_of_equal_scores_the_next_scoring_chooses():
+    same = [lambda e: 1.0, "accuracy"]
+    model = snb.MarginClassifierCV([0.1, 1e4], scoring=same, **FEW).fit(X, Y)
+    accuracy = model.cv_results_["mean_test_accuracy"]
+    assert accuracy[model.cv_results_["params"].tolist().index(model.best_)] == accuracy.max() > accuracy.min()
+
+
 def result(model):
     scores = [model.cv_results_[name].tolist() for name in sorted(model.cv_results_) if name != "params"]
     return model.best_, model.coef_.tolist(), model.history_["objective"].tolist(), str(scores)
@@ -167,6 +202,10 @@ def test_what_is_refused():
             model(**options).fit(X, Y)
     with pytest.raises(ValueError, match="needs probabilities, and MarginClassifierCV scores by margins"):
         snb.MarginClassifierCV(scoring="neg_log_loss").fit(X, Y)
+    with pytest.raises(ValueError, match="'neg_log_loss' needs probabilities, and Least"):
+        snb.LeastSquaresClassifierCV(scoring=["accuracy", "neg_log_loss"]).fit(X, Y)
+    with pytest.raises(ValueError, match="calibration='sigmoid' needs at least 5 folds, not 3"):
+        snb.MarginClassifierCV(1.0, calibration="sigmoid", **FEW).fit(X, Y)
     with pytest.raises(ValueError, match=r"y holds one class only \(\['ash'\]\); SoftmaxRegressionCV needs"):
         model(1.0).fit(X, np.repeat("ash", N))
     with pytest.raises(ValueError, match=r"one class only \(\['a'\]\) outside fold 0"):

@@ -31,7 +31,7 @@ ROOMS = [  # in the order of the flow: a room uses those above it
     "plotting",
 ]
 DOORS = {  # who may import a library: rooms and modules, function bodies included
-    "numba": {"kernels.compiler", "kernels.lanes", "kernels.column_lanes"},
+    "numba": {"kernels.compiler", "kernels.lanes", "kernels.column_lanes", "kernels.digits"},
     "zarr": {"rows", "passes"},
     "zarrs": {"rows", "passes"},
     "dask": {"passes", "core.memory"},  # core.memory reads sizes such as "4GB" with Dask's parser

@@ -1,6 +1,6 @@
 """What every class promises that keeps a contract: found by walking the package, tried on its examples.
 
-The examples stand in tests/support/examples_of_contracts.py; a class that has none there fails here by its name.
+The examples stand in tests/support/examples_of_*.py; a class that has none there fails here by its name.
 """
 
 import copy
@@ -30,6 +30,7 @@ from streamnb.stats.moments import MOMENTS
 from tests.support import examples_of_contracts as examples
 from tests.support.contracts import CLASSES, names, said, same, subclasses, tables
 from tests.support.examples_of_contracts import BASES, GROUPS, SHARES, WEIGHT, N, Y
+from tests.support.examples_of_problems import FAMILIES, PENALTIES
 
 QUIET = RunOptions(progress=False)
 PARTIALS = {cls for cls in CLASSES if {"finish", "nbytes"} <= names(cls)}
@@ -42,8 +43,8 @@ MERGED = {cls for cls in CLASSES if "__add__" in names(cls)} - TOTALS - subclass
     [
         (subclasses(PassTask), examples.TASKS),
         (subclasses(Source), examples.SOURCES),
-        (subclasses(Family), examples.FAMILIES),
-        (subclasses(Penalty), examples.PENALTIES),
+        (subclasses(Family), FAMILIES),
+        (subclasses(Penalty), PENALTIES),
         (MERGED, {cls: named for cls, named in examples.MERGED.items() if cls not in TOTALS}),
     ],
     ids=["tasks", "sources", "families", "penalties", "merged"],
@@ -51,7 +52,7 @@ MERGED = {cls for cls in CLASSES if "__add__" in names(cls)} - TOTALS - subclass
 def test_every_class_of_a_contract_has_an_example(found, table):
     assert found, "the walk finds nothing"
     lack, gone = found - table.keys(), table.keys() - found
-    assert not lack, f"{[cls.__name__ for cls in lack]}: give each an example in tests/support/examples_of_contracts.py"
+    assert not lack, f"{[cls.__name__ for cls in lack]}: give each an example in tests/support/examples_of_*.py"
     assert not gone, f"{[cls.__name__ for cls in gone]} keep no such contract"
 
 

@@ -10,20 +10,22 @@ from sklearn.base import clone
 
 import streamnb as snb
 from streamnb.core import persistence
-from streamnb.problem.families import FAMILIES, as_family
+from streamnb.problem import families
+from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.pull import Pull
 from streamnb.problem.together import Together
 from streamnb.stats.moments import MOMENTS
-from tests.support import examples_of_contracts as examples
+from tests.support import examples_of_problems as examples
 from tests.support.contracts import same, tables
 from tests.support.examples_of_contracts import SHARES, WEIGHT, Y
+from tests.support.examples_of_problems import FAMILIES, PENALTIES, _Sum
 
 # ---- families: values that stand for themselves ----------------------------------------------------------------------
 
-every_family = tables(examples.FAMILIES)
+every_family = tables(FAMILIES)
 SUM_TO_ONE = SHARES / SHARES.sum(axis=1, keepdims=True)  # takes every family
-ALL_FAMILIES = [family for named in examples.FAMILIES.values() for family in named.values()]
+ALL_FAMILIES = [family for named in FAMILIES.values() for family in named.values()]
 
 
 def means(family):
@@ -56,14 +58,14 @@ def test_families_are_their_parameters(example, tmp_path):
     assert example != 3 and clone(snb.LinearNB(example)).family == example
 
 
-@pytest.mark.parametrize("cls", examples.FAMILIES, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("cls", FAMILIES, ids=lambda cls: cls.__name__)
 def test_families_that_need_no_parameter_have_a_name(cls):
     try:
         family = cls()
     except TypeError:
-        assert cls.name not in FAMILIES
+        assert cls.name not in families.FAMILIES
     else:
-        assert FAMILIES[cls.name] is cls and as_family(cls.name) == family == as_family(family)
+        assert families.FAMILIES[cls.name] is cls and as_family(cls.name) == family == as_family(family)
 
 
 @every_family
@@ -80,7 +82,7 @@ def test_families_say_what_they_take_and_what_they_need(example):
     assert (owned == 1).all()
 
 
-FUNCTIONS = {cls: named for cls, named in examples.FAMILIES.items() if cls.link is not Family.link}
+FUNCTIONS = {cls: named for cls, named in FAMILIES.items() if cls.link is not Family.link}
 
 
 @tables(FUNCTIONS)
@@ -98,7 +100,7 @@ def test_functions_of_the_mean_belong_together(example):
 
 
 def test_families_without_functions_of_the_mean_are_fitted_together():
-    without = {cls for cls in examples.FAMILIES if cls not in FUNCTIONS}
+    without = {cls for cls in FAMILIES if cls not in FUNCTIONS}
     assert without == {cls for cls in without if issubclass(cls, Together)} | {snb.Mixed}
 
 
@@ -126,9 +128,9 @@ def test_a_grid_goes_from_all_weights_to_none(example):
 
 # ---- penalties -------------------------------------------------------------------------------------------------------
 
-every_penalty = tables(examples.PENALTIES)
-ALL_PENALTIES = [penalty for named in examples.PENALTIES.values() for penalty in named.values()]
-SINGLE = {cls: named for cls, named in examples.PENALTIES.items() if cls is not examples._Sum}
+every_penalty = tables(PENALTIES)
+ALL_PENALTIES = [penalty for named in PENALTIES.values() for penalty in named.values()]
+SINGLE = {cls: named for cls, named in PENALTIES.items() if cls is not _Sum}
 
 
 @every_penalty

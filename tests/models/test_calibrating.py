@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 
 import streamnb as snb
 from streamnb.estimators.linear_predictions import fitted_model
-from streamnb.models.calibrating import RIDGE, fit_platt, fit_softmax
+from streamnb.models.calibrating import RIDGE, fit_platt, fit_softmax, platt_targets
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +155,19 @@ def test_weights_count_rows(digits):
     weighted = snb.LinearNB().fit(*fitted).calibrate(held, of_held, weight)
     repeated = snb.LinearNB().fit(*fitted).calibrate(np.repeat(held, weight, axis=0), np.repeat(of_held, weight))
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-6, atol=1e-12)
+
+
+def test_weights_may_lie_far_apart():
+    """Biases that all are raised by the same change nothing, and no ridge holds them beside weights of 1e12."""
+    margin = np.array([-2.0, -1.0, 0.5, -0.5, 1.0, 2.0])
+    target = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
+    weight = np.where(target > 0.0, 1e12, 1.0)
+    factor, bias = fit_platt(margin, target, weight)
+    p = 1 / (1 + np.exp(-factor * margin - bias))
+    assert factor > 0.0
+    assert weight @ (p - platt_targets(target, weight)) == pytest.approx(
+        0.0, abs=0.2
+    )  # what is expected is what is there
 
 
 def test_what_cannot_be_calibrated_is_refused(digits):

@@ -4,6 +4,7 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from sklearn.datasets import load_iris
 
 import streamnb as snb
 from streamnb.plotting.grid_curves import curves_of, told
@@ -79,3 +80,23 @@ def test_what_cannot_be_drawn(models):
         curves_of(plain, None, 0, False)
     with pytest.raises(ValueError, match="train=True needs scores of training rows; fit with return_train_score=True"):
         curves_of(plain, None, None, True)
+
+
+def test_scores_of_several_reads_are_drawn_after_each_and_against_penalties():
+    X, y = load_iris(return_X_y=True)
+    model = snb.SoftmaxRegressionCV([0.1, 10.0], scoring="roc_auc", rule="parsimonious", folds=3, tol=1e-3).fit(X, y)
+    table, mark = model.cv_results_, (model.best_["max_passes"], model.best_score_)
+    display = snb.ScoreDisplay.from_estimator(model)
+    for line, l2 in zip(display.lines_, (10.0, 0.1), strict=True):
+        own = table["param_l2"] == l2
+        assert np.array_equal(line.get_xydata().T, [table["param_max_passes"][own], table["mean_test_score"][own]])
+    assert display.chosen_.get_xydata().tolist() == [[*mark]]
+    assert display.ax_.get_xlabel() == "reads of the rows" and legend(display)[0] == "l2 = 10"
+    best = [table["mean_test_score"][table["param_l2"] == l2].max() for l2 in (0.1, 10.0)]
+    best[[0.1, 10.0].index(model.best_["l2"])] = model.best_score_  # of the chosen penalty, what was chosen
+    display = snb.ScoreDisplay.from_estimator(model, "l2")
+    assert display.lines_[0].get_xydata().tolist() == [[0.1, best[0]], [10.0, best[1]]]
+    of_class = snb.ScoreDisplay.from_estimator(model, class_=2)
+    assert np.array_equal(of_class.lines_[1].get_ydata(), table["class_test_score_2"][table["param_l2"] == 0.1])
+    with pytest.raises(ValueError, match="train=True: SoftmaxRegressionCV does not judge"):
+        snb.ScoreDisplay.from_estimator(model, train=True)

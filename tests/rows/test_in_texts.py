@@ -24,6 +24,7 @@ def test_blocks_hold_what_the_step_makes():
     rows = source([1, 2, 1, 2], n_threads=2)
     (block,) = rows.blocks(1, 3)
     assert block.first_row == 1 and block.y.tolist() == [2, 1] and block.X[0].tolist() == [12.0]
+    assert repr(rows) == "<TextSource: 4 rows, 1 features>"
     assert rows.reading.seconds >= rows.making.seconds > 0 and rows.layout() == {"the features": "lengths"}
     (texts,) = rows.with_step(None, 1, "").blocks()
     assert texts.X.decoded(3) == "four" and rows.vocabulary is None

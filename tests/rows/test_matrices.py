@@ -40,8 +40,7 @@ FILES = {
     "packed CSV": (lambda path: FRAME.to_csv(path, compression="gzip"), "rows.csv.gz", "a CSV file"),
     "JSON": (FRAME.to_json, "rows.json", "a JSON file", r"pandas\.read_json"),
     "JSON lines": (lambda path: FRAME.to_json(path, orient="records", lines=True), "rows.jsonl", "a JSON file"),
-    "HDF5": (hdf5, "rows.h5", "an HDF5 file", r"h5py\.File", "write_zarr"),
-    "AnnData": (hdf5, "cells.h5ad", "an HDF5 file", r"anndata\.read_h5ad\(path\)\.write_zarr"),
+    "HDF5": (hdf5, "rows.h5", "an HDF5 file", r"h5py\.File"),
 }
 
 
@@ -170,15 +169,13 @@ def test_arrays_of_the_package_sparse_have_a_cure():
             run(gcxs)
 
 
-def test_anndata_that_stays_in_its_file_has_a_cure(tmp_path):
+def test_parts_of_anndata_that_stay_in_their_file_have_a_cure(tmp_path):
     cells = anndata.AnnData(sp.csr_matrix(X), obs=pd.DataFrame({"kind": Y}, index=[f"cell {i}" for i in range(8)]))
     cells.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     try:
         for run in RUNS.values():
-            with refused(TypeError, "X is a backed AnnData object", r"write_zarr\(path\)", r"to_memory\(\)\.X"):
-                run(backed)
-            with refused(TypeError, "X is a CSRDataset|_CSRDataset", r"to_memory\(\)", "write_zarr"):
+            with refused(TypeError, "X is a CSRDataset|_CSRDataset", r"to_memory\(\)", "the AnnData object itself"):
                 run(backed.X)
     finally:
         backed.file.close()

@@ -98,3 +98,21 @@ def test_features_are_scaled_between_transform_and_length(storage):
     assert len(RowOptions("log1p").to_state()) == 4  # as it was written before
     with pytest.raises(ValueError, match="X has 2 features, but the idf of these rows is expecting 3"):
         transformed(*as_chunk(storage(x[:, :2])), options)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_steps_follow_each_other(storage):
+    x = np.array([[3.0, 0.0, 1.0], [0.0, 0.0, 0.0], [5.0, 5.0, 10.0]])
+    options = RowOptions(["l1:10000", "log1p"], "l2")
+    chunk, survey = transformed(*as_chunk(storage(x)), options)
+    found = chunk.to_matrix()
+    expected = np.log1p(1e4 * x / np.array([[4.0], [1.0], [20.0]]))
+    expected /= np.array([np.linalg.norm(expected[0]), 1.0, np.linalg.norm(expected[2])])[:, None]
+    np.testing.assert_allclose(found.toarray() if sp.issparse(found) else found, expected, rtol=1e-14)
+    assert options.transform == ("l1:10000", "log1p") and options.by_length and not survey.whole
+    assert RowOptions.of_state(options.to_state()) == options and not RowOptions(("binary", "sqrt")).by_length
+    for wrong in (["l3"], ["l1:x"], ["l1:-2"], [None], ["l1:inf"], ["log1p", "quantile_normal"]):
+        with pytest.raises(ValueError, match=r"transform has the step .* 'l1:10000'"):
+            RowOptions(wrong)
+    with pytest.raises(ValueError, match="transform='sqrt'"):
+        transformed(*as_chunk(storage(-x)), RowOptions(("l1:2", "sqrt")))

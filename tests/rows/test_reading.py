@@ -13,7 +13,7 @@ from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 import streamnb as snb
 from streamnb.rows import opening, sizes
-from streamnb.rows.reading import AHEAD, Clock, Readers, _Memory, _read_by_zarrs, ahead, timed, with_fast_codecs
+from streamnb.rows.reading import AHEAD, Clock, Readers, Recycled, _read_by_zarrs, ahead, timed, with_fast_codecs
 from tests.support.stores import CountingStore
 from tests.support.strategies import example, same_stats, write_arrays
 
@@ -87,7 +87,7 @@ def address(array):
     lambda array: sp.csr_array((array[:2], np.array([0, 1]), np.array([0, 2])), shape=(1, 2)),
 ], ids=["itself", "part of a part", "other dtype", "memoryview", "scipy"])  # fmt: skip
 def test_memory_is_used_again_when_nothing_is_left_of_an_array_and_not_before(part_of):
-    memory = _Memory()
+    memory = Recycled()
     part = part_of(memory.empty((100,), np.dtype(np.float64)))
     first = address(memory.empty((100,), np.dtype(np.float64)))
     others = [memory.empty((90,), np.dtype(np.int64)) for _ in range(3)]

@@ -276,9 +276,6 @@ def test_a_sum_of_statistics():
 
 
 def test_objects_that_are_no_rows_say_what_to_pass(tmp_path):
-    anndata = pytest.importorskip("anndata")
-    with pytest.raises(TypeError, match=r"adata\.X"):
-        snb.scan(anndata.AnnData(X), "obs/kind")
     group = snb.write_csr(tmp_path / "x.zarr", [(X, Y)], n_features=6)
     assert (snb.scan(group.store, "y").sum == snb.scan(X, Y).sum).all()
     with pytest.raises(ValueError, match="idf='no'"):

@@ -232,7 +232,11 @@ def test_labels_are_ranked_one_by_one(tmp_path):
 @pytest.mark.parametrize(
     ("by", "options", "message"),
     [
-        ("f_classif", {"values": "value"}, "values='value' is for the criteria 'chi2', 'mutual_info', .*'one_r'; this"),
+        (
+            "f_classif",
+            {"values": "value"},
+            "values='value' is for the criteria 'chi2', 'mutual_info', .*'one_r'; by='f_classif' goes",
+        ),
         ("one_r", {"values": "presences"}, "values='presences' is unknown"),
         ("one_r", {"values": "bins", "strategy": "kmeans"}, "strategy='kmeans' is unknown"),
         ("one_r", {"values": "bins", "n_bins": 0}, "n_bins=0"),

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import expit
+from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score
 from sklearn.naive_bayes import GaussianNB
 
 import streamnb as snb
+from streamnb.models.calibrating import fit_isotonic, fit_platt
 
 RNG = np.random.default_rng(4)
 Y = np.r_[np.arange(3), RNG.integers(0, 3, 87)]
@@ -49,6 +52,26 @@ def test_it_is_a_candidate_of_cross_validation_and_of_comparisons(scoring, their
     assert (repr(OWN), "TopK") in table.left_out and ("gaussian", "TopK") not in table.left_out
 
 
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+def test_its_probabilities_are_calibrated_kept_and_undone(method, tmp_path):
+    """Two classes as scikit-learn calibrates these scores; three fit the rows better than before."""
+    two = Y < 2
+    model = snb.LinearNB(OWN).fit(X[two][:30], Y[two][:30])
+    margin, before = model.decision_function(X[two]), model.predict_proba(X[two])
+    fit = fit_platt if method == "sigmoid" else fit_isotonic
+    found = fit(margin[30:], (Y[two][30:] == 1).astype(float), np.ones(two.sum() - 30))
+    p = expit(found[0] * margin + found[1]) if method == "sigmoid" else np.interp(margin, *found)
+    model.calibrate(X[two][30:], Y[two][30:], method=method)
+    np.testing.assert_allclose(model.predict_proba(X[two])[:, 1], p, rtol=1e-9)
+    model.save(tmp_path / "m.snb")
+    np.testing.assert_array_equal(snb.load(tmp_path / "m.snb").predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(model.refit().predict_proba(X[two]), before)
+    same = np.tile(X, 9)  # said nine times, which is nine times too sure
+    three = snb.LinearNBCV(OWN, calibration=method).fit(same, Y)
+    calibrated = log_loss(Y, three.predict_proba(same))
+    assert calibrated < 0.8 * log_loss(Y, three.refit().predict_proba(same)) and calibrated < np.log(3.0)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -57,11 +80,11 @@ def test_it_is_a_candidate_of_cross_validation_and_of_comparisons(scoring, their
         (lambda: snb.LinearNBCV(OWN, snb.L2([1.0])).fit(X, Y), r"penalty=L2.* should be None"),
         (lambda: snb.LinearNB(OWN, scheme="ovr").fit(X, Y), "scheme='ovr' is not for .* should be 'joint'"),
         (lambda: snb.LinearNB(OWN).fit(X, np.eye(3)[Y]), "scheme='multilabel' is not for"),
+        (lambda: snb.LinearNB(OWN, feature_weight=np.ones(4)).fit(X, Y), r"feature_weight=\[..\] is not for .* None"),
         (lambda: snb.LinearNB(OWN, idf=True).fit(np.abs(X), Y), "idf=True is not for"),
         (lambda: snb.LinearNB(OWN, smoothing=snb.NormalInverseGamma(0, 1, 1, 1)).fit(X, Y), "smoothing=.* is not for"),
         (lambda: snb.solve(snb.scan(X, Y), snb.Mixed({OWN: [0], "gaussian": [1, 2, 3]})), "stands alone"),
         (lambda: snb.tau_for(snb.scan(X, Y), OWN, n_features=2), "is not for Gaussian"),
-        (lambda: snb.LinearNB(OWN).fit(X, Y).calibrate(X, Y), "is for linear scores"),
         (lambda: snb.LinearNB(OWN).fit(X, Y).sparsify(), "is of linear scores"),
     ],
 )

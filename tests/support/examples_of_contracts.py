@@ -10,12 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import dask.array as da
+import h5py
 import numpy as np
 import scipy.sparse as sp
 import zarr
+from sklearn.datasets import dump_svmlight_file
 
 import streamnb as snb
 from streamnb.encoding.bins import ValueScan
+from streamnb.encoding.counters import CountedColumns, CountTask
 from streamnb.encoding.ngrams import NGrams
 from streamnb.encoding.vocabulary import TokenCounts, TokenScan
 from streamnb.estimators.categorical_nb import CategoryScan
@@ -23,6 +26,7 @@ from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridDecisions, GridEvaluation
 from streamnb.evaluation.judging import JudgingTask
+from streamnb.evaluation.nested_ranking import NestedRanking
 from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
 from streamnb.evaluation.score_order import Histogram, Ranking
 from streamnb.evaluation.tallied import Tallied
@@ -32,15 +36,17 @@ from streamnb.passes.contract import PassTask
 from streamnb.passes.report import Report
 from streamnb.problem.families import _Shares
 from streamnb.problem.family import Family
-from streamnb.problem.mixed import Mixed
-from streamnb.problem.penalties import Decorrelation, Penalty, _Sum
+from streamnb.problem.penalties import Penalty
 from streamnb.problem.positive import _Positive
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
 from streamnb.rows.chunk import DenseChunk
+from streamnb.rows.columns import open_columns
 from streamnb.rows.in_dask import DaskSource
+from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource
+from streamnb.rows.in_svmlight import SvmlightSource
 from streamnb.rows.in_texts import TextSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
@@ -66,6 +72,7 @@ from streamnb.stats.second_moments import Products
 from streamnb.stats.value_counts import ValueCells, cells_of
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
+from tests.support.examples_of_problems import every
 
 N, K = 40, 3
 rng = np.random.default_rng(0)
@@ -84,11 +91,6 @@ BASES = {  # of which only subclasses mean something
     PassTask, Source, Family, _Positive, _Shares, Together, Penalty,
     _Complement,  # the other half of Beta
 }  # fmt: skip
-
-
-def every(*examples: Any, **named: Any) -> dict[str, Any]:
-    """Examples of a class by name."""
-    return {**{str(number): example for number, example in enumerate(examples)}, **named}
 
 
 # ---- moments: functions of x -----------------------------------------------------------------------------------------
@@ -214,6 +216,10 @@ def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
     return Pass(SharedRead(asked, Folding(2, by=by), judge, like), rows)
 
 
+def counting(X: Any, weight: Any, pairs: Any = (), n_bits: int = 0) -> Pass:
+    return Pass(CountTask(CountedColumns(list(pairs), n_bits), None, Folding(3)), opened(X, Y, weight))
+
+
 PROBA = rng.permuted(np.tile([0.125, 0.25, 0.625], (N, 1)), axis=1)
 TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ClassScan: every(
@@ -256,6 +262,10 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ValueScan: every(
         lambda: Pass(ValueScan(), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
         csr=lambda: Pass(ValueScan(), opened(sp.csr_array(COUNTS), labelled=False)),
+    ),
+    CountTask: every(
+        lambda: counting(COUNTS, REAL_WEIGHT),
+        hashed=lambda: counting(np.where(COUNTS > 2.0, np.nan, COUNTS), WEIGHT, pairs=[[0, 1], [1, 4]], n_bits=3),
     ),
     TokenScan: every(
         lambda: Pass(TokenScan(NGrams((1, 2), (2, 3))), texts().with_step(None, 5, "texts")),
@@ -325,6 +335,13 @@ def against_reference(seed: int) -> Any:
     return evaluation
 
 
+def nested_ranking(seed: int, exact_rows: int = 20) -> Any:
+    _, codes, weight, margins = drawn(seed)
+    ranked = NestedRanking(exact_rows=exact_rows, n_bins=8, n_models=margins.shape[2])
+    ranked.add(margins[:, :1], (codes[:, None] == 1).astype(np.uint8), weight)
+    return ranked
+
+
 def grid_decisions(seed: int) -> Any:
     _, codes, weight, _ = drawn(seed)
     decisions = GridDecisions(2, K, True)
@@ -381,6 +398,7 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     Sampled: every(lambda seed: Sampled(sampled(seed))),
     GridDecisions: every(grid_decisions),
     Histogram: every(histogram),
+    NestedRanking: every(lambda seed: nested_ranking(seed, 100), bins=nested_ranking),
     Ranking: every(lambda seed: ranking(seed, 100), bins=lambda seed: ranking(seed, 20)),
 }
 
@@ -410,6 +428,17 @@ def csr_group(folder: Any) -> Source:
     return opened(folder / "csr.zarr", "y", WEIGHT)
 
 
+def hdf5(folder: Any) -> Source:
+    with h5py.File(folder / "rows.h5", "w") as file:
+        file["X"] = COUNTS
+    return HDF5Source(HDF5Matrix(folder / "rows.h5", "X"), open_columns(Y, WEIGHT, N, True))
+
+
+def svmlight(folder: Any) -> Source:
+    dump_svmlight_file(COUNTS, CODES, str(folder / "rows.svm"))
+    return opened(snb.svmlight(folder / "rows.svm", n_features=5), Y, WEIGHT)
+
+
 def in_dask(values: Any) -> Any:
     return da.from_array(values, chunks=(13, *np.shape(values)[1:]))
 
@@ -421,6 +450,8 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
     ),
     ZarrSource: every((dense_store, LABELLED)),
     ZarrCSRSource: every((csr_group, LABELLED)),
+    HDF5Source: every((hdf5, LABELLED)),
+    SvmlightSource: every((svmlight, LABELLED)),
     PreparedSource: every(
         (lambda _: PreparedSource(opened(COUNTS, Y, WEIGHT), present, 5, "present"), PRESENT),
         stored=(lambda folder: PreparedSource(dense_store(folder), present, 5, "present"), PRESENT),
@@ -443,47 +474,3 @@ def over(table: Table) -> Pass:
     if "X" in table:
         return scan(X=table["X"])
     return Pass(_Judge(np.unique(Y), False, frozenset(table), np.arange(K)), opened_columns(table, LABELS))
-
-
-# ---- families and penalties ------------------------------------------------------------------------------------------
-
-FAMILIES: dict[type, dict[str, Family]] = {
-    snb.Gaussian: every(snb.Gaussian(), snb.Gaussian(0.25)),
-    snb.Poisson: every(snb.Poisson()),
-    snb.Bernoulli: every(snb.Bernoulli()),
-    snb.Multinomial: every(snb.Multinomial()),
-    snb.Binomial: every(snb.Binomial(1), snb.Binomial(3)),
-    snb.Geometric: every(snb.Geometric()),
-    snb.NegativeBinomial: every(snb.NegativeBinomial(2), snb.NegativeBinomial(0.5)),
-    snb.Gamma: every(snb.Gamma(), snb.Gamma("ml")),
-    snb.InverseGaussian: every(snb.InverseGaussian(), snb.InverseGaussian(dispersion="ml")),
-    snb.Laplace: every(snb.Laplace(), snb.Laplace(0.25)),
-    snb.ChiSquared: every(snb.ChiSquared()),
-    snb.Dirichlet: every(snb.Dirichlet()),
-    snb.Beta: every(snb.Beta()),
-    Mixed: every(
-        Mixed({"poisson": [0, 3], snb.Binomial(2): slice(1, 3), "gaussian": ...}),
-        Mixed([("multinomial", [0, 1]), ("multinomial", ...)]),
-    ),
-}
-
-
-def leaning(w: float) -> float:
-    """The slope of -w^2 / 2 to the left, of twice that to the right."""
-    return -w if w < 0.0 else -2.0 * w
-
-
-def shrinking(weights: np.ndarray) -> np.ndarray:
-    """The gradient of -sum w^2 / 2."""
-    return -weights
-
-
-PENALTIES: dict[type, dict[str, Penalty]] = {
-    snb.L1: every(snb.L1(0.5), snb.L1([2.0, 0.5], scale="score"), snb.L1(n_taus=3)),
-    snb.L2: every(snb.L2(0.5), snb.L2([0.0, 1.0])),
-    snb.TopK: every(snb.TopK(2), snb.TopK([3, 1], by="likelihood")),
-    Decorrelation: every(snb.Decorrelation(0.25), snb.Decorrelation([0.125, 0.5], scale="curvature")),
-    snb.Custom: every(snb.Custom(shrinking, 0.5), snb.Custom(shrinking, [0.25, 1.0])),
-    snb.Separable: every(snb.Separable(leaning, 0.5), snb.Separable(leaning, [0.25, 1.0])),
-    _Sum: every(snb.L1(0.5) + snb.L2([0.25, 1.0]), snb.TopK(2) + snb.Decorrelation(0.25) + snb.L1([0.5, 2.0])),
-}

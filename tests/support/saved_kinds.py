@@ -90,6 +90,7 @@ KINDS = {
     "linear-model-few": lambda: snb.solve(stats(), "poisson", snb.TopK(1))[0],
     "linear-nb-cv": lambda: snb.LinearNBCV("poisson", snb.L1([0.1, 1.0]), folds=2).fit(X, Y, WEIGHT),
     "softmax-regression": lambda: snb.SoftmaxRegression(0.5, tol=1e-3, normalize="l2", idf=True).fit(X, Y, WEIGHT),
+    "softmax-bins": lambda: snb.SoftmaxRegression(0.5, tol=1e-3, transform=snb.Bins(3)).fit(X, Y),
     "margin-classifier": lambda: snb.MarginClassifier(0.5, tol=1e-3, max_passes=200).fit(X, LABELS),
     "linear-discriminant-analysis": lambda: snb.LinearDiscriminantAnalysis("lsqr", 0.1).fit(X, Y, WEIGHT),
     "quadratic-discriminant-analysis": lambda: snb.QuadraticDiscriminantAnalysis(reg_param=0.1).fit(X, Y, WEIGHT),
@@ -108,9 +109,11 @@ KINDS = {
     "categorical-nb": lambda: snb.CategoricalNB().fit(X.astype(int), Y, WEIGHT),
     "weight-path": lambda: snb.solve(stats(), "poisson", snb.L1(n_taus=3) + snb.L2([0.1, 1.0]), scheme="ovr"),
     "bins": lambda: snb.Bins(3).fit(X),
+    "category-counters": lambda: snb.CategoryCounters([1, {"ash": 1, "birch": 2, "cedar": 0.5}], 2, [(0, 1)]).fit(X, Y),
     "linear-bins": lambda: snb.LinearNB("bernoulli", transform=snb.Bins(3)).fit(X, Y),
     "linear-quantile-normal": lambda: snb.LinearNB("gaussian", transform="quantile_normal").fit(X, Y),
     "linear-own-variances": lambda: snb.LinearNB(snb.Gaussian(covariance="own")).fit(X, Y),
+    "quadratic-model": lambda: snb.solve(stats(), snb.Gaussian(covariance="own"))[0],
     "feature-selector": lambda: snb.FeatureSelector("mutual_info", 2).fit(X, Y, WEIGHT),
     "feature-ranking": lambda: snb.rank_features(stats()),
     "comparison": lambda: snb.compare(X, Y, families="poisson", penalties=["plain", "L1"], folds=2, show=False),
@@ -135,6 +138,8 @@ def answers(value):
         return [ranked.by, ranked.scores.tolist(), ranked.ranking.tolist()]
     if isinstance(value, snb.Bins):
         return [value.get_feature_names_out().tolist(), value.transform(X).toarray().tolist()]
+    if isinstance(value, snb.CategoryCounters):
+        return [value.get_feature_names_out().tolist(), value.transform(X).tolist(), value.class_stats().sum.tolist()]
     if isinstance(value, snb.Comparison):
         return [str(value), value.points.tolist(), value.classes.tolist(), value.report.rows]
     if isinstance(value, snb.Evaluation):

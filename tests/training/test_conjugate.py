@@ -24,7 +24,7 @@ def solved(X, tol=1e-10, max_passes=10, l2=0.5):
     task = ReadTask(LeastSquares(), RowOptions(), stats.classes, zeros, np.ones(len(zeros)), 1.0)
     rows, options = opened(X, Y), RunOptions(progress=False)
     trainer = ConjugateGradients(task, RowSums.of(stats), None, Penalties(l2, 0.0))
-    return train(trainer.reads(tol, max_passes), rows, options)
+    return train(trainer.reads(tol, max_passes), rows, options, len(Y))
 
 
 def test_as_many_reads_as_features_solve_the_system_and_history_is_true():

@@ -23,7 +23,7 @@ def trained(X, y, objective, l2=0.0, l1=0.0, tol=1e-9, max_passes=60):
     task = ReadTask(objective, RowOptions(), stats.classes, zeros, np.ones(len(zeros)), 1.0)
     options = RunOptions(progress=False)
     trainer = Trainer(task, RowSums.of(stats), None, Penalties(l2, l1))
-    return train(trainer.reads(tol, max_passes), opened(X, y), options)
+    return train(trainer.reads(tol, max_passes), opened(X, y), options, len(y))
 
 
 def test_one_binary_feature_by_hand():

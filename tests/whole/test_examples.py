@@ -37,6 +37,7 @@ pytestmark = pytest.mark.slow  # without the JIT
 def output(request, capsys, monkeypatch):
     """What the example of that name prints."""
     monkeypatch.syspath_prepend(EXAMPLES)  # as python does with the folder of a script
+    monkeypatch.setattr("sys.argv", [f"{request.param}.py"])
     runpy.run_path(str(EXAMPLES / f"{request.param}.py"), run_name="__main__")
     return capsys.readouterr().out
 
@@ -90,6 +91,13 @@ def test_mixed_columns_are_judged_by_families_of_their_own(output):
     losses = {name: numbers(output, f"{name} ")[0][1] for name in ("gaussian", "inverse_gaussian", "mixed")}
     assert min(losses, key=losses.get) == "mixed"
     assert len(numbers(output, "strong")[0]) == 3 and "magnesium" not in output
+
+
+@example("counters")
+def test_counters_leak_where_rows_know_themselves(output):
+    auc = [float(line.split()[-1]) for line in output.splitlines()[1:]]
+    assert auc[1] > 0.9 and auc[2] > 0.85, "without the row alone, and a thousand folds"
+    assert all(0.45 < each < 0.56 for each in auc[4:]), "five folds, two folds, naive Bayes on held-out folds"
 
 
 @example("covariance")
@@ -181,6 +189,13 @@ def test_select_features_compares_the_criteria(output):
     assert min(accuracy.values()) > 0.5 and max(accuracy, key=accuracy.get) == "all pixels"
 
 
+@example("texts")
+def test_texts_are_told_by_their_words(output):
+    naive, softmax, few = (numbers(output, name)[0][-1] for name in ("naive Bayes, one", "softmax,", "20 words"))
+    assert softmax > few > 0.5 and naive > few
+    assert all(word in output for word in ("charset", "sock", "mock"))
+
+
 @pytest.mark.process
 def test_source_lines_prints_the_path(first_run):
     _, ran = first_run
@@ -266,3 +281,19 @@ def test_pictures_are_saved_and_their_paths_printed(tmp_path):
     files = [Path(line) for line in ran.stdout.splitlines()]
     assert len(files) == 8 and set(files) == set((tmp_path / "new" / "folder").iterdir())
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
+
+
+@example("svmlight")
+def test_svmlight_files_are_fitted_judged_and_converted(output):
+    ((of_fit,),) = numbers(output, "61 of 64 features kept,")
+    (((right, n_rows),)) = [numbers(line, "")[0] for line in output.splitlines() if line.endswith("new rows")]
+    assert of_fit > 0.9 and right > 0.8 and n_rows == 300
+    assert "1,497 rows, 64 features" in output and "the same model from a store: True" in output
+
+
+@example("cells")
+def test_markers_of_cells_are_the_genes_they_were_made_with(output):
+    for kind in ("B", "NK", "T"):
+        (line,) = [line for line in output.splitlines() if line.startswith(f"{kind} cell: ")]
+        assert line.count(f"{kind}-gene") == 3
+    assert "predicted_probability" in output and float(output.split()[0]) > 0.8

@@ -1,17 +1,21 @@
 """The files around the code agree with each other and with the code."""
 
+import gzip
+import io
 import re
 import tomllib
 from itertools import chain
 from pathlib import Path
 
+import anndata
 import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
 from matplotlib import pyplot
-from sklearn.datasets import load_digits
+from scipy.sparse import csr_matrix
+from sklearn.datasets import dump_svmlight_file, load_digits
 from sklearn.model_selection import train_test_split
 
 import streamnb
@@ -88,6 +92,13 @@ def what_pages_take_for_granted(tmp_path, monkeypatch):
     X_val, y_val, health_val = X_test[:60], y_test[:60], health_test[:60]
     for name in ("counts.zarr", "new_counts.zarr"):
         streamnb.write_csr(name, [(X_train[:200], y_train[:200]), (X_train[200:], y_train[200:])], n_features=32)
+    kinds = pd.DataFrame({"cell_type": y}, index=[f"cell {i}" for i in range(len(y))])
+    genes = pd.DataFrame(index=[f"gene {j}" for j in range(32)])
+    anndata.AnnData(csr_matrix(X), kinds, genes, layers={"counts": csr_matrix(X)}).write_h5ad("cells.h5ad")
+    for name in ("train.svm.gz", "test.svm"):
+        content = io.BytesIO()
+        dump_svmlight_file(X, digit, content)
+        Path(name).write_bytes(gzip.compress(content.getvalue()) if name.endswith("gz") else content.getvalue())
     frame = pd.DataFrame(X[:, 2:14] // 6, columns=["age", "height", *"abcdefghij"])
     fever, cough = digit % 3 == 0, digit > 5
     healthy = ~fever & ~cough & (digit != 1)

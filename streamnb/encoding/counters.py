@@ -1,0 +1,250 @@
+"""Counters of categories: what is known of the classes of a value, from rows of other folds, in place of the value."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import label_checks, persistence, row_checks
+from streamnb.encoding.category_numbers import scattered
+from streamnb.passes.contract import PassTask, Wants
+from streamnb.passes.report import Report
+from streamnb.rows.block import Block
+from streamnb.rows.boundary import as_chunk, checked
+from streamnb.rows.chunk import Chunk
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.splits import Folding, check_n_folds
+from streamnb.stats.accumulating import Accumulator
+from streamnb.stats.category_counts import CategoryCounts, CountingCategories
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.tables import Table
+
+BLOCK_BYTES = 1 << 23  # of rows at once: each block is sorted, and merged with those before
+
+
+@persistence.register
+@dataclass(frozen=True)
+class CountedColumns(persistence.Parameters):
+    """Which columns are counted: those of X, in buckets or as they are, and pairs of them behind these."""
+
+    pairs: list[list[int]]
+    n_bits: int = 0  # 2^n_bits buckets; 0 for values as they are
+
+    def of(self, chunk: Chunk) -> np.ndarray:
+        """The values of a block of rows, (n_rows, n_columns) float64."""
+        matrix: Any = chunk.to_matrix()
+        X = np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, np.float64)
+        width = X.shape[1]
+        if any(j >= width for pair in self.pairs for j in pair):
+            raise ValueError(f"pairs={self.pairs} names a column that X, of {width} columns, has not")
+        columns = list(X.T) + [scattered(_of(i, X), X[:, i], _of(j, X), X[:, j]) for i, j in self.pairs]
+        if self.n_bits:
+            columns = [scattered(_of(j, X), column, n_bits=self.n_bits) for j, column in enumerate(columns)]
+        return np.stack(columns, axis=1)
+
+
+def _of(number: int, X: np.ndarray) -> np.ndarray:
+    """The number of a column, once for each row."""
+    return np.full(len(X), float(number))
+
+
+@dataclass(frozen=True)
+class CountTask(PassTask):
+    """How often each value of each column occurs, by class and fold."""
+
+    columns: CountedColumns
+    classes: np.ndarray | None
+    folding: Folding
+    title = "counters"
+
+    def partial(self) -> CountingCategories:
+        return CountingCategories(self._sums)
+
+    def _sums(self) -> Accumulator:
+        return Accumulator(("sum",), RowOptions(), self.classes, self.folding, sparse=True)
+
+    def add(self, partial: CountingCategories, block: Block) -> None:
+        y = label_checks.check_y(block.y, block.first_row)
+        if sp.issparse(y):
+            raise ValueError("y has two dimensions; counters are shares of classes, of which a row has one: give 1-D y")
+        chunk = checked(block, missing=True)[0]
+        partial.add(self.columns.of(chunk), block.first_row, y, block.weight, block.split)
+
+    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
+        if n_rows is not None:
+            check_n_folds(self.folding, n_rows)
+        return Wants(block_bytes=BLOCK_BYTES)
+
+    def ended(self, total: CategoryCounts, report: Report) -> CategoryCounts:
+        check_n_folds(self.folding, report.rows)
+        row_checks.check_min_size(report.rows, len(total.values) or 1)
+        row_checks.check_total_weight(total.sums.total_weight)
+        return total
+
+    def total(self, arrays: Any) -> CategoryCounts:
+        return CategoryCounts.from_state(arrays)
+
+
+@dataclass(frozen=True)
+class Codes:
+    """What is made of counts: shares with pseudo-counts, and maybe log-odds and the counts themselves.
+
+    `priors` has for each c pseudo-counts (K,), or a number s for s times the shares of the classes in the rows that
+    are counted.
+    """
+
+    priors: Sequence[np.ndarray | float]
+    raw: bool = False
+    log_odds: bool = False
+    above: bool = False  # classes are ranges of a number, and shares those of all ranges above
+
+    def n_columns(self, n_classes: int) -> int:
+        """CountedColumns of one column of categories."""
+        width = n_classes - self.above
+        return width * (len(self.priors) * (1 + self.log_odds) + self.raw)
+
+    def of(self, counts: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Codes (n_values, n_columns) of counts (K, n_values) in rows whose classes weigh (K,); NaN where none is."""
+        parts = []
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for prior in self.priors:
+                c = prior * weight / weight.sum() if np.ndim(prior) == 0 else np.asarray(prior)
+                shares = self._summed((counts + c[:, None]) / (counts.sum(axis=0) + c.sum()))
+                parts += [shares] + ([np.log(shares) - np.log1p(-shares)] if self.log_odds else [])
+        return np.concatenate([*parts, *([self._summed(counts)] if self.raw else [])]).T
+
+    def _summed(self, by_class: np.ndarray) -> np.ndarray:
+        return np.cumsum(by_class[::-1], axis=0)[::-1][1:] if self.above else by_class
+
+    def names(self, column: str, of_class: Sequence[str], of_prior: Sequence[str]) -> list[str]:
+        """Of the columns of one column of categories."""
+        kinds = [(kind, c) for c in of_prior for kind in ("P", "log odds")[: 1 + self.log_odds]]
+        return [f"{column}: {kind}({k}){c}" for kind, c in kinds + [("N", "")] * self.raw for k in of_class]
+
+
+@dataclass(frozen=True, eq=False)
+class Counters:
+    """Counts, and codes read off them.
+
+    Values of a weight below `min_count` in all rows share a slot with those that were never seen, the last one of
+    their column.
+    """
+
+    counts: CategoryCounts
+    columns: CountedColumns
+    codes: Codes
+    min_count: float
+
+    @cached_property
+    def _known(self) -> list[np.ndarray]:
+        """Of each column which of its values have a slot of their own, (n_values,) bool."""
+        often = self.counts.sums.sum.sum(axis=0) >= self.min_count
+        return np.split(often, self.counts.starts[1:-1])
+
+    @cached_property
+    def _values(self) -> list[np.ndarray]:
+        return [values[known] for values, known in zip(self.counts.values, self._known, strict=True)]
+
+    @cached_property
+    def _firsts(self) -> np.ndarray:
+        """(n_columns + 1,): the first slot of each column, and the number of all."""
+        return np.concatenate([[0], np.cumsum([len(values) + 1 for values in self._values])])
+
+    @property
+    def n_outputs(self) -> int:
+        """CountedColumns that come out."""
+        return len(self.counts.values) * self.codes.n_columns(len(self.counts.sums.classes))
+
+    def without(self, *folds: int) -> ClassStats:
+        """The sums of all rows but those of some folds."""
+        sums = self.counts.sums
+        for fold in folds:
+            sums = replace(sums, folds=self.counts.sums.folds, folding=self.counts.sums.folding).without_fold(fold)
+        return sums
+
+    def in_slots(self, sums: ClassStats) -> np.ndarray:
+        """The weight of each slot, (K, n_slots)."""
+        counts, parts = sums.sum, []
+        for each, known in zip(np.split(counts, self.counts.starts[1:-1], axis=1), self._known, strict=True):
+            parts += [each[:, known], each[:, ~known].sum(axis=1, keepdims=True)]
+        return np.concatenate(parts, axis=1)
+
+    def table(self, *folds: int) -> np.ndarray:
+        """Codes of all slots by the rows outside some folds, (n_slots, n_columns)."""
+        sums = self.without(*folds)
+        return self.codes.of(self.in_slots(sums), sums.weight)
+
+    def table_without_row(self, k: int) -> np.ndarray:
+        """Codes of all slots by all rows but one of class k that has the value."""
+        counts, weight = self.in_slots(self.counts.sums), self.counts.sums.weight.copy()
+        counts[k] -= 1.0
+        weight[k] -= 1.0
+        return self.codes.of(counts, weight)
+
+    def applied(self, chunk: Chunk, survey: Any, tables: np.ndarray, which: np.ndarray | None = None) -> np.ndarray:
+        """The codes of a block of rows, (n_rows, n_outputs): of row i by tables[which[i]]."""
+        X = self.columns.of(chunk)
+        row_checks.check_n_features(X.shape[1], len(self.counts.values), "CategoryCounters")
+        slots = np.empty(X.shape, np.int64)
+        for j, (values, x) in enumerate(zip(self._values, X.T, strict=True)):
+            at = np.searchsorted(values, x)
+            found = np.append(values, 0.0)[at]
+            known = (at < len(values)) & ((found == x) | (np.isnan(found) & np.isnan(x)))
+            slots[:, j] = self._firsts[j] + np.where(known, at, len(values))
+        rows = slice(chunk.first_row, chunk.first_row + len(X))
+        codes = tables[0][slots] if which is None else tables[which[rows, None], slots]
+        lost = np.argwhere(~np.isfinite(codes))
+        if len(lost):
+            row, column, _ = lost[0]
+            raise ValueError(
+                f"X has at row {chunk.first_row + row}, column {column}, a value for which too few rows were counted: "
+                "with c=0 it has no share, or of one class alone no log-odds; take c > 0"
+            )
+        return codes.reshape(len(X), -1)
+
+    def class_stats(self, moments: Sequence[str], without_fold: int | None = None) -> ClassStats:
+        """The class sums of the codes of training rows, each by the rows of other folds; no row is read.
+
+        Rows of one fold with one value have one code: S_y[h(g)] = sum_{m,u} T[m, u, y] h(g(u; total - m)).
+        """
+        left = [] if without_fold is None else [without_fold]
+        training = self.without(*left)
+        folds = [m for m in range(self.counts.sums.n_folds) if m not in left]
+        weights = [self.in_slots(self.counts.sums.fold(m)) for m in folds]
+        tables = [self.table(m, *left) for m in folds]
+        parts = []
+        for first, stop in zip(self._firsts[:-1], self._firsts[1:], strict=True):
+            sums = Accumulator(moments, RowOptions(), training.classes)
+            for weight, table in zip(weights, tables, strict=True):
+                k, slot = np.nonzero(weight[:, first:stop])
+                if len(k):
+                    rows = as_chunk(table[first + slot])
+                    sums.add(*rows, training.classes[k], weight[k, first + slot])
+            parts.append(sums.finish())
+        joined = {name: _beside([part.table(name) for part in parts]) for name in moments}
+        return replace(
+            parts[0],
+            rows=training.rows,
+            tables={"weight": training.tables["weight"], **joined},
+            n_features=self.n_outputs,
+            negatives=sum(part.negatives for part in parts),
+            closed=training.closed,
+        )
+
+
+def _beside(tables: Sequence[Any]) -> Table:
+    """Tables of the same classes, column after column."""
+    dense: list[Table] = [table.dense() for table in tables]
+    n_parts = max(0 if table.lo is None else len(table.lo) for table in dense)
+
+    def low(table: Table) -> np.ndarray:
+        out = np.zeros((n_parts, *table.shape))
+        if table.lo is not None:
+            out[: len(table.lo)] = table.lo
+        return out
+
+    lo = np.concatenate([low(table) for table in dense], axis=2) if n_parts else None
+    return Table(np.concatenate([table.hi for table in dense], axis=1), lo)

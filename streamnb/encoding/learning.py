@@ -1,0 +1,96 @@
+"""transform= that is learned in a pass before the scan: bins, or the quantile-normal map, and the rows it makes."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import persistence
+from streamnb.encoding.bins import BinEdges, ValueScan
+from streamnb.encoding.quantile_normal import QuantileNormal
+from streamnb.passes.answering import answer
+from streamnb.passes.options import RunOptions
+from streamnb.passes.run import run
+from streamnb.rows.opening import opened
+from streamnb.rows.prepared import PreparedSource
+from streamnb.rows.preparing import TRANSFORMS
+from streamnb.rows.source import Source
+from streamnb.stats.value_counts import ValueCounts
+
+QUANTILE_NORMAL = "quantile_normal"
+Step = BinEdges | QuantileNormal
+
+
+class LearnsBins:
+    """What may stand in `transform=` for the bins that it learns."""
+
+    def learned(self, counts: ValueCounts) -> BinEdges:
+        """The borders, from how often values occur."""
+        raise NotImplementedError
+
+    def check_for(self, n_features: int) -> None:
+        """Refuse parameters that are wrong for so many features."""
+        raise NotImplementedError
+
+
+def to_learn(transform: Any) -> Any:
+    """What `transform` asks to be learned, None where it is of single values; what is neither is refused."""
+    if isinstance(transform, LearnsBins):
+        return transform
+    if transform is None or isinstance(transform, tuple):  # steps, which the scan checks
+        return None
+    if not (isinstance(transform, str) and transform in (*TRANSFORMS, QUANTILE_NORMAL)):
+        listed = ", ".join(map(repr, (None, *TRANSFORMS, QUANTILE_NORMAL)))
+        raise ValueError(
+            f"transform={transform!r} is unknown; it should be one of {listed}, a tuple of steps, or snb.Bins(..)"
+        )
+    return transform if transform == QUANTILE_NORMAL else None
+
+
+def of_values(transform: Any) -> Any:
+    """The transform of single values, which the scan does itself: None where it is a step that is learned."""
+    return transform if to_learn(transform) is None else None
+
+
+def learned(transform: Any, rows: Source, options: RunOptions, who: str) -> Step | None:
+    """What `transform` asks to be learned, from one pass over the rows."""
+    asked = to_learn(transform)
+    if asked is None:
+        return None
+    rows.check_read_again(who)
+    counts, _ = run(ValueScan(options.memory_limit), rows, replace(options, checkpoint=None))
+    return asked.learned(counts) if isinstance(asked, LearnsBins) else QuantileNormal.learned(counts)
+
+
+def prepared(step: Step | None, rows: Source, *beside: Any, labelled: bool = True) -> Source:
+    """The rows as the step makes them, block by block; `beside` are their labels and weights, which Dask needs anew."""
+    if step is None:
+        return rows
+    if rows.lazy:
+        return opened(matrix(step, rows), *beside, labelled=labelled)
+    return PreparedSource(rows, step.applied, step.n_columns, persistence.digest(step))
+
+
+def matrix(step: Step, rows: Source) -> Any:
+    """What the step makes of all rows: a matrix, or of Dask a lazy array; CSR where it makes bins."""
+    width, sparse = step.n_columns, isinstance(step, BinEdges)
+    meta: Any = sp.csr_array((0, width)) if sparse else np.empty((0, width))
+    join = _joined if sparse else np.concatenate
+    return answer(step.applied, rows, width, None, join=join, meta=meta, missing=True)
+
+
+def check_learned(transform: Any, step: Any) -> Any:
+    """The step out of a file, where it is what `transform` asks for."""
+    asked = to_learn(transform)
+    kind = type(None) if asked is None else BinEdges if isinstance(asked, LearnsBins) else QuantileNormal
+    if not isinstance(step, kind):
+        raise ValueError(f"transform={asked!r} should come with what was learned for it, not {type(step).__name__}")
+    if isinstance(asked, LearnsBins) and step is not None:
+        asked.check_for(step.n_features)
+    return step
+
+
+def _joined(pieces: list[Any]) -> Any:
+    """Blocks of rows below each other."""
+    return sp.vstack(pieces, format="csr") if len(pieces) > 1 else pieces[0]

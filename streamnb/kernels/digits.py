@@ -1,0 +1,111 @@
+"""Bytes of text for loops that read millions of numbers: one at a time, and up to eight digits at once."""
+
+from typing import Any
+
+from numba import types
+from numba.core.cgutils import get_or_insert_function, ir
+from numba.extending import intrinsic
+
+from streamnb.kernels.compiler import flags
+
+_WORD = ir.IntType(64)
+
+
+_LETTER = ir.IntType(8)
+
+
+def _place(typing_context: Any, text: Any) -> Any:
+    """Where the text lies, which kernels give each other in its place: references to an array would be counted."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ptrtoint(context.make_array(signature.args[0])(context, builder, arguments[0]).data, _WORD)
+
+    return types.int64(text), generate
+
+
+def _letter(typing_context: Any, text: Any, p: Any) -> Any:
+    """text[p] as a number; `text` is a place, and p not negative."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte = builder.load(builder.inttoptr(builder.add(*arguments), _LETTER.as_pointer()))
+        return builder.zext(byte, _WORD)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+def _plain_letter(text: Any, p: int) -> int:
+    """The same of interpreted kernels."""
+    return int(text[p])
+
+
+def _find(typing_context: Any, text: Any, begin: Any, stop: Any, byte: Any) -> Any:
+    """Where the byte comes first in text[begin:stop], or `stop`; by memchr of the C library."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        text, begin, stop, byte = arguments
+        pointer, int32 = _LETTER.as_pointer(), ir.IntType(32)
+        shape = ir.FunctionType(pointer, [pointer, int32, _WORD])
+        memchr = get_or_insert_function(builder.module, shape, "memchr")
+        first = builder.inttoptr(builder.add(text, begin), pointer)
+        found = builder.ptrtoint(
+            builder.call(memchr, [first, builder.trunc(byte, int32), builder.sub(stop, begin)]), _WORD
+        )
+        return builder.select(builder.icmp_unsigned("==", found, _WORD(0)), stop, builder.sub(found, text))
+
+    number = types.int64
+    return number(number, number, number, number), generate
+
+
+def _plain_find(text: Any, begin: int, stop: int, byte: int) -> int:
+    """The same of interpreted kernels."""
+    found = text[begin:stop].tobytes().find(byte)
+    return stop if found < 0 else begin + found
+
+
+def _digits(typing_context: Any, text: Any, p: Any) -> Any:
+    """How many digits begin at text[p], 8 at most, and the number that they write; 8 bytes from p on can be read.
+
+    The eight bytes are one word, whose lowest byte is the first letter (all machines that numba knows are
+    little-endian). Digits are shifted to its upper end and added up in pairs, fours and eights (Lemire 2018).
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        eight = builder.load(builder.inttoptr(builder.add(*arguments), _WORD.as_pointer()), align=1)
+        above, below = builder.add(eight, _WORD(0x4646464646464646)), builder.sub(eight, _WORD(0x3030303030303030))
+        others = builder.and_(builder.or_(above, below), _WORD(0x8080808080808080))  # the lowest mark is right
+        shape = ir.FunctionType(_WORD, [_WORD, ir.IntType(1)])
+        count = builder.module.declare_intrinsic("llvm.cttz", [_WORD], shape)
+        n = builder.lshr(builder.call(count, [others, ir.IntType(1)(0)]), _WORD(3))
+        bits, word = builder.shl(n, _WORD(3)), builder.xor(eight, _WORD(0x3030303030303030))
+        half = builder.lshr(builder.sub(_WORD(64), bits), _WORD(1))  # twice, for no word is shifted by 64 at once
+        word = builder.shl(builder.shl(word, half), half)
+        for factor, width, mask in (
+            (10, 8, 0x00FF00FF00FF00FF),
+            (100, 16, 0x0000FFFF0000FFFF),
+            (10000, 32, 0xFFFFFFFF),
+        ):
+            word = builder.add(builder.mul(word, _WORD(factor)), builder.lshr(word, _WORD(width)))
+            word = builder.and_(word, _WORD(mask))
+        return context.make_tuple(builder, signature.return_type, [n, word])
+
+    return types.UniTuple(types.int64, 2)(types.int64, types.int64), generate
+
+
+def _digits_one_by_one(text: Any, p: int) -> tuple[int, int]:
+    """The same of interpreted kernels."""
+    n, number = 0, 0
+    while n < 8 and 48 <= text[p + n] <= 57:
+        number = 10 * number + int(text[p + n]) - 48
+        n += 1
+    return n, number
+
+
+def _itself(text: Any) -> Any:
+    """The same of interpreted kernels: the text."""
+    return text
+
+
+place: Any = _itself if flags.DISABLE_JIT else intrinsic(_place)
+find: Any = _plain_find if flags.DISABLE_JIT else intrinsic(_find)
+letter: Any = _plain_letter if flags.DISABLE_JIT else intrinsic(_letter)
+digits: Any = _digits_one_by_one if flags.DISABLE_JIT else intrinsic(_digits)

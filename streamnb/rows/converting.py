@@ -1,0 +1,81 @@
+"""Rows of any kind, with all that is beside them, written into a store that is read as fast as any."""
+
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import zarr
+
+from streamnb.core import row_checks
+from streamnb.rows.block import Block
+from streamnb.rows.opening import opened
+from streamnb.rows.writing import write_csr
+
+
+def convert(
+    X: Any, store: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None, layer: str | None = None
+) -> zarr.Group:
+    """Read rows once, block by block, and write them with names, labels, weights and groups into a new Zarr store.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features)
+        As in `scan`, but not in Dask: a path to an .h5ad or svmlight file, AnnData, what `svmlight` opened, a stream.
+    store : path, URL or zarr store
+        Where the group is made; it must not hold anything yet.
+    y : (n_rows,) or (n_rows, n_labels), optional
+        As in `scan`; files with labels of their own, and streams, need none.
+    sample_weight, groups : (n_rows,), optional
+        Arrays, or names of columns beside X.
+    layer : str, optional
+        The layer of AnnData that is read in place of its X.
+
+    Returns
+    -------
+    zarr.Group
+        As `write_csr` makes it: ``fit(store, "y")``, with ``sample_weight="sample_weight"`` and ``groups="groups"``
+        where these were given. Names of features are remembered by `fit` as of a data frame.
+
+    Raises
+    ------
+    TypeError
+        X is in Dask.
+    ValueError, DataError
+        As in `scan` and `write_csr`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import streamnb as snb
+    >>> group = snb.convert(np.array([[0, 2], [1, 0], [3, 0]]), "rows.zarr", ["a", "b", "b"])
+    >>> snb.LinearNB().fit("rows.zarr", "y").predict([[0, 1]]).tolist()
+    ['a']
+    """
+    names: list[Any] = []
+    split = None if groups is None else ("groups", groups)
+    rows = opened(X, y, sample_weight, split, labelled=False, layer=layer, look=names.append)
+    if rows.lazy:
+        raise TypeError(
+            "X is in Dask; convert reads rows where it runs: compute the blocks in a generator and give that to "
+            "snb.write_csr, or write a dense array with X.to_zarr"
+        )
+    blocks = rows.blocks()
+    first = next(blocks, None)
+    if first is None:
+        row_checks.check_min_size(0, rows.n_features or 1)
+    assert first is not None
+    chunks: Iterator[Any] = map(_chunk, chain([first], blocks))
+    return write_csr(
+        store, chunks, n_features=_chunk(first)[0].shape[1], feature_names=getattr(names[0], "columns", None)
+    )
+
+
+def _chunk(block: Block) -> tuple[Any, ...]:
+    X = block.X
+    if isinstance(X, tuple):
+        data, indices, indptr, n_features = X
+        data = np.ones(len(indices), np.uint8) if data is None else data
+        X = sp.csr_array((data, indices, indptr - indptr[0]), shape=(len(indptr) - 1, n_features))
+    return X, block.y, block.weight, block.split

@@ -1,0 +1,147 @@
+"""AnnData, in memory, backed or in a file: which part of it are the rows, columns of `obs` by name, and var_names."""
+
+from typing import Any
+
+import numpy as np
+import zarr
+
+from streamnb.core.messages import DataError
+from streamnb.rows.columns import whole
+from streamnb.rows.csr_store import member_of
+from streamnb.rows.files import is_hdf5
+from streamnb.rows.in_hdf5 import HDF5Matrix, opened_hdf5
+from streamnb.rows.matrices import made_by
+
+
+def is_anndata(X: Any) -> bool:
+    """Whether X is an AnnData object or root, or the path of an HDF5 file, which may be of no other sort."""
+    if isinstance(X, zarr.Group):
+        return X.attrs.get("encoding-type") == "anndata"
+    return (made_by(X, "anndata") and hasattr(X, "obs")) or is_hdf5(X)
+
+
+def rows_of(X: Any, layer: str | None) -> tuple[Any, Any, Any]:
+    """What holds the rows, what has the columns beside them, and an empty frame with the names of the features."""
+    if isinstance(X, zarr.Group):
+        names = list((member_of(X, "layers") or {}).keys()) if layer is not None else []
+        _check_layer(layer, names)
+        rows = member_of(X, "X" if layer is None else f"layers/{layer}")
+        if rows is None:
+            raise ValueError(f"X: the AnnData root in {X.store} has no member X; its rows may be in a layer: layer=..")
+        return rows, X, named_frame(_zarr_names(X))
+    return _of_file(X, layer) if is_hdf5(X) else _of_object(X, layer)
+
+
+def _of_object(adata: Any, layer: str | None) -> tuple[Any, Any, Any]:
+    _check_layer(layer, [*adata.layers])
+    if layer is not None:
+        rows = adata.layers[layer]
+    elif getattr(adata, "isbacked", False):
+        if adata.is_view:
+            raise TypeError(
+                "X is a view of a backed AnnData object; take X.to_memory(), or copy it to a file of its own"
+            )
+        rows = HDF5Matrix(adata.filename, "X")
+    else:
+        rows = adata.X
+    if rows is None:
+        raise ValueError(f"X has no values in X, but the layers {[*adata.layers]}; name one: layer=..")
+    return rows, ObsColumns(adata.obs), named_frame(np.asarray(adata.var_names, object))
+
+
+def _of_file(path: Any, layer: str | None) -> tuple[Any, Any, Any]:
+    with opened_hdf5(path) as file:
+        if "obs" not in file or "var" not in file:
+            raise DataError(
+                f"X={str(path)!r} is an HDF5 file, but none of AnnData: it has the members {sorted(file)}; pass one of "
+                "its datasets, read by h5py: h5py.File(path)['..'][:]"
+            )
+        _check_layer(layer, [*file.get("layers", ())])
+        if layer is None and "X" not in file:
+            raise ValueError(
+                f"X={str(path)!r} has no X, but the layers {[*file.get('layers', ())]}; name one: layer=.."
+            )
+        names = named_frame(_index(file["var"]))
+    return HDF5Matrix(path, "X" if layer is None else f"layers/{layer}"), FileColumns(path), names
+
+
+def _check_layer(layer: str | None, names: list[str]) -> None:
+    if layer is not None and layer not in names:
+        raise ValueError(f"layer={layer!r} is none of the layers of X, which are: {sorted(names) or 'none'}")
+
+
+class ObsColumns:
+    """Columns of `obs` of an AnnData object by name, with or without "obs/" before it."""
+
+    def __init__(self, obs: Any):
+        self._obs = obs
+
+    def column(self, path: str, name: str) -> Any:
+        key = path.removeprefix("obs/")
+        if key not in self._obs.columns:
+            raise_missing(path, name, self._obs.columns.tolist())
+        return self._obs[key]
+
+
+class FileColumns:
+    """The same in an .h5ad file."""
+
+    def __init__(self, path: Any):
+        self._path = path
+
+    def column(self, path: str, name: str) -> Any:
+        key = path.removeprefix("obs/")
+        with opened_hdf5(self._path) as file:
+            obs = file["obs"]
+            names = [each for each in obs if each not in ("_index", "__categories", obs.attrs.get("_index"))]
+            if key not in names:
+                raise_missing(path, name, names)
+            return _values(obs[key], name)
+
+
+def raise_missing(path: str, name: str, names: list[str]) -> None:
+    """Say which columns there are."""
+    raise ValueError(f"{name}={path!r} is not in obs of X, which has the columns: {', '.join(sorted(names)) or 'none'}")
+
+
+def _values(member: Any, name: str) -> Any:
+    """A column; None where its values are missing."""
+    if not hasattr(member, "keys"):
+        return _plain(member)
+    kind = str(member.attrs.get("encoding-type"))
+    if kind == "categorical":
+        codes, categories = member["codes"][:], _plain(member["categories"])
+        missing = (codes < 0) | (codes >= len(categories))
+        found = categories[np.where(missing, 0, codes)] if len(categories) else codes
+    elif kind.startswith("nullable-"):
+        found, missing = _plain(member["values"]), member["mask"][:].astype(bool)
+    else:
+        raise ValueError(f"{name}: {member.name!r} of encoding-type {kind!r} is not a column of labels")
+    if missing.any():
+        found = found.astype(object)
+        found[missing] = None
+    return found
+
+
+def _plain(dataset: Any) -> np.ndarray:
+    """Values of a dataset, strings as an array of strings."""
+    return dataset.asstr()[:].astype(str) if dataset.dtype.kind == "O" else dataset[:]
+
+
+def _index(frame: Any) -> np.ndarray:
+    return _plain(frame[frame.attrs.get("_index", "_index")])
+
+
+def _zarr_names(root: zarr.Group) -> np.ndarray | None:
+    frame: Any = member_of(root, "var")
+    index = None if frame is None else member_of(frame, str(frame.attrs.get("_index", "_index")))
+    return whole(index).astype(object) if isinstance(index, zarr.Array) and index.ndim == 1 else None
+
+
+def named_frame(names: np.ndarray | None) -> Any:
+    """An empty data frame of columns of these names; None without any, or without pandas."""
+    try:
+        from pandas import DataFrame
+    except ImportError:
+        return None
+    return None if names is None else DataFrame(columns=np.asarray(names, object))

@@ -1,0 +1,249 @@
+"""Rows in svmlight files: lines of text, `label index:value index:value ..`, read by ranges of bytes in threads."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import arguments, label_checks
+from streamnb.core.messages import DataError
+from streamnb.core.persistence import check_path
+from streamnb.core.threads import n_cores
+from streamnb.kernels.svmlight import NO_FEATURE, RIGHT, TOO_HIGH, read_lines, survey_lines
+from streamnb.rows import sizes
+from streamnb.rows.block import Block
+from streamnb.rows.columns import RowColumns
+from streamnb.rows.files import kind_of
+from streamnb.rows.lines import LineRange, Lines
+from streamnb.rows.reading import Readers, Recycled, ahead
+from streamnb.rows.source import Source, multiple
+
+WIDEST = 2**31 - 1  # features: indices have 32 bits
+LONGEST = 1 << 10  # letters of a number that are read
+
+
+def svmlight(path: Any, *, n_features: int | None = None, zero_based: Any = "auto", multilabel: bool = False) -> Any:
+    r"""Rows in a svmlight (libsvm) file, to be given as X: read block by block, again and again, never whole.
+
+    Each line is a row, ``label index:value index:value ..  # comment``; a `qid` is passed over. The file is looked
+    through once now, for the number of rows and the highest index, at several times the speed at which it is read.
+
+    Parameters
+    ----------
+    path : path
+        Of a file, which may be packed (gzip, bzip2 or xz, told by its first bytes).
+    n_features : int, optional
+        One more than the highest index by default. Give it where another file, of new rows, shall have as many.
+    zero_based : {"auto", True, False}
+        Whether the first feature has the index 0 or 1; "auto": 0 if that index occurs.
+    multilabel : bool
+        Whether each row has any number of labels, with commas between them; y is an indicator then, (n_rows,
+        n_labels), whose columns are the `labels` in ascending order.
+
+    Returns
+    -------
+    SvmlightFile
+        Rows with labels of their own: ``fit(rows)``, ``score(rows)``; ``fit(rows, y)`` takes others. It has `n_rows`,
+        `n_features`, `zero_based` and `labels` (None but for several labels a row).
+
+    Raises
+    ------
+    OSError
+        The file cannot be opened.
+    DataError
+        It is empty, cut off, or something else; while it is read also: a line is wrong. The message names the row.
+    ValueError
+        An index is beyond `n_features`.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> with open("four.svm", "w") as file:
+    ...     _ = file.write("1 1:3\n2 2:3\n2 1:2 2:2\n1 1:1\n")
+    >>> rows = snb.svmlight("four.svm")
+    >>> rows.shape
+    (4, 2)
+    >>> snb.LinearNB().fit(rows).score(rows)
+    1.0
+    """
+    arguments.one_of("zero_based", zero_based, ["auto", True, False])
+    arguments.one_of("multilabel", multilabel, [False, True])
+    if n_features is not None and arguments.positive_integer("n_features", n_features) > WIDEST:
+        raise ValueError(f"n_features={n_features} is beyond {WIDEST}, the most that a svmlight file is read with")
+    return SvmlightFile(path, n_features, zero_based, multilabel)
+
+
+_DTYPES = "f8", "i8", "i8", "i4", "f8", "i8"  # of labels, where they end, indptr, indices, values, odd numbers
+_NEW = (np,) * len(_DTYPES)
+
+
+class SvmlightFile:
+    """What is known of a svmlight file before its rows are read: `shape`, where lines begin, labels of many."""
+
+    ndim = 2
+
+    def __init__(self, path: Any, n_features: int | None = None, zero_based: Any = "auto", multilabel: bool = False):
+        self.path, self.multilabel = check_path("path", path), multilabel
+        self.lines, self.ranges = Lines(self.path), list[LineRange]()
+        self.n_rows, lowest, highest, labels = 0, WIDEST, -1, np.empty(0)
+        try:
+            for offset, size, text in self.lines.ranges():
+                n_rows, low, high, more = self._surveyed(text)
+                self.ranges.append(LineRange(offset, size, self.n_rows))
+                self.n_rows, lowest, highest = self.n_rows + n_rows, min(lowest, low), max(highest, high)
+                labels = np.union1d(labels, more)
+        except DataError as error:
+            raise DataError(f"{error} (behind row {self.n_rows})") from error
+        self.zero_based = lowest == 0 if zero_based == "auto" else zero_based
+        self.labels = labels if multilabel else None
+        if not self.n_rows:
+            raise DataError(f"X={str(self.path)!r} holds no rows; a row is a line 'label index:value index:value ..'")
+        self.n_features = self._width(n_features, highest)
+        self.shape = self.n_rows, self.n_features
+
+    def __repr__(self) -> str:
+        return f"svmlight({str(self.path)!r}: {self.n_rows:,} rows, {self.n_features:,} features)"
+
+    def _width(self, given: int | None, highest: int) -> int:
+        found = highest + int(self.zero_based)
+        about = f"X={str(self.path)!r} has the feature index {highest}"
+        if given is not None and found > given:
+            raise ValueError(
+                f"n_features={given}, but {about}, which makes {found} features; give that number or more, the same "
+                "for all files that go together"
+            )
+        if found > WIDEST:
+            raise DataError(f"{about}, beyond {WIDEST}; number the features anew, or hash them")
+        return max(found, 1) if given is None else given
+
+    def _surveyed(self, text: np.ndarray) -> tuple[int, int, int, np.ndarray]:
+        """How many rows there are in the text, the lowest and the highest index, and, where rows have many, labels."""
+        if not self.multilabel:
+            n_rows, low, high = survey_lines(text, len(text))
+            if n_rows >= 0:
+                return n_rows, low, high, np.empty(0)
+        X, labels, _ = parsed(self, text, self.n_rows, 0, WIDEST)
+        return len(X[2]) - 1, int(X[1].min(initial=WIDEST)), int(X[1].max(initial=-1)), np.unique(labels)
+
+
+def parsed(
+    file: SvmlightFile, text: np.ndarray, first_row: int, base: int, n_features: int, memory: Any = _NEW
+) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]:
+    """Lines of text as CSR arrays, labels one behind the other, and where those of each row end.
+
+    `base` is the lowest index, `memory` what makes room: most of it is not touched, and what is should be used again.
+    """
+    size = len(text)
+    n_labels, n_ends, n_values = (size if file.multilabel else size // 2) + 1, size // 2 + 2, size // 3 + 1
+    shapes = (n_labels,), (n_ends,), (n_ends,), (n_values,), (n_values,), (n_labels + n_values, 2)
+    new = (each.empty(shape, np.dtype(t)) for each, shape, t in zip(memory, shapes, _DTYPES, strict=True))
+    arrays = labels, label_ends, indptr, indices, values, odd = tuple(new)
+    n_rows, n_odd, wrong, at = read_lines(text, size, file.multilabel, base, n_features, *arrays)
+    label_ends, indptr = label_ends[: n_rows + 1], indptr[: n_rows + 1]
+    for place, begin in odd[:n_odd].tolist():
+        out, ends, i = (values, indptr, place) if place >= 0 else (labels, label_ends, -1 - place)
+        token = _token(text, begin, file.multilabel and place < 0)
+        try:
+            out[i] = float(token)
+        except ValueError:
+            row = first_row + int(np.searchsorted(ends, i, side="right")) - 1
+            what = "value" if place >= 0 else "label"
+            cure = "; give multilabel=True" if place < 0 and "," in token else ""
+            raise DataError(_wrong(file, row, f"the {what} {token!r}, which is no number{cure}")) from None
+    if wrong != RIGHT:
+        raise DataError(_wrong(file, first_row + n_rows, _why(wrong, _token(text, at), base, n_features)))
+    n_values, n_labels = int(indptr[-1]), int(label_ends[-1])
+    return (values[:n_values], indices[:n_values], indptr), labels[:n_labels], label_ends
+
+
+def _token(text: np.ndarray, begin: int, of_several: bool = False) -> str:
+    """What stands there, up to a blank or a comment, or among several labels a comma."""
+    token = text[begin : begin + LONGEST].tobytes().decode("latin-1")
+    return re.split(r"[\0-\x20#,]" if of_several else r"[\0-\x20#]", token, maxsplit=1)[0]
+
+
+def _why(wrong: int, token: str, base: int, n_features: int) -> str:
+    if wrong == NO_FEATURE:
+        return f"{token!r} where a feature 'index:value' should be"
+    index = int(token.partition(":")[0])
+    if wrong == TOO_HIGH and n_features == WIDEST:
+        return f"the feature index {index}, beyond {WIDEST}; number the features anew, or hash them"
+    if index < base:
+        return "the feature index 0, but is read with zero_based=False; give True, or number features from 1"
+    where = "before a lower one" if wrong == TOO_HIGH else "behind one that is not lower"  # the last one is the highest
+    return f"the feature index {index} {where}; sort the features of each row, each once"
+
+
+def _wrong(file: SvmlightFile, row: int, what: str) -> str:
+    kind = kind_of(str(file.path))
+    instead = f" (it looks like {kind} file)" if kind else ""
+    return f"X={str(file.path)!r}: row {row} has {what}{instead}"
+
+
+class SvmlightSource(Source):
+    """Rows of a svmlight file."""
+
+    def __init__(self, file: SvmlightFile, columns: RowColumns, own_labels: bool):
+        super().__init__(columns)
+        self._file, self._own_labels = file, own_labels
+        self.n_rows, self.n_features = file.shape
+        self.nbytes = sum(place.size for place in file.ranges)  # about as many as the values and indices take
+
+    def layout(self) -> dict[str, str]:
+        return {"the file": f"svmlight with {self.nbytes} bytes of text, zero_based={self._file.zero_based}"}
+
+    def rows_near(self, n_rows: int) -> int:
+        if self._file.lines.packed:  # all before it would be unpacked once more
+            return self._file.n_rows
+        return multiple(-(-self._file.n_rows // len(self._file.ranges)), n_rows)
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        end, n_threads = self._file.n_rows if stop is None else stop, n_cores()
+        ask = self._columns.reader(start)
+        with Readers(self.reading, n_threads) as readers:
+            for place, rows, labels, label_ends in ahead(self._asked(readers, start, end), n_threads):
+                first, last = max(start, place.first_row), min(end, place.first_row + len(label_ends) - 1)
+                for row in range(first, last, sizes.BLOCK_ROWS):
+                    until = min(row + sizes.BLOCK_ROWS, last)
+                    some = slice(row - place.first_row, until - place.first_row)
+                    y = self._labels(labels, label_ends[some.start : some.stop + 1], row) if self._own_labels else None
+                    X, (y, weight, split) = _rows(rows, some, self._file.n_features), ask(row, until, y)()
+                    yield Block(X, y, weight, split, row, X[0].nbytes + X[1].nbytes)
+
+    def _asked(self, readers: Readers, start: int, stop: int) -> Iterator[Callable[[], Any]]:
+        ranges, memory = self._file.ranges, [Recycled() for _ in _DTYPES]
+        ends = [*(place.first_row for place in ranges[1:]), self._file.n_rows]
+        wanted = [place for place, end in zip(ranges, ends, strict=True) if place.first_row < stop and start < end]
+        for place, text in self._file.lines.texts(wanted):
+            yield readers.submit(self._parsed, place, text, memory).result
+
+    def _parsed(self, place: LineRange, text: Callable[[], np.ndarray], memory: Any) -> Any:
+        file = self._file
+        return place, *parsed(file, text(), place.first_row, 1 - int(file.zero_based), file.n_features, memory)
+
+    def _labels(self, labels: np.ndarray, ends: np.ndarray, row: int) -> Any:
+        """Labels of some rows, or their indicator."""
+        here = labels[ends[0] : ends[-1]]
+        if self._file.labels is None:
+            return label_checks.check_labels(here, first_row=row)
+        columns = np.searchsorted(self._file.labels, here)
+        shape = len(ends) - 1, len(self._file.labels)
+        indicator = sp.csr_array((np.ones(len(columns), np.uint8), columns, ends - ends[0]), shape=shape)
+        indicator.sum_duplicates()
+        indicator.data[:] = 1  # a label that a row has twice
+        return indicator
+
+    def beside(self, step: int) -> Iterator[dict[str, Any]]:
+        if not self._own_labels:
+            yield from super().beside(step)
+            return
+        for block in self.blocks():
+            yield dict(zip(self._columns.names, (block.y, block.weight, block.split), strict=True))
+
+
+def _rows(arrays: tuple[np.ndarray, ...], some: slice, n_features: int) -> Any:
+    data, indices, indptr = arrays
+    first, last = indptr[some.start], indptr[some.stop]
+    return data[first:last], indices[first:last], indptr[some.start : some.stop + 1], n_features

@@ -1,0 +1,66 @@
+"""Markers of classes and columns of AnnData: what coef_ and predictions say, in the words of single cells."""
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import streamnb as snb
+from tests.support.refusals import refused
+
+N = 60
+KIND = np.array(["B", "NK", "T"])[np.arange(N) % 3]
+COUNTS = (
+    np.random.default_rng(0).poisson(0.5 + 3.0 * (np.arange(6) % 3 == np.arange(N)[:, None] % 3)).astype(np.float32)
+)
+GENES = np.array([f"g{j}" for j in range(6)])
+
+
+def cells():
+    obs = pd.DataFrame({"kind": KIND}, index=[f"c{i}" for i in range(N)])
+    return anndata.AnnData(sp.csr_matrix(COUNTS), obs, pd.DataFrame(index=GENES), layers={"counts": COUNTS})
+
+
+@pytest.mark.parametrize(
+    "model", [snb.LinearNB(), snb.LinearNB("poisson", scheme="ovr"), snb.SoftmaxRegression(l2=1.0)]
+)
+def test_markers_are_the_features_of_each_class(model):
+    model.fit(cells(), "obs/kind")
+    found = model.markers(2)
+    assert found["class"].tolist() == ["B", "B", "NK", "NK", "T", "T"]
+    assert found.columns.tolist() == ["class", "feature", "weight"]
+    assert [sorted(some) for _, some in found.groupby("class")["feature"]] == [["g0", "g3"], ["g1", "g4"], ["g2", "g5"]]
+    others = 0.0 if getattr(model, "scheme", "") == "ovr" else model.coef_[1:].mean(axis=0)
+    best = int(found["feature"][0][1:])
+    assert found["weight"][0] == pytest.approx((model.coef_[0] - others)[best])
+    if hasattr(model, "sparsify"):
+        pd.testing.assert_frame_equal(model.sparsify().markers(2), found)
+
+
+def test_markers_of_two_classes_of_labels_and_of_pairs():
+    two = snb.LinearNB().fit(COUNTS, KIND == "B").markers(1)
+    assert two["class"].tolist() == [False, True] and two["feature"][1] in (0, 3)
+    labels = np.column_stack([KIND == "B", KIND != "T"]).astype(int)
+    model = snb.LinearNB("bernoulli").fit(COUNTS, labels)
+    assert model.markers(1)["weight"].tolist() == model.coef_.max(axis=1).tolist()
+    reference = snb.LinearNB(scheme="reference", reference="NK").fit(COUNTS, KIND)
+    assert reference.markers(1)["class"].tolist() == ["B", "T"]
+    with refused(ValueError, "scheme='ovo'"):
+        snb.LinearNB(scheme="ovo").fit(COUNTS, KIND).markers()
+    with refused(ValueError, "annotate is for one label a row"):
+        model.annotate(cells())
+
+
+@pytest.mark.parametrize("model", [snb.LinearNB(transform=("l1:100", "log1p")), snb.MarginClassifier(l2=1.0)])
+def test_annotate_adds_columns(model):
+    adata = cells()
+    model.fit(adata, "obs/kind", layer="counts")
+    assert model.annotate(adata, key="called") is adata
+    assert (adata.obs["called"] == model.predict(COUNTS)).all()
+    assert adata.obs["called"].cat.categories.tolist() == ["B", "NK", "T"]
+    assert ("called_probability" in adata.obs) == hasattr(model, "predict_proba")
+    if hasattr(model, "predict_proba"):
+        assert np.array_equal(adata.obs["called_probability"], model.predict_proba(COUNTS).max(axis=1))
+    with refused(TypeError, "AnnData object"):
+        model.annotate(COUNTS)

@@ -1,0 +1,99 @@
+"""AnnData in memory, backed, in .h5ad and in Zarr: the same rows, names, columns and layers, and what is not there."""
+
+import warnings
+
+import anndata
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import streamnb as snb
+from tests.support.refusals import refused
+
+N = 40
+rng = np.random.default_rng(0)
+COUNTS = rng.poisson(0.6 + 1.5 * (np.arange(6) % 2 == np.arange(N)[:, None] % 2))
+GENES = [f"gene {j}" for j in range(6)]
+KIND = np.where(np.arange(N) % 2, "T cell", "B cell")
+FORMS = "memory", "h5ad", "backed", "zarr"
+
+
+def cells():
+    obs = pd.DataFrame(
+        {
+            "kind": pd.Categorical(KIND),
+            "batch": np.arange(N) % 4,
+            "weight": np.linspace(1.0, 2.0, N),
+            "unsure": pd.Categorical(np.where(np.arange(N) == 7, None, KIND)),
+            "flag": pd.array([True, *[False] * (N - 2), None], dtype="boolean"),
+        },
+        index=[f"cell {i}" for i in range(N)],
+    )
+    counts = sp.csr_matrix(COUNTS.astype(np.float32))
+    layers = {"counts": counts, "dense": COUNTS.astype(np.float32)}
+    return anndata.AnnData(counts * 2.0, obs=obs, var=pd.DataFrame(index=GENES), layers=layers)
+
+
+@pytest.fixture(scope="module")
+def forms(tmp_path_factory):
+    folder, made = tmp_path_factory.mktemp("cells"), cells()
+    made.write_h5ad(folder / "cells.h5ad")
+    with warnings.catch_warnings(action="ignore"):
+        made.write_zarr(folder / "cells.zarr")
+    backed = anndata.read_h5ad(folder / "cells.h5ad", backed="r")
+    yield dict(zip(FORMS, (made, str(folder / "cells.h5ad"), backed, folder / "cells.zarr"), strict=True))
+    backed.file.close()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_all_forms_are_the_same_rows(form, forms):
+    X = forms[form]
+    for layer, times in ((None, 2.0), ("counts", 1.0), ("dense", 1.0)):
+        stats = snb.scan(X, "obs/kind", sample_weight="obs/weight", folds=2, groups="obs/batch", layer=layer)
+        expected = snb.scan(
+            COUNTS * times, KIND, sample_weight=np.linspace(1.0, 2.0, N), folds=2, groups=np.arange(N) % 4
+        )
+        assert np.array_equal(stats.sum, expected.sum)
+        assert np.array_equal(stats.without_fold(1).sum, expected.without_fold(1).sum)
+    model = snb.LinearNB("poisson").fit(X, "obs/kind", layer="counts")
+    assert model.feature_names_in_.tolist() == GENES and model.layer_ == "counts"
+    expected = snb.LinearNB("poisson").fit(COUNTS, KIND)
+    for other in forms.values():  # the layer of the fit, whatever holds it
+        assert np.array_equal(model.predict(other), expected.predict(COUNTS))
+        assert model.score(other, "obs/kind") == expected.score(COUNTS, KIND)
+    for name, words in (
+        ("obs/mood", "y='obs/mood' is not in .*obs.*batch, flag, kind, unsure, weight"),
+        ("obs/unsure", "missing label.* row 7"),
+        ("obs/flag", f"missing label.* row {N - 1}"),
+    ):
+        with refused(ValueError, words):
+            snb.scan(X, name)
+    with refused(ValueError, r"layer='raw' is none of the layers of X, which are: \['counts', 'dense'\]"):
+        snb.SoftmaxRegression().fit(X, "obs/kind", layer="raw")
+    renamed = cells()
+    renamed.var_names = GENES[::-1]
+    with refused(ValueError, "feature names should match"):
+        model.predict(renamed)
+
+
+def test_models_keep_their_layer(forms, tmp_path):
+    for model in (snb.LinearNBCV("poisson", folds=2), snb.SoftmaxRegression(l2=1.0)):
+        model.fit(forms["h5ad"], "obs/kind", layer="counts").save(tmp_path / "m.snb")
+        assert snb.load(tmp_path / "m.snb").layer_ == "counts"
+        assert model.fit(forms["h5ad"], "obs/kind").layer_ is None
+
+
+def test_what_is_no_cells_is_refused(forms, tmp_path):
+    with refused(ValueError, "layer='counts' goes with AnnData"):
+        snb.LinearNB().fit(COUNTS, KIND, layer="counts")
+    with refused(TypeError, "view of a backed AnnData"):
+        snb.scan(forms["backed"][:9], "obs/kind")
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["x"] = COUNTS
+    with refused(snb.DataError, r"none of AnnData.*\['x'\]"):
+        snb.scan(tmp_path / "other.h5", KIND)
+    empty = anndata.AnnData(None, obs=cells().obs, layers={"counts": COUNTS})
+    with refused(ValueError, r"layers \['counts'\]; name one"):
+        snb.scan(empty, "obs/kind")
