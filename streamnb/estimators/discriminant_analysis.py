@@ -15,6 +15,7 @@ from streamnb.models.linear import LinearModel
 from streamnb.problem.schemes import Joint, as_scheme
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
+from streamnb.solving import ledoit_wolf
 from streamnb.solving.covariances import Covariances
 from streamnb.stats.second_moments import Products
 
@@ -48,10 +49,8 @@ class DiscriminantAnalysis(NaiveBayes):
         if self.solver == "svd":
             raise NotImplementedError("shrinkage not supported with 'svd' solver.")
         if isinstance(self.shrinkage, str):
-            raise ValueError(
-                f"shrinkage={self.shrinkage!r} should be None or a number from 0 to 1; choose it by cross-validation "
-                "with LinearNBCV(Gaussian(covariance='pooled', shrinkage='auto'))"
-            )
+            arguments.one_of("shrinkage", self.shrinkage, [None, "auto", "a number from 0 to 1"])
+            return
         arguments.share("shrinkage", self.shrinkage)
 
     def _check_whole(self, stats: Any) -> None:
@@ -81,12 +80,14 @@ class DiscriminantAnalysis(NaiveBayes):
     def _prior(self) -> np.ndarray:
         return arguments.check_priors(self.priors, self.classes_, self.class_count_ / self.class_count_.sum())
 
-    def _shrunk(self, covariance: np.ndarray) -> np.ndarray:
-        """The covariance, drawn to a multiple of the unit matrix."""
-        if self.shrinkage is None or self.shrinkage == "empirical":
-            return covariance
-        sphere = np.trace(covariance) / len(covariance) * np.eye(len(covariance))
-        return (1.0 - self.shrinkage) * covariance + self.shrinkage * sphere
+    def _products(self, classes: np.ndarray | None, pooled: bool) -> ClassScan:
+        """The scan of sums of products, of all classes together where these suffice."""
+        squares = ("gram_sq",) if self.shrinkage == "auto" else ()
+        return ClassScan(("sum", "gram", *squares), RowOptions(), classes, how=Products(pooled=pooled and not squares))
+
+    def _shrunk(self, covariances: np.ndarray, together: bool = False) -> np.ndarray:
+        """Those of the classes, or of all rows `together`, drawn to multiples of the unit matrix."""
+        return ledoit_wolf.shrunk(self._weighted, covariances, self.shrinkage, together)
 
 
 @persistence.register
@@ -101,8 +102,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     ----------
     solver : {"svd", "lsqr", "eigen"}
         "svd" leaves out directions that do not vary; the others take `shrinkage`.
-    shrinkage : None or float
-        s of ``(1 - s) Sigma + s tr(Sigma) / n I``.
+    shrinkage : None, float or "auto"
+        s of ``(1 - s) Sigma + s tr(Sigma) / n I``; "auto": as Ledoit and Wolf (2004), four times the work.
     priors : None, "uniform" or (K,)
         Class probabilities in the order of `classes_`; None: shares of the training weight.
     n_components : int, optional
@@ -164,7 +165,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise ValueError("The number of samples must be more than the number of classes.")
 
     def _task(self, classes: np.ndarray | None) -> ClassScan:
-        return ClassScan(("sum", "gram"), RowOptions(), classes, how=Products(pooled=self.priors is None))
+        return self._products(classes, pooled=self.priors is None)
 
     def _prior(self) -> np.ndarray:
         if self.priors is None or isinstance(self.priors, str):
@@ -191,9 +192,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     @property
     def _within(self) -> np.ndarray:
         """The covariance within classes, weighted by the priors."""
-        if self.priors is None:
-            return self._shrunk(self._covariances.common)
-        return np.tensordot(self._now("priors_"), np.stack([self._shrunk(own) for own in self._covariances.own]), 1)
+        if self.priors is None and self.shrinkage != "auto":
+            return self._shrunk(self._covariances.common[None], together=True)[0]
+        return np.tensordot(self._now("priors_"), self._shrunk(self._covariances.own), 1)
 
     def _by_lsqr(self) -> dict[str, Any]:
         means, covariance = self._covariances.means, self._within
@@ -205,7 +206,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         known, within = self._covariances, self._within
         apart = known.means - known.centre
         weight = self.class_count_
-        total = self._shrunk(known.common + (apart * weight[:, None]).T @ apart / weight.sum())
+        total = known.common + (apart * weight[:, None]).T @ apart / weight.sum()
+        total = self._shrunk(total[None], together=True)[0]
         values, vectors = scipy.linalg.eigh(total - within, within)
         vectors = vectors[:, np.argsort(values)[::-1]]
         coef = known.means @ vectors @ vectors.T
@@ -301,8 +303,8 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     ----------
     solver : {"svd", "eigen"}
         "svd" takes `reg_param`, "eigen" `shrinkage`; both diagonalise covariances.
-    shrinkage : None or float
-        s of ``(1 - s) Sigma_y + s tr(Sigma_y) / n I``.
+    shrinkage : None, float or "auto"
+        s of ``(1 - s) Sigma_y + s tr(Sigma_y) / n I``; "auto" as for `LinearDiscriminantAnalysis`.
     priors : None, "uniform" or (K,)
         As for `LinearDiscriminantAnalysis`.
     reg_param : float
@@ -342,7 +344,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         arguments.share("reg_param", self.reg_param)
 
     def _task(self, classes: np.ndarray | None) -> ClassScan:
-        return ClassScan(("sum", "gram"), RowOptions(), classes)
+        return self._products(classes, pooled=False)
 
     def _check_whole(self, stats: Any) -> None:
         super()._check_whole(stats)
@@ -354,8 +356,9 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     def _axes(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Variances and directions of each class."""
         found = []
-        for label, n_rows, own in zip(self.classes_, self.stats_.rows, self._covariances.own, strict=True):
-            values, vectors = np.linalg.eigh(self._shrunk(own))
+        shrunk = self._shrunk(self._covariances.own)
+        for label, n_rows, own in zip(self.classes_, self.stats_.rows, shrunk, strict=True):
+            values, vectors = np.linalg.eigh(own)
             values = np.maximum(values[::-1], 0.0)
             if self.solver == "svd":
                 values = (1.0 - self.reg_param) * values + self.reg_param

@@ -9,7 +9,7 @@ from scipy.special import digamma, gammaln, logit, polygamma
 from streamnb.core import arguments
 from streamnb.problem.family import ABOVE_ZERO, Family, column_blocks
 from streamnb.problem.positive import Gamma, InverseGaussian
-from streamnb.problem.shrinkage import COVARIANCES, as_shrinkage, points_of
+from streamnb.problem.shrinkage import COVARIANCES, LEDOIT_WOLF, as_shrinkage, points_of
 from streamnb.stats.rests import HEAVY
 from streamnb.stats.tables import columns_at_once
 
@@ -39,11 +39,13 @@ class Gaussian(Family):
         "own": a variance for each class and feature, as scikit-learn's `GaussianNB` has it. Scores are then quadratic:
         ``ln P_y - sum_j [(x_j - m_yj)^2 / v_yj + ln(2 pi v_yj)] / 2``; there is no `coef_`, and no penalty.
         "pooled": a covariance of all classes, with linear scores; "full": one of each class, with quadratic ones.
-    shrinkage : None, (a, g), a list of these, or "auto"
+    shrinkage : None, (a, g), a list of these, "auto" or "ledoit_wolf"
         ``Sigma_y(a, g) = (1 - g) M + g (tr M / n) I``, ``M = (1 - a) Sigma_y + a Sigma_pooled`` (regularised
         discriminant analysis, Friedman 1989, of covariances, n features): a = 1 is linear, a = 0 quadratic
         discriminant analysis. A number is g. `LinearNBCV` judges all points of a list, or those of "auto", in the scan
-        that judges one.
+        that judges one. "ledoit_wolf" computes g from the rows, of each class or of all about their class means, as
+        `sklearn.covariance.ledoit_wolf` does (Ledoit and Wolf 2004): it takes products of squares, too, four times
+        the memory of the others and of the time.
 
     Examples
     --------
@@ -67,6 +69,8 @@ class Gaussian(Family):
 
     @property
     def moments(self):  # type: ignore[override]
+        if any(g == LEDOIT_WOLF for _, g in self.points):
+            return ("sum", "gram", "gram_sq")
         return ("sum", "gram") if self.covariant else ("sum", "sum_sq")
 
     @property
@@ -75,7 +79,7 @@ class Gaussian(Family):
 
     @property
     def pooled(self):  # type: ignore[override]
-        return self.covariance == "pooled"
+        return self.covariance == "pooled" and "gram_sq" not in self.moments
 
     @property
     def points(self):  # type: ignore[override]

@@ -4,12 +4,13 @@ import numbers
 from typing import Any
 
 COVARIANCES = ("diagonal", "own", "pooled", "full")
+LEDOIT_WOLF = "ledoit_wolf"  # in place of g: by the rows, without cross-validation
 POOLING = (0.0, 0.05, 0.2, 0.5, 0.8, 1.0)  # a, of "auto"
 TO_SPHERE = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.3)  # g
 OF_POOLED = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 0.8)  # g where all classes have one covariance
 MEANING = "(a, g), both from 0 to 1: a of the pooled covariance, then g of a multiple of the unit matrix"
 
-Point = tuple[float, float]
+Point = tuple[float, float | str]  # a number each, or LEDOIT_WOLF for g
 
 
 def as_shrinkage(given: Any, covariance: str) -> str | tuple[Point, ...] | None:
@@ -22,9 +23,11 @@ def as_shrinkage(given: Any, covariance: str) -> str | tuple[Point, ...] | None:
         )
     if isinstance(given, str) and given == "auto":
         return given
+    if isinstance(given, str) and given == LEDOIT_WOLF:
+        given = (float(covariance == "pooled"), LEDOIT_WOLF)
     points = (given,) if _is_point(given) else given
     if isinstance(points, str) or not hasattr(points, "__iter__"):
-        raise ValueError(f"shrinkage={given!r} should be {MEANING}, a list of these, or 'auto'")
+        raise ValueError(f"shrinkage={given!r} should be {MEANING}, a list of these, 'auto' or 'ledoit_wolf'")
     found = tuple(_point(point, covariance) for point in points)
     if not found:
         raise ValueError(f"shrinkage={given!r} is empty; give {MEANING}, or a list of these")
@@ -33,13 +36,21 @@ def as_shrinkage(given: Any, covariance: str) -> str | tuple[Point, ...] | None:
 
 def _is_point(given: Any) -> bool:
     number = isinstance(given, numbers.Real)
-    return number or (isinstance(given, tuple) and len(given) == 2 and all(isinstance(v, numbers.Real) for v in given))
+    return number or (isinstance(given, tuple) and len(given) == 2 and all(_is_part(v) for v in given))
+
+
+def _is_part(given: Any) -> bool:
+    return isinstance(given, numbers.Real) or (isinstance(given, str) and given == LEDOIT_WOLF)
 
 
 def _point(given: Any, covariance: str) -> Point:
     """One point; a number alone is g."""
     own = 1.0 if covariance == "pooled" else 0.0
     pair = (own, given) if isinstance(given, numbers.Real) and not isinstance(given, bool) else given
+    if isinstance(pair, tuple | list) and len(pair) == 2 and pair[1] == LEDOIT_WOLF:
+        if pair[0] not in ((1.0,) if covariance == "pooled" else (0.0, 1.0)):
+            raise ValueError(f"shrinkage has {given!r}; {LEDOIT_WOLF!r} goes with a = 1, or a = 0 of 'full'")
+        return float(pair[0]), LEDOIT_WOLF
     try:
         a, g = (float(value) for value in pair)
     except (TypeError, ValueError):

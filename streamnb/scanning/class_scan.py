@@ -167,7 +167,8 @@ def scan(
     moments : names, optional
         Of "sum", "sum_sq", "nonzero", "above", all four by default; and "log_sum", "inv_sum", "log1m_sum",
         "deviation", the sums of ln x, 1/x, ln(1 - x) and abs(x - centre). And of two features at a time: "gram", the
-        sums of x_i x_j, and "gram_above", the weight of rows where both are above `binarize`.
+        sums of x_i x_j, and "gram_above", the weight of rows where both are above `binarize`;
+        "gram_sq" those of the features and their squares, for shrinkage by Ledoit and Wolf.
     binarize, centre : float
         `above` counts x > binarize, `deviation` is the distance from the centre.
     transform : {None, "binary", "log1p", "sqrt"} or tuple of steps
@@ -218,12 +219,12 @@ def scan(
     empty, keep only the classes and features that meet in some row, 16 or 24 bytes each; the sums are the same bits.
 
     "gram" takes 4 n (n + 1) bytes for each class (one of all, `pooled`) and fold, n features, twice that where values
-    are not whole numbers; one that would take more than `memory_limit` is refused, before the scan where `classes`
-    are listed. Sums of whole numbers below 2^53 are exact. Of others rows t * 2048 to (t + 1) * 2048 of a class are
-    multiplied together in float64 and these products summed without rounding: the same bits for any blocks, threads
-    and workers, and to the last bits what `partial_fit` and ``+`` make of parts of the rows. ``exact=True`` takes
-    three to eight times as long, and makes all of these the same. Of sparse rows what is stored is multiplied,
-    exactly, nnz^2 / 2 products a row, where that takes less time.
+    are not whole numbers; one that would take more than `memory_limit` is refused, before the scan where `classes` are
+    listed; "gram_sq" takes four times as much, and its squares are float64. Sums of whole numbers below 2^53 are exact.
+    Of others rows t * 2048 to (t + 1) * 2048 of a class are multiplied together in float64 and these products summed
+    without rounding: the same bits for any blocks, threads and workers, and to the last bits what `partial_fit` and
+    ``+`` make of parts of the rows. ``exact=True`` takes three to eight times as long, and makes all of these the same.
+    Of sparse rows what is stored is multiplied, exactly, nnz^2 / 2 products a row, where that takes less time.
 
     A histogram takes 8 bytes for each class, feature and bin, at least 16 where weights are not whole numbers, in each
     fold; one that would take more than `memory_limit` is refused, before the scan where `classes` are listed. In mode

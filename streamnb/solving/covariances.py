@@ -9,7 +9,8 @@ import numpy as np
 
 from streamnb.core.blas import one_thread
 from streamnb.kernels import products as kernels
-from streamnb.problem.shrinkage import Point
+from streamnb.problem.shrinkage import LEDOIT_WOLF, Point
+from streamnb.solving import ledoit_wolf
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import PooledTable, scatter
 
@@ -92,7 +93,9 @@ class Covariances:
         for a in dict.fromkeys(a for a, _ in points):
             numbers = [i for i, point in enumerate(points) if point[0] == a]
             with one_thread():
-                yield from _bases(self._mixed(a), numbers, np.array([points[i][1] for i in numbers]))
+                matrices = self._mixed(a)
+                g = [self._spheres(a) if points[i][1] == LEDOIT_WOLF else points[i][1] for i in numbers]
+                yield from _bases(matrices, numbers, np.stack([np.broadcast_to(v, len(matrices)) for v in g], axis=1))
 
     def _mixed(self, a: float) -> np.ndarray:
         """(1 - a) own + a pooled, of features that are kept, (K or 1, n, n)."""
@@ -106,6 +109,16 @@ class Covariances:
                 for own, seen in zip(self.own, self.seen, strict=True)
             ]
         )
+
+    def _spheres(self, a: float) -> np.ndarray:
+        """How much of the unit matrix Ledoit and Wolf mix in, (K or 1,); of classes without rows that of all."""
+        kept, weight = np.ix_(self.kept, self.kept), self.stats.weight
+        fourth = ledoit_wolf.fourth_powers(self.stats)
+        common = ledoit_wolf.intensity(self.common[kept], fourth.sum(axis=0)[kept], weight.sum())
+        if a == 1.0:
+            return np.array([common])
+        each = zip(self.own, fourth, weight, self.seen, strict=True)
+        return np.array([ledoit_wolf.intensity(m[kept], f[kept], w) if seen else common for m, f, w, seen in each])
 
     def refuse_singular(self, point: Point) -> None:
         """Say which covariance has no inverse, and what shrinkage would help."""
@@ -126,21 +139,21 @@ class Covariances:
 
 
 def _bases(matrices: np.ndarray, numbers: list[int], g: np.ndarray) -> Iterator[Basis]:
-    """Of matrices (K, n, n) and points of those g."""
+    """Of matrices (K, n, n) and points of those g, (K, P)."""
     n = matrices.shape[1]
     if n == 0:  # all features are constant
-        yield Basis(numbers, matrices, np.zeros((len(matrices), 0, len(g))), np.zeros((len(matrices), len(g))))
+        yield Basis(numbers, matrices, np.zeros((len(matrices), 0, g.shape[1])), np.zeros(g.shape))
         return
     found = [np.linalg.eigh(matrix) for matrix in matrices]
     values = np.stack([np.maximum(each[0], 0.0) for each in found])
     axes = np.stack([each[1] for each in found])
-    plain = g == 0.0
+    plain = (g == 0.0).all(axis=0)
     if plain.any() and (values[:, 0] < STEEP * values[:, -1]).any():  # scales differ: correlations keep their digits
         yield _of_correlations(matrices, [i for i, p in zip(numbers, plain, strict=True) if p])
-        numbers, g = [i for i, p in zip(numbers, plain, strict=True) if not p], g[~plain]
+        numbers, g = [i for i, p in zip(numbers, plain, strict=True) if not p], g[:, ~plain]
     if not numbers:
         return
-    shrunk = values[:, :, None] * (1.0 - g) + g * values.mean(axis=1)[:, None, None]
+    shrunk = values[:, :, None] * (1.0 - g[:, None]) + g[:, None] * values.mean(axis=1)[:, None, None]
     usable = (shrunk > SINGULAR * n * shrunk.max(axis=1, keepdims=True)).all(axis=(0, 1))
     with np.errstate(divide="ignore"):
         inverse = np.where(usable, 1.0 / shrunk, np.nan)

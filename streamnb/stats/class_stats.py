@@ -18,7 +18,7 @@ from streamnb.stats.matching import merged_classes, positions
 from streamnb.stats.moments import ALL_MOMENTS, MOMENTS, SECOND_MOMENTS
 from streamnb.stats.overlaps import Overlaps
 from streamnb.stats.possible import check_left
-from streamnb.stats.second_moments import PooledTable, matrices, n_pairs
+from streamnb.stats.second_moments import PooledTable, matrices, n_multiplied, n_pairs
 from streamnb.stats.sparse_tables import AnyTable, alike, as_scipy, dense_bytes
 from streamnb.stats.tables import Table
 
@@ -75,6 +75,8 @@ class ClassStats(persistence.Saved):
         borders of its bins, the left one inside. What is subtracted leaves them where they are.
     gram, gram_above : (K, n_features, n_features), or (n_features, n_features) where they were scanned ``pooled``
         Weighted class sums of x_i x_j, and of [x_i > binarize] [x_j > binarize], where `scan` was asked for them.
+    gram_sq : (K, 2 n_features, 2 n_features), or without the first axis
+        The products of the features and, after these, of their squares.
     multilabel : bool
         True where y was an indicator: rows enter each of their labels, and a total once.
     n_folds : int
@@ -119,7 +121,7 @@ class ClassStats(persistence.Saved):
 
     sum, sum_sq, nonzero, above, log_sum, inv_sum, log1m_sum, deviation = map(_values_of, MOMENTS)
     histogram = attribute(_histogram_of)
-    gram, gram_above = map(_matrices_of, SECOND_MOMENTS)
+    gram, gram_above, gram_sq = map(_matrices_of, SECOND_MOMENTS)
 
     @property
     def moments(self) -> tuple[str, ...]:
@@ -363,7 +365,8 @@ class ClassStats(persistence.Saved):
             width = 1 if name == "weight" else self.n_features * n_bins
             height = n_classes
             if name in SECOND_MOMENTS:
-                width, height = n_pairs(self.n_features), 1 if isinstance(table, PooledTable) else n_classes
+                width = n_pairs(n_multiplied(name, self.n_features))
+                height = 1 if isinstance(table, PooledTable) else n_classes
             if table.shape != (height, width) or isinstance(table, Histograms) != (name == "histogram"):
                 raise ValueError(f"{name} has shape {table.shape} for {n_classes} classes, {self.n_features} features")
         alike = all(part._look() == self._look() and part.folding is None for part in self._parts)

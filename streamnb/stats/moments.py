@@ -120,7 +120,7 @@ TABLE = {
     ),
 }
 MOMENTS = tuple(TABLE)  # in one order
-SECOND_MOMENTS = ("gram", "gram_above")  # of two features at a time, see `second_moments`
+SECOND_MOMENTS = ("gram", "gram_above", "gram_sq")  # of two features at a time, see `second_moments`
 ALL_MOMENTS = (*MOMENTS, *SECOND_MOMENTS)
 PLAIN_MOMENTS = MOMENTS[:4]  # what a scan accumulates unless told
 

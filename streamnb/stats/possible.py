@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.stats.moments import SECOND_MOMENTS, TABLE
-from streamnb.stats.second_moments import diagonal
+from streamnb.stats.second_moments import diagonal, n_multiplied
 from streamnb.stats.sparse_tables import SparseTable, first
 from streamnb.stats.tables import columns_at_once
 
@@ -91,7 +91,7 @@ def _check_bins(left: Any) -> None:
 
 def _check_squares(left: Any, before: Any, name: str) -> None:
     """The product of a feature with itself is no less than 0."""
-    table, squares = left.tables[name], diagonal(left.n_features)
+    table, squares = left.tables[name], diagonal(n_multiplied(name, left.n_features))
     share = ROUNDING if table.lo is not None else 0.0  # other rows beside them round them otherwise
     slack = share * before.tables[name].value(squares).max(axis=0, initial=0.0)
     wrong = np.argwhere(table.value(squares) < -slack)

@@ -52,6 +52,11 @@ def n_pairs(n_features: int) -> int:
     return n_features * (n_features + 1) // 2
 
 
+def n_multiplied(name: str, n_features: int) -> int:
+    """Columns whose products a moment sums: the features, of "gram_sq" their squares, too."""
+    return 2 * n_features if name == "gram_sq" else n_features
+
+
 def diagonal(n_features: int) -> np.ndarray:
     """Where the products of features with themselves stand in a packed triangle."""
     return np.cumsum(np.append(0, np.arange(n_features, 1, -1)))[:n_features]
@@ -65,15 +70,15 @@ def n_features_of(n_cells: int) -> int:
 def unpacked(packed: np.ndarray) -> np.ndarray:
     """Symmetric matrices (.., n, n) of packed triangles (.., n (n + 1) / 2)."""
     n = n_features_of(packed.shape[-1])
-    out, upper = np.empty((*packed.shape[:-1], n, n)), np.triu_indices(n)
+    out, upper = np.empty((*packed.shape[:-1], n, n), packed.dtype), np.triu_indices(n)
     out[..., upper[0], upper[1]] = out[..., upper[1], upper[0]] = packed
     return out
 
 
 def bytes_of(names: tuple[str, ...], pooled: bool, n_classes: int, n_splits: int, n_features: int) -> int:
     """Memory of the tables where values are whole numbers; for others it is twice that."""
-    n_tables = sum(name in SECOND_MOMENTS for name in names)
-    return 8 * n_tables * (1 if pooled else n_classes) * n_splits * n_pairs(n_features)
+    cells = sum(n_pairs(n_multiplied(name, n_features)) for name in names if name in SECOND_MOMENTS)
+    return 8 * cells * (1 if pooled else n_classes) * n_splits
 
 
 def check_fits(
@@ -138,7 +143,7 @@ class ProductSums:
     """
 
     def __init__(self, name: str, how: Products, binarize: float):
-        self._above = binarize if name == "gram_above" else None
+        self._name, self._above = name, binarize if name == "gram_above" else None
         self._exact, self._table = how.exact, GrowingTable()
         self._table.note(2.0**31)  # in float64
         self._at = np.zeros(0, np.intp)  # of the triangle in a matrix
@@ -149,8 +154,9 @@ class ProductSums:
 
     def add(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, weight: float) -> None:
         """Add a block of rows; arguments as those of `MomentSums.add`."""
-        n_features = chunk.shape[1]
+        n_features = n_multiplied(self._name, chunk.shape[1])
         top = survey.top if self._above is None else 1.0
+        top = top * top if self._name == "gram_sq" else top
         whole = np.isfinite(weight) and (survey.whole or self._above is not None)
         self._table.note(weight * top * top if whole else np.inf)
         self._table.grow(n_groups, n_pairs(n_features))
@@ -170,6 +176,8 @@ class ProductSums:
 
     def _sparse(self, tile: CSRChunk) -> bool:
         """True where multiplying what is stored takes less time than all of it."""
+        if self._name == "gram_sq":
+            return False
         stored = np.diff(tile.indptr).astype(np.float64)
         n_features = tile.shape[1]
         few = SCATTERED * (stored @ (stored + 1.0)) < len(stored) * n_features * n_features
@@ -177,6 +185,9 @@ class ProductSums:
 
     def _values(self, tile: Chunk) -> np.ndarray:
         values = tile.to_matrix().toarray() if isinstance(tile, CSRChunk) else tile.values
+        if self._name == "gram_sq":
+            values = values.astype(np.float64)
+            return np.hstack([values, values * values])
         return values if self._above is None else (values > self._above).astype(np.uint8)
 
     def _add_tile(self, values: np.ndarray, entries: Entries, top: float | None) -> None:
@@ -223,8 +234,9 @@ class ProductSums:
     def take(self, order: np.ndarray, n_features: int) -> Table:
         """The sums of all groups in this order; they are no longer kept here."""
         table, self._table = self._table, GrowingTable()
-        table.grow(len(order), n_pairs(n_features))
-        return table.table(order, n_pairs(n_features))
+        n_cells = n_pairs(n_multiplied(self._name, n_features))
+        table.grow(len(order), n_cells)
+        return table.table(order, n_cells)
 
 
 def _tiles(of_entries: np.ndarray, n_rows: int, first: int) -> Iterator[tuple[slice, np.ndarray]]:

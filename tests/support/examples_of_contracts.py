@@ -231,7 +231,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         real=lambda: scan(X=REAL, w=REAL_WEIGHT, folding=FOLDS),
         bins=lambda: scan("sum", X=REAL, w=REAL_WEIGHT, folding=FOLDS, grid=Grid("bins", 8)),
         values=lambda: scan("sum", X=sp.csr_array(COUNTS), y=SETS, w=REAL_WEIGHT, grid=Grid("value", 16)),
-        products=lambda: scan("gram", X=COUNTS, folding=FOLDS),
+        products=lambda: scan("gram", "gram_sq", X=COUNTS, folding=FOLDS),
         exact=lambda: scan("gram", "gram_above", X=REAL, w=REAL_WEIGHT, how=Products(exact=True)),
         pooled=lambda: scan("gram", X=sp.csr_array(COUNTS), y=SETS, folding=FOLDS, how=Products(pooled=True)),
     ),
