@@ -11,7 +11,7 @@ import streamnb as snb
 
 rng = np.random.default_rng(0)
 N = 300
-POINTS = [(a, g) for a in (0.0, 0.4, 1.0) for g in (0.0, 0.01, 0.5)]
+POINTS = [(a, g) for a in (0.0, 0.4, 1.0) for g in (0.0, 0.01)]
 
 
 def data(n_classes):

@@ -11,7 +11,7 @@ import streamnb as snb
 from streamnb.stats.second_moments import diagonal, n_features_of, n_pairs, scatter, unpacked
 
 rng = np.random.default_rng(0)
-N, K, J = 5000, 3, 5
+N, K, J = 4500, 3, 5
 X, Y, W = rng.normal(size=(N, J)), rng.integers(0, K, N), rng.random(N)
 COUNTS = rng.poisson(0.2, (N, 30))
 SETS = rng.integers(0, 2, (N, 2))
