@@ -45,7 +45,7 @@ def product_rows(size: Size, folder: Path) -> Iterator[Row]:
 
 
 def grid_rows(size: Size) -> Iterator[Row]:
-    n_rows, K, n = size.n_rows // 12, 26, 50
+    n_rows, K, n = max(size.n_rows // 12, 2_600), 26, 50  # each fold has rows of each class
     rng = np.random.default_rng(0)
     y = rng.integers(0, K, n_rows)
     X = rng.normal(size=(n_rows, n)) @ rng.normal(size=(n, n)) + 2.0 * rng.normal(size=(K, n))[y]

@@ -156,7 +156,7 @@ def test_weighted_naive_bayes_as_an_estimator(tmp_path):
     ):
         with pytest.raises(ValueError, match=words):
             snb.LinearNB(feature_weight=wrong).fit(X, Y)
-    with pytest.raises(ValueError, match="predictive=True is of all features alike"):
+    with pytest.raises(ValueError, match="predictive=True counts all features alike"):
         snb.LinearNB("poisson", feature_weight=a).fit(X, Y).predict(X, predictive=True)
     with pytest.raises(ValueError, match="feature_weight is not defined for family='dirichlet'"):
         snb.solve(snb.scan(X + 1.0, Y, moments=["log_sum"]), snb.Dirichlet(), feature_weight=a)
