@@ -8,10 +8,12 @@ DEV := $(VENV)/.installed-dev
 # index that leaves its array is an error there.
 INTERPRETED := tests/kernels tests/stats tests/scanning \
 	$(patsubst %,tests/%.py,rows/test_splits rows/test_opening models/test_predictive evaluation/test_metrics_blocks)
+# Tests that reach no line which the others do not.
+REST := $(addprefix tests/,hostile laws problem)
 BENCH := $(VENV)/.installed-bench
 SECONDS ?= 20
 
-.PHONY: help demo test sklearn test-quick test-interpreted test-slow test-checked lint bench fuzz peers clean
+.PHONY: help demo test sklearn test-quick test-interpreted test-slow test-rest test-checked lint bench fuzz peers clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
@@ -28,11 +30,11 @@ help:
 demo: $(DEV)
 	$(VENV)/bin/python examples/source_lines.py
 
-# Two parts at a time, in this order: nothing in them goes by the clock. The first compiles the kernels while the second
-# needs none; the third finds them on the disk. Lines that only a cluster or a process reaches are not counted.
+# Several parts at a time: nothing in them goes by the clock. The first compiles the kernels while the second needs none;
+# the others, which wait for processes now and then, find them on the disk. Lines that only these reach are not counted.
 test: $(DEV)
 	@rm -f .coverage-*.json
-	$(MAKE) --no-print-directory --keep-going --jobs=2 test-quick test-interpreted test-slow
+	$(MAKE) --no-print-directory --keep-going --jobs=3 test-quick test-interpreted test-slow test-rest
 	$(RUN) slipcover --merge .coverage-*.json --out .coverage.json --skip-covered --fail-under 95
 
 # Lines are counted from before pytest begins, because it imports streamnb to read its warning filters.
@@ -44,13 +46,18 @@ WHOLE = 2>&1 | sed --unbuffered "s/^/$@ | /"; exit $${PIPESTATUS[0]}
 
 # The compiler reads the code of kernels, where nothing may be counted.
 test-quick: $(DEV)
-	@echo "$@ begins"; $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(WHOLE)
+	@echo "$@ begins"; $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(addprefix --ignore=,$(REST)) $(WHOLE)
 
 test-interpreted: $(DEV)
 	@echo "$@ begins"; NUMBA_DISABLE_JIT=1 $(COUNTING) -m pytest $(QUICK) $(INTERPRETED) $(WHOLE)
 
+test-slow test-rest: | test-interpreted
+
 test-slow: $(DEV)
 	@echo "$@ begins"; $(RUN) pytest -m "slow or cluster or process" $(WHOLE)
+
+test-rest: $(DEV)
+	@echo "$@ begins"; $(RUN) pytest $(QUICK) $(REST) $(WHOLE)
 
 test-checked: $(DEV)
 	@echo "$@ begins"; NUMBA_BOUNDSCHECK=1 $(RUN) pytest tests/kernels $(WHOLE)
