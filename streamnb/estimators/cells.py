@@ -14,6 +14,8 @@ class AnnotatesCells:
     """A linear classifier that names the features that tell its classes, and writes what it decides into AnnData."""
 
     classes_: np.ndarray
+    coef_: Any
+    predict: Any
     _model: Any
 
     def markers(self, n_features: int = 10) -> Any:
@@ -48,7 +50,7 @@ class AnnotatesCells:
         from pandas import DataFrame
 
         n_features = arguments.positive_integer("n_features", n_features)
-        coef: Any = self.coef_  # type: ignore[attr-defined]
+        coef = self.coef_
         coef = sp.csr_array(coef) if sp.issparse(coef) else np.atleast_2d(coef)
         names = np.asarray(getattr(self, "feature_names_in_", np.arange(coef.shape[1])), object)
         if len(names) != coef.shape[1]:  # columns that were made of those of X
@@ -85,7 +87,7 @@ class AnnotatesCells:
             )
         from pandas import Categorical
 
-        labels = self.predict(adata)  # type: ignore[attr-defined]
+        labels = self.predict(adata)
         if np.ndim(labels) != 1:
             raise ValueError("annotate is for one label a row; put each column of predict(adata) into obs by itself")
         proba = self.predict_proba(adata).max(axis=1) if hasattr(self, "predict_proba") else None

@@ -1,14 +1,14 @@
 """Rows whose blocks begin and end at multiples of some number of rows, however they are stored."""
 
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from streamnb.rows.block import Block
+from streamnb.rows.of_another import SourceOfAnother
 from streamnb.rows.source import Source, multiple
 
 
@@ -19,7 +19,7 @@ def in_tiles(rows: Any, n_rows: int) -> Any:
     return rows.in_tiles(n_rows) if rows.lazy else TiledSource(rows, n_rows)
 
 
-class TiledSource(Source):
+class TiledSource(SourceOfAnother):
     """A source whose blocks begin and end at multiples of `tile` rows, but for the first and the last row asked for.
 
     Only rows of tiles that the blocks of `rows` cut are copied.
@@ -29,14 +29,6 @@ class TiledSource(Source):
         self._rows, self._tile = rows, tile
         for name in ("n_rows", "n_features", "n_values", "nbytes", "stored", "reading", "group", "in_memory", "dtype"):
             setattr(self, name, getattr(rows, name))
-
-    @property
-    def arrays(self) -> Any:
-        return self._rows.arrays
-
-    @property
-    def n_blocks(self) -> int | None:
-        return self._rows.n_blocks
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         tile, held = self._tile, list[Block]()  # what has come of a tile so far
@@ -55,44 +47,8 @@ class TiledSource(Source):
                 held.append(_some(block, last, end))
         yield from _joined(held)
 
-    def _of(self, rows: Source) -> Self:
-        part = copy(self)
-        part._rows = rows
-        return part
-
-    def cut(self, start: int, stop: int) -> Self:
-        part = self._of(self._rows.cut(start, stop))
-        part.group = None
-        return part
-
-    def wanted(self, values: bool, block_bytes: int) -> Self:
-        part = self._of(self._rows.wanted(values, block_bytes))
-        part.values_matter, part.longer_blocks = values, block_bytes
-        return part
-
-    def with_split(self, name: str, values: Any) -> Self:
-        return self._of(self._rows.with_split(name, values))
-
-    def whole_column(self, column: Any, name: str) -> np.ndarray:
-        return self._rows.whole_column(column, name)
-
-    def cut_alike(self, column: Any, whole: np.ndarray) -> Any:
-        return self._rows.cut_alike(column, whole)
-
-    def check_resumable(self) -> None:
-        self._rows.check_resumable()
-
-    def check_read_again(self, who: str) -> None:
-        self._rows.check_read_again(who)
-
-    def layout(self) -> dict[str, str]:
-        return self._rows.layout()
-
     def rows_near(self, n_rows: int) -> int:
-        return multiple(self._tile, self._rows.rows_near(n_rows))
-
-    def beside(self, step: int) -> Iterator[dict[str, Any]]:
-        return self._rows.beside(step)
+        return multiple(self._tile, super().rows_near(n_rows))
 
 
 def _some(block: Block, start: int, stop: int) -> Block:

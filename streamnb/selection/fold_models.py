@@ -77,7 +77,7 @@ def trained_together(
             try:
                 task, _ = reads[fold].send(sums)
                 while task is None:  # weights to be judged, which nobody does here
-                    task, _ = reads[fold].send(None)  # type: ignore[arg-type]
+                    task, _ = reads[fold].send(None)
                 asked.append(Asked(fold, task, None))
             except StopIteration as end:
                 found[fold] = end.value

@@ -101,7 +101,7 @@ class Contender:
         assert self._open is not None
         trainer, reads = self._open
         try:
-            self.asks = Asked(self.fold, *reads.send(sums))  # type: ignore[arg-type]  # None, to begin with
+            self.asks = Asked(self.fold, *reads.send(sums))  # None, to begin with
         except StopIteration:
             self.asks = None
         for objective in trainer.objectives[len(self.course) :]:

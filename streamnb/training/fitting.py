@@ -42,7 +42,7 @@ class Trained:
     report: Report = field(default_factory=Report)
 
 
-Reads = Generator[tuple[ReadTask | None, np.ndarray | None], ReadSums, Trained]
+Reads = Generator[tuple[ReadTask | None, np.ndarray | None], Any, Trained]  # it is sent ReadSums, None to begin with
 
 
 class Trainer:
@@ -239,7 +239,7 @@ def train(reads: Reads, rows: Source, options: RunOptions, n_rows: int) -> Train
     report, sums, number = Report(), None, 0
     while True:
         try:
-            task, _ = reads.send(sums)  # type: ignore[arg-type]  # None, to begin with
+            task, _ = reads.send(sums)  # None, to begin with
         except StopIteration as end:
             return replace(end.value, report=report)
         if task is not None:

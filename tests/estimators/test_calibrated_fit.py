@@ -35,7 +35,10 @@ def test_the_same_bits_for_any_chunks_and_a_checkpoint(kind, tmp_path):
     assert {"idf.snb", "scan.snb", "sample.snb", "folds-read-001.snb"} <= names
     n_shared = sum(name.startswith("folds") for name in names)
     assert model.report_.rows == 900 * (3 + model.n_passes_ + n_shared)  # idf, scan and sample; the models share reads
-    parts = lambda: ((x[a:b], SETS[a:b]) for a, b in ((0, 7), (7, 600), (600, 900)))  # noqa: E731
+
+    def parts():
+        return ((x[a:b], SETS[a:b]) for a, b in ((0, 7), (7, 600), (600, 900)))
+
     np.testing.assert_array_equal(model.fit(parts, n_threads=2).predict_proba(x), whole)
 
 

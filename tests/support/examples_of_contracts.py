@@ -50,6 +50,7 @@ from streamnb.rows.in_svmlight import SvmlightSource
 from streamnb.rows.in_texts import TextSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
+from streamnb.rows.of_another import SourceOfAnother
 from streamnb.rows.opening import opened
 from streamnb.rows.prepared import PreparedSource
 from streamnb.rows.preparing import RowOptions
@@ -88,7 +89,7 @@ GROUPS = np.arange(N) // 3
 FOLDS = as_folding(2, repeats=2, seed=1)
 
 BASES = {  # of which only subclasses mean something
-    PassTask, Source, Family, _Positive, _Shares, Together, Penalty,
+    PassTask, Source, SourceOfAnother, Family, _Positive, _Shares, Together, Penalty,
     _Complement,  # the other half of Beta
 }  # fmt: skip
 
