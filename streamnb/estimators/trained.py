@@ -10,6 +10,7 @@ from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.encoding.learning import of_values
 from streamnb.estimators.base import RowsEstimator
 from streamnb.estimators.cells import AnnotatesCells
+from streamnb.estimators.exporting import Exports
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.estimators.prepared_rows import PreparedRows
 from streamnb.models.calibrating import METHODS, calibrated
@@ -40,7 +41,7 @@ class Posed:
     towards: np.ndarray | None
 
 
-class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimator):
+class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, RowsEstimator):
     """A linear classifier whose weights minimise a sum over the rows, found by one scan and a few reads more.
 
     A subclass says which loss; all that is done with a model once it is there follows from `LinearModel`.
@@ -67,8 +68,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimat
         class_weight: Any = None,
     ):
         self.l2, self.l1 = l2, l1
-        self.start = start
-        self.tol, self.max_passes = tol, max_passes
+        self.start, self.tol, self.max_passes = start, tol, max_passes
         self.transform = transform
         self.normalize = normalize
         self.idf = idf
