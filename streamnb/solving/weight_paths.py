@@ -112,7 +112,7 @@ class WeightPath:
         self._kept: dict[int, Kept | None] = {}
         self._totals: dict[int, Totals] = {}
         self._general: dict[int, tuple[np.ndarray, float]] = {}
-        self._l1 = L1Grid.of(self.penalty) if problem.feature_weight is None else None
+        self._l1 = L1Grid.of(self.penalty, problem.feature_weight)
         self._found_totals: Totals | None = None
 
     def _taus(self, part: Any) -> np.ndarray:
