@@ -8,17 +8,17 @@ import scipy.sparse as sp
 
 from streamnb.core import persistence
 from streamnb.encoding.bins import BinEdges, ValueScan
-from streamnb.encoding.quantile_normal import QuantileNormal
+from streamnb.encoding.quantile_normal import quantile_normal
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
+from streamnb.rows.column_maps import QUANTILE_NORMAL, QuantileNormal
 from streamnb.rows.opening import opened
 from streamnb.rows.prepared import PreparedSource
 from streamnb.rows.preparing import TRANSFORMS
 from streamnb.rows.source import Source
 from streamnb.stats.value_counts import ValueCounts
 
-QUANTILE_NORMAL = "quantile_normal"
 Step = BinEdges | QuantileNormal
 
 
@@ -60,7 +60,7 @@ def learned(transform: Any, rows: Source, options: RunOptions, who: str) -> Step
         return None
     rows.check_read_again(who)
     counts, _ = run(ValueScan(options.memory_limit), rows, replace(options, checkpoint=None))
-    return asked.learned(counts) if isinstance(asked, LearnsBins) else QuantileNormal.learned(counts)
+    return asked.learned(counts) if isinstance(asked, LearnsBins) else quantile_normal(counts)
 
 
 def prepared(step: Step | None, rows: Source, *beside: Any, labelled: bool = True) -> Source:

@@ -9,7 +9,8 @@ from scipy.special import digamma, gammaln, logit, polygamma
 from streamnb.core import arguments
 from streamnb.problem.family import ABOVE_ZERO, Family, column_blocks
 from streamnb.problem.positive import Gamma, InverseGaussian
-from streamnb.problem.shrinkage import COVARIANCES, LEDOIT_WOLF, as_shrinkage, points_of
+from streamnb.problem.shrinkage import COVARIANCES, LEDOIT_WOLF, as_maps, as_shrinkage, points_of
+from streamnb.rows.column_maps import MAPS
 from streamnb.stats.rests import HEAVY
 from streamnb.stats.tables import columns_at_once
 
@@ -46,6 +47,10 @@ class Gaussian(Family):
         that judges one. "ledoit_wolf" computes g from the rows, of each class or of all about their class means, as
         `sklearn.covariance.ledoit_wolf` does (Ledoit and Wolf 2004): it takes products of squares, too, four times
         the memory of the others and of the time.
+    maps : None, name, list of names or "auto"
+        What is done to every column first, of "pooled" and "full": "none", "log1p" or "quantile_normal", "auto" for
+        all three. `LinearNBCV` judges each beside the others: the products of all are summed in one read, after one
+        that learns what columns are like. A column with values of -1 or less stays as it is under "log1p".
 
     Examples
     --------
@@ -59,13 +64,23 @@ class Gaussian(Family):
     name = "gaussian"
     covariance: str = "diagonal"
     shrinkage: Any = None
+    maps: Any = None
 
-    def __init__(self, var_smoothing: float = 1e-9, covariance: str = "diagonal", shrinkage: Any = None):
+    def __init__(
+        self,
+        var_smoothing: float = 1e-9,
+        covariance: str = "diagonal",
+        shrinkage: Any = None,
+        maps: Any = None,
+    ):
         self.var_smoothing = arguments.finite_number("var_smoothing", var_smoothing, minimum=0.0)
         self.covariance = arguments.one_of("covariance", covariance, COVARIANCES)
         shrinkage = as_shrinkage(shrinkage, covariance)
         if shrinkage is not None:
             self.shrinkage = shrinkage
+        maps = as_maps(maps, covariance)
+        if maps is not None:
+            self.maps = maps
 
     @property
     def moments(self):  # type: ignore[override]
@@ -85,8 +100,17 @@ class Gaussian(Family):
     def points(self):  # type: ignore[override]
         return points_of(self.shrinkage, self.covariance) if self.covariant else ()
 
+    @property
+    def map_names(self):  # type: ignore[override]
+        return MAPS if self.maps == "auto" else self.maps or ()
+
+    def with_map(self, name):
+        return Gaussian(self.var_smoothing, self.covariance, self.shrinkage, name)
+
     def at(self, point):
-        return Gaussian(self.var_smoothing, self.covariance, (point["a"], point["g"])) if self.covariant else self
+        if not self.covariant:
+            return self
+        return Gaussian(self.var_smoothing, self.covariance, (point["a"], point["g"]), point.get("map"))
 
     def link(self, m):
         return m

@@ -30,6 +30,7 @@ class Family(persistence.Parameters):
     covariant: bool = False  # True where the features of a row go together, with covariances
     pooled: bool = False  # True where products of features are wanted of all classes together
     points: tuple[tuple[float, float], ...] = ()  # (a, g) to try, of covariances
+    map_names: tuple[str, ...] = ()  # of maps of the columns to try; none: the columns as they are
     cure: ClassVar[str] = "drop such rows, or leave the feature out"  # of a moment that is NaN
 
     def __init_subclass__(cls) -> None:
@@ -60,6 +61,10 @@ class Family(persistence.Parameters):
     def mean_range(self) -> tuple[float, float]:
         """The lowest and highest mean of its moment."""
         return (self.lowest, self.highest) if self.moment == "sum" else TABLE[self.moment].means
+
+    def with_map(self, name: str) -> "Family":
+        """The family with one of its maps."""
+        return self
 
     def at(self, point: Any) -> "Family":
         """The family at a point of a grid that it has itself."""

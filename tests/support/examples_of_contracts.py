@@ -60,6 +60,7 @@ from streamnb.rows.streams import StreamSource
 from streamnb.rows.tiles import TiledSource
 from streamnb.scanning.accumulating import _OfUser
 from streamnb.scanning.class_scan import ClassScan
+from streamnb.scanning.side_by_side import SideBySide
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.fold_models import Sampled, SampleTask
@@ -235,6 +236,12 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         products=lambda: scan("gram", "gram_sq", X=COUNTS, folding=FOLDS),
         exact=lambda: scan("gram", "gram_above", X=REAL, w=REAL_WEIGHT, how=Products(exact=True)),
         pooled=lambda: scan("gram", X=sp.csr_array(COUNTS), y=SETS, folding=FOLDS, how=Products(pooled=True)),
+    ),
+    SideBySide: every(
+        lambda: Pass(
+            SideBySide(tuple(ClassScan(("sum", "sum_sq"), options) for options in (RowOptions(), RowOptions("log1p")))),
+            opened(COUNTS, Y, WEIGHT),
+        )
     ),
     CategoryScan: every(lambda: Pass(CategoryScan(("sum",), RowOptions()), opened(COUNTS, Y, WEIGHT))),
     ScoringTask: every(

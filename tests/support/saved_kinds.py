@@ -57,6 +57,9 @@ KINDS = {
     "linear-nb-cv-covariance": lambda: snb.LinearNBCV(
         snb.Gaussian(covariance="pooled", shrinkage=[0.1, 0.5]), folds=2
     ).fit(X, Y, WEIGHT),
+    "linear-nb-cv-maps": lambda: snb.LinearNBCV(
+        snb.Gaussian(covariance="pooled", shrinkage=[0.1, 0.5], maps="auto"), folds=2, scoring="accuracy"
+    ).fit(X, Y, WEIGHT),
     "covariance-path": lambda: snb.solve(
         stats(moments=["sum", "gram"]), snb.Gaussian(covariance="full", shrinkage=0.2)
     ),
