@@ -87,6 +87,16 @@ def of_arrow(column: Any, first_row: int, where: str = "X", none: str | None = N
     return Texts(buffer, bounds[:-1], bounds[1:], where=where)
 
 
+def holds_texts(X: Any) -> bool:
+    """Whether X are strings in memory: a list, an array, or a column of pandas, Polars or Arrow."""
+    if made_by(X, "pyarrow"):
+        return "string" in str(getattr(X, "type", ""))
+    if not isinstance(X, list | tuple) and (len(getattr(X, "shape", ())) != 1 or not hasattr(X, "dtype")):
+        return False
+    first = next((one for one in X if one is not None and one == one), None)
+    return isinstance(first, str | bytes)
+
+
 class TextsInMemory:
     """A list of strings, an array of them, or a column of pandas, Polars or Arrow."""
 
