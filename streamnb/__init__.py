@@ -17,7 +17,7 @@ _HOMES = {
     "ClassStats": "stats.class_stats",
     "svmlight": "rows.in_svmlight",
     "write_csr": "rows.writing",
-    "convert": "rows.converting",
+    "convert": "encoding.converting",
     "text": "encoding.text",
     "codegram": "encoding.codegrams",
     "codegram_names": "encoding.codegrams",

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.encoding.learning import of_values
-from streamnb.estimators.base import RowsEstimator
+from streamnb.estimators.base import OF_ROWS, RowsEstimator
 from streamnb.estimators.cells import AnnotatesCells
 from streamnb.estimators.exporting import Exports
 from streamnb.estimators.predicting import RowClassifier
@@ -28,7 +28,7 @@ from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, che
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
-_FITTED = ("model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_", "layer_", "step")
+_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "step", *OF_ROWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +137,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            self._take_layer(X, layer)
+            self._take_layer(layer)
             rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
