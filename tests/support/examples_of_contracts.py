@@ -19,6 +19,7 @@ from sklearn.datasets import dump_svmlight_file
 import streamnb as snb
 from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.counters import CountedColumns, CountTask
+from streamnb.encoding.levels import LevelScan
 from streamnb.encoding.ngrams import NGrams
 from streamnb.encoding.vocabulary import TokenCounts, TokenScan
 from streamnb.estimators.categorical_nb import CategoryScan
@@ -88,6 +89,7 @@ REAL, REAL_WEIGHT = rng.normal(size=(N, 5)), rng.random(N)  # whose sums are rou
 WORDS = ["ash", "beech", "cedar", "elm", "fir"]
 GROUPS = np.arange(N) // 3
 FOLDS = as_folding(2, repeats=2, seed=1)
+SOME_CODED = snb.Mixed({"categorical": [1, 3], "poisson": ...})
 
 BASES = {  # of which only subclasses mean something
     PassTask, Source, SourceOfAnother, Family, _Positive, _Shares, Together, Penalty,
@@ -270,6 +272,10 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ValueScan: every(
         lambda: Pass(ValueScan(), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
         csr=lambda: Pass(ValueScan(), opened(sp.csr_array(COUNTS), labelled=False)),
+    ),
+    LevelScan: every(
+        lambda: Pass(LevelScan(snb.Categorical().coded_columns), opened(COUNTS, labelled=False)),
+        some=lambda: Pass(LevelScan(SOME_CODED.coded_columns), opened(sp.csr_array(COUNTS), labelled=False)),
     ),
     CountTask: every(
         lambda: counting(COUNTS, REAL_WEIGHT),

@@ -126,6 +126,10 @@ KINDS = {
     "weight-path": lambda: snb.solve(stats(), "poisson", snb.L1(n_taus=3) + snb.L2([0.1, 1.0]), scheme="ovr"),
     "bins": lambda: snb.Bins(3).fit(X),
     "category-counters": lambda: snb.CategoryCounters([1, {"ash": 1, "birch": 2, "cedar": 0.5}], 2, [(0, 1)]).fit(X, Y),
+    "linear-categorical": lambda: snb.LinearNB(
+        snb.Mixed({"categorical": [0, 2], snb.Binomial(9): ...}), snb.TopK(2)
+    ).fit(X.astype(int), Y, WEIGHT),
+    "linear-indicators": lambda: snb.LinearNB(snb.Categorical([1, 3]), snb.L1(0.1)).fit((X > 0) * 1.0, Y, WEIGHT),
     "linear-bins": lambda: snb.LinearNB("bernoulli", transform=snb.Bins(3)).fit(X, Y),
     "linear-quantile-normal": lambda: snb.LinearNB("gaussian", transform="quantile_normal").fit(X, Y),
     "linear-own-variances": lambda: snb.LinearNB(snb.Gaussian(covariance="own")).fit(X, Y),
