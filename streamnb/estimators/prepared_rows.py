@@ -20,6 +20,10 @@ class PreparedRows:
     _get_param_names: Any
     feature_names_in_: Any
 
+    def _asked_step(self) -> Any:
+        """What is to be learned of the rows first, and done to them: `transform`."""
+        return vars(self)["transform"]
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters of the constructor; `deep` has no effect, for none of them is fitted with the classifier."""
         return {name: vars(self)[name] for name in self._get_param_names()}
@@ -27,14 +31,14 @@ class PreparedRows:
     def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
         rows = super()._opened(X, *beside, fresh=fresh, labelled=labelled)  # type: ignore[misc]
         if fresh:
-            transform = vars(self)["transform"]
+            transform = self._asked_step()
             self._step = learned(transform, rows, run or RunOptions(), type(self).__name__)
             self._step_of = None if self._step is None else repr(transform)
         return prepared(self._step, rows, *beside, labelled=labelled)
 
     def _check_step(self) -> None:
         """Refuse another step than that of the rows that were summed."""
-        transform = vars(self)["transform"]
+        transform = self._asked_step()
         asked = to_learn(transform)
         if hasattr(self, "stats_") and (None if asked is None else repr(asked)) != self._step_of:
             raise ValueError(
@@ -56,7 +60,7 @@ class PreparedRows:
 
     def _restore_step(self, step: Any, n_columns: int) -> None:
         """Take out of a file what was learned, for so many columns."""
-        transform = vars(self)["transform"]
+        transform = self._asked_step()
         self._step = check_learned(transform, step)
         self._step_of = None if step is None else repr(transform)
         if step is not None and step.n_columns != n_columns:
