@@ -13,6 +13,7 @@ from streamnb.core.attributes import attribute
 from streamnb.kernels import exact
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
+from streamnb.stats.drift import Drifts
 from streamnb.stats.histograms import Histograms, found_in
 from streamnb.stats.matching import merged_classes, positions
 from streamnb.stats.moments import ALL_MOMENTS, MOMENTS, SECOND_MOMENTS
@@ -49,7 +50,7 @@ def _histogram_of(stats: "ClassStats") -> np.ndarray:
 
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
-class ClassStats(persistence.Saved):
+class ClassStats(Drifts, persistence.Saved):
     """Sums over the rows of each class; made by `scan`, never changed.
 
     `a + b` are the statistics of all rows of both, `a - b` those of the rows of a without b's, `a * gamma`

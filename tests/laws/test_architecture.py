@@ -27,6 +27,7 @@ ROOMS = [  # in the order of the flow: a room uses those above it
     "training",
     "evaluation",
     "selection",
+    "explaining",
     "estimators",
     "plotting",
 ]
