@@ -64,6 +64,8 @@ _HOMES = {
     "SoftmaxRegression": "estimators.trained_models",
     "MarginClassifier": "estimators.trained_models",
     "LeastSquaresClassifier": "estimators.trained_models",
+    "CrammerSingerSVM": "estimators.crammer_singer",
+    "GeneralizedNB": "estimators.generalized_nb",
     "SoftmaxRegressionCV": "estimators.trained_cv",
     "MarginClassifierCV": "estimators.trained_cv",
     "LeastSquaresClassifierCV": "estimators.trained_cv",

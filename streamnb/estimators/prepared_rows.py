@@ -26,6 +26,10 @@ class PreparedRows:
     _get_param_names: Any
     feature_names_in_: Any
 
+    def _asked_transform(self) -> Any:
+        """What is done to the rows, some of it learned of them first: `transform`."""
+        return vars(self)["transform"]
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters of the constructor; `deep` has no effect, for none of them is fitted with the classifier."""
         return {name: vars(self)[name] for name in self._get_param_names()}
@@ -49,14 +53,14 @@ class PreparedRows:
 
     def _learn(self, rows: Source, options: RunOptions) -> Step | None:
         """What is asked for, from one pass over the rows."""
-        transform, who = vars(self)["transform"], type(self).__name__
+        transform, who = self._asked_transform(), type(self).__name__
         if self._coded() is None or to_learn(transform) is not None:
             return learned(transform, rows, options, who)
         return learned_levels(self._coded_columns(), rows, options, who)
 
     def _asked_step(self) -> str | None:
         """What the parameters ask to be learned, in words."""
-        transform = vars(self)["transform"]
+        transform = self._asked_transform()
         if to_learn(transform) is not None:
             return f"transform={transform!r}"
         if self._coded() is None:
@@ -85,7 +89,7 @@ class PreparedRows:
 
     def _restore_step(self, step: Any, n_columns: int) -> None:
         """Take out of a file what was learned, for so many columns."""
-        transform = vars(self)["transform"]
+        transform = self._asked_transform()
         self._step = check_learned(transform, step, self._coded() is not None)
         known = f"transform={transform!r}" if step is not None else None
         self._step_of = _of_categories(step.columns) if isinstance(step, CategoryColumns) else known

@@ -73,6 +73,7 @@ from streamnb.stats.histograms import Grid
 from streamnb.stats.row_means import RowMeans
 from streamnb.stats.second_moments import Products
 from streamnb.stats.value_counts import ValueCells, cells_of
+from streamnb.training.cutting_planes import CrammerSinger
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
 from tests.support.examples_of_problems import every
@@ -293,6 +294,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         csr=lambda: reading(Logistic(), sp.csr_array(COUNTS), class_weight=np.array([1.0, 0.3, 2.0])),
         labels=lambda: reading(SquaredHinge(), y=SETS),
         products=lambda: reading(LeastSquares()),
+        margin=lambda: reading(CrammerSinger()),
         line=lambda: reading(Softmax(), step=np.ones((6, K)), lengths=np.array([0.5, 1.0])),
     ),
     SharedRead: every(shared, labels=lambda: shared(SETS, "multilabel", "ranking"), folds=lambda: shared(by="given")),
