@@ -68,8 +68,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         class_weight: Any = None,
     ):
         self.l2, self.l1, self.start = l2, l1, start
-        self.tol, self.max_passes = tol, max_passes
-        self.transform = transform
+        self.tol, self.max_passes, self.transform = tol, max_passes, transform
         self.normalize, self.idf, self.class_weight = normalize, idf, class_weight
 
     def _objective(self, stats: ClassStats) -> Objective:
