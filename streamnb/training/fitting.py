@@ -23,7 +23,7 @@ from streamnb.training.reading import ReadSums, ReadTask, power_above
 
 LENGTHS = 2.0 ** np.arange(-6.0, 4.0)  # of the first step, compared by its read
 TOWARDS = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0])  # of one towards another model
-CONSTANT = 1e-12  # of its mean square, a variance that is rounding
+CONSTANT = 1e-28  # of its mean square, a variance that is rounding
 LONGEST = 1e4  # weights without penalty, of features of variance 1
 SLACK = 1.001  # above an objective, for what may come of rounding
 
@@ -71,8 +71,7 @@ class Trainer:
         self._factors = np.append(factors, 1.0)[:, None]  # of features, and of the intercept
         self._means = sums.whole[:, None] / sums.weight * self._factors[:-1]
         self._squares = np.append(sums.squares, sums.weight)[:, None] * self._factors**2
-        self._spread = self._squares.copy()  # about the means
-        self._spread[:-1] -= sums.weight * self._means**2
+        self._spread = np.append(sums.spread, sums.weight)[:, None] * self._factors**2  # about the means
         self._memory = Memory(self._inverse_curvature(), not task.objective.of_rows and penalties.l1 == 0.0)
         self._largest, self._n_judged = np.zeros(0), 0
         self._descent: Descent | None = None
@@ -127,7 +126,7 @@ class Trainer:
         """Refuse weights that are long for want of an optimum: those without penalty that rows ask to be longer."""
         if self._penalties.l2 > 0.0 or self._penalties.l1 > 0.0 or self.task.objective.bounded:
             return
-        spread = np.maximum(self._spread[:-1], 0.0) / self._sums.weight
+        spread = self._spread[:-1] / self._sums.weight
         length = float(np.sqrt((visit.point[:-1] ** 2 * spread).sum()))  # of features of variance 1
         parting = self._sums.parting() if arrived else None
         if arrived and self.task.objective.separated(self._largest, self._sums.share):
@@ -148,10 +147,10 @@ class Trainer:
 
     def _inverse_curvature(self) -> np.ndarray:
         """1 / (l2 + q_j v_k), q the weighted sums of squares about the means; 0 for constants and absent classes."""
-        curvature = self.task.objective.curvature(self._sums.share)
-        below = np.where(self._spread > CONSTANT * self._squares, self._spread, 0.0) * curvature
+        below = self._spread * self.task.objective.curvature(self._sums.share)
         below[:-1] += self._penalties.l2
-        return np.divide(1.0, below, out=np.zeros_like(below), where=(below > 0.0) & (self._sums.share > 0.0))
+        known = (self._spread > CONSTANT * self._squares) & (self._sums.share > 0.0)
+        return np.divide(1.0, below, out=np.zeros_like(below), where=known)
 
     def _start(self) -> Visit:
         """Weights of 0, with the best intercepts."""

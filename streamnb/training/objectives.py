@@ -12,8 +12,10 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments
 from streamnb.kernels import descent
+from streamnb.problem.family import column_blocks
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import LabelCodes
+from streamnb.stats.tables import columns_at_once
 
 MOMENTS = "sum", "sum_sq", "deviation"  # the last from 0: of abs(x)
 
@@ -26,7 +28,8 @@ class RowSums:
     ----------
     own : (n_features, R), of the rows that each row of weights is for, and `own_weight` (R,) their weight
     whole : (n_features,), of all rows, and `weight` theirs
-    squares, magnitudes : (n_features,), sums of w x^2 and of w abs(x) over all rows
+    squares, magnitudes, spread : (n_features,)
+        Sums over all rows of w x^2, of w abs(x), and of w (x - mean)^2, free of cancellation.
     """
 
     own: np.ndarray
@@ -35,6 +38,7 @@ class RowSums:
     weight: float
     squares: np.ndarray
     magnitudes: np.ndarray
+    spread: np.ndarray
 
     @classmethod
     def of(cls, stats: ClassStats) -> "RowSums":
@@ -42,7 +46,7 @@ class RowSums:
         whole, k = stats if stats.every is None else stats.every, slice(1 if one_row(stats) else 0, None)
         own = np.ascontiguousarray(stats.sum[k].T)
         sums, squares, magnitudes = (whole.table(moment).totals() for moment in MOMENTS)
-        return cls(own, stats.weight[k], sums, whole.total_weight, squares, magnitudes)
+        return cls(own, stats.weight[k], sums, whole.total_weight, squares, magnitudes, spread_of(whole, sums))
 
     def parting(self) -> tuple[int, int] | None:
         """A feature, and a row of weights: it is never negative, and 0 in all rows on one side but not on the other.
@@ -59,6 +63,16 @@ class RowSums:
     def share(self) -> np.ndarray:
         """Of the weight, the part that each row of weights is for, (R,)."""
         return self.own_weight / self.weight
+
+
+def spread_of(stats: ClassStats, sums: np.ndarray) -> np.ndarray:
+    """Sum over all rows of w (x - mean)^2, (n_features,), given those of w x: within the classes and between them."""
+    weight, out = stats.weight[:, None], np.empty(stats.n_features)
+    for columns in column_blocks(stats.n_features, columns_at_once(len(stats.classes))):
+        means = stats.table("sum").value(columns) / np.where(weight > 0.0, weight, 1.0)
+        between = weight * (means - sums[columns] / stats.total_weight) ** 2
+        out[columns] = (stats.scatter(columns) + between).sum(axis=0)
+    return out
 
 
 def one_row(stats: ClassStats) -> bool:

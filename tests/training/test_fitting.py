@@ -56,6 +56,20 @@ def test_where_no_feature_tells_anything_nothing_is_read():
     np.testing.assert_allclose(found.weights[:, 0], [0.0, 0.0, np.log(2.0)])
 
 
+@pytest.mark.parametrize("kind", [snb.SoftmaxRegression, snb.MarginClassifier, snb.LeastSquaresClassifier])
+def test_columns_far_from_0_are_learned_as_those_about_it(kind):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(60, 3)).round(3), rng.integers(0, 3, 60)
+    X[:, 0] += y
+    X[:, 2] = 0.1
+    far = X + [1e8, -1e6, 1e9]
+    near, found = (kind(l2=0.5).fit(rows, y) for rows in (X, far))
+    assert found.converged_ and found.n_passes_ <= near.n_passes_ + 1
+    np.testing.assert_allclose(found.coef_, near.coef_, atol=1e-4)
+    np.testing.assert_array_equal(found.coef_[:, 2], 0.0)  # a constant, wherever it is
+    np.testing.assert_array_equal(found.predict(far), near.predict(X))
+
+
 def test_l1_leaves_nothing_from_the_largest_score_statistic_on():
     X, y = BY_HAND
     stats = snb.scan(X, y, moments=objectives.MOMENTS)
