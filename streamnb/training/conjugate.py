@@ -39,7 +39,7 @@ class ConjugateGradients(Trainer):
         length = (residual * step).sum(axis=0)
         first = left = self._memory.length(residual)
         if towards is not None:
-            step, length = self._about_means(towards), np.full(len(length), np.inf)
+            step, length = self._about_means(towards[self._kept]), np.full(len(length), np.inf)
             step[-1] = 0.0  # about the means, the intercepts of the start are the best ones for any weights
         while left > tol * first and self.n_passes < max_passes:
             product, seconds = yield from self._product(step, point)
