@@ -127,7 +127,8 @@ class Screen:
         share = 2.0 * UNIT * (n + 8)
         reach, slack = share * np.sqrt(2.0 * squares.sum(axis=1)), 4.0 * UNIT * np.abs(finite)
         held = (side / lengths).reshape(n + 1, -1), squares, offsets, reach, slack
-        return cls(*(part.astype(np.float32) for part in held), share)
+        single = [part.astype(np.float32) for part in held]
+        return cls(single[0], single[1], single[2], single[3], single[4], share)
 
     def decided(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The class of the highest score at each point, (n_rows, P), and the rows for which all are certain."""
