@@ -12,7 +12,7 @@ from streamnb.encoding.learning import of_values
 from streamnb.estimators.learned import learned
 from streamnb.estimators.linear_predictions import LinearPredictions
 from streamnb.estimators.posteriors import Posteriors
-from streamnb.estimators.prepared_rows import PreparedRows, names_of_columns
+from streamnb.estimators.prepared_rows import PreparedRows, check_coded, family_of_columns
 from streamnb.models.at_hand import UnheldModel
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.decision_rule import DecisionRule
@@ -51,8 +51,9 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
 
     Parameters
     ----------
-    family : {"multinomial", "poisson", "bernoulli", "gaussian"}, Family or Mixed
+    family : {"multinomial", "poisson", "bernoulli", "gaussian", "categorical"}, Family or Mixed
         Distribution of each feature given the class; `Mixed` gives columns of different kinds families of their own.
+        The values of columns of `Categorical()` are learned in a pass of their own, as bins are.
     penalty : None, L1(tau), L2(tau), TopK(k), Decorrelation(tau), Separable(derivative, tau), Custom or a sum of them
         With one tau each; (6.2), Shishkova 2016.
     scheme : {"joint", "ovr", "ovo", "reference"}
@@ -159,8 +160,12 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         return ClassScan(tuple(sorted(moments)), options, classes, domain, how=Products(pooled=family.pooled))
 
     def _family(self) -> Family:
-        """The family, its columns numbered where they were named."""
-        return as_family(self.family).named(names_of_columns(self))
+        """The family of the columns that weights are of."""
+        return family_of_columns(self, as_family(self.family))
+
+    def _coded(self) -> Family | None:
+        family = as_family(self.family)
+        return family if family.coded else None
 
     def _row_options(self) -> RowOptions:
         centre = as_family(self.family).centre
@@ -198,7 +203,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
                 )
 
     def _check_options(self, penalty: Any) -> None:
-        as_family(self.family)
+        check_coded(as_family(self.family), vars(self)["transform"], self.normalize, self.idf)
         as_penalty(penalty)
         arguments.one_of("scheme", self.scheme, SCHEMES)
         arguments.one_of("idf", self.idf, [False, True])
@@ -303,7 +308,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
             options["smoothing"] = self._now("smoothing_")
             if self._settled["feature_weight"] is not None:
                 raise ValueError("predictive=True counts all features alike; it should be False with a feature_weight")
-            known = self._weighted, self._now("_model"), as_family(self._settled["family"])
+            known = self._weighted, self._now("_model"), self._settled_family()
             self._learned["_predictive"] = predictive_model(*known, **options)
         return self._learned["_predictive"]
 
@@ -352,7 +357,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         asked, stats = type(self)(**{**state["params"], **(state.get("settled") or {})}), self.stats_
         asked._check_params()
         asked._row_options()
-        family = as_family(asked.family).named(names_of_columns(self))
+        family = family_of_columns(self, as_family(asked.family))
         for member, _ in family.parts(stats.n_features):
             Smoothing.of(member, asked.smoothing, asked.estimate, stats.n_features, len(stats.classes))
         if state.get("settled") is not None:

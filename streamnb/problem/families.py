@@ -8,6 +8,7 @@ from scipy.special import digamma, gammaln, logit, polygamma
 
 from streamnb.core import arguments
 from streamnb.problem.family import ABOVE_ZERO, Family, column_blocks
+from streamnb.problem.multinomial import Categorical, Multinomial
 from streamnb.problem.positive import Gamma, InverseGaussian
 from streamnb.problem.shrinkage import COVARIANCES, LEDOIT_WOLF, as_maps, as_shrinkage, points_of
 from streamnb.rows.column_maps import MAPS
@@ -194,32 +195,6 @@ class Bernoulli(_Shares):
         return smoothing, 2.0 * smoothing
 
 
-class Multinomial(Family):
-    """Counts given their number in the row: g(p) = ln p, probabilities of a class sum to one.
-
-    Smoothed by alpha = s for each feature. Its "number of rows" of a class is the sum of all its counts.
-    """
-
-    name = "multinomial"
-    lowest = 0.0
-    coupled = True
-
-    def link(self, m):
-        return np.log(m)
-
-    def variance(self, m):
-        return m * (1.0 - m)
-
-    def mean_slope(self, m):
-        return m
-
-    def cumulant(self, m):
-        return np.zeros_like(m)
-
-    def prior(self, mean, smoothing, n_features):
-        return smoothing, smoothing * n_features
-
-
 class Binomial(_Shares):
     """Successes in k trials: g(m) = ln(m / (k - m)), phi = 1. Smoothed by pseudo-rows at the mean of all rows.
 
@@ -350,6 +325,7 @@ FAMILIES: dict[str, type[Family]] = {
         Poisson,
         Bernoulli,
         Multinomial,
+        Categorical,
         Geometric,
         Gamma,
         InverseGaussian,

@@ -25,6 +25,8 @@ class Family(persistence.Parameters):
     lowest: float = -np.inf  # smaller values of x have no probability
     highest: float = np.inf  # nor have larger ones
     coupled: ClassVar[bool] = False  # True where the means of a class sum to one (multinomial); c is 0
+    as_one: ClassVar[bool] = False  # True where TopK keeps the columns of a group together (categorical)
+    coded: bool = False  # True where columns are numbers of categories, of which indicators are to be made
     roomy: ClassVar[bool] = False  # True where functions of m also take what it falls short of the highest mean by
     centre: float = 0.0  # that of the moment "deviation"
     covariant: bool = False  # True where the features of a row go together, with covariances
@@ -47,6 +49,18 @@ class Family(persistence.Parameters):
     def parts(self, n_features: int) -> list[tuple["Family", Any]]:
         """Families with their columns, each a slice or sorted numbers."""
         return [(self, slice(0, n_features))]
+
+    def groups(self, n_features: int) -> list[tuple["Family", slice]]:
+        """Its columns cut into groups that know nothing of each other."""
+        return [(self, slice(0, n_features))]
+
+    def coded_columns(self, n_features: int) -> np.ndarray:
+        """The columns of numbers of categories."""
+        return np.zeros(0, np.int64)
+
+    def widened(self, firsts: np.ndarray) -> "Family":
+        """The same where a step makes columns firsts[j] to firsts[j + 1] of column j."""
+        return self
 
     def named(self, names: Any) -> "Family":
         """The same where the columns have these names, (n_features,) or None."""

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import label_checks, memory, messages, row_checks
+from streamnb.encoding.opening import opened
 from streamnb.passes.contract import PassTask, Wants, shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -16,7 +17,6 @@ from streamnb.rows.block import Block
 from streamnb.rows.boundary import as_chunk, checked
 from streamnb.rows.domain import Domain, TakesValues
 from streamnb.rows.lazy import check_not_delayed
-from streamnb.rows.opening import check_layer, opened
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding, check_n_folds, check_no_splits
@@ -248,7 +248,6 @@ def scan(
         The tables would take more than `memory_limit`: the message says how much.
     """
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
-    check_layer(X, layer)
     row_options, listed = RowOptions(transform, normalize, binarize, centre), label_checks.check_classes(classes)
     task = ClassScan(check_moments(moments), row_options, listed, memory_limit=run_options.memory_limit)
     task = replace(task, grid=check_histogram(histogram, n_bins), how=Products(exact, pooled))

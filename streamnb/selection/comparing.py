@@ -9,6 +9,7 @@ import numpy as np
 from streamnb.core import arguments, label_checks, notebook
 from streamnb.encoding.column_maps import check_maps, learned_maps
 from streamnb.encoding.learning import LearnsBins, learned, of_values, prepared
+from streamnb.encoding.opening import opened
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
@@ -20,7 +21,6 @@ from streamnb.problem.smoothing import Smoothing
 from streamnb.problem.together import Together
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.column_maps import NONE
-from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.survey import Survey
@@ -71,6 +71,7 @@ def compare(
     memory_limit: Any = None,
     client: Any = None,
     checkpoint: Any = None,
+    layer: str | None = None,
 ) -> "Comparison":
     """Print and return the score and the features kept of every family under every penalty, for each class and overall.
 
@@ -123,6 +124,8 @@ def compare(
         A cluster that reads and scores, as in `scan`; the active one by default.
     checkpoint : path, optional
         As in `scan`: the first scan goes on from where it was broken off; the second starts again.
+    layer : str, optional
+        The layer of AnnData that is read in place of its X.
 
     Returns
     -------
@@ -148,7 +151,7 @@ def compare(
     fit into some 250 MB; beyond that ROC AUC and average precision are read off histograms (see `Evaluation`), the
     finer, the fewer models are judged at once. Most of the time goes into the weights under Decorrelation.
     """
-    rows = opened(X, y, sample_weight)
+    rows = opened(X, y, sample_weight, layer=layer)
     members = _families(families, None if isinstance(transform, LearnsBins) else getattr(rows.given, "columns", None))
     columns = _penalties(penalties)
     scorer = check_choice(scheme, folds, repeats, seed, _alone(scoring), "best")
@@ -171,7 +174,11 @@ def compare(
     scores, more, _ = cross_validated(mapped, *asked)
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
     judged = dict(zip(pairs, scores, strict=True))
-    found = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more)
+    return _shown(Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more), show)
+
+
+def _shown(found: Comparison, show: bool | None) -> Comparison:
+    """The same, printed where that is asked for, by default but in a notebook."""
     if show or (show is None and not notebook.in_notebook()):
         print(found)
     return found
