@@ -189,6 +189,7 @@ class SvmlightSource(Source):
         super().__init__(columns)
         self._file, self._own_labels = file, own_labels
         self.n_rows, self.n_features = file.shape
+        self.files = {str(file.path): file.path.stat().st_size}
         self.nbytes = sum(place.size for place in file.ranges)  # about as many as the values and indices take
 
     def layout(self) -> dict[str, str]:

@@ -88,6 +88,10 @@ class TextFile:
     offsets: tuple[int, ...]
     rows: tuple[int, ...]
 
+    @property
+    def packed(self) -> bool:
+        return _packing(self.path) is not None
+
     def pieces(self, start: int) -> Iterator[tuple[int, int, bytes]]:
         """The pieces from the one of row `start` on: their first rows, how many there are, and their bytes."""
         first = bisect_right(self.rows, start) - 1
@@ -158,7 +162,8 @@ class TextFiles:
         self._files = list(in_order(look, paths, n_threads))
         self._check_alike()
         self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
-        self.n_rows, self.paths = self._firsts[-1], tuple(paths)
+        self.n_rows, self.files = self._firsts[-1], {path: os.path.getsize(path) for path in paths}
+        self.unpacked_rows = max((file.rows[-1] for file in self._files if file.packed), default=1)
         self.nbytes = sum(file.offsets[-1] for file in self._files)
 
     def _check_alike(self) -> None:
@@ -197,14 +202,16 @@ def _texts_of(file: TextFile, piece: bytes, whole: tuple[int, int], part: tuple[
 class TextFolders:
     """A folder for each class, and in it a file for each row."""
 
+    unpacked_rows = 1
+
     def __init__(self, folder: Path):
         classes = sorted(path for path in folder.iterdir() if path.is_dir())
         files = [(path, one.name) for one in classes for path in sorted(one.rglob("*")) if path.is_file()]
-        self.paths = tuple(str(path) for path, _ in files)
+        self.files = {str(path): os.path.getsize(path) for path, _ in files}
+        self._paths = tuple(self.files)
         self._labels: np.ndarray | None = np.array([name for _, name in files])
         self.n_rows = len(files)
-        sizes = [os.path.getsize(path) for path in self.paths]
-        self._ends, self.nbytes = list(accumulate(sizes)), sum(sizes)
+        self._ends, self.nbytes = list(accumulate(self.files.values())), sum(self.files.values())
 
     def jobs(self, start: int, stop: int) -> Iterator[Job]:
         while start < stop:
@@ -216,11 +223,11 @@ class TextFolders:
 
     def _texts(self, start: int, stop: int) -> Texts:
         parts = []
-        for path in self.paths[start:stop]:
+        for path in self._paths[start:stop]:
             with opened_file(path) as file:
                 parts.append(read_exactly(file, LONGEST, path).removeprefix(b"\xef\xbb\xbf"))
         labels = None if self._labels is None else self._labels[start:stop]
-        return of_parts(parts, y=labels, where=f"the files from {self.paths[start]} on")
+        return of_parts(parts, y=labels, where=f"the files from {self._paths[start]} on")
 
     def without_labels(self) -> "TextFolders":
         part = copy(self)

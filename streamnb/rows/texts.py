@@ -1,9 +1,10 @@
 """Texts as bytes of UTF-8 with what came beside them: some rows before anything is made of them."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,8 @@ def holds_texts(X: Any) -> bool:
 class TextsInMemory:
     """A list of strings, an array of them, or a column of pandas, Polars or Arrow."""
 
-    paths: tuple[str, ...] = ()  # where others may read the same
+    files: Mapping[str, int] = MappingProxyType({})  # where others may read the same
+    unpacked_rows = 1  # that are read together, lest all before them be unpacked for each
 
     def __init__(self, values: Any):
         if isinstance(values, str | bytes):
