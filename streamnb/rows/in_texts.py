@@ -86,6 +86,9 @@ class TextSource(Source):
         part._texts, part.reading, part.making = self._texts.cut(start, stop), Clock(), Clock()
         return part
 
+    def named(self, column: Any, name: str) -> Any:
+        return self._texts.column(column, name) if isinstance(column, str) else column
+
     def rows_near(self, n_rows: int) -> int:
         return max(n_rows, self._texts.unpacked_rows)
 

@@ -77,12 +77,16 @@ class Source:
     def with_split(self, name: str, values: Any) -> Self:
         """The same with groups or fold numbers beside the rows."""
         part = copy(self)
-        part._columns = self._columns.with_split(name, values, self.n_rows, self.group)
+        part._columns = self._columns.with_split(name, self.named(values, name), self.n_rows, self.group)
         return part
+
+    def named(self, column: Any, name: str) -> Any:
+        """The column that a string names, where rows have it in themselves; anything else as it is."""
+        return column
 
     def whole_column(self, column: Any, name: str) -> np.ndarray:
         """All of a column beside the rows, in memory: an array, a lazy one, or the name of one in the group of X."""
-        return whole_column(column, name, self.group)
+        return whole_column(self.named(column, name), name, self.group)
 
     def cut_alike(self, column: Any, whole: np.ndarray) -> Any:
         """Of a column and all of it in memory, what is cut as the rows are."""

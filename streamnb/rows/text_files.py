@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from glob import has_magic
 from itertools import accumulate
@@ -105,7 +105,7 @@ class TextFile:
                 yield self.rows[k], self.rows[k + 1], piece
 
 
-def looked_through(path: str, kind: str | None, named: dict[str, str | None]) -> TextFile:
+def looked_through(path: str, kind: str | None, named: dict[str, str | None], labels: str = "y") -> TextFile:
     """A file, with the places of its rows."""
     offsets, rows = [0], [0]
     with opened_file(path) as file:
@@ -130,7 +130,7 @@ def looked_through(path: str, kind: str | None, named: dict[str, str | None]) ->
             elif end:  # nothing but blank lines
                 offsets[-1], rest = offsets[-1] + end, rest[end:]
             if not more:
-                return TextFile(path, form, tuple(offsets), tuple(rows))
+                return TextFile(path, replace(form, labels=labels), tuple(offsets), tuple(rows))
             rest += more
 
 
@@ -157,8 +157,9 @@ def kind_of(path: str) -> str:
 class TextFiles:
     """Files whose rows are lines, one behind the other."""
 
-    def __init__(self, paths: list[str], named: dict[str, str | None], n_threads: int):
-        look = partial(looked_through, kind=None, named=named)
+    def __init__(self, paths: list[str], named: dict[str, str | None], n_threads: int, labels: str = "y"):
+        self._named, self._n_threads = named, n_threads
+        look = partial(looked_through, kind=None, named=named, labels=labels)
         self._files = list(in_order(look, paths, n_threads))
         self._check_alike()
         self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
@@ -185,6 +186,14 @@ class TextFiles:
                 here = max(first, start - before), min(last, stop - before)
                 yield before + here[0], partial(_texts_of, file, piece, (first, last), here)
 
+    def column(self, column: str, name: str) -> np.ndarray:
+        """All values of a field, read as labels are."""
+        if self._named["text"] is None:
+            raise ValueError(f"{name}={column!r} names a field, but lines of text have none; give an array")
+        files = TextFiles([*self.files], {**self._named, "y": column, "weight": None}, self._n_threads, name)
+        parts = in_order(_labels_of, files.jobs(0, files.n_rows), self._n_threads)
+        return np.concatenate(list(parts))
+
     def cut(self, start: int, stop: int) -> "TextFiles":
         return copy(self)
 
@@ -197,6 +206,10 @@ def _texts_of(file: TextFile, piece: bytes, whole: tuple[int, int], part: tuple[
             "records that are not a line each?"
         )
     return texts[part[0] - whole[0] : part[1] - whole[0]]
+
+
+def _labels_of(job: Job) -> Any:
+    return job[1]().y
 
 
 class TextFolders:
@@ -228,6 +241,9 @@ class TextFolders:
                 parts.append(read_exactly(file, LONGEST, path).removeprefix(b"\xef\xbb\xbf"))
         labels = None if self._labels is None else self._labels[start:stop]
         return of_parts(parts, y=labels, where=f"the files from {self._paths[start]} on")
+
+    def column(self, column: str, name: str) -> np.ndarray:
+        raise ValueError(f"{name}={column!r} names a field, but X is a folder of texts, a file a row")
 
     def without_labels(self) -> "TextFolders":
         part = copy(self)
