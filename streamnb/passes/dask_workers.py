@@ -344,7 +344,7 @@ def _add_segment(task: PassTask, source: Source, start: int, stop: int) -> tuple
 
 def check_found(source: Source) -> None:
     """Refuse arrays that are not the same here as where the work began; zarr takes chunks it does not see for empty."""
-    for path, n_bytes in source.files.items():
+    for path, n_bytes in source.files:
         if not os.path.isfile(path):
             raise DataError(f"a worker cannot open {path}; workers should reach files under the same path")
         if os.path.getsize(path) != n_bytes:

@@ -201,7 +201,7 @@ class SvmlightSource(Source):
         super().__init__(columns)
         self._file, self._own_labels = file, own_labels
         self.n_rows, self.n_features = file.shape
-        self.files = {str(file.path): file.path.stat().st_size}
+        self.files = ((str(file.path), file.path.stat().st_size),)
         self.nbytes = sum(place.size for place in file.ranges)  # about as many as the values and indices take
 
     def layout(self) -> dict[str, str]:
@@ -249,8 +249,10 @@ class SvmlightSource(Source):
         return indicator
 
     def named(self, column: Any, name: str) -> Any:
+        if not isinstance(column, str):
+            return column
         if column != "qid":
-            return super().named(column, name)
+            raise ValueError(f"{name}={column!r} should be an array, or 'qid', all that svmlight rows have beside labels")
         texts = self._file.lines.texts(self._file.ranges)
         return np.concatenate([_queries(self._file, place, text()) for place, text in texts])
 

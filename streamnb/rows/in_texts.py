@@ -56,7 +56,7 @@ class TextSource(Source):
         row_checks.check_min_size(texts.n_rows, 1)
 
     def __repr__(self) -> str:
-        where = f" of {next(iter(self.files))}" + (" .." if len(self.files) > 1 else "") if self.files else ""
+        where = f" of {self.files[0][0]}" + (" .." if len(self.files) > 1 else "") if self.files else ""
         return f"<{type(self).__name__}: {self.n_rows} rows{where}, {self.n_features} features>"
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:

@@ -1,8 +1,7 @@
 """A source: the shape of its rows, and the rows block by block."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from copy import copy
-from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -31,7 +30,7 @@ class Source:
     encoding: Any = None  # what made columns of raw rows; a model that is fitted on them keeps it
     by_users = False  # True where users open the rows themselves, with what is beside them
     names_last = True  # False where other rows of the same columns may have other names, those of hashed ones
-    files: Mapping[str, int] = MappingProxyType({})  # paths and bytes of files that hold rows, for others to open
+    files: tuple[tuple[str, int], ...] = ()  # paths and bytes of those that hold rows, for others to open
     in_memory = False
     dtype = np.dtype(np.float64)  # of a table in memory; of rows from elsewhere values may be of several
     columns: dict[str, Any]  # by name, where rows are columns

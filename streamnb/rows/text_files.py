@@ -5,7 +5,7 @@ import io
 import os
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -147,6 +147,10 @@ def holds_text_files(X: Any) -> bool:
     return path.name.removesuffix(path.suffix if path.suffix in PACKED else "").endswith(".txt")
 
 
+def with_sizes(paths: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    return tuple((path, os.path.getsize(path)) for path in paths)
+
+
 def kind_of(path: str) -> str:
     """Of a file by its name."""
     name = path.lower()
@@ -163,7 +167,7 @@ class TextFiles:
         self._files = list(in_order(look, paths, n_threads))
         self._check_alike()
         self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
-        self.n_rows, self.files = self._firsts[-1], {path: os.path.getsize(path) for path in paths}
+        self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
         self.unpacked_rows = max((file.rows[-1] for file in self._files if file.packed), default=1)
         self.nbytes = sum(file.offsets[-1] for file in self._files)
 
@@ -190,7 +194,8 @@ class TextFiles:
         """All values of a field, read as labels are."""
         if self._named["text"] is None:
             raise ValueError(f"{name}={column!r} names a field, but lines of text have none; give an array")
-        files = TextFiles([*self.files], {**self._named, "y": column, "weight": None}, self._n_threads, name)
+        paths, named = [path for path, _ in self.files], {**self._named, "y": column, "weight": None}
+        files = TextFiles(paths, named, self._n_threads, name)
         parts = in_order(_labels_of, files.jobs(0, files.n_rows), self._n_threads)
         return np.concatenate(list(parts))
 
@@ -220,11 +225,11 @@ class TextFolders:
     def __init__(self, folder: Path):
         classes = sorted(path for path in folder.iterdir() if path.is_dir())
         files = [(path, one.name) for one in classes for path in sorted(one.rglob("*")) if path.is_file()]
-        self.files = {str(path): os.path.getsize(path) for path, _ in files}
-        self._paths = tuple(self.files)
+        self.files = with_sizes(str(path) for path, _ in files)
         self._labels: np.ndarray | None = np.array([name for _, name in files])
         self.n_rows = len(files)
-        self._ends, self.nbytes = list(accumulate(self.files.values())), sum(self.files.values())
+        sizes = [size for _, size in self.files]
+        self._ends, self.nbytes = list(accumulate(sizes)), sum(sizes)
 
     def jobs(self, start: int, stop: int) -> Iterator[Job]:
         while start < stop:
@@ -236,11 +241,11 @@ class TextFolders:
 
     def _texts(self, start: int, stop: int) -> Texts:
         parts = []
-        for path in self._paths[start:stop]:
+        for path, _ in self.files[start:stop]:
             with opened_file(path) as file:
                 parts.append(read_exactly(file, LONGEST, path).removeprefix(b"\xef\xbb\xbf"))
         labels = None if self._labels is None else self._labels[start:stop]
-        return of_parts(parts, y=labels, where=f"the files from {self._paths[start]} on")
+        return of_parts(parts, y=labels, where=f"the files from {self.files[start][0]} on")
 
     def column(self, column: str, name: str) -> np.ndarray:
         raise ValueError(f"{name}={column!r} names a field, but X is a folder of texts, a file a row")

@@ -1,10 +1,9 @@
 """Texts as bytes of UTF-8 with what came beside them: some rows before anything is made of them."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -116,7 +115,7 @@ def column_of(table: Any, column: str, name: str) -> Any:
 class TextsInMemory:
     """A list of strings, an array of them, or a column of pandas, Polars or Arrow."""
 
-    files: Mapping[str, int] = MappingProxyType({})  # where others may read the same
+    files: tuple[tuple[str, int], ...] = ()  # where others may read the same
     unpacked_rows = 1  # that are read together, lest all before them be unpacked for each
 
     def __init__(self, values: Any, table: Any = None):
