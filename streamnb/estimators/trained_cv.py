@@ -183,11 +183,11 @@ class TrainedClassifierCV(TrainedClassifier):
         if self.calibration is not None:
             check_calibration(self.calibration, self._scheme, len(stats.folds))
             n_rows = len(stats.folds) * self._n_rows(stats)
-            check_memory(stats.n_features, n_rows, self._trainer.held, options.memory_limit)
+            check_memory(stats.n_features, n_rows, self._held, options.memory_limit)
 
     def _turns(self, n_features: int, n_rows: int, n_folds: int, options: RunOptions) -> Turns:
         """How many models of n_rows rows of weights there are, and how many are open at a time."""
-        return Turns.of(len(self._grid()) * n_folds, n_features, n_rows, self._trainer.held, options)
+        return Turns.of(len(self._grid()) * n_folds, n_features, n_rows, self._held, options)
 
     def _grid(self) -> list[dict[str, Any]]:
         """The points of the grid of penalties."""

@@ -32,6 +32,7 @@ from streamnb.stats.sparse_tables import LARGE, compact
 
 PER_PRODUCT, PER_STORED = 1e-10, 2e-9  # seconds of a product by BLAS, and of two stored values, about
 LONG = 300.0  # seconds that nobody should wait without a word
+_UNSAID = ("scale", None), ("columns", None)  # in checkpoints, which older ones do not know
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class ClassScan(PassTask):
         about, unsaid = {"the model": self.called}, (("grid", None), ("how", ROUNDED))
         for name, value in vars(self).items():
             if name == "options":
-                about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) != ("scale", None)}
+                about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) not in _UNSAID}
             elif name != "memory_limit" and (name, value) not in unsaid:  # which do not change what the sums are
                 about[name] = shown(value)
         return about
@@ -272,7 +273,7 @@ def with_folds(
     return replace(task, folding=folding), rows
 
 
-def run_scan(task: ClassScan, rows: Source, options: RunOptions) -> tuple[Any, Report]:
+def run_scan(task: Any, rows: Source, options: RunOptions) -> tuple[Any, Report]:
     """Scan and also report; see `scan`."""
     _warn_of_products(task, rows)
     stats, report = run(task, rows, options)
@@ -281,9 +282,9 @@ def run_scan(task: ClassScan, rows: Source, options: RunOptions) -> tuple[Any, R
     return stats, report
 
 
-def _warn_of_products(task: ClassScan, rows: Source) -> None:
+def _warn_of_products(task: Any, rows: Source) -> None:
     """Say beforehand what will take long: products of all features in every row."""
-    n_moments, n_features = len({*SECOND_MOMENTS} & {*task.moments}), rows.n_features or 0
+    n_moments, n_features = sum(moment in SECOND_MOMENTS for moment in task.moments), rows.n_features or 0
     if not n_moments or not rows.n_rows:
         return
     stored = (rows.n_values or rows.n_rows * n_features) / rows.n_rows

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, label_checks, notebook
+from streamnb.encoding.column_maps import check_maps, learned_maps
 from streamnb.encoding.learning import LearnsBins, learned, of_values, prepared
 from streamnb.encoding.opening import opened
 from streamnb.evaluation.scorers import Scorer
@@ -19,9 +20,12 @@ from streamnb.problem.schemes import SCHEMES, as_scheme
 from streamnb.problem.smoothing import Smoothing
 from streamnb.problem.together import Together
 from streamnb.rows.chunk import Chunk
+from streamnb.rows.column_maps import NONE
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import Source
 from streamnb.rows.survey import Survey
-from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
+from streamnb.scanning.class_scan import ClassScan, with_folds
+from streamnb.scanning.side_by_side import run_scans
 from streamnb.selection.comparison import Comparison, Pair
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, check_choice, check_rule
@@ -160,14 +164,14 @@ def compare(
     rows.check_read_again("compare")
     rows = prepared(learned(transform, rows, run_options, "compare"), rows, y, sample_weight)
     row_options = RowOptions(of_values(transform), normalize, binarize, _centre(every))
-    scan = _task(every, row_options, classes, run_options, idf)
-    task, rows = with_folds(scan, rows, folds, groups, repeats, seed)
-    stats, report = run_scan(task, rows, run_options)
-    _check_classes(stats)
+    scans = _tasks(every, row_options, classes, run_options, idf, rows)
+    scans, rows = _with_folds(scans, rows, folds, groups, repeats, seed)
+    mapped, report = run_scans(scans, rows, run_options)
+    _check_classes(stats := next(iter(mapped.values())))
     columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns
     pairs, left_out = _defined(members, columns, stats, scheme, reference)
     asked = list(pairs.values()), options, scorer, rows, replace(run_options, checkpoint=None)
-    scores, more, _ = cross_validated(stats, *asked)
+    scores, more, _ = cross_validated(mapped, *asked)
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
     judged = dict(zip(pairs, scores, strict=True))
     return _shown(Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more), show)
@@ -302,6 +306,26 @@ class _Domains:
         """Report the first value that is outside."""
         for family in self.families:
             FamilyDomain("compare", family).check(chunk, survey)
+
+
+def _tasks(
+    families: tuple[Family, ...], options: RowOptions, classes: Any, run: RunOptions, idf: bool, rows: Source
+) -> dict[str, ClassScan]:
+    """A scan for each map of columns that families try, of the families that try it."""
+    tried = [family.map_names or (NONE,) for family in families]
+    names = dict.fromkeys(name for some in tried for name in some)
+    check_maps([name for name in names if name != NONE], options.transform, options.normalize)
+    tasks = {}
+    for name, columns in learned_maps(names, rows, run, "compare").items():
+        of_map = tuple(family for family, some in zip(families, tried, strict=True) if name in some)
+        tasks[name] = _task(of_map, replace(options, columns=columns), classes, run, idf)
+    return tasks
+
+
+def _with_folds(scans: dict[str, ClassScan], rows: Source, *splits: Any) -> tuple[dict[str, ClassScan], Source]:
+    """Scans that keep folds, all the same, and the rows with what must be read beside them for it."""
+    first, rows = with_folds(next(iter(scans.values())), rows, *splits)
+    return {name: replace(scan, folding=first.folding) for name, scan in scans.items()}, rows
 
 
 def _task(families: tuple[Family, ...], options: RowOptions, classes: Any, run: RunOptions, idf: bool) -> ClassScan:
