@@ -252,7 +252,7 @@ class SvmlightSource(Source):
         if not isinstance(column, str):
             return column
         if column != "qid":
-            raise ValueError(f"{name}={column!r} should be an array or 'qid', which is all that svmlight rows have beside")
+            raise ValueError(f"{name}={column!r} should be an array or 'qid', all that svmlight rows have beside")
         texts = self._file.lines.texts(self._file.ranges)
         return np.concatenate([_queries(self._file, place, text()) for place, text in texts])
 
