@@ -140,7 +140,7 @@ class ReadTask(PassTask):
         plain = {name: shown(value) for name, value in vars(self).items() if not any(value is a for a in weights)}
         digest = sha256()
         for array in weights:
-            digest.update(b"" if array is None else np.ascontiguousarray(array))
+            digest.update(b"" if array is None else array.tobytes())
         return {"the task": self.name, **plain, AFTER: digest.hexdigest()[:16]}
 
     def _few(self, n_rows: int) -> Iterator[slice]:
