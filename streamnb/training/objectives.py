@@ -166,7 +166,9 @@ class Softmax(Objective):
 
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         residual, losses = np.empty_like(scores), np.empty((len(scores), 1))
-        descent.softmax_rows(scores, targets, residual, losses)
+        descent.below_largest(scores, targets, residual, losses)
+        np.exp(residual, out=residual)  # several at once, as the loop of a kernel does not
+        descent.softmax_rows(residual, targets, losses)
         return residual, losses
 
     def separated(self, largest: np.ndarray, share: np.ndarray) -> bool:
