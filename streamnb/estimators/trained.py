@@ -357,11 +357,6 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
-        """Write parameters and weights to one file, no pickle; read it with `snb.load`."""
-        self._fitted()
-        persistence.save(path, self)
-
     def to_state(self) -> dict[str, Any]:
         fitted = {"model": self._model, "n_features": self._model.n_features, "history": self.history_}
         fitted |= {"converged": self.converged_, "report": asdict(self.report_), "calibrated": self._calibrated}

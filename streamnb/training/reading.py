@@ -137,11 +137,10 @@ class ReadTask(PassTask):
 
     def about(self) -> dict[str, str]:
         """As any task, but that weights are told by their bits."""
-        weights = (self.weights, self.grid, self.step, self.lengths)
-        plain = {name: shown(value) for name, value in vars(self).items() if not any(value is a for a in weights)}
-        digest = sha256()
-        for array in weights:
+        plain, weights, digest = dict(vars(self)), ("weights", "grid", "step", "lengths"), sha256()
+        for array in map(plain.pop, weights):
             digest.update(b"" if array is None else array.tobytes())
+        plain = {name: shown(value) for name, value in plain.items()}
         return {"the task": self.name, **plain, AFTER: digest.hexdigest()[:16]}
 
     def _few(self, n_rows: int) -> Iterator[slice]:
