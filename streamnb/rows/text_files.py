@@ -166,6 +166,8 @@ class TextFiles:
         look = partial(looked_through, kind=None, named=named, labels=labels)
         self._files = list(in_order(look, paths, n_threads))
         self._check_alike()
+        if not any(file.rows[-1] for file in self._files):
+            raise DataError(f"{paths[0]} holds no rows of text" if len(paths) == 1 else "X: the files hold no rows")
         self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
         self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
         self.unpacked_rows = max((file.rows[-1] for file in self._files if file.packed), default=1)
