@@ -210,7 +210,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
             who = type(self).__name__
             raise ValueError(f"y holds one class only ({seen.tolist()}); {who} needs at least 2 classes")
         objective, n_features, n_rows = self._objective(weighted), stats.n_features, self._n_rows(stats)
-        check_memory(n_features, n_rows, self._held, options.memory_limit)
+        check_memory(objectives.n_used(stats), n_rows, self._held, options.memory_limit)
         scale = objectives.inverse_frequency(weighted) if self.idf and self.normalize is None else None
         zeros, ones = np.zeros((n_features + 1, n_rows)), np.ones(n_features + 1)
         task = ReadTask(objective, self._applied, stats.classes, zeros, ones, 1.0, factors)
@@ -353,11 +353,6 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         return model, self._opened(X, *beside, labelled=labelled)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
-
-    def save(self, path: Any) -> None:
-        """Write parameters and weights to one file, no pickle; read it with `snb.load`."""
-        self._fitted()
-        persistence.save(path, self)
 
     def to_state(self) -> dict[str, Any]:
         fitted = {"model": self._model, "n_features": self._model.n_features, "history": self.history_}

@@ -34,6 +34,12 @@ TEXTS = [
 WEIGHT = np.array([0.1, 1.0, 2.5, 0.3, 1.0, 1.0, 4.0, 0.7, 1.0, 0.2])  # whose sums need pairs
 
 
+def portable(model):
+    with TemporaryDirectory() as folder:
+        model.save(Path(folder, "m.snb"), stats=False, meta={"rows": 10})
+        return snb.load(Path(folder, "m.snb"))
+
+
 def stats(y=Y, **options):
     return snb.scan(X, y, sample_weight=WEIGHT, **options)
 
@@ -133,6 +139,7 @@ KINDS = {
     ).fit(X.astype(int), Y, WEIGHT),
     "linear-indicators": lambda: snb.LinearNB(snb.Categorical([1, 3]), snb.L1(0.1)).fit((X > 0) * 1.0, Y, WEIGHT),
     "linear-bins": lambda: snb.LinearNB("bernoulli", transform=snb.Bins(3)).fit(X, Y),
+    "portable-model": lambda: portable(snb.LinearNB("bernoulli", transform=snb.Bins(3)).fit(X, Y)),
     "linear-quantile-normal": lambda: snb.LinearNB("gaussian", transform="quantile_normal").fit(X, Y),
     "linear-own-variances": lambda: snb.LinearNB(snb.Gaussian(covariance="own")).fit(X, Y),
     "quadratic-model": lambda: snb.solve(stats(), snb.Gaussian(covariance="own"))[0],
