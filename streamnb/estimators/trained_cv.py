@@ -10,7 +10,7 @@ import numpy as np
 
 from streamnb.core import arguments, messages, persistence
 from streamnb.estimators.trained import Posed, TrainedClassifier
-from streamnb.estimators.trained_models import LeastSquaresClassifier, MarginClassifier, SoftmaxRegression
+from streamnb.estimators.trained_models import MarginClassifier, SoftmaxRegression
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.problem.schemes import as_scheme
@@ -360,34 +360,4 @@ class MarginClassifierCV(TrainedClassifierCV, MarginClassifier):
         options = {"start": start, "tol": tol, "max_passes": max_passes, "transform": transform}
         options |= {"normalize": normalize, "idf": idf, "class_weight": class_weight, "calibration": calibration}
         MarginClassifier.__init__(self, l2, l1, **options)
-        self._keep_choice(folds, scoring, rule, seed)
-
-
-@persistence.register
-class LeastSquaresClassifierCV(TrainedClassifierCV, LeastSquaresClassifier):
-    """`LeastSquaresClassifier` whose l2 and number of reads are chosen by cross-validation in shared reads.
-
-    Parameters and attributes are those of `MarginClassifierCV`, without l1.
-    """
-
-    def __init__(
-        self,
-        l2: Any = None,
-        *,
-        folds: Any = 5,
-        scoring: Any = "roc_auc",
-        rule: str = "best",
-        seed: int = 0,
-        start: Any = "auto",
-        tol: float = 1e-4,
-        max_passes: int = 50,
-        transform: Any = None,
-        normalize: str | None = None,
-        idf: bool = False,
-        class_weight: Any = None,
-        calibration: str | None = None,
-    ):
-        options = {"start": start, "tol": tol, "max_passes": max_passes, "transform": transform}
-        options |= {"normalize": normalize, "idf": idf, "class_weight": class_weight, "calibration": calibration}
-        LeastSquaresClassifier.__init__(self, l2, **options)
         self._keep_choice(folds, scoring, rule, seed)

@@ -122,7 +122,7 @@ class Screen:
         lengths, n = np.sqrt((side**2).sum(axis=0)), side.shape[2]
         squares = -weights * (lengths**2)[:, :, None]
         finite = np.where(np.isfinite(offsets), offsets, 0.0)
-        if not (squares.max() < LARGEST and np.abs(finite).max() < LARGEST):
+        if not (squares.max(initial=0.0) < LARGEST and np.abs(finite).max() < LARGEST):
             return None
         share = 2.0 * UNIT * (n + 8)
         reach, slack = share * np.sqrt(2.0 * squares.sum(axis=1)), 4.0 * UNIT * np.abs(finite)
@@ -152,12 +152,13 @@ def _weighted_squares(x: np.ndarray, side: np.ndarray, weights: np.ndarray) -> n
     """Sums of weighted squares of x @ side, (K, P, n_rows)."""
     n_classes, n, n_points = weights.shape
     out = np.empty((n_classes, n_points, len(x)), x.dtype)
-    step = max(AT_ONCE // (len(x) * n), 1)
+    step = max(AT_ONCE // (len(x) * max(n, 1)), 1)
     for first in range(0, n_classes, step):
         some = slice(first, first + step)
         z = x @ side[:, n * first : n * (first + step)]
         z *= z
-        np.matmul(weights[some].transpose(0, 2, 1), z.reshape(len(x), -1, n).transpose(1, 2, 0), out=out[some])
+        squares = z.reshape(len(x), len(out[some]), n).transpose(1, 2, 0)
+        np.matmul(weights[some].transpose(0, 2, 1), squares, out=out[some])
     return out
 
 
