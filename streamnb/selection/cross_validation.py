@@ -97,8 +97,10 @@ class ScoringTask(PassTask):
         self._count(partial, codes, splits)
         if partial.sample is not None:
             partial.sample.add(chunk, codes, block.weight, splits[0])
+        like, prepared = None, chunk
         for number, grids in enumerate(self.candidates):
-            prepared = grids[0].shell.prepared(chunk, survey)
+            if like is None or _rows_of(grids[0].shell) != like:  # those of the candidate before may serve
+                prepared, like = grids[0].shell.prepared(chunk, survey), _rows_of(grids[0].shell)
             known = survey if prepared is chunk else None
             screened = any(models.decider for models in grids) and in_range(prepared, known)
             for of_rows, split in self._asked(splits):
@@ -231,6 +233,24 @@ def check_sheet(n_models: int, models: str, n_classes: int, scorer: Scorer, mult
         memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)
 
 
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A family and a penalty, whose whole grid is judged, on statistics with folds; `options` are those of `solve`."""
+
+    stats: ClassStats
+    family: Any
+    penalty: Penalty | None
+    options: dict[str, Any]
+
+    def path(self, n_threads: int | None) -> Any:
+        """The models of all rows."""
+        return weight_path(self.stats, self.family, self.penalty, n_threads=n_threads, **self.options)
+
+    def of_rest(self, rest: ClassStats, penalty: Penalty | None) -> Any:
+        """The models of the rows outside a fold, by a penalty whose taus are known."""
+        return weight_path(rest, self.family, penalty, n_threads=1, **self.options)
+
+
 def cross_validated(
     stats: ClassStats,
     candidates: Sequence[tuple[Any, Penalty | None]],
@@ -246,23 +266,36 @@ def cross_validated(
     `stats` hold the folds; `options` are those of `solve`. With `train` also those of the rows that models have seen.
     So many rows are kept as `sampled` says.
     """
-    folding = stats.folding
+    asked = [Candidate(stats, family, penalty, options) for family, penalty in candidates]
+    paths = [candidate.path(run_options.n_threads) for candidate in asked]
+    return judged_together(asked, paths, scorer, rows, run_options, train, sampled)
+
+
+def judged_together(
+    candidates: Sequence[Candidate],
+    paths: Sequence[Any],
+    scorer: Scorer,
+    rows: Source,
+    run_options: RunOptions,
+    train: bool = False,
+    sampled: int = 0,
+) -> tuple[list["GridScores"], Report, RowSample | None]:
+    """Scores of candidates at every point of their grids; `paths` are theirs.
+
+    Their statistics are of the same rows and folds, however these were prepared.
+    """
+    stats, folding = candidates[0].stats, candidates[0].stats.folding
     assert folding is not None
-    n_threads = run_options.n_threads
-    paths = [weight_path(stats, family, penalty, n_threads=n_threads, **options) for family, penalty in candidates]
     most_bytes = WEIGHTS_BYTES // (len(paths) * folding.n_splits)
     _check_costs(paths, stats, scorer, most_bytes, train)
 
     def models_of(split: int) -> list[GridModels | CovarianceModels]:
-        repeat, number = divmod(split, folding.n_folds)
-        rest = stats.without_fold(number, repeat)
-        if rest.total_weight == 0.0:
-            raise ValueError(
-                f"sample_weight is 0 in all rows outside fold {number}, which leaves its models nothing to learn from; "
-                "give weight to rows of two folds at least"
-            )
-        asked = ((family, path.penalty) for path, (family, _) in zip(paths, candidates, strict=True))
-        of_rest = (weight_path(rest, *each, n_threads=1, **options) for each in asked)
+        rests: dict[int, ClassStats] = {}
+        for candidate in candidates:
+            if id(candidate.stats) not in rests:
+                rests[id(candidate.stats)] = _without(candidate.stats, split)
+        every = zip(candidates, paths, strict=True)
+        of_rest = (one.of_rest(rests[id(one.stats)], path.penalty) for one, path in every)
         return [grid_models.of_path(path, most_bytes, scorer.needs) for path in of_rest]
 
     with ThreadPoolExecutor(run_options.threads, "streamnb-solve") as pool:
@@ -270,10 +303,37 @@ def cross_validated(
         for path in paths:
             pool.submit(getattr, path, "n_features")  # kept for the scores; while other threads still make models
         grids = tuple(zip(*of_splits, strict=True))
-    needs = scorer.needs if grids[0][0].shell.scheme.has_probabilities else scorer.needs - {"probabilities"}
+    probabilities = all(of_splits[0].shell.scheme.has_probabilities for of_splits in grids)
+    needs = scorer.needs if probabilities else scorer.needs - {"probabilities"}
     task = ScoringTask(grids, stats.classes, folding, needs, stats.n_rows, train, sampled)
-    check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
+    for evaluations in task.partial().evaluations[: len(paths)]:
+        check_scorer(scorer, evaluations[0].of_point(0))
     sheet, report = run(task, rows, run_options)
+    _check_same_rows(stats, sheet, report)
+    found = [
+        GridScores.of(splits, path, scorer) for splits, path in zip(sheet.evaluations, [*paths, *paths], strict=False)
+    ]
+    found = [scores.without(_singular(models)) for scores, models in zip(found, grids * 2, strict=False)]
+    if train:
+        n = len(paths)
+        found = [replace(own, train=seen) for own, seen in zip(found[:n], found[n:], strict=True)]
+    return found, report, sheet.sample
+
+
+def _without(stats: ClassStats, split: int) -> ClassStats:
+    """The statistics of the rows outside a fold."""
+    assert stats.folding is not None
+    repeat, number = divmod(split, stats.folding.n_folds)
+    rest = stats.without_fold(number, repeat)
+    if rest.total_weight == 0.0:
+        raise ValueError(
+            f"sample_weight is 0 in all rows outside fold {number}, which leaves its models nothing to learn from; "
+            "give weight to rows of two folds at least"
+        )
+    return rest
+
+
+def _check_same_rows(stats: ClassStats, sheet: Sheet, report: Report) -> None:
     if report.rows != stats.n_rows:
         raise ValueError(
             f"X gave {report.rows} rows in the second scan and {stats.n_rows} in the first; a callable should return "
@@ -284,12 +344,13 @@ def cross_validated(
             "X gave its rows in another order in the second scan, so that their folds are not those of the first; "
             "a callable should return the same rows in the same order each time"
         )
-    found = [GridScores.of(splits, path, scorer) for splits, path in zip(sheet.evaluations, paths * 2, strict=False)]
-    found = [scores.without(_singular(models)) for scores, models in zip(found, grids * 2, strict=False)]
-    if train:
-        n = len(paths)
-        found = [replace(own, train=seen) for own, seen in zip(found[:n], found[n:], strict=True)]
-    return found, report, sheet.sample
+
+
+def _rows_of(shell: Any) -> Any:
+    """Alike for models that make the same of rows before they score them."""
+    if any(columns is not None for columns in shell.moments.values()):
+        return id(shell)
+    return shell.options, shell.n_features, *shell.moments
 
 
 def _singular(grids: Sequence[GridModels | CovarianceModels]) -> np.ndarray:

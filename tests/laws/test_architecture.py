@@ -30,6 +30,7 @@ ROOMS = [  # in the order of the flow: a room uses those above it
     "explaining",
     "estimators",
     "plotting",
+    "searching",
 ]
 DOORS = {  # who may import a library: rooms and modules, function bodies included
     "numba": {"kernels.compiler", "kernels.lanes", "kernels.column_lanes", "kernels.digits"},
@@ -38,7 +39,7 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
     "dask": {"passes", "core.memory"},  # core.memory reads sizes such as "4GB" with Dask's parser
     "distributed": {"passes"},
     # core.label_checks gives a column of labels the warning that scikit-learn's users know
-    "sklearn": {"core.label_checks", "evaluation", "selection", "estimators", "plotting"},
+    "sklearn": {"core.label_checks", "evaluation", "selection", "estimators", "plotting", "searching"},
     "matplotlib": {"plotting"},
     "pyarrow": {"rows"},
     "h5py": {"rows"},

@@ -66,6 +66,7 @@ from streamnb.selection.fold_models import Sampled, SampleTask
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.row_sample import RowSample
 from streamnb.selection.shared_reads import Asked, Judge, SharedRead
+from streamnb.selection.shared_scan import SharedScan
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.row_means import RowMeans
@@ -195,6 +196,13 @@ def reading(objective: Any, X: Any = REAL, y: Any = Y, **along: Any) -> Pass:
     )
 
 
+def sharing(X: Any, w: Any = None, y: Any = Y) -> Pass:
+    """Two scans of rows prepared in two ways."""
+    ways = RowOptions(), RowOptions("sqrt", "l2")
+    scans = tuple(ClassScan(("sum", "nonzero"), way, folding=FOLDS) for way in ways)
+    return Pass(SharedScan(scans, ((snb.Gaussian(),), (snb.Gaussian(), snb.Gaussian()))), opened(X, y, w))
+
+
 def texts(folder: Any = None) -> TextSource:
     """The counts as words, in memory or in JSON lines."""
     words = [" ".join(word for n, word in zip(row, WORDS) for _ in range(int(n))) for row in COUNTS]
@@ -283,6 +291,12 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         products=lambda: reading(LeastSquares()),
         margin=lambda: reading(CrammerSinger()),
         line=lambda: reading(Softmax(), step=np.ones((6, K)), lengths=np.array([0.5, 1.0])),
+    ),
+    SharedScan: every(
+        lambda: sharing(COUNTS),
+        real=lambda: sharing(REAL, REAL_WEIGHT),
+        csr=lambda: sharing(sp.csr_array(COUNTS), WEIGHT),
+        labels=lambda: sharing(COUNTS, WEIGHT, SETS),
     ),
     SharedRead: every(shared, labels=lambda: shared(SETS, "multilabel", "ranking"), folds=lambda: shared(by="given")),
     _OfUser: every(lambda: Pass(_OfUser(Highest(), "highest"), opened(COUNTS, labelled=False))),

@@ -15,9 +15,11 @@ from streamnb.estimators import (
     trained_cv,
 )
 from streamnb.problem import mixed, together
+from streamnb.searching import found
 from streamnb.selection import comparison
 
 REGISTERED = (
+    found,
     comparison,
     together,
     mixed,
