@@ -78,7 +78,7 @@ class GeneralizedNB(TrainedClassifier):
         self.l2, self.bins, self.smoothing = l2, bins, smoothing
         self.tol, self.max_passes, self.class_weight = tol, max_passes, class_weight
 
-    def _asked_step(self) -> Any:
+    def _asked_transform(self) -> Any:
         return self.bins if isinstance(self.bins, Bins) else Bins(self.bins)
 
     def _objective(self, stats: ClassStats) -> Objective:

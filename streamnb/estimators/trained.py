@@ -8,8 +8,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.encoding.learning import of_values
-from streamnb.estimators.base import RowsEstimator
+from streamnb.estimators.base import OF_ROWS, RowsEstimator
 from streamnb.estimators.cells import AnnotatesCells
+from streamnb.estimators.exporting import Exports
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.estimators.prepared_rows import PreparedRows
 from streamnb.models.calibrating import METHODS, calibrated
@@ -27,7 +28,7 @@ from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, che
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
-_FITTED = ("model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_", "layer_", "step")
+_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "step", *OF_ROWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ class Posed:
     towards: np.ndarray | None
 
 
-class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimator):
+class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, RowsEstimator):
     """A linear classifier whose weights minimise a sum over the rows, found by one scan and a few reads more.
 
     A subclass says which loss; all that is done with a model once it is there follows from `LinearModel`.
@@ -67,8 +68,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimat
         class_weight: Any = None,
     ):
         self.l2, self.l1, self.start = l2, l1, start
-        self.tol, self.max_passes = tol, max_passes
-        self.transform = transform
+        self.tol, self.max_passes, self.transform = tol, max_passes, transform
         self.normalize, self.idf, self.class_weight = normalize, idf, class_weight
 
     def _objective(self, stats: ClassStats) -> Objective:
@@ -139,7 +139,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimat
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            self._take_layer(X, layer)
+            self._take_layer(layer)
             rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
@@ -249,7 +249,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimat
         return arguments.class_factors(checked, stats.classes, stats.weight)
 
     def _row_options(self) -> RowOptions:
-        return RowOptions(of_values(self._asked_step()), self.normalize)
+        return RowOptions(of_values(self._asked_transform()), self.normalize)
 
     def _check_params(self) -> None:
         self._check_penalties()
@@ -353,11 +353,6 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimat
         return model, self._opened(X, *beside, labelled=labelled)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
-
-    def save(self, path: Any) -> None:
-        """Write parameters and weights to one file, no pickle; read it with `snb.load`."""
-        self._fitted()
-        persistence.save(path, self)
 
     def to_state(self) -> dict[str, Any]:
         fitted = {"model": self._model, "n_features": self._model.n_features, "history": self.history_}

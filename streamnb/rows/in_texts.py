@@ -94,9 +94,12 @@ class TextSource(Source):
         """The n-grams that have a column each, None where columns are hashed."""
         return getattr(self._step, "vocabulary", None)
 
-    def with_step(self, step: Any, n_features: int, about: str, feature_names: Any = None) -> "TextSource":
+    def with_step(
+        self, step: Any, n_features: int, about: str, feature_names: Any = None, encoding: Any = None
+    ) -> "TextSource":
         """The same texts with other features."""
         part = copy(self)
+        part.encoding = encoding
         part._step, part.n_features, part._about, part.feature_names = step, n_features, about, feature_names
         part.names_last = part.vocabulary is not None
         return part

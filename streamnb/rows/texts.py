@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,16 @@ def of_arrow(column: Any, first_row: int, where: str = "X", none: str | None = N
     bounds = bounds[column.offset : column.offset + len(column) + 1].astype(np.int64)
     buffer = np.empty(0, np.uint8) if characters is None else np.frombuffer(characters, np.uint8)
     return Texts(buffer, bounds[:-1], bounds[1:], where=where)
+
+
+def holds_texts(X: Any) -> bool:
+    """Whether X are strings in memory: a list, an array, or a column of pandas, Polars or Arrow."""
+    if made_by(X, "pyarrow"):
+        return "string" in str(getattr(X, "type", ""))
+    column = isinstance(X, np.ndarray) or made_by(X, "pandas") or made_by(X, "polars")
+    if not isinstance(X, list | tuple) and not (column and len(getattr(X, "shape", ())) == 1):
+        return False
+    return any(isinstance(one, str | bytes) for one in islice(X, 100))  # beside others it is told which row is none
 
 
 class TextsInMemory:

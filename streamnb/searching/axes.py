@@ -116,7 +116,11 @@ def _checked(name: str, given: Any) -> list[Any]:
 
 def _check(name: str, value: Any) -> None:
     if name == "families":
-        as_family(value)
+        if as_family(value).map_names:
+            raise ValueError(
+                f"families has {value!r}, whose maps are learned from rows; give models=[snb.LinearNBCV(family)], and "
+                "families without maps, or transforms"
+            )
     elif name == "transforms":
         if to_learn(value) is not None:
             raise ValueError(

@@ -96,8 +96,13 @@ def judged(
         return [], Report()
     scores, report, _ = judged_together(asked, paths, _of_all_classes(scorer), found.rows, options)
     cost = found.report.seconds + report.seconds
-    each = zip(kept, scores, asked, strict=True)
-    return [(_at_best(setting, one, scorer, cost), setting, by.stats) for setting, one, by in each], report
+    of_best: list[tuple[Judged, Setting, ClassStats]] = []
+    for setting, (grid, lacking), candidate in zip(kept, scores, asked, strict=True):
+        try:
+            of_best.append((_at_best(setting, grid.without(lacking), scorer, cost), setting, candidate.stats))
+        except ValueError as error:
+            left_out[setting.name] = str(error)
+    return of_best, report
 
 
 def _of_all_classes(scorer: Scorer) -> Scorer:

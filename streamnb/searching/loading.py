@@ -1,6 +1,7 @@
 """Reading what was saved; the name of its class is looked up among those that the modules named here register."""
 
 from streamnb.core.persistence import load
+from streamnb.encoding import text_encoding
 from streamnb.estimators import (
     bins,
     categorical_nb,
@@ -19,6 +20,7 @@ from streamnb.searching import found
 from streamnb.selection import comparison
 
 REGISTERED = (
+    text_encoding,
     found,
     comparison,
     together,

@@ -1,6 +1,6 @@
 """The scoring scan: every row judged by the models that did not see it, at every point of the grid."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,10 +19,13 @@ from streamnb.passes.contract import PassTask, Wants, shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
+from streamnb.problem.families import as_family
+from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import Chunk
+from streamnb.rows.column_maps import NONE
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.selection import grid_models
@@ -252,7 +255,7 @@ class Candidate:
 
 
 def cross_validated(
-    stats: ClassStats,
+    mapped: Mapping[str, ClassStats],
     candidates: Sequence[tuple[Any, Penalty | None]],
     options: dict[str, Any],
     scorer: Scorer,
@@ -263,12 +266,15 @@ def cross_validated(
 ) -> tuple[list["GridScores"], Report, RowSample | None]:
     """Scores of each (family, penalty) of `candidates` at every point of its grid, from one scan of the rows.
 
-    `stats` hold the folds; `options` are those of `solve`. With `train` also those of the rows that models have seen.
-    So many rows are kept as `sampled` says.
+    `mapped` are the statistics, with folds, of each map of columns that a family tries; "none" of those that try none.
+    `options` are those of `solve`. With `train` also scores of the rows that models have seen. So many rows are kept
+    as `sampled` says.
     """
-    asked = [Candidate(stats, family, penalty, options) for family, penalty in candidates]
-    paths = [candidate.path(run_options.n_threads) for candidate in asked]
-    return judged_together(asked, paths, scorer, rows, run_options, train, sampled)
+    each = [_of_maps(mapped, as_family(family), penalty, options) for family, penalty in candidates]
+    singles = [single for some in each for single in some]
+    paths = [single.path(run_options.n_threads) for single in singles]
+    found, report, sample = judged_together(singles, paths, scorer, rows, run_options, train, sampled)
+    return _joined(found, list(map(len, each))), report, sample
 
 
 def judged_together(
@@ -279,8 +285,8 @@ def judged_together(
     run_options: RunOptions,
     train: bool = False,
     sampled: int = 0,
-) -> tuple[list["GridScores"], Report, RowSample | None]:
-    """Scores of candidates at every point of their grids; `paths` are theirs.
+) -> tuple[list[tuple["GridScores", np.ndarray]], Report, RowSample | None]:
+    """Scores of candidates at every point of their grids, whose `paths` are given, and where there is no model, (G,).
 
     Their statistics are of the same rows and folds, however these were prepared.
     """
@@ -290,10 +296,8 @@ def judged_together(
     _check_costs(paths, stats, scorer, most_bytes, train)
 
     def models_of(split: int) -> list[GridModels | CovarianceModels]:
-        rests: dict[int, ClassStats] = {}
-        for candidate in candidates:
-            if id(candidate.stats) not in rests:
-                rests[id(candidate.stats)] = _without(candidate.stats, split)
+        known = {id(candidate.stats): candidate.stats for candidate in candidates}
+        rests = {number: _without(each, split) for number, each in known.items()}
         every = zip(candidates, paths, strict=True)
         of_rest = (one.of_rest(rests[id(one.stats)], path.penalty) for one, path in every)
         return [grid_models.of_path(path, most_bytes, scorer.needs) for path in of_rest]
@@ -303,27 +307,46 @@ def judged_together(
         for path in paths:
             pool.submit(getattr, path, "n_features")  # kept for the scores; while other threads still make models
         grids = tuple(zip(*of_splits, strict=True))
-    probabilities = all(of_splits[0].shell.scheme.has_probabilities for of_splits in grids)
+    probabilities = all(models[0].shell.scheme.has_probabilities for models in grids)
     needs = scorer.needs if probabilities else scorer.needs - {"probabilities"}
     task = ScoringTask(grids, stats.classes, folding, needs, stats.n_rows, train, sampled)
-    for evaluations in task.partial().evaluations[: len(paths)]:
-        check_scorer(scorer, evaluations[0].of_point(0))
+    check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
     sheet, report = run(task, rows, run_options)
     _check_same_rows(stats, sheet, report)
-    found = [
-        GridScores.of(splits, path, scorer) for splits, path in zip(sheet.evaluations, [*paths, *paths], strict=False)
-    ]
-    found = [scores.without(_singular(models)) for scores, models in zip(found, grids * 2, strict=False)]
+    twice = zip(sheet.evaluations, [*paths, *paths], strict=False)
+    found = [GridScores.of(splits, path, scorer) for splits, path in twice]
     if train:
-        n = len(paths)
-        found = [replace(own, train=seen) for own, seen in zip(found[:n], found[n:], strict=True)]
-    return found, report, sheet.sample
+        pairs = zip(found[: len(paths)], found[len(paths) :], strict=True)
+        found = [replace(own, train=seen) for own, seen in pairs]
+    return list(zip(found, map(_singular, grids), strict=True)), report, sheet.sample
+
+
+def _joined(found: list[tuple[GridScores, np.ndarray]], lengths: list[int]) -> list[GridScores]:
+    """Scores of candidates from those of their maps, so many of each; NaN at points that have no model."""
+    ends = np.cumsum(lengths)
+    parts = [found[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+    return [_of_parts(part) for part in parts]
+
+
+def _of_parts(parts: list[tuple[GridScores, np.ndarray]]) -> GridScores:
+    scores, lacking = [own for own, _ in parts], np.concatenate([singular for _, singular in parts])
+    joined = GridScores.joined(scores).without(lacking)
+    if scores[0].train is None:
+        return joined
+    return replace(joined, train=GridScores.joined([own.train for own in scores if own.train]).without(lacking))
+
+
+def _of_maps(
+    mapped: Mapping[str, ClassStats], family: Family, penalty: Penalty | None, options: dict[str, Any]
+) -> list[Candidate]:
+    """A candidate with each of the maps that its family tries, or as it is."""
+    each = [Candidate(mapped[name], family.with_map(name), penalty, options) for name in family.map_names]
+    return each or [Candidate(mapped[NONE], family, penalty, options)]
 
 
 def _without(stats: ClassStats, split: int) -> ClassStats:
-    """The statistics of the rows outside a fold."""
-    assert stats.folding is not None
-    repeat, number = divmod(split, stats.folding.n_folds)
+    """The statistics of the rows outside a split."""
+    repeat, number = divmod(split, stats.folding.n_folds)  # type: ignore[union-attr]
     rest = stats.without_fold(number, repeat)
     if rest.total_weight == 0.0:
         raise ValueError(
@@ -334,6 +357,7 @@ def _without(stats: ClassStats, split: int) -> ClassStats:
 
 
 def _check_same_rows(stats: ClassStats, sheet: Sheet, report: Report) -> None:
+    """Refuse rows that were others in the first scan."""
     if report.rows != stats.n_rows:
         raise ValueError(
             f"X gave {report.rows} rows in the second scan and {stats.n_rows} in the first; a callable should return "

@@ -282,7 +282,7 @@ class ClassStats(Drifts, persistence.Saved):
             raise ValueError(
                 f"these statistics have {ours} features, the others {theirs}; scan the same columns of both"
             )
-        for name in ("transform", "scale", "normalize", "binarize", "centre"):
+        for name in ("transform", "scale", "normalize", "binarize", "centre", "columns"):
             ours, theirs = getattr(self.options, name), getattr(other.options, name)
             if ours != theirs:
                 raise ValueError(f"these statistics were scanned with {name}={ours!r}, the others with {theirs!r}")
