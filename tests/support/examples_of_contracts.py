@@ -78,6 +78,7 @@ from streamnb.training.cutting_planes import CrammerSinger
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
 from tests.support.examples_of_problems import every
+from tests.support.of_users import Highest
 
 N, K = 40, 3
 rng = np.random.default_rng(0)
@@ -162,33 +163,6 @@ def evaluating(y: Any, predicted: Any, **scores: Any) -> Pass:
     multilabel = np.ndim(y) == 2
     classes, order = (np.arange(K), np.arange(K)) if multilabel else (np.unique(Y), np.arange(K)[::-1])
     return Pass(_Judge(classes, multilabel, frozenset(given), order), opened_columns(given, LABELS))
-
-
-class Highest(PassTask):
-    """The largest value of each feature, as a user would write it."""
-
-    def partial(self) -> Any:
-        return HighestValues()
-
-    def add(self, partial: Any, block: Any) -> None:
-        X = block.X.toarray() if sp.issparse(block.X) else block.X
-        partial.value = np.maximum(partial.value, X.max(axis=0, initial=-np.inf))
-
-
-class HighestValues:
-    nbytes = 40
-
-    def __init__(self, value: Any = -np.inf):
-        self.value = value
-
-    def __add__(self, other: Any) -> Any:
-        return HighestValues(np.maximum(self.value, other.value))
-
-    def arrays(self) -> Any:
-        return {"value": self.value}
-
-    def finish(self) -> Any:
-        return self
 
 
 def reading(objective: Any, X: Any = REAL, y: Any = Y, **along: Any) -> Pass:
