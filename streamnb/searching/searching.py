@@ -15,6 +15,7 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import fold_numbers
 from streamnb.searching import bayes, of_estimators
 from streamnb.searching.axes import Setting, settings_of
+from streamnb.searching.blind import usual_for
 from streamnb.searching.found import Judged, Search, best_of
 from streamnb.selection.grid_scores import check_choice
 
@@ -24,7 +25,7 @@ def search(
     y: Any = None,
     *,
     families: Any = None,
-    models: Any = (),
+    models: Any = None,
     transforms: Any = None,
     normalize: Any = None,
     idf: Any = None,
@@ -56,11 +57,13 @@ def search(
     X, y, sample_weight, groups, folds, seed
         As for `LinearNBCV`; X is read several times, so a stream has to be a callable that returns a fresh iterator.
     families : list of names or Family, optional
-        By default multinomial, Bernoulli and Gaussian. [] for none, with `models` or `others`. `Gaussian` with
-        covariances takes no penalty, and stands in the table once.
-    models : list of estimators
+        By default multinomial, Bernoulli and Gaussian, and of dense rows of up to 300 features that with a covariance
+        of each class, too. [] for none, with `models` or `others`. `Gaussian` with covariances takes no penalty, and
+        stands in the table once.
+    models : list of estimators, optional
         Of those that choose on folds, such as ``[snb.SoftmaxRegressionCV(), snb.MarginClassifierCV(idf=True)]``; their
-        `folds`, `seed` and `scoring` are those of the search.
+        `folds`, `seed` and `scoring` are those of the search. By default, where no `families` are named either,
+        ``SoftmaxRegressionCV()``; of sparse rows this one and ``MarginClassifierCV``, both of tf-idf.
     transforms, normalize, idf, smoothing, penalties, schemes : lists, optional
         Candidates of what `LinearNB` has one value for: ``transforms=[None, "log1p", ("l1:10000", "log1p")]``; a tuple
         is one sequence of steps. By default one each, as usual, and of penalties None, plain naive Bayes, and
@@ -106,15 +109,21 @@ def search(
     >>> found = snb.search(X, y, families=["gaussian", "multinomial"], transforms=[None, "log1p"], show=False)
     >>> found.best_.family, len(found.candidates)
     ('gaussian', 8)
+    >>> snb.search(X, y, show=False).best_.score(X, y) > 0.97  # whatever suits such rows
+    True
     """
     named = {"transforms": transforms, "normalize": normalize, "idf": idf, "smoothing": smoothing}
     named |= {"families": families, "penalties": penalties, "schemes": schemes}
     X, y = with_labels(X, y)
     scoring = list(scoring) if isinstance(scoring, list | tuple) else scoring
     scorer = check_choice("joint", folds, 1, seed, scoring, "best")
-    chosen, rest = of_estimators.named_models(models), of_estimators.check_others({} if others is None else others)
     options = RunOptions(progress, n_threads, memory_limit, client)
     rows = opened(X, y, sample_weight)
+    if families is None:
+        named["families"], usual = usual_for(rows)
+        models = usual if models is None else models
+    chosen = of_estimators.named_models([] if models is None else models)
+    rest = of_estimators.check_others({} if others is None else others)
     rows.check_read_again("search")
     settings, left_out = _settings(named, rows, bool(chosen or rest), folds, seed, scoring)
     given = X, y, sample_weight
