@@ -8,7 +8,8 @@ from streamnb.cli.given import DATA, POSED, RUN, new_file, penalty_of, rows_of, 
 from streamnb.cli.output import say
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.linear_nb_cv import LinearNBCV
-from streamnb.estimators.trained_cv import LeastSquaresClassifierCV, MarginClassifierCV, SoftmaxRegressionCV
+from streamnb.estimators.least_squares import LeastSquaresClassifierCV
+from streamnb.estimators.trained_cv import MarginClassifierCV, SoftmaxRegressionCV
 from streamnb.passes.dask_workers import connected
 
 NAMED = 100_000  # tokens whose columns have names

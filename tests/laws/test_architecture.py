@@ -31,6 +31,7 @@ ROOMS = [  # in the order of the flow: a room uses those above it
     "export",
     "estimators",
     "plotting",
+    "searching",
     "cli",
 ]
 DOORS = {  # who may import a library: rooms and modules, function bodies included
@@ -40,7 +41,7 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
     "dask": {"passes", "core.memory"},  # core.memory reads sizes such as "4GB" with Dask's parser
     "distributed": {"passes"},
     # core.label_checks gives a column of labels the warning that scikit-learn's users know
-    "sklearn": {"core.label_checks", "evaluation", "selection", "export", "estimators", "plotting"},
+    "sklearn": {"core.label_checks", "evaluation", "selection", "export", "estimators", "plotting", "searching"},
     "onnx": {"export"},
     "click": {"cli"},
     "matplotlib": {"plotting"},

@@ -17,11 +17,13 @@ from streamnb.estimators import (
     trained_cv,
 )
 from streamnb.problem import mixed, together
+from streamnb.searching import found
 from streamnb.selection import comparison
 
 REGISTERED = (
     svmlight_encoding,
     text_encoding,
+    found,
     comparison,
     together,
     mixed,
