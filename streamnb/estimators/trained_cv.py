@@ -117,7 +117,7 @@ class TrainedClassifierCV(TrainedClassifier):
             before = self._apply(rows, options)
             scan, rows = with_folds(self._scan(options), rows, self.folds, groups, 1, self.seed)
             stats, scanned = run_scan(scan, rows, options_of(options, "scan"))
-            n_used = objectives.n_used(stats)
+            n_used = self._n_held(stats)
             turns = self._turns(stats.n_features, self._n_rows(stats), len(stats.folds), options, n_used)
             turns.check(options)
             self._check_calibration(stats, options)
@@ -184,7 +184,7 @@ class TrainedClassifierCV(TrainedClassifier):
         if self.calibration is not None:
             check_calibration(self.calibration, self._scheme, len(stats.folds))
             n_rows = len(stats.folds) * self._n_rows(stats)
-            check_memory(objectives.n_used(stats), n_rows, self._held, options.memory_limit)
+            check_memory(self._n_held(stats), n_rows, self._held, options.memory_limit)
 
     def _turns(
         self, n_features: int, n_rows: int, n_folds: int, options: RunOptions, n_used: int | None = None

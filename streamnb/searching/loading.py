@@ -1,7 +1,7 @@
 """Reading what was saved; the name of its class is looked up among those that the modules named here register."""
 
 from streamnb.core.persistence import load
-from streamnb.encoding import text_encoding
+from streamnb.encoding import svmlight_encoding, text_encoding
 from streamnb.estimators import (
     bins,
     categorical_nb,
@@ -17,10 +17,13 @@ from streamnb.estimators import (
     trained_cv,
 )
 from streamnb.problem import mixed, together
+from streamnb.searching import found
 from streamnb.selection import comparison
 
 REGISTERED = (
+    svmlight_encoding,
     text_encoding,
+    found,
     comparison,
     together,
     mixed,
