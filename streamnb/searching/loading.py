@@ -11,16 +11,19 @@ from streamnb.estimators import (
     discriminant_analysis,
     gaussian_nb,
     generalized_nb,
+    least_squares,
     linear_nb_cv,
     selector,
     trained_cv,
 )
 from streamnb.problem import mixed, together
+from streamnb.searching import found
 from streamnb.selection import comparison
 
 REGISTERED = (
     svmlight_encoding,
     text_encoding,
+    found,
     comparison,
     together,
     mixed,
@@ -32,6 +35,7 @@ REGISTERED = (
     discriminant_analysis,
     gaussian_nb,
     generalized_nb,
+    least_squares,
     linear_nb_cv,
     selector,
     trained_cv,
