@@ -6,9 +6,9 @@ import click
 
 from streamnb.cli.given import DATA, POSED, RUN, new_file, penalty_of, rows_of, steps_of
 from streamnb.cli.output import say
+from streamnb.estimators.least_squares import LeastSquaresClassifierCV
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.linear_nb_cv import LinearNBCV
-from streamnb.estimators.least_squares import LeastSquaresClassifierCV
 from streamnb.estimators.trained_cv import MarginClassifierCV, SoftmaxRegressionCV
 from streamnb.passes.dask_workers import connected
 
