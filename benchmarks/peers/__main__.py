@@ -36,6 +36,7 @@ PACKAGES = [
     "dask",
     "scikit-learn",
     "pyarrow",
+    "pandas",
     "flox",
     "dask-ml",
     "river",

@@ -1,7 +1,7 @@
 """Reading what was saved; the name of its class is looked up among those that the modules named here register."""
 
 from streamnb.core.persistence import load
-from streamnb.encoding import text_encoding
+from streamnb.encoding import svmlight_encoding, text_encoding
 from streamnb.estimators import (
     bins,
     categorical_nb,
@@ -11,6 +11,7 @@ from streamnb.estimators import (
     discriminant_analysis,
     gaussian_nb,
     generalized_nb,
+    least_squares,
     linear_nb_cv,
     selector,
     trained_cv,
@@ -20,6 +21,7 @@ from streamnb.searching import found
 from streamnb.selection import comparison
 
 REGISTERED = (
+    svmlight_encoding,
     text_encoding,
     found,
     comparison,
@@ -33,6 +35,7 @@ REGISTERED = (
     discriminant_analysis,
     gaussian_nb,
     generalized_nb,
+    least_squares,
     linear_nb_cv,
     selector,
     trained_cv,
