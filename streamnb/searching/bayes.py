@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import memory
+from streamnb.core import memory, messages
 from streamnb.estimators.linear_nb import LinearNB, fitted_from
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
@@ -96,7 +96,7 @@ def judged(
         return [], Report()
     first = replace(scorer, per_class=None, error=None, others=())  # which chooses the point that the others are of
     scores, report, _ = judged_together(asked, paths, first, found.rows, options)
-    scores[0][0].warn_missing()
+    _warn_missing(asked[0].stats)
     cost = found.report.seconds + report.seconds
     of_best: list[tuple[Judged, Setting, ClassStats]] = []
     for setting, (grid, lacking, splits), candidate in zip(kept, scores, asked, strict=True):
@@ -105,6 +105,16 @@ def judged(
         except ValueError as error:
             left_out[setting.name] = str(error)
     return of_best, report
+
+
+def _warn_missing(stats: ClassStats) -> None:
+    """Say once which classes have no rows in some fold."""
+    missing = np.array([part.weight == 0.0 for part in stats.folds])
+    if missing.any():
+        n_lacking, names = np.count_nonzero(missing.any(axis=1)), messages.listed(stats.classes[missing.any(axis=0)])
+        messages.warn(
+            f"{n_lacking} of {len(missing)} folds lack rows of {names}: scores there are of the other classes"
+        )
 
 
 def _at_best(setting: Setting, scores: GridScores, splits: Sequence[Any], scorer: Scorer, seconds: float) -> Judged:
