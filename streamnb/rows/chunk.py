@@ -25,6 +25,14 @@ class Entries(NamedTuple):
     weight: np.ndarray
 
 
+class ColumnForm(NamedTuple):
+    """Stored values of rows, column by column: column j ends at ends[j], and begins where that before it ends."""
+
+    values: np.ndarray  # float64
+    rows: np.ndarray
+    ends: np.ndarray
+
+
 class SparseRows(NamedTuple):
     """Some rows of CSR arrays."""
 
@@ -33,13 +41,12 @@ class SparseRows(NamedTuple):
     indptr: np.ndarray
     rows: np.ndarray
 
-
-class ColumnForm(NamedTuple):
-    """Stored values of rows, column by column: column j ends at ends[j], and begins where that before it ends."""
-
-    values: np.ndarray  # float64
-    rows: np.ndarray
-    ends: np.ndarray
+    def columns(self, n_features: int) -> ColumnForm:
+        """Their stored values, fewer than 2^31 in up to 2^16 rows, by columns."""
+        n_stored = int((self.indptr[self.rows + 1] - self.indptr[self.rows]).sum())
+        found = ColumnForm(np.empty(n_stored), np.empty(n_stored, np.uint16), np.empty(n_features, np.int32))
+        columns.turn(*self, found.ends, found.values, found.rows)
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -227,10 +234,8 @@ class CSRChunk:
 
     def columns(self) -> ColumnForm:
         """The stored values, fewer than 2^31 in up to 2^16 rows, by columns."""
-        n_stored = len(self.data)
-        found = ColumnForm(np.empty(n_stored), np.empty(n_stored, np.uint16), np.empty(self.n_features, np.int32))
-        columns.turn(self.data, self.indices, self.indptr, found.ends, found.values, found.rows)
-        return found
+        rows = np.arange(self.shape[0])
+        return SparseRows(self.data, self.indices, self.indptr, rows).columns(self.n_features)
 
     def sparse(self, rows: np.ndarray) -> Iterator[tuple[slice, SparseRows]]:
         """Those rows, as `DenseChunk.sparse` gives them; all at once."""
