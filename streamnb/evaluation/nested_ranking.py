@@ -67,7 +67,7 @@ class NestedRanking(Ranking):
             finite = steps.scores[np.isfinite(steps.scores)]
             low, high = finite.min(initial=np.inf), finite.max(initial=-np.inf)
         histogram.widen(np.full(self._n_models, low), np.full(self._n_models, high))
-        bins = np.empty(len(weight), np.int64)
+        bins = np.empty(len(weight), np.int32)
         nested.count(*steps, labels[:, 0], weight, histogram.shift[0], histogram.first[0], bins, histogram.table)
 
     def __add__(self, other: "Ranking") -> "Ranking":

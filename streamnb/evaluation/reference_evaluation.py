@@ -14,6 +14,7 @@ from streamnb.evaluation.decision_metrics import mean
 from streamnb.evaluation.nested_ranking import NestedRanking, Steps
 from streamnb.evaluation.score_order import Ranking
 from streamnb.problem.schemes import Scheme, TwoClasses
+from streamnb.rows.chunk import Chunk, SparseRows
 
 OWN, REFERENCE = 1, 0  # what a row is to a class
 
@@ -40,26 +41,31 @@ class Asked(NamedTuple):
 
 @dataclass(eq=False)
 class JudgedRows:
-    """Rows of a block, labels (n,) or an indicator (n, K) and weights, and what is asked of them by any evaluation."""
+    """Rows of a block with labels (n,) or an indicator (n, K) and weights, which models of several grids judge.
+
+    What is asked of them, and how they lie, is found once.
+    """
 
     rows: np.ndarray
     labels: Any
     weight: np.ndarray | None
     _asked: list[Asked] | None = None
+    _together: tuple[Chunk, SparseRows] | None = None
 
     @property
     def weights(self) -> np.ndarray:
         return np.ones(len(self.rows)) if self.weight is None else self.weight
 
-    def part(self, some: slice) -> "JudgedRows":
-        """Some of them."""
-        if some.stop - some.start == len(self.rows):
-            return self
-        return JudgedRows(self.rows[some], self.labels[some], None if self.weight is None else self.weight[some])
+    def together(self, chunk: Chunk) -> SparseRows:
+        """These rows of a prepared block, one after the other."""
+        if self._together is None or self._together[0] is not chunk:
+            self._together = chunk, chunk.together(self.rows)
+        return self._together[1]
 
     def asked(self, evaluation: "ReferenceEvaluation") -> list[Asked]:
         """As the evaluation says, which is like all others that judge these rows."""
-        self._asked = self._asked or list(evaluation.asked(self.labels, self.weights))
+        if self._asked is None:
+            self._asked = list(evaluation.asked(self.labels, self.weights))
         return self._asked
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from streamnb.kernels.column_lanes import add_down, sum_down
 from streamnb.kernels.compiler import kernel
 from streamnb.kernels.lanes import LANES, prefetch
+from streamnb.kernels.scores import ROWS_AHEAD, ask_for
 
 LOOK_AHEAD = 8  # values
 WIDE = 2 * LANES  # columns of a table at a time
@@ -23,7 +24,9 @@ def turn(data, indices, indptr, chosen, ends, values, rows):
     first = at(indptr[0])
     last = at(indptr[-1]) - first - at(1)
     ends[:] = 0
-    for i in chosen:
+    for e in range(len(chosen)):
+        coming, i = chosen[min(e + ROWS_AHEAD, len(chosen) - 1)], chosen[e]
+        ask_for(data, indices, np.intp(at(indptr[coming]) - first), np.intp(at(indptr[coming + 1]) - first))
         for p in range(at(indptr[i]) - first, at(indptr[i + 1]) - first):
             ends[at(indices[p])] += 1
     begin = 0

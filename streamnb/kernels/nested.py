@@ -7,35 +7,48 @@ Histograms of all models are kept as their differences from one model to the nex
 
 import numpy as np
 
-from streamnb.kernels.compiler import kernel
+from streamnb.kernels.compiler import brick, kernel
 from streamnb.kernels.ranks import bin_of
 
 at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
 
 
+@brick
+def add_feature(columns, j, w, first_row, score):
+    # score[first_row + i] += x * w for the rows i of some that have x of feature j, by columns as in `columns.turn`
+    values, rows, stops = columns
+    for p in range(stops[j - 1] if j > 0 else 0, stops[j]):
+        score[at(rows[at(p)]) + at(first_row)] += values[at(p)] * w
+
+
+@brick
+def list_rows(columns, j, g, first_row, score, latest, rows, scores, t):
+    """List the rows that have feature j with their scores from place t on, those once that have others of model g."""
+    _, of_rows, stops = columns
+    for p in range(stops[j - 1] if j > 0 else 0, stops[j]):
+        i = at(of_rows[at(p)]) + at(first_row)
+        rows[at(t)], scores[at(t)] = i, score[i]
+        t += int(latest[i] != g)
+        latest[i] = g
+    return t
+
+
 @kernel
-def walk(values, of_rows, stops, order, n_in, weights, score, latest, ends, rows, scores):
-    # Column j of the rows is of_rows[p], values[p] for p from stops[j - 1] to stops[j]. Model g has the features
-    # order[:n_in[g]], of weights[j]. Its steps end at ends[g]; those of model 0 are all rows. Of each row, score is 0
-    # and latest is 0 before; both are spoilt.
+def walk(some, others, n_some, order, n_in, weights, score, latest, ends, rows, scores):
+    # Rows come by columns: `some`, of which there are n_some, and others, whose numbers follow. Model g has the
+    # features order[:n_in[g]], of weights[j]. Its steps end at ends[g]; those of model 0 are all rows. score and latest
+    # of each row are 0 before; both are spoilt.
     t = begin = 0
     for g in range(len(n_in)):
         for f in range(begin, n_in[g]):
-            j, w = order[f], weights[order[f]]
-            for p in range(stops[j - 1] if j > 0 else 0, stops[j]):
-                score[at(of_rows[at(p)])] += values[at(p)] * w
-        if g == 0:
-            for i in range(len(score)):
-                rows[at(t)], scores[at(t)] = i, score[at(i)]
-                t += 1
-        else:
-            for f in range(begin, n_in[g]):
-                j = order[f]
-                for p in range(stops[j - 1] if j > 0 else 0, stops[j]):
-                    i = at(of_rows[at(p)])
-                    rows[at(t)], scores[at(t)] = i, score[i]
-                    t += int(latest[i] != g)  # once, however many of these features it has
-                    latest[i] = g
+            add_feature(some, order[f], weights[order[f]], 0, score)
+            add_feature(others, order[f], weights[order[f]], n_some, score)
+        for i in range(len(score) if g == 0 else 0):
+            rows[at(i)], scores[at(i)] = i, score[at(i)]
+        t += len(score) if g == 0 else 0
+        for f in range(begin if g > 0 else n_in[g], n_in[g]):
+            t = list_rows(some, order[f], g, 0, score, latest, rows, scores, t)
+            t = list_rows(others, order[f], g, n_some, score, latest, rows, scores, t)
         ends[g], begin = t, n_in[g]
 
 

@@ -121,6 +121,14 @@ class DenseChunk:
             grid_scores.compress(self.values, rows[some], data, indices, indptr)
             yield some, SparseRows(data, indices, indptr[: n_rows + 1], np.arange(n_rows))
 
+    def together(self, rows: np.ndarray) -> SparseRows:
+        """Those rows without their zeros, one after the other."""
+        most = len(rows) * self.shape[1] + 1
+        data, indices = np.empty(most, self.values.dtype), np.empty(most, np.int32)
+        indptr = np.empty(len(rows) + 1, np.int64)
+        grid_scores.compress(self.values, rows, data, indices, indptr)
+        return SparseRows(data, indices, indptr, np.arange(len(rows)))
+
     def of_rows(self, start: int, stop: int) -> "DenseChunk":
         """Some rows of the block."""
         return self if stop - start >= self.shape[0] else DenseChunk(self.values[start:stop], self.first_row + start)
@@ -241,6 +249,11 @@ class CSRChunk:
         """Those rows, as `DenseChunk.sparse` gives them; all at once."""
         yield slice(0, len(rows)), SparseRows(self.data, self.indices, self.indptr, rows)
 
+    def together(self, rows: np.ndarray) -> SparseRows:
+        """Those rows one after the other."""
+        some = self.picked(rows)
+        return SparseRows(some.data, some.indices, some.indptr, np.arange(len(rows)))
+
     def of_rows(self, start: int, stop: int) -> "CSRChunk":
         """Some rows of the block."""
         if stop - start >= self.shape[0]:
@@ -251,9 +264,11 @@ class CSRChunk:
 
     def picked(self, rows: np.ndarray) -> "CSRChunk":
         """Rows of these numbers."""
-        some = self.to_matrix()[rows]
-        data, indices, indptr = map(frozen, (some.data, some.indices, some.indptr))
-        return CSRChunk(data, indices, indptr, self.n_features, self.first_row)
+        n_stored = int((self.indptr[rows + 1] - self.indptr[rows]).sum())
+        data, indices = (np.empty(n_stored, array.dtype) for array in (self.data, self.indices))
+        indptr = np.empty(len(rows) + 1, np.int64)
+        grid_scores.pick(self.data, self.indices, self.indptr, rows, data, indices, indptr)
+        return CSRChunk(*map(frozen, (data, indices, indptr)), self.n_features, self.first_row)
 
     def used_columns(self) -> np.ndarray:
         """Features with a stored value."""

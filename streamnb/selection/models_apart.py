@@ -1,6 +1,7 @@
 """Models of a path whose rows of weights are asked apart, each about the rows of its own two groups."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,10 +9,10 @@ import scipy.sparse as sp
 
 from streamnb.core.memory import aligned
 from streamnb.evaluation.nested_ranking import Steps
-from streamnb.evaluation.reference_evaluation import OWN, REFERENCE, Asked, JudgedRows, ReferenceEvaluation
+from streamnb.evaluation.reference_evaluation import Asked, JudgedRows, ReferenceEvaluation
 from streamnb.kernels import nested
 from streamnb.models.grid_weights import DOUBLE, GridWeights
-from streamnb.rows.chunk import Chunk, ColumnForm, SparseRows
+from streamnb.rows.chunk import Chunk, ColumnForm
 
 AT_ONCE = 1 << 18  # scores that stay in the cache until they are judged
 ROWS_AT_ONCE = 1 << 14  # of nested models; fewer than 2^16
@@ -28,14 +29,6 @@ class ModelsApart:
 
     def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:
         """Have an evaluation judge some rows of a prepared block."""
-        for some, arrays in chunk.sparse(judged.rows):
-            part = judged.part(some)
-            self._judge(evaluation, arrays, chunk.shape[1], part.asked(evaluation), part.weights)
-
-    def _judge(
-        self, evaluation: ReferenceEvaluation, arrays: SparseRows, n_features: int, asked: list[Asked], weight: Any
-    ) -> None:
-        """The same of sparse rows; `asked` has their numbers among these."""
         raise NotImplementedError
 
 
@@ -48,20 +41,18 @@ class TablesApart(ModelsApart):
         self._intercepts = np.zeros((len(weights), DOUBLE.room(len(intercepts))))
         self._intercepts[:, : len(intercepts)] = intercepts.T
 
-    def _judge(
-        self, evaluation: ReferenceEvaluation, arrays: SparseRows, n_features: int, asked: list[Asked], weight: Any
-    ) -> None:
-        width = self._intercepts.shape[1]
+    def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:
+        arrays, weight, width = judged.together(chunk), judged.weights, self._intercepts.shape[1]
         step = max(AT_ONCE // width, 1)
-        room = aligned(min(step, len(arrays.rows)), width)
-        for one in asked:
+        room = aligned(min(step, len(weight)), width)
+        for one in judged.asked(evaluation):
             every, sides = one.rows, one.sides
             for first in range(0, len(every), step):
                 some = slice(first, first + step)
                 rows = every[some]
                 scores = room[: len(rows)]
                 scores[:] = self._intercepts[one.row]
-                self._weights[one.row].add_sparse(arrays._replace(rows=arrays.rows[rows]), scores)
+                self._weights[one.row].add_sparse(arrays._replace(rows=rows), scores)
                 evaluation.add_row(one.row, scores, sides[some], weight[rows])
 
 
@@ -83,12 +74,13 @@ class Entering(NamedTuple):
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self)
 
-    def steps(self, rows: ColumnForm, n_rows: int) -> Steps:
-        """The scores of some rows."""
-        most = len(rows.values) + n_rows
-        ends, of_rows, scores = np.empty(len(self.n_in), np.int64), np.empty(most + 1, np.int32), np.empty(most + 1)
-        nested.walk(*rows, *self, np.zeros(n_rows), np.zeros(n_rows, np.int32), ends, of_rows, scores)
-        return Steps(ends, of_rows[: ends[-1]], scores[: ends[-1]])
+    def steps(self, some: ColumnForm, others: ColumnForm, n_some: int, n_others: int) -> Steps:
+        """The scores of so many rows and of others."""
+        n_rows = n_some + n_others
+        most = len(some.values) + len(others.values) + n_rows + 1
+        ends, rows, scores = np.empty(len(self.n_in), np.int64), np.empty(most, np.int32), np.empty(most)
+        nested.walk(some, others, n_some, *self, np.zeros(n_rows), np.zeros(n_rows, np.int32), ends, rows, scores)
+        return Steps(ends, rows[: ends[-1]], scores[: ends[-1]])
 
 
 class NestedApart(ModelsApart):
@@ -104,21 +96,24 @@ class NestedApart(ModelsApart):
         super().__init__(sum(of_row.nbytes for of_row in entering))
         self._entering = entering
 
-    def _judge(
-        self, evaluation: ReferenceEvaluation, arrays: SparseRows, n_features: int, asked: list[Asked], weight: Any
-    ) -> None:
-        def by_columns(rows: np.ndarray) -> list[tuple[np.ndarray, ColumnForm]]:
-            parts = [rows[first : first + ROWS_AT_ONCE] for first in range(0, len(rows), ROWS_AT_ONCE)]
-            return [(part, arrays._replace(rows=arrays.rows[part]).columns(n_features)) for part in parts]
+    def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:
+        arrays, weight = judged.together(chunk), judged.weights
 
-        reference, turned = None, []
-        for one in asked:
+        def turned(rows: np.ndarray) -> tuple[np.ndarray, ColumnForm]:
+            return rows, arrays._replace(rows=rows).columns(chunk.shape[1])
+
+        def parts(rows: np.ndarray) -> Iterator[tuple[np.ndarray, ColumnForm]]:
+            return (turned(rows[first : first + ROWS_AT_ONCE]) for first in range(0, len(rows), ROWS_AT_ONCE))
+
+        nothing = turned(np.arange(0))
+        reference, of_reference = None, []
+        for one in judged.asked(evaluation):
             if one.reference is not reference:  # which it is for few rows of weights, or one
-                reference, turned = one.reference, by_columns(one.reference)
-            for side, parts in ((REFERENCE, turned), (OWN, by_columns(one.own))):
-                for rows, columns in parts:
-                    steps = self._entering[one.row].steps(columns, len(rows))
-                    evaluation.add_row(one.row, steps, np.full((len(rows), 1), side, np.uint8), weight[rows])
+                reference, of_reference = one.reference, list(parts(one.reference))
+            for (some, columns), (own, more) in zip_longest(of_reference, parts(one.own), fillvalue=nothing):
+                steps = self._entering[one.row].steps(columns, more, len(some), len(own))
+                few = Asked(one.row, own, some)
+                evaluation.add_row(one.row, steps, few.sides, weight[few.rows])
 
 
 def of_blocks(found: Sequence[sp.csr_array], intercepts: np.ndarray, most_bytes: int) -> ModelsApart | None:

@@ -47,7 +47,7 @@ class Problem:
             smoothing = strength(stats, family, estimate)
         self.n_features = stats.n_features
         self.feature_weight = check_feature_weight(feature_weight, family, stats.n_features)
-        self._merits: dict[tuple[str, int], np.ndarray] = {}
+        self._merits: dict[tuple[str, int], tuple[np.ndarray, np.ndarray | None]] = {}
         self.n_rows = scheme.n_rows(len(stats.classes))
         self.at_hand = self._too_large(memory_limit)
         weighed = scheme.posed(stats, ())
@@ -143,23 +143,30 @@ class Problem:
         for r, k in enumerate(self.numbers_kept(pull.top_k)):
             if k == 0:  # no merit is above infinity
                 continue
-            merit = self._merit(pull.by, r)
+            merit, order = self._ranked(pull.by, r)
+            if order is not None:
+                last[r] = order[k - 1]
+                cut[r] = merit[last[r]]
+                continue
             cut[r] = np.partition(merit, -k)[-k]
             ties = k - np.count_nonzero(merit > cut[r])
             last[r] = np.flatnonzero(merit == cut[r])[ties - 1]
         return Kept(pull.by, cut, last, self.n_features)
 
-    def _merit(self, by: str, r: int) -> np.ndarray:
-        """What TopK ranks the features of a row of weights by, (n_features,); kept for other numbers where it is small.
+    def _ranked(self, by: str, r: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """What TopK ranks the features of a row of weights by, (n_features,), and their order, of equal ones by number.
 
-        However many numbers of features a grid has, they are ranked once.
+        Kept for other numbers where it is small. The order, which takes longer than the best k, is found for the second
+        number that is asked for: however many a grid has, features are ranked once.
         """
-        if (by, r) in self._merits:
-            return self._merits[by, r]
-        merit = self._gathered(lambda part: part.of_rows(slice(r, r + 1))[1].merit(by)[0])
+        if (by, r) not in self._merits:
+            merit, order = self._gathered(lambda part: part.of_rows(slice(r, r + 1))[1].merit(by)[0]), None
+        else:
+            merit, order = self._merits[by, r]
+            order = np.argsort(-merit, kind="stable") if order is None else order
         if self.n_rows * self.n_features <= MERITS:
-            self._merits[by, r] = merit
-        return merit
+            self._merits[by, r] = merit, order
+        return merit, order
 
     def numbers_kept(self, k: Any) -> list[int]:
         """How many features TopK keeps in each row of weights, (R,); refuse labels without a row, and too many."""
