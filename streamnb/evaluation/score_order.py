@@ -141,7 +141,9 @@ class Histogram:
 
 def _narrowest(low: np.ndarray, high: np.ndarray, shift: np.ndarray, n_bins: int) -> np.ndarray:
     """The least doublings, not fewer than `shift`, with which keys from `low` to `high` lie in `n_bins` bins."""
-    shift = shift.copy()
+    # keys 2^e apart or more, less rounding, lie in n_bins bins of 2^s only if s >= e - log2(n_bins)
+    apart = np.frexp(np.maximum(high - low, 0).astype(np.float64))[1] - 2
+    shift = np.maximum(shift, apart - n_bins.bit_length())
     while (narrow := (high >> shift) - (low >> shift) >= n_bins).any():
         shift[narrow] += 1
     return shift
