@@ -55,7 +55,9 @@ def fill(scores, groups, weight, shift, first, bins, table):
                 prefetch(scores[min(i + SCORES_AHEAD, len(scores) - 1)], c, begin)
                 for lane in range(width):
                     g = begin + lane
-                    bins[at(lane)] = bin_of(scores[at(i), at(c), at(g)], shift[at(c), at(g)], first[at(c), at(g)], n_bins)
+                    bins[at(lane)] = bin_of(
+                        scores[at(i), at(c), at(g)], shift[at(c), at(g)], first[at(c), at(g)], n_bins
+                    )
                 group, w = at(groups[at(i), at(c)]), weight[at(i)]
                 for lane in range(width):
                     cells[start + at(lane * of_model) + at(bins[at(lane)] * n_groups) + group] += w

@@ -34,8 +34,6 @@ def test_steps_are_the_scores_of_all_models_and_counted_as_such():
     counted, histograms = Histogram(n_points, 2, n_bins), Histogram(n_points, 2, n_bins)
     for one in (counted, histograms):
         one.widen(least, most)
-    nested.count(
-        *steps, groups, weight, counted.shift[0], counted.first[0], np.empty(n, np.int32), counted.table
-    )
+    nested.count(*steps, groups, weight, counted.shift[0], counted.first[0], np.empty(n, np.int32), counted.table)
     histograms.add(scores[:, None], groups[:, None], weight)
     assert np.array_equal(counted.table.cumsum(axis=0), histograms.table)
