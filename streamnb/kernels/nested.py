@@ -58,9 +58,9 @@ def count(ends, rows, scores, groups, weight, shift, first, bins, table):
     # g than by the one before it; `bins` has room for those of the rows
     n_bins = table.shape[1]
     begin = len(bins)
-    for i in range(begin):
-        bins[i] = bin_of(scores[at(i)], shift, first, n_bins)
-        table[0, at(bins[i]), groups[i]] += weight[i]
+    for row in range(begin):  # each once, in their order
+        bins[row] = bin_of(scores[at(row)], shift, first, n_bins)
+        table[0, at(bins[row]), groups[row]] += weight[row]
     for g in range(len(ends)):
         for t in range(begin, ends[g]):
             i = at(rows[at(t)])

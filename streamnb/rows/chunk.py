@@ -268,7 +268,7 @@ class CSRChunk:
         data, indices = (np.empty(n_stored, array.dtype) for array in (self.data, self.indices))
         indptr = np.empty(len(rows) + 1, np.int64)
         grid_scores.pick(self.data, self.indices, self.indptr, rows, data, indices, indptr)
-        return CSRChunk(*map(frozen, (data, indices, indptr)), self.n_features, self.first_row)
+        return CSRChunk(frozen(data), frozen(indices), frozen(indptr), self.n_features, self.first_row)
 
     def used_columns(self) -> np.ndarray:
         """Features with a stored value."""

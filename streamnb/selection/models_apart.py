@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
