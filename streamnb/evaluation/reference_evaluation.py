@@ -19,7 +19,7 @@ from streamnb.rows.chunk import Chunk, SparseRows
 OWN, REFERENCE = 1, 0  # what a row is to a class
 
 
-class Asked(NamedTuple):
+class AskedRows(NamedTuple):
     """The rows that a row of weights is asked about, (n,) numbers each: those of its class and those of the reference.
 
     Rows of weights that are asked about the same rows of the reference have the same array of them.
@@ -49,7 +49,7 @@ class JudgedRows:
     rows: np.ndarray
     labels: Any
     weight: np.ndarray | None
-    _asked: list[Asked] | None = None
+    _asked: list[AskedRows] | None = None
     _together: tuple[Chunk, SparseRows] | None = None
 
     @property
@@ -62,7 +62,7 @@ class JudgedRows:
             self._together = chunk, chunk.together(self.rows)
         return self._together[1]
 
-    def asked(self, evaluation: "ReferenceEvaluation") -> list[Asked]:
+    def asked(self, evaluation: "ReferenceEvaluation") -> list[AskedRows]:
         """As the evaluation says, which is like all others that judge these rows."""
         if self._asked is None:
             self._asked = list(evaluation.asked(self.labels, self.weights))
@@ -128,7 +128,7 @@ class ReferenceEvaluation:
             rows = one.rows
             self.add_row(one.row, margins[rows, one.row], one.sides, weight[rows])
 
-    def asked(self, labels: Any, weight: np.ndarray) -> Iterator[Asked]:
+    def asked(self, labels: Any, weight: np.ndarray) -> Iterator[AskedRows]:
         """For each row of weights the rows of its two groups that have any weight, none of both."""
         if sp.issparse(labels):
             bears = labels.toarray().astype(bool)
@@ -142,7 +142,7 @@ class ReferenceEvaluation:
             if bears[r][own].any():
                 own, reference = own[~bears[r][own]], reference[~bears[u][reference]]
             if len(own) or len(reference):
-                yield Asked(row, own, reference)
+                yield AskedRows(row, own, reference)
 
     def add_row(self, row: int, scores: "np.ndarray | Steps", sides: np.ndarray, weight: np.ndarray) -> None:
         """Add rows that a row of weights is asked about; scores (n, G), and room behind these, or steps of nested."""

@@ -10,7 +10,6 @@ import numpy as np
 from streamnb.kernels.column_lanes import add_down, sum_down
 from streamnb.kernels.compiler import kernel
 from streamnb.kernels.lanes import LANES, prefetch
-from streamnb.kernels.scores import ROWS_AHEAD, ask_for
 
 LOOK_AHEAD = 8  # values
 WIDE = 2 * LANES  # columns of a table at a time
@@ -21,27 +20,24 @@ at = np.uintp  # of an index: unsigned, it need not be looked at whether it coun
 def turn(data, indices, indptr, chosen, ends, values, rows):
     # values of some rows, and which of these they are of, column by column; column j ends at ends[j] and begins where
     # that before it ends
-    first = at(indptr[0])
-    last = at(indptr[-1]) - first - at(1)
+    start, last = indptr[0], indptr[-1] - indptr[0] - 1
     ends[:] = 0
-    for e in range(len(chosen)):
-        coming, i = chosen[min(e + ROWS_AHEAD, len(chosen) - 1)], chosen[e]
-        ask_for(data, indices, np.intp(at(indptr[coming]) - first), np.intp(at(indptr[coming + 1]) - first))
-        for p in range(at(indptr[i]) - first, at(indptr[i + 1]) - first):
-            ends[at(indices[p])] += 1
+    for i in chosen:
+        for p in range(indptr[i] - start, indptr[i + 1] - start):
+            ends[at(indices[at(p)])] += 1
     begin = 0
     for column in range(len(ends)):
         count = int(ends[column])
         ends[column] = begin
         begin += count
     for e in range(len(chosen)):
-        for p in range(at(indptr[chosen[e]]) - first, at(indptr[chosen[e] + 1]) - first):
-            coming = ends[at(indices[min(p + at(LOOK_AHEAD), last)])]
+        for p in range(indptr[chosen[e]] - start, indptr[chosen[e] + 1] - start):
+            coming = ends[at(indices[at(min(p + LOOK_AHEAD, last))])]
             prefetch(values, 0, coming)
             prefetch(rows, 0, coming)
-            j = at(indices[p])
+            j = at(indices[at(p)])
             spot = at(ends[j])
-            values[spot], rows[spot] = data[p], e
+            values[spot], rows[spot] = data[at(p)], e
             ends[j] += 1
 
 

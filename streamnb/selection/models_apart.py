@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from streamnb.core.memory import aligned
 from streamnb.evaluation.nested_ranking import Steps
-from streamnb.evaluation.reference_evaluation import Asked, JudgedRows, ReferenceEvaluation
+from streamnb.evaluation.reference_evaluation import AskedRows, JudgedRows, ReferenceEvaluation
 from streamnb.kernels import nested
 from streamnb.models.grid_weights import DOUBLE, GridWeights
 from streamnb.rows.chunk import Chunk, ColumnForm
@@ -112,7 +112,7 @@ class NestedApart(ModelsApart):
                 reference, of_reference = one.reference, list(parts(one.reference))
             for (some, columns), (own, more) in zip_longest(of_reference, parts(one.own), fillvalue=nothing):
                 steps = self._entering[one.row].steps(columns, more, len(some), len(own))
-                few = Asked(one.row, own, some)
+                few = AskedRows(one.row, own, some)
                 evaluation.add_row(one.row, steps, few.sides, weight[few.rows])
 
 
