@@ -134,7 +134,7 @@ def read_format(head: bytes, kind: str, named: dict[str, str | None], where: str
     if kind == JSON:
         return _of_json_head(head, Format(kind, named["text"], named["y"], named["weight"]), where), 0
     begin = 3 if head.startswith(b"\xef\xbb\xbf") else 0
-    first = _record(head[begin:])
+    first = first_record(head[begin:])
     heading = first.decode("utf-8", "replace")
     delimiter = max(",;\t", key=heading.count)
     names = next(csv.reader([heading], delimiter=delimiter), [])
@@ -192,7 +192,7 @@ def _fits(value: Any, kind: Any) -> bool:
     return isinstance(value, takes) and isinstance(value, bool) == (str(kind) == "bool")
 
 
-def _record(head: bytes) -> bytes:
+def first_record(head: bytes) -> bytes:
     """The first line, or more where a quotation goes on."""
     end, quotes = -1, 1
     while quotes % 2:
