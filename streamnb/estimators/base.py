@@ -10,15 +10,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
+from streamnb.encoding.encoding import Encoding
+from streamnb.encoding.opening import opened
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
-from streamnb.rows.opening import check_layer, opened
+from streamnb.rows.opening import check_layer
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.stats.matching import widened
 from streamnb.stats.moments import check_moments
 
-_FITTED = "stats_", "report_", "decay_", "class_weight_", "feature_names_in_", "forgotten_", "layer_"  # saved of a fit
+OF_ROWS = "feature_names_in_", "layer_", "encoding_"  # saved of the rows of a fit
+_FITTED = "stats_", "report_", "decay_", "class_weight_", "forgotten_", *OF_ROWS  # and of all of it
 
 
 class Parameter:
@@ -38,6 +41,7 @@ class RowsEstimator(BaseEstimator):
     """What reads rows of any kind: column names are remembered, and a fit that fails changes nothing."""
 
     layer_: str | None = None  # of AnnData, that was fitted
+    encoding_: Encoding | None = None  # of raw rows, that were fitted
 
     def _check_params(self) -> None:
         """Refuse parameters that are wrong whatever the data."""
@@ -52,12 +56,22 @@ class RowsEstimator(BaseEstimator):
     def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
         """Rows to fit, the first of all if `fresh`, or to predict; `run` is how a pass over them is run."""
         look = self._remember_names if fresh else self._check_features
-        return opened(X, *beside, labelled=labelled, look=look, layer=self.layer_)
+        known = None if fresh else self.encoding_
+        rows = opened(X, *beside, labelled=labelled, look=look, layer=self.layer_, encoding=known)
+        if fresh:
+            self._take_encoding(rows.encoding)
+        return rows
+
+    def _take_encoding(self, encoding: Encoding | None) -> None:
+        """Remember what made columns of the rows that are fitted."""
+        self.__dict__.pop("encoding_", None)
+        if encoding is not None:
+            self.encoding_ = encoding
 
     def _kept_of_rows(self) -> dict[str, Any]:
-        """What a file keeps of the rows of the fit: names of features, and the layer."""
+        """What a file keeps of the rows of the fit: names of features, the layer, and what made columns of them."""
         names = {"feature_names_in_": kept_names(self.feature_names_in_)} if hasattr(self, "feature_names_in_") else {}
-        return names if self.layer_ is None else {**names, "layer_": self.layer_}
+        return names | {name: vars(self)[name] for name in ("layer_", "encoding_") if name in vars(self)}
 
     def _restore_of_rows(self, fitted: dict[str, Any]) -> None:
         """Take that out of a file."""
@@ -65,6 +79,10 @@ class RowsEstimator(BaseEstimator):
             self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], self.n_features_in_)
         if "layer_" in fitted:
             self.layer_ = str(fitted["layer_"])
+        if "encoding_" in fitted:
+            self.encoding_ = fitted["encoding_"]
+            if not isinstance(self.encoding_, Encoding) or self.encoding_.n_columns != self.n_features_in_:
+                raise ValueError(f"encoding_={self.encoding_!r} should make {self.n_features_in_} columns")
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.encoding.learning import of_values
-from streamnb.estimators.base import RowsEstimator
+from streamnb.estimators.base import OF_ROWS, RowsEstimator
 from streamnb.estimators.cells import AnnotatesCells
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.estimators.prepared_rows import PreparedRows
@@ -27,7 +27,7 @@ from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, che
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
-_FITTED = ("model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_", "layer_", "step")
+_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "step", *OF_ROWS
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,6 +68,13 @@ def is_svmlight(path: Any) -> bool:
     return any(_LINE.match(line) for _, line in zip(range(1), lines, strict=False))
 
 
+def holds_numbers(path: Any) -> bool:
+    """Whether it is the path of rows that are numbers already: a URL, a Zarr store, a svmlight or an HDF5 file."""
+    path = os.fspath(path)
+    store = any(os.path.exists(os.path.join(path, name)) for name in ("zarr.json", ".zgroup", ".zarray"))
+    return "://" in path or store or is_svmlight(path) or is_hdf5(path)
+
+
 def is_hdf5(path: Any) -> bool:
     """Whether it is the path of an HDF5 file, by its first bytes."""
     if not isinstance(path, (str, os.PathLike)):

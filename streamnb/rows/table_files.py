@@ -9,7 +9,7 @@ from typing import Any
 
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
-from streamnb.rows.tables import CATEGORY, NOTHING, PIECE_ROWS, Fields, Job, Tables, arrow, check_names, kind_of
+from streamnb.rows.tables import CATEGORY, NOTHING, PIECE_ROWS, Fields, Reading, Tables, arrow, check_names, kind_of
 
 
 class ParquetFiles(Tables):
@@ -32,7 +32,7 @@ class ParquetFiles(Tables):
         part.nbytes = sum(self._sizes.get(name, 0) for name in fields.all)
         return part
 
-    def jobs(self, start: int, stop: int) -> Iterator[Job]:
+    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
         for path, before, groups in zip(self.paths, self._firsts, self._groups, strict=False):
             firsts = [before, *(before + n for n in accumulate(groups))]
             wanted = [k for k in range(len(groups)) if firsts[k] < stop and firsts[k + 1] > start]
@@ -57,7 +57,7 @@ class IPCFiles(Tables):
         self._firsts = [0, *accumulate(sum(rows) for rows in self._batches)]
         self.n_rows, self.paths, self.nbytes = self._firsts[-1], tuple(paths), sum(size for _, _, size in looked)
 
-    def jobs(self, start: int, stop: int) -> Iterator[Job]:
+    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
         for path, before, batches in zip(self.paths, self._firsts, self._batches, strict=False):
             firsts = [before, *(before + n for n in accumulate(batches))]
             first = max(bisect_right(firsts, start) - 1, 0)
@@ -76,7 +76,7 @@ class IPCFiles(Tables):
 
 def cut_jobs(
     fields: Fields, batches: Iterator[Any], row: int, start: int, stop: int, where: str
-) -> Iterator[Job]:
+) -> Iterator[Reading]:
     """Jobs of the rows in [start, stop) of batches, the first of which begins at `row`; messages number rows of all."""
     for batch in batches:
         for first in range(row, row + batch.num_rows, PIECE_ROWS):

@@ -11,7 +11,7 @@ from typing import Any
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
 from streamnb.rows.table_files import common_schema
-from streamnb.rows.tables import CATEGORY, DATE, NOTHING, Fields, Job, Tables, arrow, kind_of, one_batch
+from streamnb.rows.tables import CATEGORY, DATE, NOTHING, Fields, Reading, Tables, arrow, kind_of, one_batch
 from streamnb.rows.text_files import TextFile, kind_of as format_of, looked_through, texts_of
 from streamnb.rows.text_formats import CSV, JSON, Format, first_record
 
@@ -130,7 +130,7 @@ class LineTables(Tables):
         part._files = [replace(file, form=replace(file.form, types=types, fields=fields)) for file in self._files]
         return part
 
-    def jobs(self, start: int, stop: int) -> Iterator[Job]:
+    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
         for file, before in zip(self._files, self._firsts, strict=False):
             if before + file.rows[-1] <= start or before >= stop:
                 continue

@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import Any
 
 from streamnb.rows.table_files import cut_jobs
-from streamnb.rows.tables import PIECE_ROWS, Job, Tables, batch_of_frame, check_names, schema_of_frame
+from streamnb.rows.tables import PIECE_ROWS, Reading, Tables, batch_of_frame, check_names, schema_of_frame
 
 
 class _InParts(Tables):
@@ -19,7 +19,7 @@ class _InParts(Tables):
     def _batches(self, part: int) -> Iterator[Any]:
         raise NotImplementedError
 
-    def jobs(self, start: int, stop: int) -> Iterator[Job]:
+    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
         first = max(bisect_right(self._firsts, start) - 1, 0)
         for part in range(first, len(self._firsts) - 1):
             if self._firsts[part] >= stop:

@@ -12,7 +12,7 @@ from streamnb.core.messages import DataError, listed
 from streamnb.rows.text_formats import pyarrow_for
 
 PIECE_ROWS = 1 << 15  # of a block: enough for vectorised work, few enough that threads share small tables
-Job = tuple[int, Any]  # the number of the first row, and what makes the rows
+Reading = tuple[int, Any]  # the number of the first row, and what reads the rows
 
 NUMBER, CATEGORY, BOOLEAN, DATE, NOTHING = "number", "category", "boolean", "date", "nothing"
 
@@ -132,7 +132,7 @@ class Tables:
         part.fields = fields
         return part
 
-    def jobs(self, start: int, stop: int) -> Iterator[Job]:
+    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
         """What makes the rows in [start, stop), piece by piece in order; threads may call it."""
         raise NotImplementedError
 
@@ -153,7 +153,7 @@ class ArrowTable(Tables):
         part._table = self._table.select(fields.all)
         return part
 
-    def jobs(self, start: int, stop: int) -> Iterator[Job]:
+    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
         for first in range(start, stop, PIECE_ROWS):
             yield first, partial(self._rows, first, min(first + PIECE_ROWS, stop))
 
@@ -168,7 +168,7 @@ class FrameTable(Tables):
         self._frame, self.schema = frame, schema_of_frame(frame)
         self.n_rows, self.nbytes = len(frame), int(frame.memory_usage(index=False).sum())
 
-    def jobs(self, start: int, stop: int) -> Iterator[Job]:
+    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
         for first in range(start, stop, PIECE_ROWS):
             yield first, partial(self._rows, first, min(first + PIECE_ROWS, stop))
 

@@ -29,6 +29,10 @@ class Texts:
     def shape(self) -> tuple[int, int]:
         return len(self.starts), 1
 
+    @property
+    def nbytes(self) -> int:
+        return len(self.buffer)
+
     def __getitem__(self, rows: slice) -> "Texts":
         y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
         return replace(self, starts=self.starts[rows], stops=self.stops[rows], y=y, weight=weight)
@@ -85,6 +89,16 @@ def of_arrow(column: Any, first_row: int, where: str = "X", none: str | None = N
     bounds = bounds[column.offset : column.offset + len(column) + 1].astype(np.int64)
     buffer = np.empty(0, np.uint8) if characters is None else np.frombuffer(characters, np.uint8)
     return Texts(buffer, bounds[:-1], bounds[1:], where=where)
+
+
+def holds_texts(X: Any) -> bool:
+    """Whether X are strings in memory: a list, an array, or a column of pandas, Polars or Arrow."""
+    if made_by(X, "pyarrow"):
+        return "string" in str(getattr(X, "type", ""))
+    if not isinstance(X, list | tuple) and (len(getattr(X, "shape", ())) != 1 or not hasattr(X, "dtype")):
+        return False
+    first = next((one for one in X if one is not None and one == one), None)
+    return isinstance(first, str | bytes)
 
 
 class TextsInMemory:

@@ -54,6 +54,7 @@ from streamnb.rows.of_another import SourceOfAnother
 from streamnb.rows.opening import opened
 from streamnb.rows.prepared import PreparedSource
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.raw import RawSource
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.streams import StreamSource
@@ -89,7 +90,7 @@ GROUPS = np.arange(N) // 3
 FOLDS = as_folding(2, repeats=2, seed=1)
 
 BASES = {  # of which only subclasses mean something
-    PassTask, Source, SourceOfAnother, Family, _Positive, _Shares, Together, Penalty,
+    PassTask, Source, SourceOfAnother, RawSource, Family, _Positive, _Shares, Together, Penalty,
     _Complement,  # the other half of Beta
 }  # fmt: skip
 

@@ -19,6 +19,18 @@ HERE = Path(__file__).parent / "formats"
 X = (np.arange(40).reshape(10, 4) * 7 % 5).astype(float)
 Y = np.array(["ash", "birch", "cedar", "ash", "birch", "ash", "cedar", "birch", "ash", "ash"])
 LABELS = np.array([[1, 0, 1], [0, 1, 1], [0, 0, 0], [1, 1, 0], [0, 1, 1]] * 2)
+TEXTS = [
+    "an ash tree",
+    "birch bark",
+    "cedar oil",
+    "ash",
+    "bark of birch",
+    "birch",
+    "oil",
+    "birch tree",
+    "ash tree",
+    "ash",
+]
 WEIGHT = np.array([0.1, 1.0, 2.5, 0.3, 1.0, 1.0, 4.0, 0.7, 1.0, 0.2])  # whose sums need pairs
 
 
@@ -89,6 +101,7 @@ KINDS = {
     "linear-model-sparse": lambda: snb.solve(stats(), "bernoulli", snb.L1(0.5), scheme="ovo")[0].sparsify(),
     "linear-model-few": lambda: snb.solve(stats(), "poisson", snb.TopK(1))[0],
     "linear-nb-cv": lambda: snb.LinearNBCV("poisson", snb.L1([0.1, 1.0]), folds=2).fit(X, Y, WEIGHT),
+    "softmax-texts": lambda: snb.SoftmaxRegression(tol=1e-3).fit(snb.text(TEXTS, y=Y, chars=(1, 2), n_features=4)),
     "softmax-regression": lambda: snb.SoftmaxRegression(0.5, tol=1e-3, normalize="l2", idf=True).fit(X, Y, WEIGHT),
     "softmax-bins": lambda: snb.SoftmaxRegression(0.5, tol=1e-3, transform=snb.Bins(3)).fit(X, Y),
     "margin-classifier": lambda: snb.MarginClassifier(0.5, tol=1e-3, max_passes=200).fit(X, LABELS),

@@ -1,0 +1,26 @@
+"""The door for rows of any kind, raw ones among them: a model that keeps an encoding makes its columns of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from streamnb.encoding.encoding import Encoding, check_alike
+from streamnb.rows import opening
+from streamnb.rows.source import Source
+
+
+def opened(
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    labelled: bool = True,
+    look: Callable[[Any], None] | None = None,
+    layer: str | None = None,
+    encoding: Encoding | None = None,
+) -> Source:
+    """Rows with what is beside them, as `rows.opening.opened` does; raw rows by the `encoding` of a fitted model."""
+    if encoding is not None and not isinstance(X, Source) and encoding.takes(X):
+        X, y, sample_weight = encoding.encode(X, y, sample_weight, labelled=labelled), None, None
+    rows = opening.opened(X, y, sample_weight, labelled=labelled, look=look, layer=layer)
+    check_alike(encoding, rows.encoding)
+    return rows
