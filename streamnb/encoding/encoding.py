@@ -17,6 +17,11 @@ class Encoding:
         """Columns that it makes."""
         raise NotImplementedError
 
+    @property
+    def families(self) -> list[tuple[str, slice]]:
+        """The family, by name, that fits each group of columns: what family="auto" is."""
+        return [("multinomial", slice(0, self.n_columns))]
+
     def takes(self, X: Any) -> bool:
         """Whether X, opened by nobody, are raw rows; False for a matrix, and what holds one."""
         raise NotImplementedError

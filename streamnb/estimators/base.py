@@ -46,6 +46,10 @@ class RowsEstimator(BaseEstimator):
     def _check_params(self) -> None:
         """Refuse parameters that are wrong whatever the data."""
 
+    def _by_kinds(self) -> bool:
+        """Whether columns go by their kinds, so that a table in memory is taken as one."""
+        return False
+
     def _take_layer(self, X: Any, layer: str | None) -> None:
         """Remember the layer of AnnData that is fitted."""
         check_layer(X, layer)
@@ -56,8 +60,8 @@ class RowsEstimator(BaseEstimator):
     def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
         """Rows to fit, the first of all if `fresh`, or to predict; `run` is how a pass over them is run."""
         look = self._remember_names if fresh else self._check_features
-        known = None if fresh else self.encoding_
-        rows = opened(X, *beside, labelled=labelled, look=look, layer=self.layer_, encoding=known)
+        known = {"frames": self._by_kinds(), "run": run} if fresh else {"encoding": self.encoding_}
+        rows = opened(X, *beside, labelled=labelled, look=look, layer=self.layer_, **known)
         if fresh:
             self._take_encoding(rows.encoding)
         return rows

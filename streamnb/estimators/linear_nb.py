@@ -11,7 +11,7 @@ from streamnb.encoding.learning import of_values
 from streamnb.estimators.learned import learned
 from streamnb.estimators.linear_predictions import LinearPredictions
 from streamnb.estimators.posteriors import Posteriors
-from streamnb.estimators.prepared_rows import PreparedRows, names_of_columns
+from streamnb.estimators.prepared_rows import PreparedRows, family_of
 from streamnb.models.at_hand import UnheldModel
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.decision_rule import DecisionRule
@@ -19,7 +19,7 @@ from streamnb.models.linear import LinearModel
 from streamnb.models.predictive import predictive_model
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
-from streamnb.problem.mixed import FamilyDomain
+from streamnb.problem.mixed import Auto, FamilyDomain
 from streamnb.problem.penalties import Penalty, as_penalty
 from streamnb.problem.references import OVERLAPS
 from streamnb.problem.schemes import SCHEMES, as_scheme
@@ -152,9 +152,12 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         domain = FamilyDomain(type(self).__name__, family, options.seen)
         return ClassScan(tuple(sorted(moments)), options, classes, domain, how=Products(pooled=family.pooled))
 
+    def _by_kinds(self) -> bool:
+        return isinstance(as_family(self.family), Auto)
+
     def _family(self) -> Family:
         """The family, its columns numbered where they were named."""
-        return as_family(self.family).named(names_of_columns(self))
+        return family_of(self, self.family)
 
     def _row_options(self) -> RowOptions:
         centre = as_family(self.family).centre
@@ -280,7 +283,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
             options["smoothing"] = self._now("smoothing_")
             if self._settled["feature_weight"] is not None:
                 raise ValueError("predictive=True counts all features alike; it should be False with a feature_weight")
-            known = self._weighted, self._now("_model"), as_family(self._settled["family"])
+            known = self._weighted, self._now("_model"), family_of(self, self._settled["family"])
             self._learned["_predictive"] = predictive_model(*known, **options)
         return self._learned["_predictive"]
 
@@ -328,7 +331,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         asked, stats = type(self)(**{**state["params"], **(state.get("settled") or {})}), self.stats_
         asked._check_params()
         asked._row_options()
-        family = as_family(asked.family).named(names_of_columns(self))
+        family = family_of(self, asked.family)
         for member, _ in family.parts(stats.n_features):
             Smoothing.of(member, asked.smoothing, asked.estimate, stats.n_features, len(stats.classes))
         if state.get("settled") is not None:

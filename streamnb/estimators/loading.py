@@ -1,7 +1,7 @@
 """Reading what was saved; the name of its class is looked up among those that the modules named here register."""
 
 from streamnb.core.persistence import load
-from streamnb.encoding import text_encoding
+from streamnb.encoding import table_encoding, text_encoding
 from streamnb.estimators import (
     bins,
     categorical_nb,
@@ -17,6 +17,7 @@ from streamnb.problem import mixed, together
 from streamnb.selection import comparison
 
 REGISTERED = (
+    table_encoding,
     text_encoding,
     comparison,
     together,

@@ -8,6 +8,8 @@ from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.learning import Step, check_learned, learned, prepared, to_learn
 from streamnb.estimators.base import Parameter
 from streamnb.passes.options import RunOptions
+from streamnb.problem.families import as_family
+from streamnb.problem.family import Family
 from streamnb.rows.source import Source
 
 
@@ -61,6 +63,13 @@ class PreparedRows:
         self._step_of = None if step is None else repr(transform)
         if step is not None and step.n_columns != n_columns:
             raise ValueError(f"the step makes {step.n_columns} columns, and the model is of {n_columns}")
+
+
+def family_of(estimator: Any, family: Any) -> Family:
+    """A family with numbers for names of columns, and by the kinds of columns where it goes by these."""
+    plain = estimator.encoding_ is not None and estimator._step is None  # the columns are those of the encoding
+    kinds = estimator.encoding_.families if plain else None
+    return as_family(family).named(names_of_columns(estimator), kinds)
 
 
 def names_of_columns(estimator: Any) -> Any:

@@ -47,8 +47,11 @@ class Family(persistence.Parameters):
         """Families with their columns, each a slice or sorted numbers."""
         return [(self, slice(0, n_features))]
 
-    def named(self, names: Any) -> "Family":
-        """The same where the columns have these names, (n_features,) or None."""
+    def named(self, names: Any, kinds: Any = None) -> "Family":
+        """The same where the columns have these names, (n_features,) or None.
+
+        `kinds` are the families, by name, that fit groups of columns, where an encoding of raw rows knows them.
+        """
         return self
 
     @property

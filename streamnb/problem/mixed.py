@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from streamnb.core import persistence
-from streamnb.problem.families import as_family
+from streamnb.problem.families import FAMILIES, as_family
 from streamnb.problem.family import Family
 from streamnb.problem.together import Dirichlet
 from streamnb.rows.chunk import Chunk
@@ -92,7 +92,7 @@ class Mixed(Family):
 
     # ---- which columns -----------------------------------------------------------------------------------------------
 
-    def named(self, names: Any) -> "Mixed":
+    def named(self, names: Any, kinds: Any = None) -> "Mixed":
         """The same with numbers for names of columns; `names` (n_features,) is None where X brings none."""
         if not any(isinstance(which, list) for _, which in self._given):
             return self
@@ -157,6 +157,27 @@ class Mixed(Family):
         if self._repeated is not None:
             return f"Mixed([{', '.join(f'({family!r}, {_shown(which)})' for family, which in self._given)}])"
         return f"Mixed({{{', '.join(f'{family!r}: {_shown(which)}' for family, which in self._given)}}})"
+
+
+class Auto(Family):
+    """A family for each column of a table by its kind: a `Mixed` once the table is known.
+
+    Indicators of the values of a column are multinomial, so that their shares in a class add up to 1, as those of bins
+    are: naive Bayes of categories. Numbers as they are, ``snb.table(bins=None)``, are Gaussian, words multinomial.
+    """
+
+    name = "auto"
+
+    def named(self, names: Any, kinds: Any = None) -> Family:
+        if kinds is None:
+            raise ValueError(
+                "family='auto' goes by the kinds of columns of a table, and X are numbers of no known kind; name a "
+                "family, or open X with snb.table(X, y=..)"
+            )
+        return Mixed(kinds)
+
+
+FAMILIES.update({Auto.name: Auto})
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
 from streamnb.rows.table_files import common_schema
 from streamnb.rows.tables import CATEGORY, DATE, NOTHING, Fields, Reading, Tables, arrow, kind_of, one_batch
-from streamnb.rows.text_files import TextFile, kind_of as format_of, looked_through, texts_of
-from streamnb.rows.text_formats import CSV, JSON, Format, first_record
+from streamnb.rows.text_files import looked_through, texts_of
+from streamnb.rows.text_formats import CSV, JSON, Format, first_record, whole_lines
 
 SHOWN = 60  # letters of a wrong value in a message
 
@@ -23,6 +23,16 @@ class TableFormat(Format):
     """How rows of a table lie in a file; `types` has all of its columns."""
 
     fields: Fields = Fields(())
+
+    def selected(self, schema: Any, fields: Fields) -> "TableFormat":
+        """The same for some columns, of these types: of whole numbers those to come may be others."""
+        pa, types = arrow(), {}
+        strings = pa.dictionary(pa.int32(), pa.string()) if self.kind == CSV else pa.string()
+        for field in schema:
+            types[field.name] = strings if kind_of(field.type) in (NOTHING, CATEGORY) else field.type
+            if pa.types.is_integer(field.type) and field.name != fields.y:
+                types[field.name] = pa.float64()
+        return replace(self, types=types, fields=fields)
 
     def texts(self, piece: bytes, first_row: int, where: str) -> Any:
         """The rows of whole lines."""
@@ -49,7 +59,7 @@ class TableFormat(Format):
 
         convert = reader.ConvertOptions(include_columns=names, column_types=types, strings_can_be_null=True)
         read = reader.ReadOptions(use_threads=False, block_size=len(piece) + 1, column_names=list(self.names))
-        parse = reader.ParseOptions(self.delimiter, newlines_in_values=True, invalid_row_handler=refuse)
+        parse = reader.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=refuse)
         source = arrow().BufferReader(piece)
         return reader.read_csv(source, read_options=read, parse_options=parse, convert_options=convert)
 
@@ -126,8 +136,7 @@ class LineTables(Tables):
 
     def selected(self, fields: Fields) -> "LineTables":
         part = super().selected(fields)
-        types = {field.name: _as_read(field.type, field.name == fields.y) for field in self.schema}
-        part._files = [replace(file, form=replace(file.form, types=types, fields=fields)) for file in self._files]
+        part._files = [replace(file, form=file.form.selected(self.schema, fields)) for file in self._files]
         return part
 
     def jobs(self, start: int, stop: int) -> Iterator[Reading]:
@@ -156,19 +165,27 @@ def read_table_format(head: bytes, kind: str, strings: frozenset[str], where: st
         form = TableFormat(kind)
     else:
         raise DataError(f"{where} is no table that is known; it should be Parquet, Arrow IPC, CSV or JSON lines")
-    sample = head[begin:]
-    sample = sample[: sample.rfind(b"\n") + 1] or sample
+    sample = whole_lines(head[begin:], form)
     known = {name: pa.string() for name in strings if kind == JSON or name in form.names}
     form = replace(form, types=known)
     if not sample.strip():
         return replace(form, types={name: pa.null() for name in form.names}), begin
-    schema = form.table(sample, None, 0, where).schema
-    return replace(form, types={field.name: field.type for field in schema}), begin
+    table = form.table(sample, None, 0, where)
+    types = {name: column.type for name, column in zip(table.column_names, table.columns, strict=True)}
+    if kind == JSON:
+        types |= {name: dtype for name in types if name not in strings and (dtype := _as_dates(table[name])) is not None}
+    return replace(form, types=types), begin
 
 
-def _as_read(dtype: Any, labels: bool) -> Any:
-    """The type that a column is read as whose first rows are of this one: others may follow whole numbers."""
+def _as_dates(column: Any) -> Any:
+    """The type of dates that strings of JSON say; None where some do not."""
     pa = arrow()
-    if kind_of(dtype) in (NOTHING, CATEGORY):
-        return pa.dictionary(pa.int32(), pa.string())
-    return pa.float64() if pa.types.is_integer(dtype) and not labels else dtype
+    if kind_of(column.type) != CATEGORY or column.null_count == len(column):
+        return None
+    for dtype in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        try:
+            column.cast(dtype)
+        except pa.ArrowInvalid:
+            continue
+        return dtype
+    return None

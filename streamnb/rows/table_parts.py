@@ -34,7 +34,7 @@ class Dataset(_InParts):
         self._dataset, self.schema = dataset, dataset.schema
         self.paths = tuple(getattr(dataset, "files", ()))
         self._fragments = [part for fragment in dataset.get_fragments() for part in _row_groups(fragment)]
-        lengths = [fragment.count_rows() for fragment in self._fragments]
+        lengths = [_rows_of(fragment) for fragment in self._fragments]
         if sum(lengths) != dataset.count_rows():
             raise TypeError("X is a filtered dataset, whose fragments have other rows; give dataset.to_table()")
         self._hold(lengths)
@@ -49,6 +49,11 @@ class Dataset(_InParts):
 
 def _row_groups(fragment: Any) -> list[Any]:
     return fragment.split_by_row_group() if hasattr(fragment, "split_by_row_group") else [fragment]
+
+
+def _rows_of(fragment: Any) -> int:
+    groups = getattr(fragment, "row_groups", None)
+    return fragment.count_rows() if groups is None else sum(group.num_rows for group in groups)
 
 
 def _fixed(dtype: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core.messages import DataError, listed
+from streamnb.kernels.ngrams import count_lines
 from streamnb.rows.texts import Texts, of_arrow
 
 LINES, JSON, CSV = "lines", "JSON lines", "CSV"
@@ -144,9 +145,14 @@ def read_format(head: bytes, kind: str, named: dict[str, str | None], where: str
             raise DataError(f"{where}: {name!r} {what}; it has {listed(np.array(names))}")
     form = Format(kind, named["text"], named["y"], named["weight"], tuple(names), delimiter)
     begin += len(first) + head[begin + len(first) :].startswith(b"\r") + 1
-    sample = head[begin:]
-    sample = sample[: sample.rfind(b"\n") + 1] or sample
+    sample = whole_lines(head[begin:], form)
     return _with_types(form, form._of_csv(sample, 0, where)) if sample.strip() else form, begin
+
+
+def whole_lines(sample: bytes, form: Format) -> bytes:
+    """The rows at the beginning that are there whole; all of it where none is."""
+    _, end, _ = count_lines(np.frombuffer(sample, np.uint8), form.quoted, form.smallest, False)
+    return sample[:end] or sample
 
 
 def _with_types(form: Format, table: Any) -> Format:
