@@ -20,21 +20,20 @@ def opened(
     look: Callable[[Any], None] | None = None,
     layer: str | None = None,
     encoding: Encoding | None = None,
-    frames: bool = False,
-    run: RunOptions | None = None,
 ) -> Source:
-    """Rows with what is beside them, as `rows.opening.opened` does.
-
-    Raw rows become columns by the `encoding` of a fitted model. Without one the path of a table, and where `frames` a
-    table in memory too, is opened as `table` does by default; `run` is how what it learns is learned.
-    """
-    raw = not isinstance(X, Source)
-    if encoding is not None and raw and encoding.takes(X):
+    """Rows with what is beside them, as `rows.opening.opened` does; raw rows by the `encoding` of a fitted model."""
+    if encoding is not None and not isinstance(X, Source) and encoding.takes(X):
         X, y, sample_weight = encoding.encode(X, y, sample_weight, labelled=labelled), None, None
-    elif encoding is None and raw and is_table(X) and (frames or is_path(X)):
-        run = run or RunOptions()
-        X = table(X, y, weight=sample_weight, n_threads=run.n_threads, memory_limit=run.memory_limit)
-        y = sample_weight = None
     rows = opening.opened(X, y, sample_weight, labelled=labelled, look=look, layer=layer)
     check_alike(encoding, rows.encoding)
     return rows
+
+
+def fresh(X: Any, y: Any = None, sample_weight: Any = None, *, frames: bool, run: RunOptions) -> tuple[Any, Any, Any]:
+    """Rows to be fitted, labels and weights; the path of a table is opened as `table` does it by default.
+
+    So are tables in memory where `frames`; `run` is how the pass is run that learns of the columns.
+    """
+    if isinstance(X, Source) or not is_table(X) or not (frames or is_path(X)):
+        return X, y, sample_weight
+    return table(X, y, weight=sample_weight, n_threads=run.n_threads, memory_limit=run.memory_limit), None, None

@@ -11,14 +11,14 @@ from streamnb.core.messages import warn
 from streamnb.core.threads import check_n_threads
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.ngrams import NGrams, check_n_features
-from streamnb.encoding.table_codes import Code, HashedLevels, Levels, NumberBins, Plain
+from streamnb.encoding.table_codes import BinCodes, Code, HashedCodes, LevelCodes, PlainNumber
 from streamnb.encoding.table_encoding import TableEncoding, rows_of
 from streamnb.encoding.table_scan import LevelCounts, TableCounts, TableScan
-from streamnb.encoding.table_values import LEVEL, WEEKDAYS, Part, part_of, parts_of_dates
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.in_tables import TableSource
 from streamnb.rows.table_opening import open_tables
+from streamnb.rows.table_values import LEVEL, WEEKDAYS, ColumnPart, part_of, parts_of_dates
 from streamnb.rows.tables import CATEGORY, DATE, NOTHING, Tables, check_has, kind_of
 from streamnb.stats.value_counts import ValueCells
 
@@ -135,15 +135,25 @@ class _Plan:
     """What is asked of the columns."""
 
     def __init__(
-        self, categorical: Any, text: Any, bins: Any, dates: Any, pairs: Any, min_count: Any, missing: Any, n_hashed: int
+        self,
+        categorical: Any,
+        text: Any,
+        bins: Any,
+        dates: Any,
+        pairs: Any,
+        min_count: Any,
+        missing: Any,
+        n_hashed: int,
     ):
-        self.categorical = () if isinstance(categorical, str) and categorical == "auto" else _names("categorical", categorical)
+        self.categorical = (
+            () if isinstance(categorical, str) and categorical == "auto" else _names("categorical", categorical)
+        )
         self.text, self.pairs = _names("text", text), _pairs(pairs)
         self.bins = _bins(bins)
         self.dates = arguments.one_of("dates", dates, [True, False])
         self.min_count = arguments.positive_integer("min_count", min_count)
         self.missing = arguments.one_of("missing", missing, MISSING) == "level"
-        self.n_hashed = check_n_features(n_hashed)
+        self.n_hashed = check_n_features(n_hashed, "hash_features")
 
     @property
     def strings(self) -> tuple[str, ...]:
@@ -170,15 +180,15 @@ class _Plan:
                 kinds[name] = None if name in self.categorical and kind != DATE else kind
         return kinds
 
-    def parts(self, tables: Tables, kinds: dict[str, str | None]) -> tuple[Part, ...]:
+    def parts(self, tables: Tables, kinds: dict[str, str | None]) -> tuple[ColumnPart, ...]:
         """What columns are made of: those of indicators first."""
-        parts: list[Part] = []
+        parts: list[ColumnPart] = []
         for name, kind in kinds.items():
             if kind == DATE:
                 parts += parts_of_dates(name, tables.schema.field(name).type)
             elif name not in self.text:
                 parts.append(part_of(name, kind))
-        return (*parts, *(Part(pair, LEVEL) for pair in self.pairs))
+        return (*parts, *(ColumnPart(pair, LEVEL) for pair in self.pairs))
 
     def encoding(self, counts: TableCounts, kinds: dict[str, str | None], y: Any, weight: Any) -> TableEncoding:
         """What becomes of the columns, from what one pass has learned of them."""
@@ -191,7 +201,7 @@ class _Plan:
         grams = [(name, NGrams(n_features=self.n_hashed)) for name in self.text]
         return TableEncoding(coded, grams, {name: kind for name, kind in kinds.items() if name in used}, *named)
 
-    def _code(self, part: Part, learned: Any) -> Code | None:
+    def _code(self, part: ColumnPart, learned: Any) -> Code | None:
         """What becomes of a part; None where all its values are the same."""
         if isinstance(learned, LevelCounts):
             return self._of_levels(part, learned)
@@ -201,16 +211,16 @@ class _Plan:
         name = part.columns[0]
         n_bins = self.bins[1].get(name, self.bins[0])
         if n_bins is None:
-            return Plain(_median(learned.features[0]), gaps)
-        return NumberBins(BinEdges.learned(learned, n_bins, "quantile", gaps))
+            return PlainNumber(_median(learned.features[0]), gaps)
+        return BinCodes(BinEdges.learned(learned, n_bins, "quantile", gaps))
 
-    def _of_levels(self, part: Part, learned: LevelCounts) -> Code | None:
+    def _of_levels(self, part: ColumnPart, learned: LevelCounts) -> Code | None:
         gaps = self.missing and learned.missing > 0
         if learned.full:
-            return HashedLevels(self.n_hashed, gaps)
+            return HashedCodes(self.n_hashed, gaps)
         kept = [value for value, count in learned.counts.items() if count >= self.min_count]
         order = WEEKDAYS.index if part.date_part == "weekday" else _order
-        code = Levels(sorted(kept, key=order), len(kept) < len(learned.counts), gaps)
+        code = LevelCodes(sorted(kept, key=order), len(kept) < len(learned.counts), gaps)
         return code if code.n_columns > 1 else None
 
 
@@ -238,8 +248,8 @@ def _warn_of(counts: TableCounts, left_out: list[str]) -> None:
     ]
     if apart:
         warn(
-            f"columns {apart} have another value in each of {counts.n_rows:,} rows, which says nothing of further ones; "
-            "leave them out with columns="
+            f"columns {apart} have another value in each of {counts.n_rows:,} rows, which says nothing of further "
+            "ones; leave them out with columns="
         )
 
 

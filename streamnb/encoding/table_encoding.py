@@ -11,14 +11,25 @@ from streamnb.core import persistence
 from streamnb.core.threads import n_cores
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.ngrams import NGrams
-from streamnb.encoding.table_codes import NONE, Code, Plain
-from streamnb.encoding.table_values import LEVEL, MEASURE, Coded, Part, levels_of, numbers_of
+from streamnb.encoding.table_codes import NONE, Code, PlainNumber
 from streamnb.encoding.vocabulary import named
 from streamnb.rows.columns import open_columns
 from streamnb.rows.in_tables import TableSource
 from streamnb.rows.raw import Made
 from streamnb.rows.table_opening import is_table, open_tables
-from streamnb.rows.tables import BOOLEAN, CATEGORY, NOTHING, NUMBER, Fields, TableRows, Tables, kind_of, shown_names
+from streamnb.rows.table_values import LEVEL, Coded, ColumnPart, levels_of, numbers_of
+from streamnb.rows.tables import (
+    BOOLEAN,
+    CATEGORY,
+    NOTHING,
+    NUMBER,
+    Fields,
+    TableRows,
+    Tables,
+    check_has,
+    kind_of,
+    shown_names,
+)
 from streamnb.rows.texts import of_arrow
 
 
@@ -32,7 +43,7 @@ class TableEncoding(persistence.Parameters, Encoding):
     categories; `y` and `weight` name the columns of labels and weights.
     """
 
-    coded: list[tuple[Part, Code]]
+    coded: list[tuple[ColumnPart, Code]]
     texts: list[tuple[str, NGrams]]
     kinds: dict[str, str | None]
     y: str | None = None
@@ -74,7 +85,7 @@ class TableEncoding(persistence.Parameters, Encoding):
         ends = self._firsts.tolist()
         found = []
         for (family, code), first, end in zip(codes, ends[:-1], ends[1:], strict=True):
-            middle = first + 1 if isinstance(code, Plain) else end
+            middle = first + 1 if isinstance(code, PlainNumber) else end
             found += [(family, slice(first, middle))] + ([("bernoulli", slice(middle, end))] if middle < end else [])
         return found
 
@@ -133,20 +144,22 @@ class TableEncoding(persistence.Parameters, Encoding):
 
     def _indicators(self, rows: TableRows, first_row: int) -> Made:
         """One value of each part, or none."""
-        n_rows, places, values = rows.shape[0], [], []
+        n_rows = rows.shape[0]
+        places: list[np.ndarray] = []
+        values: list[Any] = []
         for (part, code), first in zip(self.coded, self._firsts.tolist(), strict=False):
             coded = coded_of(part, rows, first_row)
-            if isinstance(code, Plain):
+            if isinstance(code, PlainNumber):
                 places.append(np.full(n_rows, first, np.int32))
                 values.append(coded.spread(code.filled(coded.values)))
-            if not isinstance(code, Plain) or code.missing:
+            if not isinstance(code, PlainNumber) or code.missing:
                 columns = code.places(part, coded.values)
                 places.append(coded.spread(np.where(columns < 0, NONE, columns + np.int32(first))))
                 values.append(None)
         return _joined(places, values, (n_rows, self.n_columns))
 
 
-def coded_of(part: Part, rows: TableRows, first_row: int) -> Coded:
+def coded_of(part: ColumnPart, rows: TableRows, first_row: int) -> Coded:
     """The values of a part of some rows."""
     return levels_of(part, rows) if part.role == LEVEL else numbers_of(part, rows, first_row)
 
@@ -165,7 +178,7 @@ def _joined(places: list[np.ndarray], values: list[Any], shape: tuple[int, int])
                 data[:, j] = one
     flat = columns.reshape(-1)
     if not width or flat.min(initial=0) >= 0:
-        indptr = np.arange(0, n_rows * width + 1, max(width, 1), np.int32) if width else np.zeros(n_rows + 1, np.int32)
+        indptr = np.arange(n_rows + 1, dtype=np.int32) * np.int32(width)
         return Made(None if data is None else data.reshape(-1), flat, indptr, shape)
     there = columns >= 0
     indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int32)
@@ -174,12 +187,10 @@ def _joined(places: list[np.ndarray], values: list[Any], shape: tuple[int, int])
 
 def rows_of(tables: Tables, features: tuple[str, ...], y: Any, weight: Any, n_threads: int) -> TableSource:
     """Rows of a table whose blocks hold these columns; labels and weights are columns of it by name, or arrays."""
-    from streamnb.rows.tables import check_has
-
     names = {name: given if isinstance(given, str) else None for name, given in (("y", y), ("weight", weight))}
     for argument, name in names.items():
         check_has(tables.schema, [name] if name is not None else [], argument)
-    beside = (None if isinstance(given, str) else given for given in (y, weight))
-    columns = open_columns(*beside, tables.n_rows, False)
+    beside = [None if isinstance(given, str) else given for given in (y, weight)]
+    columns = open_columns(beside[0], beside[1], tables.n_rows, False)
     here = tuple(name for name in features if name in tables.schema.names)
     return TableSource(tables.selected(Fields(here, **names)), columns, n_threads=n_threads)

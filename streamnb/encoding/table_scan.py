@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import memory
-from streamnb.encoding.table_values import LEVEL, Part, levels_of, numbers_of
 from streamnb.encoding.vocabulary import ENTRY_BYTES
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
+from streamnb.rows.table_values import LEVEL, ColumnPart, levels_of, numbers_of
 from streamnb.stats.value_counts import NOTHING, ValueCells, ValueCounts, cells_of, counted_cells
 
 
@@ -47,7 +47,7 @@ class LevelCounts:
 class TableCounts:
     """What is known of the parts of a table, a `LevelCounts` or a `ValueCounts` each: partial result and total."""
 
-    def __init__(self, parts: tuple[Part, ...], most: int, limit: int | None = None):
+    def __init__(self, parts: tuple[ColumnPart, ...], most: int, limit: int | None = None):
         self.parts, self._most, self._limit = parts, most, limit
         self.n_rows = 0
         self.of_parts: list[Any] = [
@@ -95,7 +95,7 @@ class TableCounts:
 class TableScan(PassTask):
     """Counts the values of the columns of a table."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ColumnPart, ...]
     most: int
     memory_limit: int | None = None
     title = "columns"
@@ -119,14 +119,14 @@ class TableScan(PassTask):
         return total
 
 
-def _levels(part: Part, block: Block) -> tuple[dict[str, int], int]:
+def _levels(part: ColumnPart, block: Block) -> tuple[dict[str, int], int]:
     coded = levels_of(part, block.X)
     counts = coded.counts()
     seen = np.flatnonzero(counts[:-1])
     return dict(zip(coded.values[seen].tolist(), counts[seen].tolist(), strict=True)), int(counts[-1])
 
 
-def _numbers(part: Part, block: Block, shift: int) -> ValueCounts:
+def _numbers(part: ColumnPart, block: Block, shift: int) -> ValueCounts:
     values, codes = numbers_of(part, block.X, block.first_row)
     if codes is None:
         known = values[~np.isnan(values)]

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
+from streamnb.encoding import opening
 from streamnb.encoding.encoding import Encoding
-from streamnb.encoding.opening import opened
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.rows.opening import check_layer
@@ -60,8 +60,11 @@ class RowsEstimator(BaseEstimator):
     def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
         """Rows to fit, the first of all if `fresh`, or to predict; `run` is how a pass over them is run."""
         look = self._remember_names if fresh else self._check_features
-        known = {"frames": self._by_kinds(), "run": run} if fresh else {"encoding": self.encoding_}
-        rows = opened(X, *beside, labelled=labelled, look=look, layer=self.layer_, **known)
+        if fresh:
+            X, *given = opening.fresh(X, *beside, frames=self._by_kinds(), run=run or RunOptions())
+            beside = tuple(given)
+        known = None if fresh else self.encoding_
+        rows = opening.opened(X, *beside, labelled=labelled, look=look, layer=self.layer_, encoding=known)
         if fresh:
             self._take_encoding(rows.encoding)
         return rows

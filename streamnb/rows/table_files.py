@@ -25,7 +25,7 @@ class ParquetFiles(Tables):
         self._sizes: dict[str, int] = {}
         for _, _, sizes in looked:
             self._sizes = {name: self._sizes.get(name, 0) + size for name, size in sizes.items()}
-        self.step = max((rows for groups in self._groups for rows in groups), default=PIECE_ROWS)
+        self.step = max((rows for groups in self._groups for rows in groups), default=1)
 
     def selected(self, fields: Fields) -> "ParquetFiles":
         part = super().selected(fields)
@@ -74,9 +74,7 @@ class IPCFiles(Tables):
                 yield reader.get_batch(k)
 
 
-def cut_jobs(
-    fields: Fields, batches: Iterator[Any], row: int, start: int, stop: int, where: str
-) -> Iterator[Reading]:
+def cut_jobs(fields: Fields, batches: Iterator[Any], row: int, start: int, stop: int, where: str) -> Iterator[Reading]:
     """Jobs of the rows in [start, stop) of batches, the first of which begins at `row`; messages number rows of all."""
     for batch in batches:
         for first in range(row, row + batch.num_rows, PIECE_ROWS):

@@ -15,6 +15,7 @@ from streamnb.rows.tables import CATEGORY, DATE, NOTHING, Fields, Reading, Table
 from streamnb.rows.text_files import looked_through, texts_of
 from streamnb.rows.text_formats import CSV, JSON, Format, first_record, whole_lines
 
+NO_FIELDS = Fields(())
 SHOWN = 60  # letters of a wrong value in a message
 
 
@@ -22,7 +23,7 @@ SHOWN = 60  # letters of a wrong value in a message
 class TableFormat(Format):
     """How rows of a table lie in a file; `types` has all of its columns."""
 
-    fields: Fields = Fields(())
+    fields: Fields = NO_FIELDS
 
     def selected(self, schema: Any, fields: Fields) -> "TableFormat":
         """The same for some columns, of these types: of whole numbers those to come may be others."""
@@ -173,7 +174,9 @@ def read_table_format(head: bytes, kind: str, strings: frozenset[str], where: st
     table = form.table(sample, None, 0, where)
     types = {name: column.type for name, column in zip(table.column_names, table.columns, strict=True)}
     if kind == JSON:
-        types |= {name: dtype for name in types if name not in strings and (dtype := _as_dates(table[name])) is not None}
+        types |= {
+            name: dtype for name in types if name not in strings and (dtype := _as_dates(table[name])) is not None
+        }
     return replace(form, types=types), begin
 
 

@@ -63,8 +63,8 @@ def open_tables(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
         X = X.collect()
     if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
         raise TypeError(
-            f"X is of type {type(X).__name__}; a table is a path, a data frame of pandas, Polars or Dask, or a table or "
-            "dataset of Arrow"
+            f"X is of type {type(X).__name__}; a table is a path, a data frame of pandas, Polars or Dask, or a table "
+            "or dataset of Arrow"
         )
     table = arrow().table(X)
     check_names(table.column_names, "X")

@@ -14,7 +14,7 @@ class _InParts(Tables):
 
     def _hold(self, lengths: list[int]) -> None:
         self._firsts = [0, *accumulate(lengths)]
-        self.n_rows, self.step = self._firsts[-1], max(lengths, default=PIECE_ROWS)
+        self.n_rows, self.step = self._firsts[-1], max(lengths, default=1)
 
     def _batches(self, part: int) -> Iterator[Any]:
         raise NotImplementedError
@@ -34,10 +34,7 @@ class Dataset(_InParts):
         self._dataset, self.schema = dataset, dataset.schema
         self.paths = tuple(getattr(dataset, "files", ()))
         self._fragments = [part for fragment in dataset.get_fragments() for part in _row_groups(fragment)]
-        lengths = [_rows_of(fragment) for fragment in self._fragments]
-        if sum(lengths) != dataset.count_rows():
-            raise TypeError("X is a filtered dataset, whose fragments have other rows; give dataset.to_table()")
-        self._hold(lengths)
+        self._hold([_rows_of(fragment) for fragment in self._fragments])
         width = sum(getattr(field.type, "bit_width", 64) / 8 if _fixed(field.type) else 16 for field in self.schema)
         self.nbytes = int(self.n_rows * width)
 

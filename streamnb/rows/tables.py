@@ -123,7 +123,7 @@ class Tables:
     n_rows = 0
     nbytes = 0
     paths: tuple[str, ...] = ()
-    step = PIECE_ROWS  # a range of rows that begins at a multiple of it is read without those before
+    step = 1  # a range of rows that begins at a multiple of it is read without those before
     fields = Fields(())
 
     def selected(self, fields: Fields) -> Self:

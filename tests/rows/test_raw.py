@@ -16,7 +16,10 @@ class Numbers:
     def jobs(self, start, stop):
         for first in range(start, stop, 2):
             some = np.arange(first, min(first + 2, stop))
-            yield first, lambda some=some: SimpleNamespace(shape=(len(some), 1), nbytes=8, y=some % 2, weight=None, at=some)
+            yield (
+                first,
+                lambda some=some: SimpleNamespace(shape=(len(some), 1), nbytes=8, y=some % 2, weight=None, at=some),
+            )
 
     def cut(self, start, stop):
         return self

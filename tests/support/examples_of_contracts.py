@@ -20,6 +20,7 @@ import streamnb as snb
 from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.counters import CountedColumns, CountTask
 from streamnb.encoding.ngrams import NGrams
+from streamnb.encoding.table_scan import LevelCounts, TableCounts, TableScan
 from streamnb.encoding.vocabulary import TokenCounts, TokenScan
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
@@ -36,6 +37,7 @@ from streamnb.passes.contract import PassTask
 from streamnb.passes.report import Report
 from streamnb.problem.families import _Shares
 from streamnb.problem.family import Family
+from streamnb.problem.mixed import Auto
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.positive import _Positive
 from streamnb.problem.pull import Pull
@@ -47,6 +49,7 @@ from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource
 from streamnb.rows.in_svmlight import SvmlightSource
+from streamnb.rows.in_tables import TableSource
 from streamnb.rows.in_texts import TextSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
@@ -75,6 +78,7 @@ from streamnb.stats.value_counts import ValueCells, cells_of
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
 from tests.support.examples_of_problems import every
+from tests.support.examples_of_tables import counted_columns, kinds_of_columns, table_of
 
 N, K = 40, 3
 rng = np.random.default_rng(0)
@@ -92,6 +96,7 @@ FOLDS = as_folding(2, repeats=2, seed=1)
 BASES = {  # of which only subclasses mean something
     PassTask, Source, SourceOfAnother, RawSource, Family, _Positive, _Shares, Together, Penalty,
     _Complement,  # the other half of Beta
+    Auto,  # another family once the columns are known
 }  # fmt: skip
 
 
@@ -272,6 +277,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     TokenScan: every(
         lambda: Pass(TokenScan(NGrams((1, 2), (2, 3))), texts().with_step(None, 5, "texts")),
     ),
+    TableScan: every(lambda: Pass(*kinds_of_columns()), all=lambda: Pass(*kinds_of_columns(100))),
     SampleTask: every(
         lambda: Pass(SampleTask(np.unique(Y), Folding(3), 7), opened(COUNTS, Y, WEIGHT)),
         labels=lambda: Pass(SampleTask(np.arange(SETS.shape[1]), Folding(3), 7), opened(sp.csr_array(COUNTS), SETS)),
@@ -376,6 +382,11 @@ def means(seed: int) -> Any:
 PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", decorrelation=1.0)
 MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     TokenCounts: every(lambda seed: TokenCounts([f"t{seed}", "all"], [2, seed + 1])),
+    LevelCounts: every(
+        lambda seed: LevelCounts({f"v{seed}": 2, "all": seed + 1}, seed, 9),
+        full=lambda seed: LevelCounts({f"v{seed}": 2, "all": seed + 1}, seed, 2),
+    ),
+    TableCounts: every(counted_columns),
     ValueCells: every(lambda seed: cells_of(np.random.default_rng(seed).normal(size=3000))),
     Report: every(lambda seed: Report(seed + 1, 8, 2, 0.5, 0.25, seed / 4.0, 0.125)),
     Pull: every(lambda seed: PULLS[seed]),
@@ -464,6 +475,10 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
         stream=(lambda _: TiledSource(opened(chunks), 8), LABELLED),
     ),
     TextSource: every((lambda _: texts(), LABELLED), files=(texts, LABELLED)),
+    TableSource: every(
+        (lambda _: table_of(COUNTS, Y, WEIGHT), LABELLED),
+        files=(lambda folder: table_of(COUNTS, Y, WEIGHT, folder), LABELLED),
+    ),
     StreamSource: every((lambda _: opened(chunks), LABELLED), once=(lambda _: opened(chunks()), LABELLED)),
     DaskSource: every((lambda _: opened(in_dask(COUNTS), in_dask(Y), WEIGHT), LABELLED)),
     NamedColumns: every((lambda _: opened_columns(COLUMNS, LABELS), COLUMNS)),

@@ -8,7 +8,7 @@ import numpy as np
 
 from streamnb.core import persistence
 from streamnb.core.messages import DataError
-from streamnb.rows.tables import BOOLEAN, DATE, NOTHING, NUMBER, TableRows, arrow, chunk_of, kind_of
+from streamnb.rows.tables import NOTHING, NUMBER, TableRows, arrow, kind_of
 
 SPAN = 1 << 16  # of whole numbers that are told apart by their place in it
 WEEKDAYS = "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"
@@ -19,7 +19,7 @@ LEVEL, MEASURE, WORDS = "level", "measure", "words"
 
 @persistence.register
 @dataclass(frozen=True)
-class Part(persistence.Parameters):
+class ColumnPart(persistence.Parameters):
     """What some columns of the model are made of: a column of the table, a part of its dates, or a pair of columns.
 
     `role` says how: "level" has an indicator of each value, "measure" is a number, "words" a text.
@@ -61,10 +61,10 @@ class Coded(NamedTuple):
         return np.bincount(self.codes, minlength=len(self.values) + 1)  # type: ignore[arg-type]
 
 
-def levels_of(part: Part, rows: TableRows) -> Coded:
+def levels_of(part: ColumnPart, rows: TableRows) -> Coded:
     """The values of a category as strings, (n_values,) object."""
     if len(part.columns) == 2:
-        return _pair(*(levels_of(Part((name,), LEVEL), rows) for name in part.columns))
+        return _pair(*(levels_of(ColumnPart((name,), LEVEL), rows) for name in part.columns))
     column = rows.columns.column(part.columns[0])
     if part.date_part is not None:
         column = _of_dates(column, part.date_part)
@@ -74,7 +74,7 @@ def levels_of(part: Part, rows: TableRows) -> Coded:
     return Coded(_strings(values), codes)
 
 
-def numbers_of(part: Part, rows: TableRows, first_row: int) -> Coded:
+def numbers_of(part: ColumnPart, rows: TableRows, first_row: int) -> Coded:
     """The values of a number, (n_values,) float64."""
     column = rows.columns.column(part.columns[0])
     types = arrow().types
@@ -169,12 +169,12 @@ def _span_strings(low: int, n: int) -> np.ndarray:
     return out
 
 
-def part_of(name: str, kind: str) -> Part:
+def part_of(name: str, kind: str | None) -> ColumnPart:
     """A column by itself, as its kind says."""
-    return Part((name,), MEASURE if kind == NUMBER else LEVEL)
+    return ColumnPart((name,), MEASURE if kind == NUMBER else LEVEL)
 
 
-def parts_of_dates(name: str, dtype: Any) -> list[Part]:
+def parts_of_dates(name: str, dtype: Any) -> list[ColumnPart]:
     """The parts of a column of dates, those of days without an hour."""
     parts = DATE_PARTS[:-1] if arrow().types.is_date(dtype) else DATE_PARTS
-    return [Part((name,), LEVEL, part) for part in parts]
+    return [ColumnPart((name,), LEVEL, part) for part in parts]
