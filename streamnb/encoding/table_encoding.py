@@ -1,7 +1,8 @@
 """How the columns of a table become columns of a model: what is kept of it with the model, and its file."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from streamnb.rows.columns import open_columns
 from streamnb.rows.in_tables import TableSource
 from streamnb.rows.raw import Made
 from streamnb.rows.table_opening import is_table, open_tables
-from streamnb.rows.table_values import LEVEL, Coded, ColumnPart, levels_of, numbers_of
+from streamnb.rows.table_values import LEVEL, Coded, ColumnPart, Remembered, levels_of, numbers_of, strings_of
 from streamnb.rows.tables import (
     BOOLEAN,
     CATEGORY,
@@ -61,6 +62,18 @@ class TableEncoding(persistence.Parameters, Encoding):
         """The first column of each part and of each text, and the number of all."""
         widths = [code.n_columns for _, code in self.coded] + [grams.n_columns for _, grams in self.texts]
         return np.concatenate([[0], np.cumsum(widths)])
+
+    @cached_property
+    def _places(self) -> list[Callable[[Any], np.ndarray]]:
+        """Of each part what finds the columns of its values."""
+        found: list[Any] = []
+        for (part, code), first in zip(self.coded, self._firsts.tolist(), strict=False):
+            place = partial(_columns_of, part, code, first)
+            found.append(Remembered(place) if part.role == LEVEL else place)
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.to_state()  # without what was found out on the way
 
     @property
     def n_columns(self) -> int:
@@ -147,16 +160,21 @@ class TableEncoding(persistence.Parameters, Encoding):
         n_rows = rows.shape[0]
         places: list[np.ndarray] = []
         values: list[Any] = []
-        for (part, code), first in zip(self.coded, self._firsts.tolist(), strict=False):
+        for (part, code), first, place in zip(self.coded, self._firsts.tolist(), self._places, strict=False):
             coded = coded_of(part, rows, first_row)
             if isinstance(code, PlainNumber):
                 places.append(np.full(n_rows, first, np.int32))
                 values.append(coded.spread(code.filled(coded.values)))
             if not isinstance(code, PlainNumber) or code.missing:
-                columns = code.places(part, coded.values)
-                places.append(coded.spread(np.where(columns < 0, NONE, columns + np.int32(first))))
+                places.append(coded.spread(place(coded.values)))
                 values.append(None)
         return _joined(places, values, (n_rows, self.n_columns))
+
+
+def _columns_of(part: ColumnPart, code: Code, first: int, values: Any) -> np.ndarray:
+    """The column of each value and, last, of what is missing, where the first of the part is this one."""
+    places = code.places(part, strings_of(part, values) if part.role == LEVEL else values)
+    return np.where(places < 0, NONE, places + np.int32(first))
 
 
 def coded_of(part: ColumnPart, rows: TableRows, first_row: int) -> Coded:

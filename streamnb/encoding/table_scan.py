@@ -11,7 +11,7 @@ from streamnb.core import memory
 from streamnb.encoding.vocabulary import ENTRY_BYTES
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
-from streamnb.rows.table_values import LEVEL, ColumnPart, levels_of, numbers_of
+from streamnb.rows.table_values import LEVEL, Coded, ColumnPart, alike, levels_of, numbers_of, strings_of
 from streamnb.stats.value_counts import NOTHING, ValueCells, ValueCounts, cells_of, counted_cells
 
 
@@ -53,6 +53,7 @@ class TableCounts:
         self.of_parts: list[Any] = [
             LevelCounts({}, 0, most) if part.role == LEVEL else _of_numbers(NOTHING, 0, np.empty(0)) for part in parts
         ]
+        self._waiting: dict[int, tuple[Any, np.ndarray]] = {}  # values of categories of the last blocks, and counts
 
     @property
     def nbytes(self) -> int:
@@ -63,7 +64,7 @@ class TableCounts:
         self.n_rows += block.n_rows
         for k, part in enumerate(self.parts):
             if part.role == LEVEL:
-                self.of_parts[k].add(*_levels(part, block))
+                self._add_levels(k, levels_of(part, block.X))
             else:
                 self.of_parts[k] += _numbers(part, block, self.of_parts[k].features[0].shift)
         if self.nbytes > (limit := memory.allowed(self._limit)):
@@ -76,7 +77,26 @@ class TableCounts:
         both.of_parts = [a + b for a, b in zip(self.of_parts, other.of_parts, strict=True)]
         return both
 
+    def _add_levels(self, k: int, coded: Coded) -> None:
+        """Count values, by their places as long as blocks have the same ones."""
+        counts = coded.counts()
+        if k in self._waiting and alike(self._waiting[k][0], coded.values):
+            self._waiting[k][1][:] += counts
+        else:
+            self._settle(k)
+            self._waiting[k] = coded.values, counts
+
+    def _settle(self, k: int) -> None:
+        """Add what waits."""
+        if k in self._waiting:
+            values, counts = self._waiting.pop(k)
+            seen = np.flatnonzero(counts[:-1])
+            of_values = strings_of(self.parts[k], values)[seen].tolist()
+            self.of_parts[k].add(dict(zip(of_values, counts[seen].tolist(), strict=True)), int(counts[-1]))
+
     def finish(self) -> "TableCounts":
+        for k in range(len(self.parts)):
+            self._settle(k)
         return self
 
     def arrays(self) -> dict[str, Any]:
@@ -117,13 +137,6 @@ class TableScan(PassTask):
             else:
                 total.of_parts[k] = ValueCounts.of_arrays(arrays[f"numbers {k}"])
         return total
-
-
-def _levels(part: ColumnPart, block: Block) -> tuple[dict[str, int], int]:
-    coded = levels_of(part, block.X)
-    counts = coded.counts()
-    seen = np.flatnonzero(counts[:-1])
-    return dict(zip(coded.values[seen].tolist(), counts[seen].tolist(), strict=True)), int(counts[-1])
 
 
 def _numbers(part: ColumnPart, block: Block, shift: int) -> ValueCounts:

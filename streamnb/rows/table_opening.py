@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from streamnb.core.messages import DataError
+from streamnb.rows.files import holds_numbers
 from streamnb.rows.lazy import is_dask
 from streamnb.rows.matrices import made_by
 from streamnb.rows.table_files import IPCFiles, ParquetFiles
@@ -30,7 +31,8 @@ def is_table(X: Any) -> bool:
         return bool(X) and all(isinstance(one, os.PathLike) and is_table(one) for one in X)
     if is_path(X):
         path = os.fspath(X)
-        return format_of(path) is not None or (os.path.isdir(path) and any(map(format_of, _files_in(Path(path)))))
+        folder = os.path.isdir(path) and not holds_numbers(path)
+        return format_of(path) is not None or (folder and any(map(format_of, _files_in(Path(path)))))
     if made_by(X, "pyarrow") or made_by(X, "polars"):
         return hasattr(X, "schema") and (hasattr(X, "columns") or hasattr(X, "get_fragments"))
     return hasattr(X, "iloc") and hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2

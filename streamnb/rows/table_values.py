@@ -1,5 +1,6 @@
 """Columns of a table block by block: their distinct values, and which of them each row has."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -46,7 +47,8 @@ class ColumnPart(persistence.Parameters):
 class Coded(NamedTuple):
     """Values (n_values,), and of each row the place of its own among them, n_values where it is missing.
 
-    `codes` is None where row i has value i, and NaN is what is missing.
+    Of numbers they are float64; of categories whatever `strings_of` makes strings of. `codes` is None where row i has
+    value i, and NaN is what is missing.
     """
 
     values: Any
@@ -54,24 +56,44 @@ class Coded(NamedTuple):
 
     def spread(self, of_values: np.ndarray) -> np.ndarray:
         """What each row has, of what each value has and, last, what is missing."""
-        return of_values[:-1] if self.codes is None else of_values[self.codes]
+        return of_values[:-1] if self.codes is None else of_values.take(self.codes)
 
     def counts(self) -> np.ndarray:
         """How many rows have each value, and how many none."""
         return np.bincount(self.codes, minlength=len(self.values) + 1)  # type: ignore[arg-type]
 
 
+class Remembered:
+    """A function of values that rows which lie near each other mostly share: it is asked only of others than before."""
+
+    def __init__(self, function: Callable[[Any], Any]):
+        self._function = function
+        self._last: tuple[Any, Any] = None, None
+
+    def __call__(self, values: Any) -> Any:
+        last, found = self._last  # several threads may take turns
+        if not alike(last, values):
+            found = self._function(values)
+            self._last = values, found
+        return found
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether these are the same values; where that would take long to tell, no."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        spans = all(isinstance(one, np.ndarray) and one.dtype.kind == "i" for one in (a, b))
+        return spans and len(a) == len(b) and bool(a[0] == b[0])
+    return a is not None and a.type == b.type and a.equals(b)
+
+
 def levels_of(part: ColumnPart, rows: TableRows) -> Coded:
-    """The values of a category as strings, (n_values,) object."""
+    """The values of a category."""
     if len(part.columns) == 2:
-        return _pair(*(levels_of(ColumnPart((name,), LEVEL), rows) for name in part.columns))
+        return _pair(*((one, levels_of(one, rows)) for one in (ColumnPart((name,), LEVEL) for name in part.columns)))
     column = rows.columns.column(part.columns[0])
     if part.date_part is not None:
         column = _of_dates(column, part.date_part)
-    values, codes = _coded(column)
-    if part.date_part == "weekday":
-        return Coded(np.array(WEEKDAYS, object)[values], codes)
-    return Coded(_strings(values), codes)
+    return Coded(*_coded(column))
 
 
 def numbers_of(part: ColumnPart, rows: TableRows, first_row: int) -> Coded:
@@ -137,21 +159,27 @@ def _of_dates(column: Any, date_part: str) -> Any:
     return column.cast(arrow().int64()) if kind_of(column.type) == NOTHING else function(column)
 
 
-def _pair(a: Coded, b: Coded) -> Coded:
+def _pair(first: tuple[ColumnPart, Coded], second: tuple[ColumnPart, Coded]) -> Coded:
     """Values of both, together; missing where either is."""
+    (_, a), (_, b) = first, second
     n_a, n_b = len(a.values), len(b.values)
     assert a.codes is not None and b.codes is not None
     gaps = (a.codes == n_a) | (b.codes == n_b)
     both = np.where(gaps, n_a * n_b, a.codes.astype(np.int64) * n_b + b.codes)
     used, codes = np.unique(both, return_inverse=True)
     used = used[used < n_a * n_b]
-    values = np.array([f"{a.values[k // n_b]}{BETWEEN}{b.values[k % n_b]}" for k in used.tolist()], object)
+    of_a, of_b = (strings_of(part, coded.values) for part, coded in (first, second))
+    values = np.array([f"{of_a[k // n_b]}{BETWEEN}{of_b[k % n_b]}" for k in used.tolist()], object)
     return Coded(values, codes)
 
 
-def _strings(values: Any) -> np.ndarray:
-    """Values as strings, the same for a number of any type."""
+def strings_of(part: ColumnPart, values: Any) -> np.ndarray:
+    """Values of a category as strings, (n_values,) object, the same for a number of any type."""
+    if part.date_part == "weekday":
+        return np.array(WEEKDAYS, object)[np.asarray(values)]
     if isinstance(values, np.ndarray):
+        if values.dtype.kind == "O":  # of a pair
+            return values
         return _span_strings(int(values[0]), len(values)) if len(values) else np.empty(0, object)
     if arrow().types.is_floating(values.type):
         found = [str(int(v)) if v == int(v) and abs(v) < 1e15 else repr(v) for v in values.to_pylist()]

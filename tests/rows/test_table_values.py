@@ -10,7 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamnb.core.messages import DataError
-from streamnb.rows.table_values import BETWEEN, LEVEL, MEASURE, ColumnPart, levels_of, numbers_of, parts_of_dates
+from streamnb.rows.table_values import (
+    BETWEEN,
+    LEVEL,
+    MEASURE,
+    ColumnPart,
+    Remembered,
+    levels_of,
+    numbers_of,
+    parts_of_dates,
+    strings_of,
+)
 from streamnb.rows.tables import TableRows
 
 DAY = datetime.datetime(2020, 1, 6, 17, 30)  # a Monday
@@ -20,9 +30,9 @@ def rows(**columns):
     return TableRows(pa.RecordBatch.from_pydict(columns))
 
 
-def spelled(coded):
+def spelled(coded, part=ColumnPart(("c",), LEVEL)):
     """The value of each row, None where it is missing."""
-    values = [*coded.values, None]
+    values = [*strings_of(part, coded.values), None]
     return [values[code] for code in coded.codes]
 
 
@@ -66,7 +76,9 @@ def test_numbers_of_other_types():
 
 def test_parts_of_dates():
     stamps = pa.array([DAY, None, datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31)], pa.timestamp("us"))
-    found = {part.date_part: spelled(levels_of(part, rows(t=stamps))) for part in parts_of_dates("t", stamps.type)}
+    found = {
+        part.date_part: spelled(levels_of(part, rows(t=stamps)), part) for part in parts_of_dates("t", stamps.type)
+    }
     assert found == {
         "year": ["2020", None, "1", "9999"],
         "month": ["1", None, "1", "12"],
@@ -83,3 +95,12 @@ def test_pairs_are_the_values_of_both():
     assert spelled(coded) == [f"x{BETWEEN}1", f"x{BETWEEN}2", None, None]
     assert part.named(coded.values[1]) == "a=x, b=2" and part.missing() == "a, b is missing"
     assert ColumnPart(("t",), LEVEL, "month").named("7") == "t: month=7"
+
+
+def test_what_was_asked_last_is_remembered():
+    asked = []
+    lengths = Remembered(lambda values: asked.append(values) or len(values))
+    for values in (pa.array(["a", "b"]), pa.array(["a", "b"]), pa.array(["a"]), np.arange(3, 5), np.arange(3, 5)):
+        assert lengths(values) == len(values)
+    assert len(asked) == 3 and lengths(np.array(["a"], object)) == 1 == lengths(np.array(["a"], object))
+    assert lengths(np.arange(4, 6)) == 2 and len(asked) == 6
