@@ -40,6 +40,7 @@ PARTS = {  # each yields rows of the table
     "texts": texts.text_rows,
     "groups": groups.group_rows,
     "solve": models.solving_rows,
+    "multinomial": models.multinomial_rows,
     "choice": models.choice_rows,
     "shared": models.shared_rows,
     "scoring": models.scoring_rows,

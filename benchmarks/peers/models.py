@@ -45,6 +45,20 @@ def solving_rows(size: Size, _: Path) -> Iterator[Row]:
         yield Row(f"{what}, {name}", against, 1, 0.33, times * X.nnz / NONZEROS, SLOWER)
 
 
+def multinomial_rows(size: Size, _: Path) -> Iterator[Row]:
+    """Under L2 no weight is 0, and T needs all of them; under L1 most are."""
+    X, y = counts(15_000, 50_584, "zipf", per_row=80), labels(15_000, 20)
+    stats = snb.scan(X, y, moments=["sum"])
+
+    def solving(penalty: snb.L1 | snb.L2, scheme: str) -> Callable[[], object]:
+        return lambda: snb.solve(stats, "multinomial", penalty, scheme=scheme, n_threads=1)[0]
+
+    for scheme in ("joint", "ovr"):
+        what = f"solve, multinomial, L2(1), {scheme}, n = {X.shape[1]:,}, K = 20, one thread"
+        sides = solving(snb.L2(1.0), scheme), solving(snb.L1(1.0), scheme)
+        yield Row(what, "L1(1)", 3, None, ratio(*sides, 2 * size.repeats, time.process_time), SLOWER)
+
+
 def choice_rows(size: Size, folder: Path) -> Iterator[Row]:
     grid = {"alpha": np.geomspace(0.01, 100, 50)}
     search = GridSearchCV(MultinomialNB(), grid, cv=5, n_jobs=1, scoring="accuracy")

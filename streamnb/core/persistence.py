@@ -118,7 +118,7 @@ def check_path(name: str, given: Any) -> Path:
 
 def save(path: Any, value: Any) -> None:
     """Write a registered object to one file; an old file is replaced only by a whole new one, on the disk itself."""
-    with _replacing(check_path("path", path)) as file:
+    with replacing(check_path("path", path)) as file:
         with zipfile.ZipFile(file, "w") as archive:
             tree = _Writer(archive).encode(value)
             header = {"format": "streamnb", "version": FORMAT_VERSION, "content": tree}
@@ -130,7 +130,7 @@ def save(path: Any, value: Any) -> None:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path) -> Iterator[BinaryIO]:
     """A new file beside `path`, which takes its place once it is written and safe from a crash."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.unfinished")
     try:

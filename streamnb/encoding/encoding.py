@@ -18,9 +18,9 @@ class Encoding:
         raise NotImplementedError
 
     @property
-    def families(self) -> list[tuple[str, slice]]:
-        """The family, by name, that fits each group of columns: what family="auto" is."""
-        return [("multinomial", slice(0, self.n_columns))]
+    def kinds(self) -> list[tuple[str, int]]:
+        """The family, by name, that fits each group of neighbouring columns, and how many these are."""
+        return [("multinomial", self.n_columns)]
 
     def takes(self, X: Any) -> bool:
         """Whether X, opened by nobody, are raw rows; False for a matrix, and what holds one."""

@@ -1,27 +1,59 @@
-"""The door for rows of any kind, raw ones among them: a model that keeps an encoding makes its columns of them."""
+"""The door for rows of any kind, also raw ones, which become columns: by an encoding of their own or a model's."""
 
 from collections.abc import Callable
 from typing import Any
 
 from streamnb.encoding.encoding import Encoding, check_alike
 from streamnb.encoding.table import table
-from streamnb.passes.options import RunOptions
+from streamnb.encoding.text import text
 from streamnb.rows import opening
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import is_path, is_table
+from streamnb.rows.text_files import holds_text_files
+from streamnb.rows.texts import holds_texts
+
+Look = Callable[[Any], None]
 
 
 def opened(
     X: Any,
     y: Any = None,
     sample_weight: Any = None,
+    split: tuple[str, Any] | None = None,
     *,
     labelled: bool = True,
-    look: Callable[[Any], None] | None = None,
+    look: Look | None = None,
     layer: str | None = None,
-    encoding: Encoding | None = None,
+    frames: bool = False,
 ) -> Source:
-    """Rows with what is beside them, as `rows.opening.opened` does; raw rows by the `encoding` of a fitted model."""
+    """Rows with what is beside them, as `rows.opening.opened` does; texts and tables, too, told by what they are.
+
+    Of tables in memory those of numbers are matrices, unless `frames`.
+    """
+    opening.check_layer(X, layer)
+    if _holds_texts(X):
+        X, y, sample_weight = text(X, y=y, weight=sample_weight), None, None
+    elif is_table(X) and (frames or is_path(X)):
+        X, y, sample_weight = table(X, y, weight=sample_weight), None, None
+    return opening.opened(X, y, sample_weight, split, labelled=labelled, look=look, layer=layer)
+
+
+def opened_for(
+    encoding: Encoding | None,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    labelled: bool = True,
+    look: Look | None = None,
+    layer: str | None = None,
+) -> Source:
+    """The same for what was fitted before, whose encoding makes the columns of raw rows; None: it takes none."""
+    if encoding is None and _holds_texts(X):
+        raise ValueError(
+            "X holds texts, but the rows that were fitted were numbers already; make those of X in the same way, or "
+            "fit the texts themselves"
+        )
     if encoding is not None and not isinstance(X, Source) and encoding.takes(X):
         X, y, sample_weight = encoding.encode(X, y, sample_weight, labelled=labelled), None, None
     rows = opening.opened(X, y, sample_weight, labelled=labelled, look=look, layer=layer)
@@ -29,11 +61,5 @@ def opened(
     return rows
 
 
-def fresh(X: Any, y: Any = None, sample_weight: Any = None, *, frames: bool, run: RunOptions) -> tuple[Any, Any, Any]:
-    """Rows to be fitted, labels and weights; the path of a table is opened as `table` does it by default.
-
-    So are tables in memory where `frames`; `run` is how the pass is run that learns of the columns.
-    """
-    if isinstance(X, Source) or not is_table(X) or not (frames or is_path(X)):
-        return X, y, sample_weight
-    return table(X, y, weight=sample_weight, n_threads=run.n_threads, memory_limit=run.memory_limit), None, None
+def _holds_texts(X: Any) -> bool:
+    return holds_texts(X) or holds_text_files(X)

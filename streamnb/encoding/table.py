@@ -127,8 +127,8 @@ def table(
     task = TableScan(plan.parts(tables, kinds), hash_features, check_memory_limit(memory_limit))
     counts, _ = run(task, rows, RunOptions(False, n_threads))
     encoding = plan.encoding(counts, kinds, y, weight)
-    _warn_of(counts, [name for name in kinds if name not in encoding.kinds])
-    return encoding.applied(rows_of(tables, tuple(encoding.kinds), y, weight, n_threads))
+    _warn_of(counts, [name for name in kinds if name not in encoding.columns])
+    return encoding.applied(rows_of(tables, tuple(encoding.columns), y, weight, n_threads))
 
 
 class _Plan:

@@ -17,8 +17,12 @@ NONE = -1  # no indicator
 class Code(persistence.Parameters):
     """What becomes of the values of a `ColumnPart`: so many columns of the model, of which a row has one, or none."""
 
-    family = "multinomial"  # of the columns: a row has one of them
     n_columns: int
+
+    @property
+    def kinds(self) -> list[tuple[str, int]]:
+        """As of an `Encoding`."""
+        return [("categorical", self.n_columns)]
 
     def places(self, part: ColumnPart, values: Any) -> np.ndarray:
         """The column of each value and, last, of what is missing, (n_values + 1,) int32; -1 for none."""
@@ -112,11 +116,14 @@ class PlainNumber(Code):
 
     median: float
     missing: bool = False
-    family = "gaussian"
 
     @property
     def n_columns(self) -> int:  # type: ignore[override]
         return 1 + self.missing
+
+    @property
+    def kinds(self) -> list[tuple[str, int]]:
+        return [("gaussian", 1), *([("bernoulli", 1)] if self.missing else [])]
 
     def filled(self, values: np.ndarray) -> np.ndarray:
         """The number of each value and, last, of what is missing."""

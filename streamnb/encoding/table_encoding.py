@@ -40,13 +40,13 @@ class TableEncoding(persistence.Parameters, Encoding):
     """What becomes of each column of a table.
 
     `coded` has the parts of its columns and what becomes of each, `texts` the columns of texts and their n-grams;
-    `kinds` what each column of the table that is read should hold, None where numbers and strings are both taken as
+    `columns` what each column of the table that is read should hold, None where numbers and strings are both taken as
     categories; `y` and `weight` name the columns of labels and weights.
     """
 
     coded: list[tuple[ColumnPart, Code]]
     texts: list[tuple[str, NGrams]]
-    kinds: dict[str, str | None]
+    columns: dict[str, str | None]
     y: str | None = None
     weight: str | None = None
 
@@ -92,15 +92,9 @@ class TableEncoding(persistence.Parameters, Encoding):
         return found
 
     @property
-    def families(self) -> list[tuple[str, slice]]:
-        """The family, by name, that fits each group of columns."""
-        codes = [(code.family, code) for _, code in self.coded] + [("multinomial", grams) for _, grams in self.texts]
-        ends = self._firsts.tolist()
-        found = []
-        for (family, code), first, end in zip(codes, ends[:-1], ends[1:], strict=True):
-            middle = first + 1 if isinstance(code, PlainNumber) else end
-            found += [(family, slice(first, middle))] + ([("bernoulli", slice(middle, end))] if middle < end else [])
-        return found
+    def kinds(self) -> list[tuple[str, int]]:
+        coded = [kind for _, code in self.coded for kind in code.kinds]
+        return coded + [("multinomial", grams.n_columns) for _, grams in self.texts]
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -110,8 +104,8 @@ class TableEncoding(persistence.Parameters, Encoding):
     def encode(self, X: Any, y: Any = None, weight: Any = None, *, labelled: bool = False) -> TableSource:
         if labelled:
             y, weight = self.y if y is None else y, self.weight if weight is None else weight
-        strings = [name for name, kind in self.kinds.items() if kind in (None, CATEGORY)]
-        return self.applied(rows_of(open_tables(X, strings, n_cores()), tuple(self.kinds), y, weight, n_cores()))
+        strings = [name for name, kind in self.columns.items() if kind in (None, CATEGORY)]
+        return self.applied(rows_of(open_tables(X, strings, n_cores()), tuple(self.columns), y, weight, n_cores()))
 
     def applied(self, rows: TableSource) -> TableSource:
         """The columns of these rows."""
@@ -129,7 +123,7 @@ class TableEncoding(persistence.Parameters, Encoding):
 
     def _check(self, tables: Tables) -> None:
         """Refuse a table that lacks a column, or has another kind of values in it."""
-        for name, kind in self.kinds.items():
+        for name, kind in self.columns.items():
             if name not in tables.schema.names:
                 raise ValueError(
                     f"X has no column {name!r}, which the model was fitted on; it has {shown_names(tables.schema)}"

@@ -10,11 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
-from streamnb.encoding import opening
 from streamnb.encoding.encoding import Encoding
+from streamnb.encoding.opening import opened, opened_for
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
-from streamnb.rows.opening import check_layer
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.stats.matching import widened
@@ -50,9 +49,8 @@ class RowsEstimator(BaseEstimator):
         """Whether columns go by their kinds, so that a table in memory is taken as one."""
         return False
 
-    def _take_layer(self, X: Any, layer: str | None) -> None:
+    def _take_layer(self, layer: str | None) -> None:
         """Remember the layer of AnnData that is fitted."""
-        check_layer(X, layer)
         self.__dict__.pop("layer_", None)
         if layer is not None:
             self.layer_ = layer
@@ -60,13 +58,10 @@ class RowsEstimator(BaseEstimator):
     def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
         """Rows to fit, the first of all if `fresh`, or to predict; `run` is how a pass over them is run."""
         look = self._remember_names if fresh else self._check_features
-        if fresh:
-            X, *given = opening.fresh(X, *beside, frames=self._by_kinds(), run=run or RunOptions())
-            beside = tuple(given)
-        known = None if fresh else self.encoding_
-        rows = opening.opened(X, *beside, labelled=labelled, look=look, layer=self.layer_, encoding=known)
-        if fresh:
-            self._take_encoding(rows.encoding)
+        if not fresh:
+            return opened_for(self.encoding_, X, *beside, labelled=labelled, look=look, layer=self.layer_)
+        rows = opened(X, *beside, labelled=labelled, look=look, layer=self.layer_, frames=self._by_kinds())
+        self._take_encoding(rows.encoding)
         return rows
 
     def _take_encoding(self, encoding: Encoding | None) -> None:
@@ -227,7 +222,7 @@ class ScanEstimator(RowsEstimator):
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         with self._all_or_nothing():
             self._check_params()
-            self._take_layer(X, layer)
+            self._take_layer(layer)
             rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             self._memory_limit, self._n_threads = options.memory_limit, n_threads
             stats, report = self._scan(rows, listed, True, options, check_moments(moments))

@@ -9,6 +9,7 @@ from streamnb.core import arguments, row_checks
 from streamnb.estimators.base import ScanEstimator
 from streamnb.estimators.learned import learned
 from streamnb.estimators.predicting import RowClassifier
+from streamnb.estimators.prepared_rows import names_of_columns
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.rows.source import Source
@@ -115,6 +116,27 @@ class ScanClassifier(RowClassifier, ScanEstimator):
         if given is not None and getattr(self.stats_, "multilabel", False):
             raise ValueError(f"class_weight={given!r} is for one label a row; give the rows sample_weight in fit")
         return arguments.check_class_weight(given, self.classes_)
+
+    def drift(self, new: Any, n_features: int = 20) -> Any:
+        """The features whose means have moved most from the rows of this model to those of another; reads no data.
+
+        Parameters
+        ----------
+        new : fitted classifier or ClassStats
+            Of the same columns, scanned alike.
+        n_features : int
+            How many rows the table has at most.
+
+        Returns
+        -------
+        pandas.DataFrame
+            As from `ClassStats.drift`, with the names of the features.
+        """
+        check_is_fitted(self, "stats_")
+        ours, theirs = names_of_columns(self), names_of_columns(new)
+        if ours is not None and theirs is not None and not np.array_equal(ours, theirs):
+            raise ValueError("new has features of other names; drift is of the same columns")
+        return self.stats_.drift(getattr(new, "stats_", new), n_features, feature_names=ours)
 
     # ---- predicting --------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
-from streamnb.encoding.opening import opened
+from streamnb.encoding.opening import opened_for
 from streamnb.estimators.base import ScanEstimator
 from streamnb.estimators.learned import learned
 from streamnb.passes.answering import answer
@@ -175,7 +175,7 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
             by block into one NumPy array, or SciPy CSR where they are sparse.
         """
         check_is_fitted(self, "stats_")
-        rows = opened(X, labelled=False, encoding=self.encoding_)
+        rows = opened_for(self.encoding_, X, labelled=False)
         if rows.in_memory:
             return super().transform(X)
         if rows.n_features is not None:

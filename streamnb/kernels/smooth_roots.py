@@ -6,17 +6,22 @@ A weight is the root of w = ln(m_+ - t r_+) - ln(m_- + t r_-); r_- = 0 on a side
 import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.elementary import exp_less_one, logarithm
 
 MOST_STEPS = 400
+CHUNK = 512  # weights that are worked on at a time: what is kept of them stays in the cache
+STEPS = 4  # from a weight of 0 on, after which few weights are left to be found one by one
+NEAR = 1e-5  # of its weight, at most, is the last step, so that what is left of it is beyond all digits
+FAR = 1e300  # odds beyond which, either way, no step is trusted
 
 
 @brick
-def log_root(m_plus, r_plus, m_minus, r_minus, start, tau, t_star, w, near):
-    """The root between 0 and (t* - start) / tau, from w on, to a last step of `near` times itself.
+def log_root(m_plus, r_plus, m_minus, r_minus, start, tau, t_star):
+    """The root between 0 and (t* - start) / tau.
 
     Halley's method inside a shrinking bracket; what is left after a step is about its cube.
     """
-    low, high = 0.0, (t_star - start) / tau
+    w, low, high = 0.0, 0.0, (t_star - start) / tau
     for _ in range(MOST_STEPS):
         inside = low < w < high or high < w < low
         if not inside:
@@ -34,42 +39,94 @@ def log_root(m_plus, r_plus, m_minus, r_minus, start, tau, t_star, w, near):
         slope = 1.0 + plus + minus
         step = rest / (slope - 0.5 * rest * (plus - minus) * (plus + minus) / slope)
         w -= step
-        if abs(step) <= near * abs(w) or high == low:
+        if abs(step) <= NEAR * abs(w) or high == low:
             return w if low <= w <= high or high <= w <= low else 0.5 * (low + high)
     return w
 
 
+@brick
+def stepped(m_plus, r_plus, m_minus, r_minus, start, tau, far, w, near):
+    """Halley's step from w, but not beyond 0 or `far`; NaN where it was longer than `near` times its end, or lost."""
+    t = start + tau * w
+    plus, minus = m_plus - t * r_plus, m_minus + t * r_minus
+    odds = np.divide(plus, minus)
+    sound = (plus > 0.0) & (odds > 1.0 / FAR) & (odds < FAR)
+    rest = w - logarithm(odds if sound else 1.0)
+    of_plus, of_minus, both = tau * r_plus * minus, tau * r_minus * plus, plus * minus
+    slope = both + of_plus + of_minus
+    step = np.divide(rest * both * slope, slope * slope - 0.5 * rest * (of_plus - of_minus) * (of_plus + of_minus))
+    found = w - step
+    found = min(far, 0.0) if found < min(far, 0.0) else found
+    found = max(far, 0.0) if found > max(far, 0.0) else found
+    found = found if sound & (abs(step) <= near * abs(found)) else np.nan
+    return 0.0 if far == 0.0 else found
+
+
 @kernel
 def log_roots(m_plus, r_plus, m_minus, r_minus, start, tau, t_star, w):
-    # w[i] = root of the i-th weight, to its last digits
+    # w[i] = root of the i-th weight, to its last digits; the steps of all are vectors of the processor
+    w[:] = 0.0
+    for k in range(STEPS):
+        near = NEAR if k == STEPS - 1 else np.inf
+        for i in range(len(w)):
+            far = np.divide(t_star[i] - start[i], tau)
+            w[i] = stepped(m_plus[i], r_plus[i], m_minus[i], r_minus[i], start[i], tau, far, w[i], near)
     for i in range(len(w)):
-        w[i] = log_root(m_plus[i], r_plus[i], m_minus[i], r_minus[i], start[i], tau, t_star[i], 0.0, 1e-6)
+        if w[i] != w[i]:
+            w[i] = log_root(m_plus[i], r_plus[i], m_minus[i], r_minus[i], start[i], tau, t_star[i])
+
+
+@brick
+def pulled_from(excess, share, threshold, total):
+    """t* at T, and where the pull of the weight begins, which is t* where there is none."""
+    t_star = excess + total * share
+    return t_star, min(threshold, t_star) if t_star > 0.0 else max(-threshold, t_star)
 
 
 @kernel
-def gaps(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, total, w):
+def weights_at(plus, r_plus, minus, r_minus, of_minus, excess, share, threshold, tau, total, w, n_steps):
+    # w = the weights at T, from those at another T, or 0, on
+    for k in range(n_steps):
+        near = NEAR if k == n_steps - 1 else np.inf
+        for j in range(len(w)):
+            t_star, start = pulled_from(excess[j], share[j], threshold[j], total)
+            a, b, far = plus[j] * r_plus, minus[j] * of_minus, np.divide(t_star - start, tau)
+            w[j] = stepped(a, r_plus, b, r_minus, start, tau, far, w[j], near)
+    for j in range(len(w)):
+        if w[j] != w[j]:
+            t_star, start = pulled_from(excess[j], share[j], threshold[j], total)
+            w[j] = log_root(plus[j] * r_plus, r_plus, minus[j] * of_minus, r_minus, start, tau, t_star)
+
+
+@kernel
+def gaps(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, total, w, n_steps):
     """How far all pulls together stop before t* at T, and the derivative by T; w are the weights there.
 
     With L the counts less T and plus T, both sums are of t* - t = q L_+ L_- (e^w - 1) / (L_+ e^w + L_-), which has all
     its digits where T - sum of t has none. On entry w are weights at another T, or 0.
     """
     l_plus, l_minus = n_plus - total, n_minus + pulled * total
-    r_plus, r_minus = 1.0 / l_plus, pulled / l_minus
+    r_plus, of_minus = 1.0 / l_plus, 1.0 / l_minus
+    r_minus, heavier = pulled * of_minus, pulled * l_plus / l_minus
+    left, steep = np.empty(CHUNK), np.empty(CHUNK)
     gap, slope = 0.0, 0.0
-    for j in range(len(w)):
-        t_star = excess[j] + total * share[j]
-        if not abs(t_star) > threshold[j]:
-            w[j] = 0.0
-            continue
-        start = threshold[j] if t_star > 0.0 else -threshold[j]
-        a, b = plus[j] * r_plus, minus[j] / l_minus
-        w[j] = log_root(a, r_plus, b, r_minus, start, tau, t_star, w[j], 1e-5)
-        t = start + tau * w[j]
-        more = np.expm1(w[j])  # odds less 1
-        gap += share[j] * l_plus * more / (1.0 + pulled * l_plus * (1.0 + more) / l_minus)
-        steep = r_plus / (a - t * r_plus) + r_minus / (b + t * r_minus)
-        slope += share[j] - tau * (r_plus + r_minus) / (1.0 + tau * steep)
-    return gap, slope
+    for first in range(0, len(w), CHUNK):
+        some = slice(first, first + CHUNK)
+        p, m, e, q, u, v = plus[some], minus[some], excess[some], share[some], threshold[some], w[some]
+        weights_at(p, r_plus, m, r_minus, of_minus, e, q, u, tau, total, v, n_steps)
+        for j in range(len(v)):
+            more = exp_less_one(min(max(v[j], -700.0), 700.0))  # odds less 1
+            left[j] = np.divide(q[j] * more, 1.0 + heavier * (1.0 + more))
+        for j in range(len(v)):
+            t_star, start = pulled_from(e[j], q[j], u[j], total)
+            t = start + tau * v[j]
+            a, b = (p[j] - t) * r_plus, m[j] * of_minus + t * r_minus
+            pull = np.divide(tau * (r_plus + r_minus) * a * b, a * b + tau * (r_plus * b + r_minus * a))
+            steep[j] = 0.0 if start == t_star else q[j] - pull
+        for j in range(len(v)):
+            gap += left[j]
+            slope += steep[j]
+    return gap * l_plus, slope
 
 
 @kernel
@@ -88,7 +145,8 @@ def smooth_total(plus, n_plus, minus, n_minus, pulled, excess, share, threshold,
                 total, size = min(total, high) - size, 2.0 * size
             else:
                 total = 0.5 * (low + high)
-        gap, slope = gaps(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, total, w)
+        n_steps = max(STEPS - i, 2)  # T moves less and less
+        gap, slope = gaps(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, total, w, n_steps)
         if gap == 0.0:
             return total
         if gap > 0.0:

@@ -9,6 +9,7 @@ import numpy as np
 from streamnb.core import persistence
 from streamnb.problem.families import FAMILIES, as_family
 from streamnb.problem.family import Family
+from streamnb.problem.multinomial import Categorical
 from streamnb.problem.together import Dirichlet
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.domain import Domain
@@ -90,6 +91,10 @@ class Mixed(Family):
     def coupled(self) -> bool:  # type: ignore[override]
         return any(family.coupled for family in self.members)
 
+    @property
+    def coded(self) -> bool:  # type: ignore[override]
+        return any(family.coded for family in self.members)
+
     # ---- which columns -----------------------------------------------------------------------------------------------
 
     def named(self, names: Any, kinds: Any = None) -> "Mixed":
@@ -103,6 +108,20 @@ class Mixed(Family):
         if n_features not in self._parts:
             self._parts[n_features] = self._divided(n_features)
         return self._parts[n_features]
+
+    def coded_columns(self, n_features: int) -> np.ndarray:
+        every = np.arange(n_features)
+        coded = [every[columns] for family, columns in self._divided(n_features) if family.coded]
+        return np.sort(np.concatenate([np.zeros(0, np.int64), *coded]))
+
+    def widened(self, firsts: np.ndarray) -> "Mixed":
+        every, given = np.arange(len(firsts) - 1), []
+        for family, columns in self._divided(len(every)):
+            mine = every[columns]
+            ends = np.cumsum([0, *np.diff(firsts)[mine]])
+            wide = np.concatenate([np.arange(firsts[j], firsts[j + 1]) for j in mine])
+            given.append((family.widened(ends), wide))
+        return Mixed.__new__(Mixed)._hold(given)
 
     def _divided(self, n_features: int) -> list[tuple[Family, ColumnNames]]:
         owner = np.full(n_features, -1)
@@ -162,8 +181,8 @@ class Mixed(Family):
 class Auto(Family):
     """A family for each column of a table by its kind: a `Mixed` once the table is known.
 
-    Indicators of the values of a column are multinomial, so that their shares in a class add up to 1, as those of bins
-    are: naive Bayes of categories. Numbers as they are, ``snb.table(bins=None)``, are Gaussian, words multinomial.
+    Each category, and each number in bins, is a multinomial variable over its indicators, as in `Categorical`; numbers
+    as they are, ``snb.table(bins=None)``, are Gaussian, words multinomial, indicators of what is missing Bernoulli.
     """
 
     name = "auto"
@@ -174,7 +193,14 @@ class Auto(Family):
                 "family='auto' goes by the kinds of columns of a table, and X are numbers of no known kind; name a "
                 "family, or open X with snb.table(X, y=..)"
             )
-        return Mixed(kinds)
+        ends = np.cumsum([width for _, width in kinds])
+        groups = [(kind, np.arange(end - width, end)) for (kind, width), end in zip(kinds, ends, strict=True)]
+        of_kind = {kind: [columns for other, columns in groups if other == kind] for kind, _ in groups}
+        pairs: list[tuple[Any, Any]] = [("multinomial", columns) for columns in of_kind.pop("multinomial", [])]
+        for kind, several in of_kind.items():
+            family = Categorical([len(one) for one in several]) if kind == "categorical" else kind
+            pairs.append((family, np.concatenate(several)))
+        return Mixed(pairs)
 
 
 FAMILIES.update({Auto.name: Auto})
@@ -193,6 +219,16 @@ class FamilyDomain:
         for family, columns in self.family.parts(chunk.shape[1]):
             who = f"{self.who}(family={family.name!r})"
             Domain(who, family.lowest, family.highest, columns, self.what).check(chunk, survey)
+
+
+def grouped_parts(family: Family, n_features: int) -> list[tuple[Family, ColumnNames]]:
+    """The parts of a family, those of several columns of categories cut: shares sum to one in each by itself."""
+    found: list[tuple[Family, ColumnNames]] = []
+    for member, columns in family.parts(n_features):
+        every = np.arange(n_features)[columns]
+        groups = member.groups(len(every))
+        found += [(one, _compact(every[group])) for one, group in groups] if len(groups) > 1 else [(member, columns)]
+    return found
 
 
 # ---- columns in one of four forms: a slice, an array of numbers or bools, a list of names, or ... --------------------

@@ -15,8 +15,8 @@ CURES = {
     "an HDF5": "pass an .h5ad file of AnnData under a path of this machine; of another file a dataset, read by h5py: "
     "h5py.File(path)['..'][:]",
     "a Parquet": f"read it with pandas.read_parquet(path) {_FRAME}",
-    "a CSV": f"read it with pandas.read_csv(path) {_FRAME}",
-    "a JSON": f"read texts with snb.text(path, text=.., y=..), numbers with pandas.read_json(path) {_FRAME}",
+    "a CSV": f'read texts with snb.text(path, text="field", y=..), numbers with pandas.read_csv(path) {_FRAME}',
+    "a JSON": f'read texts with snb.text(path, text="field", y=..), numbers with pandas.read_json(path) {_FRAME}',
 }
 _SVMLIGHT = ".svm", ".svmlight", ".libsvm"
 _LINE = re.compile(rb"\s*[-+.\w,]*\s*(?:qid:\d+\s+)?\d+:[^\s:]+(?:\s|$)")  # the beginning of one

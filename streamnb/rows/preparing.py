@@ -10,6 +10,7 @@ from streamnb.core import arguments, persistence, row_checks
 from streamnb.kernels import row_values
 from streamnb.rows.boundary import surveyed
 from streamnb.rows.chunk import Chunk
+from streamnb.rows.column_maps import ColumnMap
 from streamnb.rows.domain import Domain
 from streamnb.rows.survey import Survey
 
@@ -35,8 +36,10 @@ class FeatureScale:
 
 
 def transformed(chunk: Chunk, survey: Survey, options: "RowOptions") -> tuple[Chunk, Survey]:
-    """Apply the steps of the transform, scale the features, then divide each row by its length."""
+    """Apply the steps of the transform, scale the features, divide each row by its length; or map the columns."""
     steps, normalize, scale = options.steps, options.normalize, options.scale
+    if options.columns is not None:
+        return surveyed(options.columns.mapped(chunk, survey))
     for n, step in enumerate(steps):
         if n:
             chunk, survey = surveyed(chunk)
@@ -97,6 +100,7 @@ class RowOptions:
     binarize: float = 0.0
     centre: float = 0.0
     scale: FeatureScale | None = None  # between transform and normalize
+    columns: ColumnMap | None = None  # in place of the others
 
     def __post_init__(self) -> None:
         if isinstance(self.transform, list | tuple):
@@ -106,6 +110,8 @@ class RowOptions:
         else:
             arguments.one_of("transform", self.transform, [None, "binary", "log1p", "sqrt"])
         arguments.one_of("normalize", self.normalize, [None, "l1", "l2"])
+        if self.columns is not None and (self.transform or self.normalize or self.scale):
+            raise ValueError("maps of columns should stand alone, without transform, scale and normalize")
         for name in ("binarize", "centre"):
             object.__setattr__(self, name, arguments.finite_number(name, getattr(self, name)))
 
@@ -123,18 +129,23 @@ class RowOptions:
     def of_state(cls, saved: Any) -> "RowOptions":
         """Loaded options; older files have fewer of them."""
         transform, normalize, *others = saved
-        if len(others) > 2:
+        if len(others) > 2 and others[2] is not None:
             others[2] = FeatureScale(persistence.array("scale", others[2], ["f8"], (len(others[2]),)))
+        if len(others) > 3 and not isinstance(others[3], ColumnMap):
+            raise ValueError("columns should be a map of columns")
         return cls(transform, normalize, *others)
 
     def to_state(self) -> list[Any]:
         """What `of_state` takes."""
-        saved = [getattr(self, part.name) for part in fields(self)]
-        return saved[:-1] if self.scale is None else [*saved[:-1], self.scale.values]
+        *saved, scale, columns = (getattr(self, part.name) for part in fields(self))
+        last = [None if scale is None else scale.values, columns]
+        while last and last[-1] is None:
+            last.pop()
+        return [*saved, *last]
 
     @property
     def seen(self) -> str:
         """What is summed, in words."""
-        steps = ((name, getattr(self, name)) for name in ("transform", "scale", "normalize"))
+        steps = ((name, getattr(self, name)) for name in ("transform", "scale", "normalize", "columns"))
         done = [f"{name}={how!r}" for name, how in steps if how is not None]
         return f"X after {' and '.join(done)}" if done else "X"

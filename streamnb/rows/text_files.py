@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from glob import has_magic
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,19 @@ def looked_through(path: str, kind: str | None, named: Any, read: Callable = rea
             if not more:
                 return TextFile(path, form, tuple(offsets), tuple(rows))
             rest += more
+
+
+def holds_text_files(X: Any) -> bool:
+    """Whether X is the path of plain texts by its name: ".txt", packed or not, a pattern or folders of these."""
+    if not isinstance(X, str | os.PathLike):
+        return False
+    path = Path(X)
+    if path.is_dir():
+        inside = (one for one in (*path.glob("*"), *path.glob("*/*")) if one.is_file())
+        path = next(inside, path)
+    elif not path.is_file() and not has_magic(str(X)):
+        return False
+    return path.name.removesuffix(path.suffix if path.suffix in PACKED else "").endswith(".txt")
 
 
 def kind_of(path: str) -> str:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -95,10 +96,10 @@ def holds_texts(X: Any) -> bool:
     """Whether X are strings in memory: a list, an array, or a column of pandas, Polars or Arrow."""
     if made_by(X, "pyarrow"):
         return "string" in str(getattr(X, "type", ""))
-    if not isinstance(X, list | tuple) and (len(getattr(X, "shape", ())) != 1 or not hasattr(X, "dtype")):
+    column = isinstance(X, np.ndarray) or made_by(X, "pandas") or made_by(X, "polars")
+    if not isinstance(X, list | tuple) and not (column and len(getattr(X, "shape", ())) == 1):
         return False
-    first = next((one for one in X if one is not None and one == one), None)
-    return isinstance(first, str | bytes)
+    return any(isinstance(one, str | bytes) for one in islice(X, 100))  # beside others it is told which row is none
 
 
 class TextsInMemory:

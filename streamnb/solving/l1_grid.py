@@ -29,13 +29,14 @@ class L1Grid:
 
     taus: np.ndarray
     scored: bool
+    feature_weight: np.ndarray | None = None  # what the weights of each feature are multiplied by
 
     @classmethod
-    def of(cls, penalty: Penalty | None) -> "L1Grid | None":
+    def of(cls, penalty: Penalty | None, feature_weight: np.ndarray | None) -> "L1Grid | None":
         """The grid of a penalty with taus, where L1 is all there is to it."""
-        return (
-            cls(penalty.tau, penalty.scale == "score") if isinstance(penalty, L1) and penalty.tau is not None else None
-        )
+        if not isinstance(penalty, L1) or penalty.tau is None:
+            return None
+        return cls(penalty.tau, penalty.scale == "score", feature_weight)
 
     def totals(self, problem: Problem, n_threads: int) -> Totals:
         """What couples the features of a class."""
@@ -46,18 +47,20 @@ class L1Grid:
         rows, union = np.zeros((problem.n_rows, len(self.taus)), np.int64), np.zeros(len(self.taus), np.int64)
         for block in problem.blocks:
             tested, of_block = self._tested(block.equations()), self._of_block(totals, block)
-            paths.count_live(*tested, of_block, self._ends(tested, of_block), rows, union)
+            paths.count_live(*tested, of_block, self._ends(tested, of_block, block), rows, union)
         return np.ascontiguousarray(rows.T), union
 
     def _tested(self, at_rest: Equations) -> tuple[Any, ...]:
         """What tells whether a weight is zero, as the kernels take it."""
         return *_plain(at_rest.t_star, at_rest.pooled, at_rest.sd), self.scored, self.taus
 
-    def _ends(self, tested: tuple[Any, ...], totals: np.ndarray) -> np.ndarray:
+    def _ends(self, tested: tuple[Any, ...], totals: np.ndarray, block: FeatureBlock) -> np.ndarray:
         """For each feature and row how many taus, from the least on, leave a weight (coupled: may), (n_columns, R)."""
         ends = np.empty(tested[0].shape[::-1], np.int32)
         bounds = np.maximum.accumulate(np.abs(totals)[:, ::-1], axis=1)[:, ::-1].copy()
         paths.live_ends(*tested, bounds, 1.0 - 1e-9 if totals.any() else 1.0, ends)
+        if self.feature_weight is not None:
+            ends[self.feature_weight[block.columns] == 0.0] = 0
         return ends
 
     def weights(self, block: FeatureBlock, totals: Totals, shifted: bool = True) -> tuple[sp.csr_array, np.ndarray]:
@@ -70,11 +73,11 @@ class L1Grid:
         family, phi = at_rest.family, np.ascontiguousarray(np.atleast_2d(at_rest.phi))
         tested, known = self._tested(at_rest), _both_sides(at_rest, sides)
         shifted = shifted and not family.coupled  # whose cumulant is 0
-        lengths = self._ends(tested, of_block)
+        lengths = self._ends(tested, of_block, block)
         room = np.append(0, lengths.sum(axis=1, dtype=np.int64).cumsum())
         indptr, csr = np.zeros(len(room), np.int64), (np.empty(room[-1], np.int32), np.empty(room[-1]))
         places, added = np.zeros(len(self.taus), np.int64), np.zeros(of_block.shape)
-        n_lost = 0
+        n_lost, factor = 0, None if self.feature_weight is None else self.feature_weight[block.columns]
         with np.errstate(all="ignore"):  # what is not finite is noticed below
             of_pooled = family.link(*(negative[0][0] for _, negative, _ in known)) if sides.pooled else None
             for piece in _pieces(room):
@@ -90,10 +93,12 @@ class L1Grid:
                 where = *piece, lengths, family.coupled, some[0]
                 n_lost += paths.put_in_order(*where, tested[0], some[1], links, phi, indptr, places, csr, shifts)
                 if shifted:
-                    paths.add_shifts(*where, phi, shifts, added)
+                    paths.add_shifts(*where, phi if factor is None else phi / factor, shifts, added)
         if n_lost:
-            self._find_lost(indptr, *csr, at_rest, sides, of_block, added)
+            self._find_lost(indptr, *csr, at_rest, sides, of_block, added, factor)
         n = indptr[-1]
+        if factor is not None:
+            csr[1][:n] *= np.repeat(factor, np.diff(indptr))
         found = sp.csr_array((csr[1][:n], csr[0][:n], indptr), shape=(len(lengths), added.size))
         found.has_canonical_format = True
         return found, added.T
@@ -135,6 +140,7 @@ class L1Grid:
         sides: Sides,
         totals: np.ndarray,
         added: np.ndarray,
+        factor: np.ndarray | None,
     ) -> None:
         """Put weights one by one where rounding leaves nothing or too much, and what they add to the intercepts."""
         lost = np.flatnonzero(np.isnan(weights[: indptr[-1]]))
@@ -148,7 +154,7 @@ class L1Grid:
         moved = Equations.of(sides.picked(pick), at_rest.family, pick(at_rest.phi), total)
         thresholds = self.taus[points] * (moved.sd if self.scored else 1.0)
         _, weights[lost], shifts = moved.scalar().solved(Pull(), thresholds)
-        np.add.at(added, (rows, points), shifts)
+        np.add.at(added, (rows, points), shifts if factor is None else shifts * factor[columns])
 
     def _of_block(self, totals: Totals, block: FeatureBlock) -> np.ndarray:
         """Totals as the kernels take them, (R, G)."""

@@ -13,6 +13,7 @@ from streamnb.core.attributes import attribute
 from streamnb.kernels import exact
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
+from streamnb.stats.drift import Drifts
 from streamnb.stats.histograms import Histograms, found_in
 from streamnb.stats.matching import merged_classes, positions
 from streamnb.stats.moments import ALL_MOMENTS, MOMENTS, SECOND_MOMENTS
@@ -49,7 +50,7 @@ def _histogram_of(stats: "ClassStats") -> np.ndarray:
 
 @persistence.register
 @dataclass(frozen=True, slots=True, eq=False)
-class ClassStats(persistence.Saved):
+class ClassStats(Drifts, persistence.Saved):
     """Sums over the rows of each class; made by `scan`, never changed.
 
     `a + b` are the statistics of all rows of both, `a - b` those of the rows of a without b's, `a * gamma`
@@ -281,7 +282,7 @@ class ClassStats(persistence.Saved):
             raise ValueError(
                 f"these statistics have {ours} features, the others {theirs}; scan the same columns of both"
             )
-        for name in ("transform", "scale", "normalize", "binarize", "centre"):
+        for name in ("transform", "scale", "normalize", "binarize", "centre", "columns"):
             ours, theirs = getattr(self.options, name), getattr(other.options, name)
             if ours != theirs:
                 raise ValueError(f"these statistics were scanned with {name}={ours!r}, the others with {theirs!r}")

@@ -202,14 +202,18 @@ class Trainer:
     def _of_rows(self, point: np.ndarray) -> np.ndarray:
         """Weights of features that are not about their means."""
         weights = point.copy()
-        weights[-1] -= (self._means * point[:-1]).sum(axis=0)
+        weights[-1] -= self._at_means(point)
         return weights
 
     def _about_means(self, weights: np.ndarray) -> np.ndarray:
         """The inverse of `_of_rows`."""
         point = weights.copy()
-        point[-1] += (self._means * weights[:-1]).sum(axis=0)
+        point[-1] += self._at_means(weights)
         return point
+
+    def _at_means(self, weights: np.ndarray) -> np.ndarray:
+        """Scores of the means of all features, without the intercepts."""
+        return np.einsum("i,ij->j", self._means[:, 0], weights[:-1])
 
     def _run(
         self, point: np.ndarray, most: float, judged: np.ndarray | None = None, **along: Any
@@ -224,7 +228,9 @@ class Trainer:
 
     def _of_raw_rows(self, point: np.ndarray) -> np.ndarray:
         """Weights of features that are neither about their means nor scaled."""
-        return self._of_rows(point) * self._factors
+        weights = self._of_rows(point)
+        weights *= self._factors
+        return weights
 
     def _note(self, *row: float) -> None:
         for column, value in zip(self._history.values(), row, strict=True):

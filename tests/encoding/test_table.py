@@ -47,7 +47,7 @@ def test_what_columns_become():
     assert snb.table(missing, "late", columns=["s"], missing="ignore").feature_names.tolist() == ["s=b", "s=c"]
     dated = FRAME.assign(day=pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(N), "h"))
     assert snb.table(dated, "late", columns=["day"]).feature_names[-1] == "day: hour=23"
-    assert "day" not in snb.table(dated, "late", dates=False).encoding.kinds
+    assert "day" not in snb.table(dated, "late", dates=False).encoding.columns
 
 
 def test_columns_that_say_nothing_are_left_out():
@@ -55,7 +55,7 @@ def test_columns_that_say_nothing_are_left_out():
     with pytest.warns(snb.StreamnbWarning) as said:
         rows = snb.table(frame, "late")
     assert [str(one.message).split(" have ")[0] for one in said] == ["columns ['same', 'gone']", "columns ['row']"]
-    assert not {"same", "gone"} & set(rows.encoding.kinds) and "row" in rows.encoding.kinds
+    assert not {"same", "gone"} & set(rows.encoding.columns) and "row" in rows.encoding.columns
     with pytest.raises(ValueError, match="X has no column of more than one value"):
         snb.table(frame, "late", columns=["same"])
 

@@ -34,9 +34,8 @@ def test_columns_are_what_their_names_say():
     assert named["day: weekday=Tuesday"].tolist() == [0, 1, 0, 0, 1, 0] and "day: year=2020" not in named
     notes = snb.text(FRAME["note"].tolist(), n_features=16)
     assert np.array_equal(matrix(rows)[:, -16:], matrix(notes)) and rows.feature_names[-1] == "note: hash 15"
-    families = [(family, columns.stop - columns.start) for family, columns in rows.encoding.families]
     numbers, words = [("gaussian", 1), ("bernoulli", 1)], [("multinomial", 16)]
-    assert families == [("multinomial", 4), *numbers, ("multinomial", 2), ("multinomial", 3), *words]
+    assert rows.encoding.kinds == [("categorical", 4), *numbers, ("categorical", 2), ("categorical", 3), *words]
 
 
 def test_rows_to_come_have_the_same_columns():

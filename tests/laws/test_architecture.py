@@ -27,6 +27,8 @@ ROOMS = [  # in the order of the flow: a room uses those above it
     "training",
     "evaluation",
     "selection",
+    "explaining",
+    "export",
     "estimators",
     "plotting",
 ]
@@ -37,7 +39,8 @@ DOORS = {  # who may import a library: rooms and modules, function bodies includ
     "dask": {"passes", "core.memory"},  # core.memory reads sizes such as "4GB" with Dask's parser
     "distributed": {"passes"},
     # core.label_checks gives a column of labels the warning that scikit-learn's users know
-    "sklearn": {"core.label_checks", "evaluation", "selection", "estimators", "plotting"},
+    "sklearn": {"core.label_checks", "evaluation", "selection", "export", "estimators", "plotting"},
+    "onnx": {"export"},
     "matplotlib": {"plotting"},
     "pyarrow": {"rows"},
     "h5py": {"rows"},

@@ -31,6 +31,24 @@ def test_weights_and_counts_of_all_points_are_those_of_each(family, grid, n_clas
     assert path.n_features[0] > path.n_features[-1] == 0
 
 
+@pytest.mark.parametrize("family", ["gaussian", "multinomial", FAMILIES[-1]], ids=str)
+def test_weights_of_features_count_in_all_points_as_in_each(family):
+    x, y, weight = problem(7, 3)
+    stats, counted = snb.scan(x, y, sample_weight=weight), np.array([0.0, 2.0, 0.5, *np.ones(x.shape[1] - 3)])
+    breaks = snb.solve(stats, family, GRIDS["plain"], scheme="ovr").breakpoints()
+    taus = snb.L1([0.0, *np.nextafter(np.unique(breaks[breaks > 0.0]), 0.0)])  # rounding may leave nothing of a weight
+    path, alike = (snb.solve(stats, family, taus, scheme="ovr", feature_weight=given) for given in (counted, None))
+    weights, shifts = path.grid_weights(slice(None))
+    assert weights.data.all()
+    by_point = weights.toarray().reshape(x.shape[1], len(path), path.n_rows)
+    for i, model in enumerate(path):
+        assert (model.coef_ == by_point[:, i].T).all()
+        np.testing.assert_array_equal(model.coef_, alike[i].coef_ * counted)
+        np.testing.assert_allclose(path.intercepts + shifts[i], model.intercept_, rtol=1e-12, atol=1e-12)
+        assert (path.n_features_per_class[i] == np.count_nonzero(model.coef_, axis=1)).all()
+        assert path.n_features[i] == np.count_nonzero(model.coef_.any(axis=0))
+
+
 @pytest.mark.parametrize("penalty", [GRIDS["score"], snb.L2([0.5, 2.0]), snb.TopK([1, 3])], ids=str)
 @pytest.mark.parametrize("family", ["poisson", FAMILIES[-1]], ids=str)
 def test_blocks_of_columns_hold_the_weights_of_all_points(family, penalty):

@@ -69,6 +69,9 @@ KINDS = {
     "linear-nb-cv-covariance": lambda: snb.LinearNBCV(
         snb.Gaussian(covariance="pooled", shrinkage=[0.1, 0.5]), folds=2
     ).fit(X, Y, WEIGHT),
+    "linear-nb-cv-maps": lambda: snb.LinearNBCV(
+        snb.Gaussian(covariance="pooled", shrinkage=[0.1, 0.5], maps="auto"), folds=2, scoring="accuracy"
+    ).fit(X, Y, WEIGHT),
     "covariance-path": lambda: snb.solve(
         stats(moments=["sum", "gram"]), snb.Gaussian(covariance="full", shrinkage=0.2)
     ),
@@ -111,6 +114,8 @@ KINDS = {
     "margin-classifier-calibrated": lambda: snb.MarginClassifier(0.5, tol=1e-2, calibration="sigmoid").fit(
         np.tile(X, (4, 1)), np.tile(Y, 4)
     ),
+    "crammer-singer-svm": lambda: snb.CrammerSingerSVM(0.5).fit(X, Y, WEIGHT),
+    "generalized-nb": lambda: snb.GeneralizedNB(0.5, 3).fit(X, Y, WEIGHT),
     "softmax-regression-cv": lambda: snb.SoftmaxRegressionCV([1.0, 5.0], folds=2, max_passes=20).fit(X, Y, WEIGHT),
     "margin-classifier-cv": lambda: snb.MarginClassifierCV(5.0, folds=2, max_passes=20).fit(X, LABELS),
     "least-squares-classifier-cv": lambda: snb.LeastSquaresClassifierCV(0.5, folds=2).fit(X, LABELS, WEIGHT),
@@ -123,6 +128,10 @@ KINDS = {
     "weight-path": lambda: snb.solve(stats(), "poisson", snb.L1(n_taus=3) + snb.L2([0.1, 1.0]), scheme="ovr"),
     "bins": lambda: snb.Bins(3).fit(X),
     "category-counters": lambda: snb.CategoryCounters([1, {"ash": 1, "birch": 2, "cedar": 0.5}], 2, [(0, 1)]).fit(X, Y),
+    "linear-categorical": lambda: snb.LinearNB(
+        snb.Mixed({"categorical": [0, 2], snb.Binomial(9): ...}), snb.TopK(2)
+    ).fit(X.astype(int), Y, WEIGHT),
+    "linear-indicators": lambda: snb.LinearNB(snb.Categorical([1, 3]), snb.L1(0.1)).fit((X > 0) * 1.0, Y, WEIGHT),
     "linear-bins": lambda: snb.LinearNB("bernoulli", transform=snb.Bins(3)).fit(X, Y),
     "linear-quantile-normal": lambda: snb.LinearNB("gaussian", transform="quantile_normal").fit(X, Y),
     "linear-own-variances": lambda: snb.LinearNB(snb.Gaussian(covariance="own")).fit(X, Y),

@@ -1,0 +1,109 @@
+"""Tables of features: those that tell each class, those that set two classes apart, and what made a row's score."""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import arguments
+from streamnb.explaining.weights import class_weights, difference
+from streamnb.models.linear import LinearModel
+from streamnb.passes.answering import answer
+from streamnb.rows.chunk import Chunk
+from streamnb.rows.source import Source
+
+
+def telling(model: LinearModel, names: Any, n_features: int, positive: bool = False) -> Any:
+    """A data frame of the features of each class whose weights are largest, or only of those that speak for it."""
+    n_features = arguments.positive_integer("n_features", n_features)
+    names = _names(names, model.n_features)
+    found = [
+        _listed(label, names, weights, weights if positive else abs(weights), n_features)
+        for label, weights in class_weights(model)
+    ]
+    return _frame(("class", "feature", "weight"), (row for some in found for row in some))
+
+
+def contrasted(model: LinearModel, names: Any, class_: Any, against: Any, n_features: int) -> Any:
+    """A data frame of the features that speak for one class against another, and of those that speak for the other."""
+    n_features = arguments.positive_integer("n_features", n_features)
+    names = _names(names, model.n_features)
+    weights, _ = difference(model, class_, against)
+    rows = [
+        *_listed(class_, names, weights, weights, n_features),
+        *_listed(against, names, weights, -weights, n_features),
+    ]
+    return _frame(("class", "feature", "weight"), rows)
+
+
+def explained(model: LinearModel, names: Any, rows: Source, class_: Any, against: Any) -> Any:
+    """A data frame of what each feature of one row adds to a score, the largest first, and of the intercept.
+
+    Raises
+    ------
+    ValueError
+        There are several rows, or none; the scores are not sums over features.
+    """
+    if model.curves is not None or model.second is not None:
+        raise ValueError(
+            "explain is of scores that are sums of weights times features; these go through the curves of isotonic "
+            "calibration, or are of Beta features, which have two weights each"
+        )
+    if rows.n_rows not in (1, None):
+        raise ValueError(f"X has {rows.n_rows:,} rows; explain is of one, such as X[[0]]")
+    names = _names(names, model.n_features)
+    values = np.asarray(answer(partial(_values, model), rows, model.n_features, np.dtype(np.float64)))
+    if len(values) != 1:
+        raise ValueError(f"X has {len(values):,} rows; explain is of one")
+    if class_ is None:
+        class_, against = _decided(model, values, against)
+    weights, intercept = difference(model, class_, against)
+    added = values[0] * weights
+    order = np.argsort(-abs(added), kind="stable")
+    order = order[added[order] != 0.0]
+    rest = zip(names[order].tolist(), values[0, order].tolist(), weights[order].tolist(), strict=True)
+    table = [("(intercept)", 1.0, intercept, intercept), *((*one, one[1] * one[2]) for one in rest)]
+    frame = _frame(("feature", "value", "weight", "contribution"), table)
+    frame.attrs |= {"class": class_, "against": against, "score": float(intercept + added.sum())}
+    return frame
+
+
+def _values(model: LinearModel, chunk: Chunk, survey: Any) -> np.ndarray:
+    """What weights are multiplied by, (n_rows, n_features)."""
+    matrix: Any = model.prepared(chunk, survey).to_matrix()
+    values = (matrix.toarray() if sp.issparse(matrix) else matrix) + model.absent
+    return values if model.scale is None else values * model.scale
+
+
+def _decided(model: LinearModel, values: np.ndarray, against: Any) -> tuple[Any, Any]:
+    """The class of the highest score; where it has no weights of its own, against the one that comes next."""
+    coef = model.coef_
+    margins = (coef @ values.T).T + model.intercept_ if sp.issparse(coef) else values @ coef.T + model.intercept_
+    labels = model.classes_.tolist()
+    scores = model.scheme.class_scores(np.asarray(margins))
+    if scores.ndim == 1:
+        return labels[int(scores[0] > 0)], against
+    if model.scheme.width(len(labels)) != len(labels):
+        labels = model.scheme.row_names(model.classes_)
+    best, second = (labels[k] for k in np.argsort(-scores[0], kind="stable")[:2].repeat(2)[[0, -1]])
+    pairs = model.scheme.name == "ovo" or best not in model.scheme.row_names(model.classes_)
+    return best, second if pairs and against is None else against
+
+
+def _names(names: Any, n_features: int) -> np.ndarray:
+    return np.asarray(np.arange(n_features) if names is None else names, object)
+
+
+def _listed(label: Any, names: np.ndarray, weights: np.ndarray, by: np.ndarray, n: int) -> Iterator[tuple[Any, ...]]:
+    """The n features that are largest by some numbers, as long as these are above 0."""
+    best = np.argsort(-by, kind="stable")[:n]
+    best = best[by[best] > 0.0]
+    return zip([label] * len(best), names[best].tolist(), weights[best].tolist(), strict=True)
+
+
+def _frame(columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> Any:
+    from pandas import DataFrame
+
+    return DataFrame(list(rows), columns=list(columns))

@@ -1,0 +1,115 @@
+"""Drift: which features have moved from some rows to others, read off the statistics of both."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments
+
+SHARE = "(share of rows)"
+
+
+class Drifts:
+    """Statistics whose means can be set beside those of other rows."""
+
+    __slots__ = ()
+
+    def drift(self, new: Any, n_features: int = 20, *, feature_names: Any = None) -> Any:
+        """The features whose means have moved most from these rows to others, class by class; reads no data.
+
+        Parameters
+        ----------
+        new : ClassStats
+            Of other rows with the same columns, scanned alike.
+        n_features : int
+            How many rows the table has at most.
+        feature_names : (n_features,), optional
+            Numbers by default.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns "class", "feature", "old", "new" (means over the rows of the class) and "z", the largest
+            absolute z first. z is the score statistic of "both have one mean" with its scale,
+            ``(new - old) / sqrt(v (1 / N_old + 1 / N_new))`` with N the weights of the class and v the variance about
+            the mean of all its rows, old and new: that of the rows where "sum_sq" was scanned, else that of presence,
+            m (1 - m), or that of counts that are Poisson, m; counts that vary more than these have z too large. Of
+            rows that come from one distribution about 1 in 20 lies beyond 2. "(share of rows)" is how large a share of
+            all rows the class has.
+
+        Raises
+        ------
+        TypeError, ValueError
+            `new` are no statistics, or of other columns, moments, classes or transforms.
+
+        Examples
+        --------
+        >>> import numpy as np, streamnb as snb
+        >>> old, new = snb.scan([[1.0, 5.0], [2.0, 5.0]], [0, 0]), snb.scan([[7.0, 5.0], [8.0, 5.0]], [0, 0])
+        >>> old.drift(new)[["feature", "old", "new"]].to_dict("list")
+        {'feature': [0], 'old': [1.5], 'new': [7.5]}
+        """
+        if not isinstance(new, type(self)):
+            raise TypeError(
+                f"new is of type {type(new).__name__}; it should be ClassStats, as snb.scan(X, y) returns them"
+            )
+        from pandas import DataFrame
+
+        n_features = arguments.positive_integer("n_features", n_features)
+        names = arguments.as_array("feature_names", feature_names) if feature_names is not None else None
+        if names is not None and names.shape != (self.n_features,):  # type: ignore[attr-defined]
+            raise ValueError(
+                f"feature_names has shape {names.shape}; it should have one for each of the {self.n_features} features"  # type: ignore[attr-defined]
+            )
+        moved = sorted(_moved(self, new, n_features, names), key=lambda one: -abs(one[-1]))[:n_features]
+        return DataFrame(moved, columns=["class", "feature", "old", "new", "z"])
+
+
+def _moved(old: Any, new: Any, n: int, names: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the n features of each class that have moved most, and its share of the rows."""
+    old, new = (replace(stats, folds=(), folding=None) for stats in (old, new))
+    both = old + new
+    moment = next((name for name in ("sum", "above", "nonzero") if name in both.tables), None)
+    if moment is None:
+        raise ValueError(f"there are no means of features among the moments {list(both.moments)}; scan with 'sum'")
+    sides = [both * 0.0 + old, both * 0.0 + new]  # all classes in one order
+    before, after = ([stats.table(moment).value(), stats.weight] for stats in sides)
+    totals = [stats.total_weight for stats in sides]
+    variances = _variances(both, moment)
+    for k, label in enumerate(both.classes.tolist()):
+        counts = before[1][k], after[1][k]
+        shares = [count / total for count, total in zip(counts, totals, strict=True)]
+        share = sum(counts) / sum(totals)
+        moved = float(_scores(np.diff(shares), share * (1.0 - share), totals)[0])
+        if moved:
+            yield label, SHARE, *map(float, shares), moved
+        if min(counts) <= 0.0:
+            continue
+        means = before[0][k] / counts[0], after[0][k] / counts[1]
+        z = _scores(means[1] - means[0], variances[k], counts)
+        best = np.argsort(-abs(z), kind="stable")[:n]
+        for j in best[z[best] != 0.0].tolist():
+            yield label, j if names is None else names[j], *(float(mean[j]) for mean in means), float(z[j])
+
+
+def _variances(both: Any, moment: str) -> np.ndarray:
+    """Of a value of each class and feature about its mean, (K, n_features)."""
+    weight = np.maximum(both.weight, np.finfo(float).tiny)[:, None]
+    if moment == "sum" and "sum_sq" in both.tables:
+        return both.scatter() / weight
+    means = both.table(moment).value() / weight
+    if moment != "sum":
+        return np.maximum(means * (1.0 - means), 0.0)
+    if both.negatives:
+        raise ValueError(
+            "the rows hold negative values, and no sums of squares tell their variance; scan 'sum_sq', too"
+        )
+    return means
+
+
+def _scores(moved: np.ndarray, variance: Any, weights: Any) -> np.ndarray:
+    """The score statistic; 0 where nothing varies."""
+    scale = np.sqrt(variance * (1.0 / weights[0] + 1.0 / weights[1]))
+    return np.divide(moved, scale, out=np.zeros_like(moved), where=scale > 0.0)

@@ -1,0 +1,52 @@
+"""What models say of themselves: contributions add up to scores, whatever the family, scheme and preparing."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import streamnb as snb
+
+RNG = np.random.default_rng(0)
+Y = np.array(["a", "b", "c"])[np.arange(60) % 3]
+X = RNG.poisson(1.5, (60, 5)).astype(float) + 3.0 * (np.arange(5) == np.arange(60)[:, None] % 3)
+MODELS = [
+    snb.LinearNB(),
+    snb.LinearNB("bernoulli", scheme="ovr", binarize=-1.0),
+    snb.LinearNB("laplace", snb.L1(0.5)),
+    snb.LinearNB(scheme="reference", reference="b"),
+    snb.LinearNB(idf=True, transform="log1p", normalize="l2"),
+    snb.LinearNB("bernoulli", transform=snb.Bins(4)),
+    snb.LinearNB(snb.Gaussian(covariance="pooled")),
+    snb.SoftmaxRegression(idf=True, normalize="l2"),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_contributions_add_up_to_scores(model):
+    model.fit(X, Y)
+    for row in ([X[[0]]], [sp.csr_array(X[[1]])]):
+        scores = dict(zip(model.classes_, model.decision_function(*row)[0], strict=True))
+        found = model.explain(*row)
+        assert found["contribution"].sum() == pytest.approx(found.attrs["score"])
+        assert found.attrs["class"] == model.predict(*row)[0]
+        assert found["feature"][0] == "(intercept)" and (found["contribution"][1:].abs().diff()[1:] <= 0).all()
+        np.testing.assert_allclose(found["value"] * found["weight"], found["contribution"])
+        for label in model.classes_:
+            assert model.explain(*row, label).attrs["score"] == pytest.approx(scores[label], abs=1e-12)
+        assert model.explain(*row, "a", "c").attrs["score"] == pytest.approx(scores["a"] - scores["c"], abs=1e-9)
+
+
+def test_top_features_and_contrast_have_names_and_both_signs():
+    frame = pd.DataFrame(X, columns=list("vwxyz"))
+    model = snb.LinearNB("poisson").fit(frame, Y)
+    top = model.top_features(2)
+    assert top["class"].tolist() == ["a", "a", "b", "b", "c", "c"] and {"v", "w", "x"} <= set(top["feature"])
+    against = (model.coef_[0] - model.coef_[1:].mean(axis=0))["vwxyz".index(top["feature"][0])]
+    assert top["weight"][0] == pytest.approx(against)
+    apart = model.contrast("a", "b", 1)
+    assert apart[["class", "feature"]].values.tolist() == [["a", "v"], ["b", "w"]]
+    assert apart["weight"].tolist() == pytest.approx([max(d := model.coef_[0] - model.coef_[1]), min(d)])
+    few = snb.LinearNB("poisson", snb.TopK(2)).fit(frame, Y)
+    assert few.sparsify().top_features(5).equals(snb.LinearNB("poisson", snb.TopK(2)).fit(frame, Y).top_features(5))
+    assert set(few.top_features(5)["feature"]) <= set("vwxyz") and (few.top_features(5)["weight"] != 0).all()
