@@ -249,7 +249,7 @@ def _warn_of(counts: TableCounts, left_out: list[str]) -> None:
     if apart:
         warn(
             f"columns {apart} have another value in each of {counts.n_rows:,} rows, which says nothing of further "
-            "ones; leave them out with columns="
+            "ones; leave them out with columns=, or name those of texts in text="
         )
 
 

@@ -1,6 +1,7 @@
 """The door for rows of any kind: a fitted model makes its own columns of raw ones."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import streamnb as snb
@@ -32,12 +33,20 @@ def test_texts_are_told_by_what_they_are(folder):
             snb.LinearNB("multinomial").fit(np.eye(3), Y).predict(wrong)
 
 
-def test_files_of_fields_say_what_to_give(tmp_path):
-    (tmp_path / "rows.jsonl").write_text('{"t": "red wine", "y": "wine"}\n')
-    (tmp_path / "rows.csv").write_text("t,y\nred wine,wine\n")
+def test_files_of_fields_are_tables(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"t": "red", "y": "wine"}\n{"t": "green", "y": "tea"}\n' * 2)
+    (tmp_path / "rows.csv").write_text("t,y\n" + "red,wine\ngreen,tea\n" * 2)
     for name in ("rows.jsonl", "rows.csv"):
-        with pytest.raises(snb.DataError, match=r"snb\.text\(path, text="):
-            snb.LinearNB("multinomial").fit(tmp_path / name, "y")
+        model = snb.LinearNB("auto").fit(tmp_path / name, "y")
+        assert model.predict(tmp_path / name).tolist() == ["wine", "tea"] * 2 and model.score(tmp_path / name) == 1.0
+
+
+def test_tables_in_memory_are_tables_where_columns_go_by_their_kinds():
+    frame = pd.DataFrame({"n": [1, 2, 3, 4], "y": [0, 0, 1, 1]})
+    assert opened(frame, "y").n_features == 1 and opened(frame, "y", frames=True).n_features == 4
+    assert snb.LinearNB("auto").fit(frame, "y").predict(frame).tolist() == [0, 0, 1, 1]
+    with pytest.raises(ValueError, match="family='auto' goes by the kinds of columns of a table"):
+        snb.LinearNB("auto").fit(np.eye(4), [0, 0, 1, 1])
 
 
 def test_raw_rows_are_encoded_and_others_are_not():

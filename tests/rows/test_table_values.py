@@ -30,7 +30,10 @@ def rows(**columns):
     return TableRows(pa.RecordBatch.from_pydict(columns))
 
 
-def spelled(coded, part=ColumnPart(("c",), LEVEL)):
+PLAIN = ColumnPart(("c",), LEVEL)
+
+
+def spelled(coded, part=PLAIN):
     """The value of each row, None where it is missing."""
     values = [*strings_of(part, coded.values), None]
     return [values[code] for code in coded.codes]

@@ -4,7 +4,6 @@ tests/laws/test_contracts.py finds the classes by walking the package, and puts 
 their contracts. A class without an example fails there by its name; one line in its table is what it needs.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -81,7 +80,7 @@ from streamnb.training.cutting_planes import CrammerSinger
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
 from tests.support.examples_of_problems import every
-from tests.support.examples_of_tables import counted_columns, kinds_of_columns, table_of
+from tests.support.examples_of_raw_rows import counted_columns, kinds_of_columns, table_of, texts_of
 
 N, K = 40, 3
 rng = np.random.default_rng(0)
@@ -92,7 +91,6 @@ COUNTS = rng.poisson(0.5 + 2.0 * (np.arange(5) % K == CODES[:, None])).astype(fl
 SETS = (rng.random((N, K)) < 0.4).astype(int)
 WEIGHT = rng.choice([0.25, 0.5, 1.0, 2.0], N)
 REAL, REAL_WEIGHT = rng.normal(size=(N, 5)), rng.random(N)  # whose sums are rounded in every order but in pairs
-WORDS = ["ash", "beech", "cedar", "elm", "fir"]
 GROUPS = np.arange(N) // 3
 FOLDS = as_folding(2, repeats=2, seed=1)
 SOME_CODED = snb.Mixed({"categorical": [1, 3], "poisson": ...})
@@ -204,16 +202,6 @@ def reading(objective: Any, X: Any = REAL, y: Any = Y, **along: Any) -> Pass:
     )
 
 
-def texts(folder: Any = None) -> TextSource:
-    """The counts as words, in memory or in JSON lines."""
-    words = [" ".join(word for n, word in zip(row, WORDS) for _ in range(int(n))) for row in COUNTS]
-    if folder is None:
-        return snb.text(words, y=Y, weight=WEIGHT, vocabulary=WORDS, n_threads=2)
-    records = ({"of": text, "y": y, "w": w} for text, y, w in zip(words, Y.tolist(), WEIGHT.tolist()))
-    (folder / "texts.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
-    return snb.text(folder / "texts.jsonl", "of", "y", weight="w", vocabulary=WORDS, n_threads=1)
-
-
 def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
     """A read for three models: sums and scores, scores by other weights, and a line that is not judged."""
     sets = np.ndim(y) == 2
@@ -289,7 +277,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         hashed=lambda: counting(np.where(COUNTS > 2.0, np.nan, COUNTS), WEIGHT, pairs=[[0, 1], [1, 4]], n_bits=3),
     ),
     TokenScan: every(
-        lambda: Pass(TokenScan(NGrams((1, 2), (2, 3))), texts().with_step(None, 5, "texts")),
+        lambda: Pass(TokenScan(NGrams((1, 2), (2, 3))), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "texts")),
     ),
     TableScan: every(lambda: Pass(*kinds_of_columns()), all=lambda: Pass(*kinds_of_columns(100))),
     SampleTask: every(
@@ -489,7 +477,10 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
         stored=(lambda folder: TiledSource(csr_group(folder), 4), LABELLED),
         stream=(lambda _: TiledSource(opened(chunks), 8), LABELLED),
     ),
-    TextSource: every((lambda _: texts(), LABELLED), files=(texts, LABELLED)),
+    TextSource: every(
+        (lambda _: texts_of(COUNTS, Y, WEIGHT), LABELLED),
+        files=(lambda folder: texts_of(COUNTS, Y, WEIGHT, folder), LABELLED),
+    ),
     TableSource: every(
         (lambda _: table_of(COUNTS, Y, WEIGHT), LABELLED),
         files=(lambda folder: table_of(COUNTS, Y, WEIGHT, folder), LABELLED),

@@ -1,5 +1,6 @@
-"""Tables for the examples of contracts: a matrix as columns, and columns of several kinds to learn from."""
+"""Raw rows for the examples of contracts: a matrix as texts and as a table, and columns of several kinds."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,22 @@ import streamnb as snb
 from streamnb.encoding.table_encoding import rows_of
 from streamnb.encoding.table_scan import TableCounts, TableScan
 from streamnb.rows.in_tables import TableSource
+from streamnb.rows.in_texts import TextSource
 from streamnb.rows.table_opening import open_tables
 from streamnb.rows.table_values import LEVEL, MEASURE, ColumnPart
 
 N = 40
+WORDS = ["ash", "beech", "cedar", "elm", "fir"]
+
+
+def texts_of(X: np.ndarray, y: np.ndarray, weight: np.ndarray, folder: Any = None) -> TextSource:
+    """Counts as words, in memory or in JSON lines."""
+    words = [" ".join(word for n, word in zip(row, WORDS) for _ in range(int(n))) for row in X]
+    if folder is None:
+        return snb.text(words, y=y, weight=weight, vocabulary=WORDS, n_threads=2)
+    records = ({"of": text, "y": label, "w": w} for text, label, w in zip(words, y.tolist(), weight.tolist()))
+    (folder / "texts.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return snb.text(folder / "texts.jsonl", "of", "y", weight="w", vocabulary=WORDS, n_threads=1)
 
 
 def table_of(X: np.ndarray, y: Any, weight: Any, folder: Any = None) -> TableSource:
