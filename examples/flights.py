@@ -49,9 +49,8 @@ def main(path=None):
         model.save(Path(folder) / "late.snb")  # with the encoding: other tables may have their columns in any order
         again = snb.load(Path(folder) / "late.snb")
         one = pq.read_table(test).slice(0, 1)
-        print(
-            f"the first one is late with probability {again.predict_proba(one.select(one.column_names[::-1]))[0, 1]:.2f}"
-        )
+        chance = again.predict_proba(one.select(one.column_names[::-1]))[0, 1]
+        print(f"the first one is late with probability {chance:.2f}")
 
 
 def show(name, model, test, late, seconds):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import streamnb as snb
 from benchmarks import peers
-from benchmarks.peers import encoding, files, groups, memory, models, others, processes, products, stores, texts
+from benchmarks.peers import encoding, files, groups, memory, models, others, processes, products, stores, tables, texts
 from benchmarks.peers.table import HEAD, PER_ROW, QUICK, Size
 
 RESULTS = Path(__file__).parents[1] / "RESULTS.md"
@@ -38,6 +38,7 @@ PARTS = {  # each yields rows of the table
     "encoding": encoding.encoding_rows,
     "files": files.file_rows,
     "texts": texts.text_rows,
+    "tables": tables.table_rows,
     "groups": groups.group_rows,
     "solve": models.solving_rows,
     "multinomial": models.multinomial_rows,
