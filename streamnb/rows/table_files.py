@@ -44,7 +44,8 @@ class ParquetFiles(Tables):
 
         strings = [name for name in self.fields.all if kind_of(self.schema.field(name).type) == CATEGORY]
         with readable(path), pq.ParquetFile(path, read_dictionary=strings) as file:
-            yield from file.iter_batches(PIECE_ROWS, groups, self.fields.all, use_threads=self._threads)
+            for group in groups:  # one by one: Arrow holds what it has read of all that it is asked for
+                yield from file.iter_batches(PIECE_ROWS, [group], self.fields.all, use_threads=self._threads)
 
 
 class IPCFiles(Tables):
