@@ -11,7 +11,20 @@ from pathlib import Path
 
 import streamnb as snb
 from benchmarks import peers
-from benchmarks.peers import encoding, files, groups, memory, models, others, processes, products, stores, tables, texts
+from benchmarks.peers import (
+    encoding,
+    files,
+    groups,
+    memory,
+    models,
+    others,
+    processes,
+    products,
+    searching,
+    stores,
+    tables,
+    texts,
+)
 from benchmarks.peers.table import HEAD, PER_ROW, QUICK, Size
 
 RESULTS = Path(__file__).parents[1] / "RESULTS.md"
@@ -24,6 +37,7 @@ PACKAGES = [
     "dask",
     "scikit-learn",
     "pyarrow",
+    "pandas",
     "flox",
     "dask-ml",
     "river",
@@ -46,6 +60,7 @@ PARTS = {  # each yields rows of the table
     "shared": models.shared_rows,
     "scoring": models.scoring_rows,
     "products": products.product_rows,
+    "search": searching.search_rows,
     "others": others.other_rows,
     "memory": processes.memory_rows,
     "cold": processes.cold_rows,

@@ -17,6 +17,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
+from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, BinaryIO, Self, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -30,6 +31,12 @@ _HEADER = "streamnb.json"
 _SEAL = 64  # bytes of the hexadecimal checksum
 _CHUNK = 1 << 20
 _registry: dict[str, Any] = {}
+# Imported when a file names what nobody registered yet: what is to be loaded at once has a module of its own.
+_ALL, _LIGHT, _OF_LIGHT = (
+    "streamnb.searching.loading",
+    "streamnb.models.portable",
+    {"PortableModel", "RowStep", "Indicators"},
+)
 C = TypeVar("C", bound=type)
 
 
@@ -286,6 +293,15 @@ def _check_version(path: Any, header: Any, sealed: bool) -> None:
         )
 
 
+def _class(name: str) -> Any:
+    """The class that is registered by a name; it may have to be imported first."""
+    if name not in _registry:
+        import_module(_LIGHT if name in _OF_LIGHT else _ALL)
+    if name not in _registry:
+        raise DataError(f"{name!r} is not a part of streamnb that can be loaded")
+    return _registry[name]
+
+
 class _Reader:
     """Makes objects of the tree and the members; every member has its place in it, and only one."""
 
@@ -310,9 +326,7 @@ class _Reader:
         if node is None or isinstance(node, (bool, int, str)):
             return node
         if node.keys() == {"object", "state"}:
-            if node["object"] not in _registry:
-                raise DataError(f"{node['object']!r} is not a part of streamnb that can be loaded")
-            return _registry[node["object"]].from_state(self._decode(node["state"]))
+            return _class(node["object"]).from_state(self._decode(node["state"]))
         ((kind, inner),) = node.items()
         return self._kinds[kind](inner)
 

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from streamnb.encoding.encoding import Encoding, check_alike
+from streamnb.encoding.svmlight_encoding import SvmlightEncoding
 from streamnb.encoding.table import table
 from streamnb.encoding.text import text
 from streamnb.rows import opening
+from streamnb.rows.in_svmlight import SvmlightSource
 from streamnb.rows.source import Source
 from streamnb.rows.table_opening import is_path, is_table
 from streamnb.rows.text_files import holds_text_files
@@ -35,7 +37,10 @@ def opened(
         X, y, sample_weight = text(X, y=y, weight=sample_weight), None, None
     elif is_table(X) and (frames or is_path(X)):
         X, y, sample_weight = table(X, y, weight=sample_weight), None, None
-    return opening.opened(X, y, sample_weight, split, labelled=labelled, look=look, layer=layer)
+    rows = opening.opened(X, y, sample_weight, split, labelled=labelled, look=look, layer=layer)
+    if isinstance(rows, SvmlightSource):
+        rows.encoding = SvmlightEncoding.of(rows.file)
+    return rows
 
 
 def opened_for(

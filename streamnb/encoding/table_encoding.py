@@ -205,4 +205,4 @@ def rows_of(tables: Tables, features: tuple[str, ...], y: Any, weight: Any, n_th
     beside = [None if isinstance(given, str) else given for given in (y, weight)]
     columns = open_columns(beside[0], beside[1], tables.n_rows, False)
     here = tuple(name for name in features if name in tables.schema.names)
-    return TableSource(tables.selected(Fields(here, **names)), columns, n_threads=n_threads)
+    return TableSource(tables.selected(Fields(here, names["y"], names["weight"])), columns, n_threads=n_threads)

@@ -19,7 +19,7 @@ from streamnb.rows.columns import open_columns
 from streamnb.rows.files import holds_numbers
 from streamnb.rows.in_texts import TextSource
 from streamnb.rows.text_files import TextFiles, TextFolders
-from streamnb.rows.texts import TextsInMemory, holds_texts
+from streamnb.rows.texts import TextsInMemory, column_of, columns_in, holds_texts
 
 
 @persistence.register
@@ -39,7 +39,7 @@ class TextEncoding(persistence.Parameters, Encoding):
     def takes(self, X: Any) -> bool:
         if isinstance(X, str | os.PathLike):
             return not holds_numbers(X)
-        return _are_paths(X) or holds_texts(X) or self.text in (_names_of(X) or ())
+        return _are_paths(X) or holds_texts(X) or self.text in (columns_in(X) or ())
 
     def encode(self, X: Any, y: Any = None, weight: Any = None, *, labelled: bool = False) -> TextSource:
         if holds_texts(X):
@@ -74,8 +74,7 @@ def _opened(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) -> tu
     """Where the texts are, and labels and weights that do not come with them."""
     paths = _paths(X)
     if paths is None:
-        X, y, weight = _columns(X, text, y, weight)
-        return TextsInMemory(X), y, weight
+        return _columns(X, text, y, weight)
     if isinstance(paths, Path):
         if text is not None or isinstance(y, str) or isinstance(weight, str):
             raise ValueError(f"text, y and weight name fields, but {paths} is a folder of texts, a file a row")
@@ -108,29 +107,16 @@ def _are_paths(X: Any) -> bool:
     return isinstance(X, list | tuple) and bool(X) and all(isinstance(one, os.PathLike) for one in X)
 
 
-def _names_of(X: Any) -> list[Any] | None:
-    """The names of the columns of a table, None of what is none."""
-    names = getattr(X, "column_names", None) or getattr(X, "columns", None)
-    return None if names is None else list(names)
-
-
-def _columns(X: Any, text: str | None, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+def _columns(X: Any, text: str | None, y: Any, weight: Any) -> tuple[TextsInMemory, Any, Any]:
     """The columns of a table that are named; of what is no table X itself."""
-    names = _names_of(X)
+    names = columns_in(X)
     if names is None:
         if text is not None or isinstance(y, str) or isinstance(weight, str):
             given = next(f"{k}={v!r}" for k, v in (("text", text), ("y", y), ("weight", weight)) if isinstance(v, str))
             raise ValueError(f"{given} names a column, but X is no table and no file of records")
-        return X, y, weight
+        return TextsInMemory(X), y, weight
     if text is None:
         raise ValueError(f"X is a table; text= should name its column of texts: {listed(np.array(names, object))}")
-
-    def column(name: str, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        if names.count(value) != 1:
-            raise ValueError(f"{name}={value!r} is none of the columns of X: {listed(np.array(names, object))}")
-        return X[value]
-
-    found = column("y", y), column("weight", weight)
-    return column("text", text), *(np.asarray(one) if hasattr(one, "to_numpy") else one for one in found)
+    beside = (column_of(X, one, name) if isinstance(one, str) else one for name, one in (("y", y), ("weight", weight)))
+    y, weight = (np.asarray(one) if hasattr(one, "to_numpy") else one for one in beside)
+    return TextsInMemory(column_of(X, text, "text"), X), y, weight

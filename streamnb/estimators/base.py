@@ -19,7 +19,7 @@ from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.stats.matching import widened
 from streamnb.stats.moments import check_moments
 
-OF_ROWS = "feature_names_in_", "layer_", "encoding_"  # saved of the rows of a fit
+OF_ROWS = "feature_names_in_", "layer_", "encoding_", "meta_"  # saved of the rows of a fit, and beside it
 _FITTED = "stats_", "report_", "decay_", "class_weight_", "forgotten_", *OF_ROWS  # and of all of it
 
 
@@ -41,6 +41,7 @@ class RowsEstimator(BaseEstimator):
 
     layer_: str | None = None  # of AnnData, that was fitted
     encoding_: Encoding | None = None  # of raw rows, that were fitted
+    meta_: dict[str, Any] | None = None  # what `save` was given beside the model
 
     def _check_params(self) -> None:
         """Refuse parameters that are wrong whatever the data."""
@@ -73,7 +74,7 @@ class RowsEstimator(BaseEstimator):
     def _kept_of_rows(self) -> dict[str, Any]:
         """What a file keeps of the rows of the fit: names of features, the layer, and what made columns of them."""
         names = {"feature_names_in_": kept_names(self.feature_names_in_)} if hasattr(self, "feature_names_in_") else {}
-        return names | {name: vars(self)[name] for name in ("layer_", "encoding_") if name in vars(self)}
+        return names | {name: vars(self)[name] for name in OF_ROWS[1:] if name in vars(self)}
 
     def _restore_of_rows(self, fitted: dict[str, Any]) -> None:
         """Take that out of a file."""
@@ -81,6 +82,8 @@ class RowsEstimator(BaseEstimator):
             self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], self.n_features_in_)
         if "layer_" in fitted:
             self.layer_ = str(fitted["layer_"])
+        if "meta_" in fitted:
+            self.meta_ = dict(fitted["meta_"])
         if "encoding_" in fitted:
             self.encoding_ = fitted["encoding_"]
             if not isinstance(self.encoding_, Encoding) or self.encoding_.n_columns != self.n_features_in_:

@@ -19,6 +19,7 @@ from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
 from streamnb.models.predictive import predictive_model
 from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import Auto, FamilyDomain
@@ -234,6 +235,14 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
                 "(partial_fit accepts one class and waits for a second)"
             )
 
+    def _fit_from(self, stats: ClassStats, report: Report, given: tuple[Any, Any, Any]) -> None:
+        self._check_params()
+        self._opened(*given, fresh=True)  # for the names of columns
+        self._check_against(stats)
+        self._check_whole(stats)
+        self._keep(stats, report)
+        self._settle()
+
     # ---- the model ---------------------------------------------------------------------------------------------------
 
     def _solved(self) -> LinearModel:
@@ -260,10 +269,21 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
 
     @available_if(_has_covariance)
     def mahalanobis(self, X: Any, *, out: Any = None) -> Any:
-        """Squared distances of rows to the mean of each class, (n_rows, K), by its covariance.
+        """Squared distances of rows to the mean of each class, (n_rows, K), by its covariance; no root is taken.
 
-        ``(x - mu_y)' Sigma_y^-1 (x - mu_y)``, of features that are not constant; there is the method where the family
-        is `Gaussian` with covariance="pooled" or "full". Arguments as for `predict`.
+        ``(x - mu_y)' Sigma_y^-1 (x - mu_y)``, of features that are not constant: the squares that scikit-learn's
+        `EmpiricalCovariance.mahalanobis` gives, too. For normal rows of class y they are chi-squared with as many
+        degrees of freedom as there are features. There is the method where the family is `Gaussian` with
+        covariance="pooled" or "full". Arguments as for `predict`.
+
+        Examples
+        --------
+        >>> import streamnb as snb
+        >>> X = [[0, 0], [2, 0], [1, 3], [4, 4], [6, 4], [5, 7]]
+        >>> model = snb.LinearNB(snb.Gaussian(covariance="full")).fit(X, [0, 0, 0, 1, 1, 1])
+        >>> model.mahalanobis([[1, 1], [1, 3]]).round(6)
+        array([[ 0., 32.],
+               [ 2., 26.]])
         """
         model, rows = self._ready(X)
         return cast(CovarianceModel, model).of_classes(rows, False, out)
@@ -386,3 +406,9 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
 def solved_from(estimator: LinearNB) -> tuple[dict[str, Any], Any]:
     """The parameters that the model was solved with, and the statistics with the weights of the classes."""
     return estimator._settled, estimator._weighted
+
+
+def fitted_from(estimator: LinearNB, stats: ClassStats, report: Report, given: tuple[Any, Any, Any]) -> LinearNB:
+    """The estimator, fitted to rows that were summed before; `given` are X, y and weights, which are not read."""
+    estimator._fit_from(stats, report, given)
+    return estimator

@@ -7,15 +7,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import memory
-from streamnb.encoding.bins import BinEdges
-from streamnb.export.portable import Portable, RowStep
+from streamnb.models.portable import PortableModel
+from streamnb.models.steps import Indicators, RowStep
 
 OPSET = 17
 IR_VERSION = 8  # that of the time of the opset, which older runtimes read
 LARGEST = 2**31 - 2**20  # bytes of a protocol buffer, and what stands beside the weights
 
 
-def onnx_bytes(model: Portable) -> bytes:
+def onnx_bytes(model: PortableModel) -> bytes:
     """The file.
 
     Raises
@@ -38,9 +38,9 @@ def onnx_bytes(model: Portable) -> bytes:
     graph = _Graph(onnx)
     x = graph.add("Cast", ["rows"], to=onnx.TensorProto.DOUBLE)
     for step in model.steps:
-        x = _applied(graph, x, step, model.n_features)
+        x = _applied(graph, x, step, model.weights.shape[0])
     weights = model.weights.toarray() if sp.issparse(model.weights) else model.weights
-    scores = graph.add("Add", [graph.add("MatMul", [x, graph.constant(weights)]), graph.constant(model.intercept)])
+    scores = graph.add("Add", [graph.add("MatMul", [x, graph.constant(weights)]), graph.constant(model.intercept_)])
     labels = _decided(graph, scores, model)
     shares = scores if model.probabilities is None else _shares(graph, scores, model.probabilities)
     second = "scores" if model.probabilities is None else "probabilities"
@@ -72,15 +72,15 @@ class _Graph:
         """1.0 where a condition holds, else 0.0."""
         return self.add("Cast", [condition], to=self.onnx.TensorProto.DOUBLE)
 
-    def model(self, model: Portable, outputs: list[tuple[str, str]]) -> Any:
+    def model(self, model: PortableModel, outputs: list[tuple[str, str]]) -> Any:
         """The whole, with what goes in and comes out."""
         helper, kinds = self.onnx.helper, self.onnx.TensorProto
         for name, public in outputs:
             self.nodes.append(helper.make_node("Identity", [name], [public]))
-        n_classes = len(model.classes)
-        integer = model.multilabel or not isinstance(model.classes[0], str)
+        n_classes = len(model.classes_)
+        integer = model.multilabel or model.classes_.dtype.kind != "U"
         shape = ["n_rows", n_classes] if model.multilabel else ["n_rows"]
-        rows = helper.make_tensor_value_info("rows", kinds.FLOAT, ["n_rows", model.n_features])
+        rows = helper.make_tensor_value_info("rows", kinds.FLOAT, ["n_rows", model.n_features_in_])
         made = [
             helper.make_tensor_value_info(outputs[0][1], kinds.INT64 if integer else kinds.STRING, shape),
             helper.make_tensor_value_info(outputs[1][1], kinds.DOUBLE, ["n_rows", n_classes]),
@@ -94,7 +94,7 @@ class _Graph:
 
 def _applied(graph: _Graph, x: str, step: RowStep, n_features: int) -> str:
     """What a step makes of the rows."""
-    done = _bins(graph, x, step.value) if isinstance(step.value, BinEdges) else _values(graph, x, step)
+    done = _indicators(graph, x, step.value) if isinstance(step.value, Indicators) else _values(graph, x, step)
     if step.columns is None:
         return done
     chosen = np.zeros(n_features, bool)
@@ -130,32 +130,23 @@ def _of_length(graph: _Graph, x: str, step: RowStep) -> str:
     return divided if step.value == 1.0 else graph.add("Mul", [divided, graph.constant(step.value)])
 
 
-def _bins(graph: _Graph, x: str, bins: BinEdges) -> str:
-    """An indicator of each bin: its feature lies above the left border and at most on the right one."""
-    low, high, feature, missing = [], [], [], []
-    for j, (edges, gap) in enumerate(zip(bins.edges, bins.missing, strict=True)):
-        low += [-np.inf, *edges, *([np.inf] if gap else [])]
-        high += [*edges, np.inf, *([np.inf] if gap else [])]
-        feature += [j] * (len(edges) + 1 + int(gap))
-        missing += [False] * (len(edges) + 1) + [True] * int(gap)
-    x = graph.add("Gather", [x, graph.constant(np.array(feature))], axis=1)
-    above = graph.add("Greater", [x, graph.constant(np.array(low))])
-    inside = graph.add("And", [above, graph.add("LessOrEqual", [x, graph.constant(np.array(high))])])
-    if bins.missing.any():
-        gaps = graph.add("And", [graph.add("IsNaN", [x]), graph.constant(np.array(missing))])
-        inside = graph.add("Or", [inside, gaps])
-    return graph.number(inside)
+def _indicators(graph: _Graph, x: str, of: Indicators) -> str:
+    x = graph.add("Gather", [x, graph.constant(of.feature)], axis=1)
+    above = graph.add("Greater", [x, graph.constant(of.low)])
+    made = graph.add("And", [above, graph.add("LessOrEqual", [x, graph.constant(of.high)])])
+    if of.missing.any():
+        made = graph.add("Or", [made, graph.add("And", [graph.add("IsNaN", [x]), graph.constant(of.missing)])])
+    made = graph.number(made)
+    return graph.add("Where", [graph.constant(of.as_is), x, made]) if of.as_is.any() else made
 
 
-def _decided(graph: _Graph, scores: str, model: Portable) -> str:
+def _decided(graph: _Graph, scores: str, model: PortableModel) -> str:
     if model.multilabel:
         above = graph.add("Greater", [scores, graph.constant(0.0)])
         return graph.add("Cast", [above], to=graph.onnx.TensorProto.INT64)
     best = graph.add("ArgMax", [scores], axis=1, keepdims=0)
-    classes = np.array(model.classes)
-    return graph.add(
-        "Gather", [graph.constant(classes if classes.dtype.kind == "U" else classes.astype(np.int64)), best]
-    )
+    classes = model.classes_ if model.classes_.dtype.kind == "U" else model.classes_.astype(np.int64)
+    return graph.add("Gather", [graph.constant(classes), best])
 
 
 def _shares(graph: _Graph, scores: str, kind: str) -> str:

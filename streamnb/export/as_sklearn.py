@@ -9,20 +9,21 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer, LabelBinarizer, Normalizer, StandardScaler
 
-from streamnb.export.portable import Portable, RowStep
+from streamnb.models.portable import PortableModel
+from streamnb.models.steps import RowStep
 
 FUNCTIONS = {"log1p": np.log1p, "sqrt": np.sqrt, "log": np.log}
 
 
-def as_sklearn(model: Portable) -> Pipeline:
+def as_sklearn(model: PortableModel) -> Pipeline:
     """The pipeline: a transformer for each step, then logistic regression, or one for each class or label."""
-    n = model.n_features
+    n = model.n_features_in_
     parts = [one for step in model.steps for one in _transformers(step, n)]
     names = [f"{type(one).__name__.lower()}{number}" for number, one in enumerate(parts)]
     pipeline = Pipeline([*zip(names, parts, strict=True), ("classifier", _classifier(model))])
-    if model.names is not None:
+    if model.feature_names_in_ is not None:
         first = pipeline.steps[0][1]
-        first.feature_names_in_ = np.array(model.names, object)
+        first.feature_names_in_ = np.asarray(model.feature_names_in_, object)
     return pipeline
 
 
@@ -44,7 +45,9 @@ def _transformers(step: RowStep, n_features: int) -> list[Any]:
         return [_fitted(Binarizer(threshold=step.value), n_features)]
     if step.do == "distance":
         return [_scaler(n_features, shift=step.value), FunctionTransformer(abs)]
-    raise ValueError("bins that are open at the left are none of scikit-learn's; export to .onnx or .json")
+    raise ValueError(
+        "indicators of bins and categories are not those of scikit-learn's transformers; export to .onnx or .json"
+    )
 
 
 def _fitted(transformer: Any, n_features: int) -> Any:
@@ -61,15 +64,15 @@ def _scaler(n_features: int, factor: Any = None, shift: float | None = None) -> 
     return scaler
 
 
-def _classifier(model: Portable) -> Any:
+def _classifier(model: PortableModel) -> Any:
     coef = model.weights.T.toarray() if sp.issparse(model.weights) else np.ascontiguousarray(model.weights.T)
-    classes = np.array(model.classes)
+    classes = model.classes_
     if not model.multilabel and model.probabilities != "ovr":
         two = len(classes) == 2
         rows = slice(1, None) if two else slice(None)
-        return _logistic(coef[rows] - coef[:1] if two else coef, model.intercept[rows], classes)
+        return _logistic(coef[rows] - coef[:1] if two else coef, model.intercept_[rows], classes)
     rest = OneVsRestClassifier(LogisticRegression())
-    pairs = zip(coef, model.intercept, strict=True)
+    pairs = zip(coef, model.intercept_, strict=True)
     rest.estimators_ = [_logistic(w[None], b[None], np.array([0, 1])) for w, b in pairs]
     indicator = np.vstack([np.eye(len(classes), dtype=int), np.ones((1, len(classes)), int)])
     rest.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(indicator if model.multilabel else classes)

@@ -1,6 +1,6 @@
 """Rows of tables, whose columns are encoded as they are read."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,9 @@ class TableSource(RawSource):
     def rows_near(self, n_rows: int) -> int:
         return multiple(self.tables.step, n_rows)
 
-    def whole_column(self, column: Any, name: str) -> np.ndarray:
+    def named(self, column: Any, name: str) -> Any:
         if not isinstance(column, str):
-            return super().whole_column(column, name)
+            return column
         check_has(self.tables.schema, [column], name)
-        jobs = self.tables.selected(Fields((), y=column)).jobs(0, self.tables.n_rows)
+        jobs = self.tables.selected(Fields((), y=column, labels=name)).jobs(0, self.tables.n_rows)
         return np.concatenate([read().y for _, read in jobs])
-
-    def with_split(self, name: str, values: Any) -> Self:
-        return super().with_split(name, self.whole_column(values, name) if isinstance(values, str) else values)

@@ -8,6 +8,12 @@ from streamnb.rows.raw import RawSource
 class TextSource(RawSource):
     """Texts, in `TextsInMemory`, `TextFiles` or `TextFolders`; see `RawSource`."""
 
+    def named(self, column: Any, name: str) -> Any:
+        return self._raw.column(column, name) if isinstance(column, str) else column
+
+    def rows_near(self, n_rows: int) -> int:
+        return max(n_rows, self._raw.unpacked_rows)
+
     @property
     def vocabulary(self) -> tuple[str, ...] | None:
         """The n-grams that have a column each, None where columns are hashed."""

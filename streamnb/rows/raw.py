@@ -30,7 +30,7 @@ class RawSource(Source):
     Parameters
     ----------
     raw : any
-        What holds them: it has `n_rows`, `nbytes` and `paths`; `jobs(start, stop)`, which yields the number of a first
+        What holds them: it has `n_rows`, `nbytes` and `files`; `jobs(start, stop)`, which yields the number of a first
         row and a function that reads rows from there on, with their `shape`, `nbytes`, `y` and `weight`; and
         `cut(start, stop)`, the same to be sent elsewhere.
     columns : RowColumns
@@ -65,11 +65,11 @@ class RawSource(Source):
         super().__init__(columns)
         self._raw, self._step, self._about, self._n_threads = raw, step, about, n_threads
         self.n_rows, self.n_features, self.nbytes = raw.n_rows, n_features, raw.nbytes
-        self.paths, self.making = raw.paths, Clock()
+        self.files, self.making = raw.files, Clock()
         row_checks.check_min_size(raw.n_rows, 1)
 
     def __repr__(self) -> str:
-        where = f" of {self.paths[0]}" + (" .." if len(self.paths) > 1 else "") if self.paths else ""
+        where = f" of {self.files[0][0]}" + (" .." if len(self.files) > 1 else "") if self.files else ""
         return f"<{type(self).__name__}: {self.n_rows} rows{where}, {self.n_features} features>"
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:

@@ -10,6 +10,7 @@ from typing import Any
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
 from streamnb.rows.tables import CATEGORY, NOTHING, PIECE_ROWS, Fields, Reading, Tables, arrow, check_names, kind_of
+from streamnb.rows.text_files import with_sizes
 
 
 class ParquetFiles(Tables):
@@ -21,7 +22,7 @@ class ParquetFiles(Tables):
         self.schema = common_schema([(path, schema) for path, (schema, _, _) in zip(paths, looked, strict=True)])
         self._groups = [rows for _, rows, _ in looked]  # rows of each group of each file
         self._firsts = [0, *accumulate(sum(rows) for rows in self._groups)]
-        self.n_rows, self.paths = self._firsts[-1], tuple(paths)
+        self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
         self._sizes: dict[str, int] = {}
         for _, _, sizes in looked:
             self._sizes = {name: self._sizes.get(name, 0) + size for name, size in sizes.items()}
@@ -33,7 +34,7 @@ class ParquetFiles(Tables):
         return part
 
     def jobs(self, start: int, stop: int) -> Iterator[Reading]:
-        for path, before, groups in zip(self.paths, self._firsts, self._groups, strict=False):
+        for (path, _), before, groups in zip(self.files, self._firsts, self._groups, strict=False):
             firsts = [before, *(before + n for n in accumulate(groups))]
             wanted = [k for k in range(len(groups)) if firsts[k] < stop and firsts[k + 1] > start]
             if wanted:
@@ -56,10 +57,10 @@ class IPCFiles(Tables):
         self.schema = common_schema([(path, schema) for path, (schema, _, _) in zip(paths, looked, strict=True)])
         self._batches = [rows for _, rows, _ in looked]
         self._firsts = [0, *accumulate(sum(rows) for rows in self._batches)]
-        self.n_rows, self.paths, self.nbytes = self._firsts[-1], tuple(paths), sum(size for _, _, size in looked)
+        self.n_rows, self.files, self.nbytes = self._firsts[-1], with_sizes(paths), sum(size for _, _, size in looked)
 
     def jobs(self, start: int, stop: int) -> Iterator[Reading]:
-        for path, before, batches in zip(self.paths, self._firsts, self._batches, strict=False):
+        for (path, _), before, batches in zip(self.files, self._firsts, self._batches, strict=False):
             firsts = [before, *(before + n for n in accumulate(batches))]
             first = max(bisect_right(firsts, start) - 1, 0)
             if before < stop and firsts[-1] > start:

@@ -12,7 +12,7 @@ from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
 from streamnb.rows.table_files import common_schema
 from streamnb.rows.tables import CATEGORY, DATE, NOTHING, Fields, Reading, Tables, arrow, kind_of, one_batch
-from streamnb.rows.text_files import looked_through, texts_of
+from streamnb.rows.text_files import looked_through, texts_of, with_sizes
 from streamnb.rows.text_formats import CSV, JSON, Format, first_record, whole_lines
 
 NO_FIELDS = Fields(())
@@ -132,8 +132,9 @@ class LineTables(Tables):
         schemas = [(file.path, pa.schema(list(file.form.types.items()))) for file in self._files]
         self.schema = common_schema(schemas)
         self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
-        self.n_rows, self.paths = self._firsts[-1], tuple(paths)
+        self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
         self.nbytes = sum(file.offsets[-1] for file in self._files)
+        self.step = max((file.rows[-1] for file in self._files if file.packed), default=1)
 
     def selected(self, fields: Fields) -> "LineTables":
         part = super().selected(fields)

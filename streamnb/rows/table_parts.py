@@ -1,5 +1,6 @@
 """Tables in parts that others read: datasets of Arrow, and data frames of Dask."""
 
+import os
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import accumulate
@@ -7,6 +8,7 @@ from typing import Any
 
 from streamnb.rows.table_files import cut_jobs
 from streamnb.rows.tables import PIECE_ROWS, Reading, Tables, batch_of_frame, check_names, schema_of_frame
+from streamnb.rows.text_files import with_sizes
 
 
 class _InParts(Tables):
@@ -32,7 +34,7 @@ class Dataset(_InParts):
 
     def __init__(self, dataset: Any):
         self._dataset, self.schema = dataset, dataset.schema
-        self.paths = tuple(getattr(dataset, "files", ()))
+        self.files = with_sizes(path for path in getattr(dataset, "files", ()) if os.path.isfile(path))
         self._fragments = [part for fragment in dataset.get_fragments() for part in _row_groups(fragment)]
         self._hold([_rows_of(fragment) for fragment in self._fragments])
         width = sum(getattr(field.type, "bit_width", 64) / 8 if _fixed(field.type) else 16 for field in self.schema)

@@ -72,6 +72,7 @@ class Fields:
     features: tuple[str, ...]
     y: str | None = None
     weight: str | None = None
+    labels: str = "y"  # what is asked for as labels
 
     @property
     def all(self) -> list[str]:
@@ -79,7 +80,7 @@ class Fields:
 
     def rows(self, batch: Any, first_row: int, where: str = "X") -> TableRows:
         """The features of a record batch, and its labels and weights."""
-        y = None if self.y is None else labels_of(batch.column(self.y), self.y, first_row, where)
+        y = None if self.y is None else labels_of(batch.column(self.y), f"{self.labels}={self.y!r}", first_row, where)
         weight = None if self.weight is None else weights_of(batch.column(self.weight), self.weight, first_row, where)
         return TableRows(batch.select(list(self.features)), y, weight, where)
 
@@ -89,7 +90,7 @@ def labels_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
     types = arrow().types
     if column.null_count:
         row = first_row + int(np.argmax(np.asarray(column.is_null())))
-        raise ValueError(f"{where}: y={name!r} is missing at row {row}; drop such rows, or give them a label")
+        raise ValueError(f"{where}: {name} is missing at row {row}; drop such rows, or give them a label")
     value_type = column.type.value_type if types.is_dictionary(column.type) else column.type
     if kind_of(value_type) != CATEGORY:
         return np.asarray((column.dictionary_decode() if value_type is not column.type else column).to_numpy(False))
@@ -115,14 +116,14 @@ class Tables:
     ----------
     schema : pyarrow.Schema
     n_rows, nbytes : int
-    paths : tuple of str
-        Of files that others can open.
+    files : tuple of (str, int)
+        Paths and bytes of those that others can open.
     """
 
     schema: Any
     n_rows = 0
     nbytes = 0
-    paths: tuple[str, ...] = ()
+    files: tuple[tuple[str, int], ...] = ()
     step = 1  # a range of rows that begins at a multiple of it is read without those before
     fields = Fields(())
 

@@ -5,10 +5,10 @@ import io
 import os
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from glob import has_magic
 from itertools import accumulate
@@ -88,6 +88,10 @@ class TextFile:
     offsets: tuple[int, ...]
     rows: tuple[int, ...]
 
+    @property
+    def packed(self) -> bool:
+        return _packing(self.path) is not None
+
     def pieces(self, start: int) -> Iterator[tuple[int, int, bytes]]:
         """The pieces from the one of row `start` on: their first rows, how many there are, and their bytes."""
         first = bisect_right(self.rows, start) - 1
@@ -101,7 +105,9 @@ class TextFile:
                 yield self.rows[k], self.rows[k + 1], piece
 
 
-def looked_through(path: str, kind: str | None, named: Any, read: Callable = read_format) -> TextFile:
+def looked_through(
+    path: str, kind: str | None, named: Any, labels: str = "y", read: Callable = read_format
+) -> TextFile:
     """A file, with the places of its rows; `read` tells its format, and where they begin."""
     offsets, rows = [0], [0]
     with opened_file(path) as file:
@@ -112,7 +118,7 @@ def looked_through(path: str, kind: str | None, named: Any, read: Callable = rea
         begin = max(begin, 3 if rest.startswith(b"\xef\xbb\xbf") else 0)
         offsets[0], rest = begin, rest[begin:]
         while True:
-            n, end, _ = count_lines(np.frombuffer(rest, np.uint8), form.quoted, form.smallest, False)
+            n, end = _rows_in(rest, form)
             more = read_exactly(file, max(PIECE_BYTES, len(rest) - end), path)
             if not more:
                 n += any(byte >= form.smallest and byte != 13 for byte in rest[end:])
@@ -121,12 +127,12 @@ def looked_through(path: str, kind: str | None, named: Any, read: Callable = rea
                 raise DataError(f"{path}: row {rows[-1] + n} is longer than {LONGEST:,} bytes; are its rows lines?")
             if n:
                 offsets.append(offsets[-1] + end)
-                rows.append(rows[-1] + int(n))
+                rows.append(rows[-1] + n)
                 rest = rest[end:]
             elif end:  # nothing but blank lines
                 offsets[-1], rest = offsets[-1] + end, rest[end:]
             if not more:
-                return TextFile(path, form, tuple(offsets), tuple(rows))
+                return TextFile(path, replace(form, labels=labels), tuple(offsets), tuple(rows))
             rest += more
 
 
@@ -143,6 +149,24 @@ def holds_text_files(X: Any) -> bool:
     return path.name.removesuffix(path.suffix if path.suffix in PACKED else "").endswith(".txt")
 
 
+def _rows_in(text: bytes, form: Format) -> tuple[int, int]:
+    """How many rows there are in whole lines, and where the last of these ends."""
+    letters = np.frombuffer(text, np.uint8)
+    if not form.quoted:
+        ends = np.flatnonzero(letters == 10)
+        if not len(ends):
+            return 0, 0
+        begins = np.concatenate([[0], ends[:-1] + 1])
+        if form.smallest == 0 or (letters[begins] >= form.smallest).all():  # no line is blank
+            return len(ends), int(ends[-1]) + 1
+    n, end, _ = count_lines(letters, form.quoted, form.smallest, False)
+    return int(n), int(end)
+
+
+def with_sizes(paths: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    return tuple((path, os.path.getsize(path)) for path in paths)
+
+
 def kind_of(path: str) -> str:
     """Of a file by its name."""
     name = path.lower()
@@ -153,12 +177,16 @@ def kind_of(path: str) -> str:
 class TextFiles:
     """Files whose rows are lines, one behind the other."""
 
-    def __init__(self, paths: list[str], named: dict[str, str | None], n_threads: int):
-        look = partial(looked_through, kind=None, named=named)
+    def __init__(self, paths: list[str], named: dict[str, str | None], n_threads: int, labels: str = "y"):
+        self._named, self._n_threads = named, n_threads
+        look = partial(looked_through, kind=None, named=named, labels=labels)
         self._files = list(in_order(look, paths, n_threads))
         self._check_alike()
+        if not any(file.rows[-1] for file in self._files):
+            raise DataError(f"{paths[0]} holds no rows of text" if len(paths) == 1 else "X: the files hold no rows")
         self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
-        self.n_rows, self.paths = self._firsts[-1], tuple(paths)
+        self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
+        self.unpacked_rows = max((file.rows[-1] for file in self._files if file.packed), default=1)
         self.nbytes = sum(file.offsets[-1] for file in self._files)
 
     def _check_alike(self) -> None:
@@ -180,6 +208,15 @@ class TextFiles:
                 here = max(first, start - before), min(last, stop - before)
                 yield before + here[0], partial(texts_of, file, piece, (first, last), here)
 
+    def column(self, column: str, name: str) -> np.ndarray:
+        """All values of a field, read as labels are."""
+        if self._named["text"] is None:
+            raise ValueError(f"{name}={column!r} names a field, but lines of text have none; give an array")
+        paths, named = [path for path, _ in self.files], {**self._named, "y": column, "weight": None}
+        files = TextFiles(paths, named, self._n_threads, name)
+        parts = in_order(_labels_of, files.jobs(0, files.n_rows), self._n_threads)
+        return np.concatenate(list(parts))
+
     def cut(self, start: int, stop: int) -> "TextFiles":
         return copy(self)
 
@@ -194,16 +231,22 @@ def texts_of(file: TextFile, piece: bytes, whole: tuple[int, int], part: tuple[i
     return texts[part[0] - whole[0] : part[1] - whole[0]]
 
 
+def _labels_of(job: Job) -> Any:
+    return job[1]().y
+
+
 class TextFolders:
     """A folder for each class, and in it a file for each row."""
+
+    unpacked_rows = 1
 
     def __init__(self, folder: Path):
         classes = sorted(path for path in folder.iterdir() if path.is_dir())
         files = [(path, one.name) for one in classes for path in sorted(one.rglob("*")) if path.is_file()]
-        self.paths = tuple(str(path) for path, _ in files)
+        self.files = with_sizes(str(path) for path, _ in files)
         self._labels: np.ndarray | None = np.array([name for _, name in files])
         self.n_rows = len(files)
-        sizes = [os.path.getsize(path) for path in self.paths]
+        sizes = [size for _, size in self.files]
         self._ends, self.nbytes = list(accumulate(sizes)), sum(sizes)
 
     def jobs(self, start: int, stop: int) -> Iterator[Job]:
@@ -216,11 +259,14 @@ class TextFolders:
 
     def _texts(self, start: int, stop: int) -> Texts:
         parts = []
-        for path in self.paths[start:stop]:
+        for path, _ in self.files[start:stop]:
             with opened_file(path) as file:
                 parts.append(read_exactly(file, LONGEST, path).removeprefix(b"\xef\xbb\xbf"))
         labels = None if self._labels is None else self._labels[start:stop]
-        return of_parts(parts, y=labels, where=f"the files from {self.paths[start]} on")
+        return of_parts(parts, y=labels, where=f"the files from {self.files[start][0]} on")
+
+    def column(self, column: str, name: str) -> np.ndarray:
+        raise ValueError(f"{name}={column!r} names a field, but X is a folder of texts, a file a row")
 
     def without_labels(self) -> "TextFolders":
         part = copy(self)

@@ -34,6 +34,7 @@ class Format:
     names: tuple[str, ...] = ()  # of all columns of CSV
     delimiter: str = ","
     types: dict[str, Any] = field(default_factory=dict)  # of labels and weights in Arrow
+    labels: str = "y"  # what is asked for as labels
 
     @property
     def quoted(self) -> bool:
@@ -55,7 +56,7 @@ class Format:
         table = self._of_json(piece, first_row, where) if self.kind == JSON else self._of_csv(piece, first_row, where)
         none = f"has no field {self.text!r}" if self.kind == JSON else None
         texts = of_arrow(table[self.text], first_row, where, none)
-        y = None if self.y is None else _labels(table[self.y], self.y, first_row, where)
+        y = None if self.y is None else _labels(table[self.y], f"{self.labels}={self.y!r}", first_row, where)
         weight = None if self.weight is None else _weights(table[self.weight], self.weight, first_row, where)
         return Texts(texts.buffer, texts.starts, texts.stops, y, weight, where)
 
@@ -142,7 +143,8 @@ def read_format(head: bytes, kind: str, named: dict[str, str | None], where: str
     for name in filter(None, named.values()):
         if names.count(name) != 1:
             what = "is the name of several columns" if name in names else "is no column"
-            raise DataError(f"{where}: {name!r} {what}; it has {listed(np.array(names))}")
+            like = " (it looks like JSON)" if heading.startswith("{") else ""
+            raise DataError(f"{where}: {name!r} {what}; it has {listed(np.array(names))}{like}")
     form = Format(kind, named["text"], named["y"], named["weight"], tuple(names), delimiter)
     begin += len(first) + head[begin + len(first) :].startswith(b"\r") + 1
     sample = whole_lines(head[begin:], form)
@@ -212,11 +214,22 @@ def first_record(head: bytes) -> bytes:
 def _labels(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
     if column.null_count:
         row = first_row + int(np.argmax(column.is_null().to_numpy()))
-        raise ValueError(f"{where}: y={name!r} is missing at row {row}; drop such rows, or give them a label")
+        raise ValueError(f"{where}: {name} is missing at row {row}; drop such rows, or give them a label")
     if str(column.type) != "string":
         return column.to_numpy()
     coded = column.combine_chunks().dictionary_encode()
-    return np.array(coded.dictionary.to_pylist() or [""])[coded.indices.to_numpy()]
+    try:
+        return np.array(coded.dictionary.to_pylist() or [""])[coded.indices.to_numpy()]
+    except UnicodeDecodeError as error:
+        texts = of_arrow(column, first_row, where)
+        row = next(row for row in range(len(column)) if not _is_utf8(texts, row))
+        raise DataError(
+            f"{where}: {name} of row {first_row + row} is no UTF-8 ({error}); write the file in it"
+        ) from error
+
+
+def _is_utf8(texts: Texts, row: int) -> bool:
+    return texts.decoded(row, "replace").encode() == texts.buffer[texts.starts[row] : texts.stops[row]].tobytes()
 
 
 def _weights(column: Any, name: str, first_row: int, where: str) -> np.ndarray:

@@ -100,8 +100,10 @@ class ScoringTask(PassTask):
         self._count(partial, codes, splits)
         if partial.sample is not None:
             partial.sample.add(chunk, codes, block.weight, splits[0])
+        like, prepared = None, chunk
         for number, grids in enumerate(self.candidates):
-            prepared = grids[0].shell.prepared(chunk, survey)
+            if like is None or _rows_of(grids[0].shell) != like:  # those of the candidate before may serve
+                prepared, like = grids[0].shell.prepared(chunk, survey), _rows_of(grids[0].shell)
             known = survey if prepared is chunk else None
             screened = any(models.decider for models in grids) and in_range(prepared, known)
             for of_rows, split in self._asked(splits):
@@ -234,6 +236,24 @@ def check_sheet(n_models: int, models: str, n_classes: int, scorer: Scorer, mult
         memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)
 
 
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A family and a penalty, whose whole grid is judged, on statistics with folds; `options` are those of `solve`."""
+
+    stats: ClassStats
+    family: Any
+    penalty: Penalty | None
+    options: dict[str, Any]
+
+    def path(self, n_threads: int | None) -> Any:
+        """The models of all rows."""
+        return weight_path(self.stats, self.family, self.penalty, n_threads=n_threads, **self.options)
+
+    def of_rest(self, rest: ClassStats, penalty: Penalty | None) -> Any:
+        """The models of the rows outside a fold, by a penalty whose taus are known."""
+        return weight_path(rest, self.family, penalty, n_threads=1, **self.options)
+
+
 def cross_validated(
     mapped: Mapping[str, ClassStats],
     candidates: Sequence[tuple[Any, Penalty | None]],
@@ -250,22 +270,36 @@ def cross_validated(
     `options` are those of `solve`. With `train` also scores of the rows that models have seen. So many rows are kept
     as `sampled` says.
     """
-    stats = next(iter(mapped.values()))
-    folding = stats.folding
+    each = [_of_maps(mapped, as_family(family), penalty, options) for family, penalty in candidates]
+    singles = [single for some in each for single in some]
+    paths = [single.path(run_options.n_threads) for single in singles]
+    found, report, sample = judged_together(singles, paths, scorer, rows, run_options, train, sampled)
+    return _joined(found, list(map(len, each))), report, sample
+
+
+def judged_together(
+    candidates: Sequence[Candidate],
+    paths: Sequence[Any],
+    scorer: Scorer,
+    rows: Source,
+    run_options: RunOptions,
+    train: bool = False,
+    sampled: int = 0,
+) -> tuple[list[tuple["GridScores", np.ndarray]], Report, RowSample | None]:
+    """Scores of candidates at every point of their grids, whose `paths` are given, and where there is no model, (G,).
+
+    Their statistics are of the same rows and folds, however these were prepared.
+    """
+    stats, folding = candidates[0].stats, candidates[0].stats.folding
     assert folding is not None
-    each = [_of_maps(as_family(family), penalty) for family, penalty in candidates]
-    singles = [(mapped[name], family, penalty) for some in each for name, family, penalty in some]
-    n_threads = run_options.n_threads
-    paths = [weight_path(*asked, n_threads=n_threads, **options) for asked in singles]
     most_bytes = WEIGHTS_BYTES // (len(paths) * folding.n_splits)
     _check_costs(paths, stats, scorer, most_bytes, train)
 
     def models_of(split: int) -> list[GridModels | CovarianceModels]:
-        rests = {id(known): _without(known, split) for known, _, _ in singles}
-        asked = (
-            (rests[id(known)], family, path.penalty) for path, (known, family, _) in zip(paths, singles, strict=True)
-        )
-        of_rest = (weight_path(*each, n_threads=1, **options) for each in asked)
+        known = {id(candidate.stats): candidate.stats for candidate in candidates}
+        rests = {number: _without(each, split) for number, each in known.items()}
+        every = zip(candidates, paths, strict=True)
+        of_rest = (one.of_rest(rests[id(one.stats)], path.penalty) for one, path in every)
         return [grid_models.of_path(path, most_bytes, scorer.needs) for path in of_rest]
 
     with ThreadPoolExecutor(run_options.threads, "streamnb-solve") as pool:
@@ -273,30 +307,41 @@ def cross_validated(
         for path in paths:
             pool.submit(getattr, path, "n_features")  # kept for the scores; while other threads still make models
         grids = tuple(zip(*of_splits, strict=True))
-    needs = scorer.needs if grids[0][0].shell.scheme.has_probabilities else scorer.needs - {"probabilities"}
+    probabilities = all(models[0].shell.scheme.has_probabilities for models in grids)
+    needs = scorer.needs if probabilities else scorer.needs - {"probabilities"}
     task = ScoringTask(grids, stats.classes, folding, needs, stats.n_rows, train, sampled)
     check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
     sheet, report = run(task, rows, run_options)
     _check_same_rows(stats, sheet, report)
-    found = [GridScores.of(splits, path, scorer) for splits, path in zip(sheet.evaluations, paths * 2, strict=False)]
-    lacking, lengths = [_singular(models) for models in grids], list(map(len, each))
-    joined = _joined(found[: len(paths)], lacking, lengths)
+    twice = zip(sheet.evaluations, [*paths, *paths], strict=False)
+    found = [GridScores.of(splits, path, scorer) for splits, path in twice]
     if train:
-        of_seen = _joined(found[len(paths) :], lacking, lengths)
-        joined = [replace(own, train=seen) for own, seen in zip(joined, of_seen, strict=True)]
-    return joined, report, sheet.sample
+        pairs = zip(found[: len(paths)], found[len(paths) :], strict=True)
+        found = [replace(own, train=seen) for own, seen in pairs]
+    return list(zip(found, map(_singular, grids), strict=True)), report, sheet.sample
 
 
-def _joined(found: list[GridScores], lacking: list[np.ndarray], lengths: list[int]) -> list[GridScores]:
-    """Scores of candidates from those of their maps, so many of each; NaN at points that are `lacking`."""
+def _joined(found: list[tuple[GridScores, np.ndarray]], lengths: list[int]) -> list[GridScores]:
+    """Scores of candidates from those of their maps, so many of each; NaN at points that have no model."""
     ends = np.cumsum(lengths)
-    parts = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
-    return [GridScores.joined(found[part]).without(np.concatenate(lacking[part])) for part in parts]
+    parts = [found[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+    return [_of_parts(part) for part in parts]
 
 
-def _of_maps(family: Family, penalty: Penalty | None) -> list[tuple[str, Family, Penalty | None]]:
+def _of_parts(parts: list[tuple[GridScores, np.ndarray]]) -> GridScores:
+    scores, lacking = [own for own, _ in parts], np.concatenate([singular for _, singular in parts])
+    joined = GridScores.joined(scores).without(lacking)
+    if scores[0].train is None:
+        return joined
+    return replace(joined, train=GridScores.joined([own.train for own in scores if own.train]).without(lacking))
+
+
+def _of_maps(
+    mapped: Mapping[str, ClassStats], family: Family, penalty: Penalty | None, options: dict[str, Any]
+) -> list[Candidate]:
     """A candidate with each of the maps that its family tries, or as it is."""
-    return [(name, family.with_map(name), penalty) for name in family.map_names] or [(NONE, family, penalty)]
+    each = [Candidate(mapped[name], family.with_map(name), penalty, options) for name in family.map_names]
+    return each or [Candidate(mapped[NONE], family, penalty, options)]
 
 
 def _without(stats: ClassStats, split: int) -> ClassStats:
@@ -323,6 +368,13 @@ def _check_same_rows(stats: ClassStats, sheet: Sheet, report: Report) -> None:
             "X gave its rows in another order in the second scan, so that their folds are not those of the first; "
             "a callable should return the same rows in the same order each time"
         )
+
+
+def _rows_of(shell: Any) -> Any:
+    """Alike for models that make the same of rows before they score them."""
+    if any(columns is not None for columns in shell.moments.values()):
+        return id(shell)
+    return shell.options, shell.n_features, *shell.moments
 
 
 def _singular(grids: Sequence[GridModels | CovarianceModels]) -> np.ndarray:

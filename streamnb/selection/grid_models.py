@@ -142,7 +142,7 @@ class QuadraticGrid(GridModels):
 def of_path(path: Any, most_bytes: int, needs: frozenset[str]) -> "GridModels | CovarianceModels":
     """The models of a path, linear or quadratic, ready for what an evaluation needs."""
     if isinstance(path, CovariancePath):
-        return CovarianceModels(path)
+        return CovarianceModels(path, bool(needs) and needs <= {"hits", "confusion"})
     shell = path.shell()
     if isinstance(shell, QuadraticModel):
         return QuadraticGrid(shell)

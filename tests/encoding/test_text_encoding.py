@@ -49,6 +49,26 @@ def test_further_rows_are_made_alike(path):
     assert selector.transform(path).shape == selector.transform(TEXTS).shape == (12, 2)
 
 
+def test_groups_are_fields(tmp_path):
+    groups = [f"writer {i % 5}" for i in range(12)]
+    frame = pd.DataFrame({"t": TEXTS, "y": Y, "g": groups})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    frame.to_json(tmp_path / "rows.jsonl", orient="records", lines=True)
+    expected = snb.scan(snb.text(TEXTS, y=Y, **OPTIONS), folds=3, groups=groups)
+    for X in (tmp_path / "rows.csv", tmp_path / "rows.jsonl", [tmp_path / "rows.jsonl"], frame):
+        found = snb.scan(snb.text(X, "t", "y", **OPTIONS), folds=3, groups="g")
+        assert np.array_equal(found.without_fold(0).sum, expected.without_fold(0).sum)
+        with pytest.raises(ValueError, match="'no'"):
+            snb.scan(snb.text(X, "t", "y"), folds=3, groups="no")
+    (tmp_path / "gaps.jsonl").write_text('{"t": "red", "g": "a"}\n{"t": "green"}\n')
+    with pytest.raises(ValueError, match="groups='g' is missing at row 1"):
+        snb.scan(snb.text(tmp_path / "gaps.jsonl", "t", y=[0, 1]), folds=2, groups="g")
+    (tmp_path / "rows.txt").write_text("\n".join(TEXTS))
+    for X in (TEXTS, tmp_path / "rows.txt"):
+        with pytest.raises(ValueError, match="groups='g' names a"):
+            snb.scan(X, Y, folds=2, groups="g")
+
+
 def test_a_vocabulary_and_what_differs(tmp_path):
     rows = snb.text(TEXTS, y=Y, vocabulary=3)
     persistence.save(tmp_path / "e.snb", rows.encoding)

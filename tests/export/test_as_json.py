@@ -1,7 +1,6 @@
 """JSON: a predictor of few lines, written from what docs/export.md says, decides as the model."""
 
 import json
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -21,18 +20,16 @@ STEPS = {
 }
 
 
-def bins(x, edges):
-    parts = [[-np.inf, *each, np.inf] for each in edges]
-    return np.column_stack(
-        [(low < x[:, j]) & (x[:, j] <= high) for j, e in enumerate(parts) for low, high in pairwise(e)]
-    )
+def indicator(x, of, above=-np.inf, up_to=np.inf, missing=False, as_is=False):
+    x = x[:, of]
+    return x if as_is else np.isnan(x) if missing else (x > above) & (x <= up_to)
 
 
 def predicted(model, X):
     x = X.astype(np.float64)
     for step in model["steps"]:
-        if step["do"] == "bins":
-            x = bins(x, step["edges"])
+        if step["do"] == "indicators":
+            x = np.column_stack([indicator(x, **column) for column in step["columns"]]) * 1.0
             continue
         columns = step.get("columns", slice(None))
         x[:, columns] = STEPS[step["do"]](x[:, columns], step.get("value"))

@@ -11,7 +11,7 @@ from streamnb.rows.raw import Made, RawSource
 class Numbers:
     """Rows 0, 1, .. in pieces of two."""
 
-    n_rows, nbytes, paths = 5, 40, ()
+    n_rows, nbytes, files = 5, 40, ()
 
     def jobs(self, start, stop):
         for first in range(start, stop, 2):

@@ -35,4 +35,4 @@ def test_rows_are_read_from_any_on(tmp_path, parts):
         pieces = [(first, read()) for first, read in rows.jobs(start, stop)]
         assert [n.as_py() for _, piece in pieces for n in piece.columns.column("n")] == list(range(start, stop))
         assert [piece.y[0] for _, piece in pieces] == [f"v{first % 3}" for first, _ in pieces]
-    assert rows.n_rows == 20 and rows.nbytes > 0 and bool(rows.paths) == (parts is in_files)
+    assert rows.n_rows == 20 and rows.nbytes > 0 and bool(rows.files) == (parts is in_files)

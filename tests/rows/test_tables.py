@@ -72,7 +72,7 @@ def test_pieces_have_the_rows_that_are_asked_for(opened):
     ids=str,
 )
 def test_labels_of_any_type(values, labels):
-    assert labels_of(values, "y", 0, "X").tolist() == labels
+    assert labels_of(values, "y='c'", 0, "X").tolist() == labels
 
 
 def test_weights_are_numbers():

@@ -45,6 +45,12 @@ TABLE = pd.DataFrame(
 WEIGHT = np.array([0.1, 1.0, 2.5, 0.3, 1.0, 1.0, 4.0, 0.7, 1.0, 0.2])  # whose sums need pairs
 
 
+def portable(model):
+    with TemporaryDirectory() as folder:
+        model.save(Path(folder, "m.snb"), stats=False, meta={"rows": 10})
+        return snb.load(Path(folder, "m.snb"))
+
+
 def stats(y=Y, **options):
     return snb.scan(X, y, sample_weight=WEIGHT, **options)
 
@@ -147,12 +153,14 @@ KINDS = {
     ).fit(X.astype(int), Y, WEIGHT),
     "linear-indicators": lambda: snb.LinearNB(snb.Categorical([1, 3]), snb.L1(0.1)).fit((X > 0) * 1.0, Y, WEIGHT),
     "linear-bins": lambda: snb.LinearNB("bernoulli", transform=snb.Bins(3)).fit(X, Y),
+    "portable-model": lambda: portable(snb.LinearNB("bernoulli", transform=snb.Bins(3)).fit(X, Y)),
     "linear-quantile-normal": lambda: snb.LinearNB("gaussian", transform="quantile_normal").fit(X, Y),
     "linear-own-variances": lambda: snb.LinearNB(snb.Gaussian(covariance="own")).fit(X, Y),
     "quadratic-model": lambda: snb.solve(stats(), snb.Gaussian(covariance="own"))[0],
     "feature-selector": lambda: snb.FeatureSelector("mutual_info", 2).fit(X, Y, WEIGHT),
     "feature-ranking": lambda: snb.rank_features(stats()),
     "comparison": lambda: snb.compare(X, Y, families="poisson", penalties=["plain", "L1"], folds=2, show=False),
+    "search": lambda: snb.search(X, Y, families=["poisson"], folds=2, show=False),
     "checkpoint": checkpoint,
     "evaluation": lambda: judged(Y),
     "evaluation-bins": lambda: judged(Y, exact_rows=4, n_bins=16),
@@ -176,6 +184,9 @@ def answers(value):
         return [value.get_feature_names_out().tolist(), value.transform(X).toarray().tolist()]
     if isinstance(value, snb.CategoryCounters):
         return [value.get_feature_names_out().tolist(), value.transform(X).tolist(), value.class_stats().sum.tolist()]
+    if isinstance(value, snb.Search):
+        scores = [[one.name, one.point, one.mean("accuracy"), one.reads, one.n_features] for one in value.ranked]
+        return [scores, repr(value), answers(value.best_)]
     if isinstance(value, snb.Comparison):
         return [str(value), value.points.tolist(), value.classes.tolist(), value.report.rows]
     if isinstance(value, snb.Evaluation):
