@@ -60,3 +60,21 @@ def test_raw_rows_are_encoded_and_others_are_not():
     assert opened_for(encoding, again, labelled=False) is again
     with pytest.raises(ValueError, match="n_features=32 and not 16"):
         opened_for(encoding, snb.text(TEXTS, n_features=32, words=(1, 2)), labelled=False)
+
+
+def test_estimators_take_tables(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"s": rng.choice(["a", "b", "c"], 90), "n": rng.integers(0, 9, 90), "x": rng.normal(size=90)})
+    frame["y"] = (frame["s"] == "a") | (frame["n"] > 6)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    chosen = snb.LinearNBCV("auto", snb.TopK([1, 2]), folds=2).fit(tmp_path / "rows.parquet", "y", groups="n")
+    assert {name[0] for name, w in zip(chosen.feature_names_in_, chosen.coef_.any(axis=0)) if w} <= {"s", "n"}
+    chosen.save(tmp_path / "model.snb")
+    again = snb.load(tmp_path / "model.snb")
+    turned = frame[["x", "n", "s"]].assign(more=1)
+    assert np.array_equal(again.predict_proba(turned), chosen.predict_proba(tmp_path / "rows.parquet"))
+    assert again.refit(smoothing=2.0).score(frame, "y") > 0.8
+    trained = snb.SoftmaxRegression(tol=0.1).fit(tmp_path / "rows.parquet", "y")
+    assert trained.score(tmp_path / "rows.parquet") == trained.score(frame, frame["y"]) > 0.8
+    table = snb.compare(tmp_path / "rows.parquet", "y", families="auto", penalties=["plain"], folds=2, show=False)
+    assert np.isfinite(table.scores).all() and snb.scan(tmp_path / "rows.parquet", "y").n_rows.sum() == 90
