@@ -46,6 +46,10 @@ class RowsEstimator(BaseEstimator):
     def _check_params(self) -> None:
         """Refuse parameters that are wrong whatever the data."""
 
+    def _by_kinds(self) -> bool:
+        """Whether columns go by their kinds, so that a table in memory is taken as one."""
+        return False
+
     def _take_layer(self, layer: str | None) -> None:
         """Remember the layer of AnnData that is fitted."""
         self.__dict__.pop("layer_", None)
@@ -57,7 +61,7 @@ class RowsEstimator(BaseEstimator):
         look = self._remember_names if fresh else self._check_features
         if not fresh:
             return opened_for(self.encoding_, X, *beside, labelled=labelled, look=look, layer=self.layer_)
-        rows = opened(X, *beside, labelled=labelled, look=look, layer=self.layer_)
+        rows = opened(X, *beside, labelled=labelled, look=look, layer=self.layer_, frames=self._by_kinds())
         self._take_encoding(rows.encoding)
         return rows
 

@@ -21,7 +21,7 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
-from streamnb.problem.mixed import FamilyDomain
+from streamnb.problem.mixed import Auto, FamilyDomain
 from streamnb.problem.penalties import Penalty, as_penalty
 from streamnb.problem.references import OVERLAPS
 from streamnb.problem.schemes import SCHEMES, as_scheme
@@ -153,6 +153,9 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
         options = self._row_options()
         domain = FamilyDomain(type(self).__name__, family, options.seen)
         return ClassScan(tuple(sorted(moments)), options, classes, domain, how=Products(pooled=family.pooled))
+
+    def _by_kinds(self) -> bool:
+        return isinstance(as_family(self.family), Auto)
 
     def _family(self) -> Family:
         """The family of the columns that weights are of."""
