@@ -14,12 +14,11 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
 from streamnb.rows.prepared import PreparedSource
-from streamnb.rows.preparing import TRANSFORMS
+from streamnb.rows.preparing import TRANSFORMS, LearnedStep
 from streamnb.rows.source import Source
 from streamnb.stats.value_counts import ValueCounts
 
 QUANTILE_NORMAL = "quantile_normal"
-Step = BinEdges | QuantileNormal
 
 
 class LearnsBins:
@@ -53,7 +52,7 @@ def of_values(transform: Any) -> Any:
     return transform if to_learn(transform) is None else None
 
 
-def learned(transform: Any, rows: Source, options: RunOptions, who: str) -> Step | None:
+def learned(transform: Any, rows: Source, options: RunOptions, who: str) -> BinEdges | QuantileNormal | None:
     """What `transform` asks to be learned, from one pass over the rows."""
     asked = to_learn(transform)
     if asked is None:
@@ -63,7 +62,7 @@ def learned(transform: Any, rows: Source, options: RunOptions, who: str) -> Step
     return asked.learned(counts) if isinstance(asked, LearnsBins) else QuantileNormal.learned(counts)
 
 
-def prepared(step: Step | None, rows: Source, *beside: Any, labelled: bool = True) -> Source:
+def prepared(step: LearnedStep | None, rows: Source, *beside: Any, labelled: bool = True) -> Source:
     """The rows as the step makes them, block by block; `beside` are their labels and weights, which Dask needs anew."""
     if step is None:
         return rows
@@ -72,7 +71,12 @@ def prepared(step: Step | None, rows: Source, *beside: Any, labelled: bool = Tru
     return PreparedSource(rows, step.applied, step.n_columns, persistence.digest(step))
 
 
-def matrix(step: Step, rows: Source) -> Any:
+def opened_through(step: LearnedStep | None, X: Any, *beside: Any, labelled: bool = True) -> Source:
+    """Rows of any kind, opened, as the step makes them."""
+    return prepared(step, opened(X, *beside, labelled=labelled), *beside, labelled=labelled)
+
+
+def matrix(step: LearnedStep, rows: Source) -> Any:
     """What the step makes of all rows: a matrix, or of Dask a lazy array; CSR where it makes bins."""
     width, sparse = step.n_columns, isinstance(step, BinEdges)
     meta: Any = sp.csr_array((0, width)) if sparse else np.empty((0, width))

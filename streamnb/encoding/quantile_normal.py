@@ -9,6 +9,7 @@ from scipy.special import ndtri
 
 from streamnb.core import persistence, row_checks
 from streamnb.rows.chunk import Chunk
+from streamnb.rows.preparing import LearnedStep
 from streamnb.stats.value_counts import ValueCounts
 
 N_QUANTILES = 1000
@@ -16,8 +17,8 @@ LEAST = 1e-7  # probability of the values at either end
 
 
 @persistence.register
-@dataclass(frozen=True, eq=False)
-class QuantileNormal(persistence.Parameters):
+@dataclass(frozen=True, eq=False, repr=False)
+class QuantileNormal(LearnedStep):
     """x becomes Phi^-1(F(x)), F the distribution that was seen; between quantiles in a straight line.
 
     Of values that occur often, the least among them, F is the middle of their step. ``quantiles[:, i]`` are those of
@@ -51,13 +52,9 @@ class QuantileNormal(persistence.Parameters):
 
     @property
     def n_features(self) -> int:
-        """Columns that it takes."""
         return len(self.quantiles)
 
-    @property
-    def n_columns(self) -> int:
-        """Columns that it makes."""
-        return len(self.quantiles)
+    n_columns = n_features
 
     def applied(self, chunk: Chunk, survey: Any = None) -> np.ndarray:
         """The mapped rows of a block, (n_rows, n_features)."""

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from streamnb.encoding.bins import BinEdges
-from streamnb.encoding.learning import Step, check_learned, learned, prepared, to_learn
+from streamnb.encoding.learning import check_learned, learned, prepared, to_learn
 from streamnb.estimators.base import Parameter
 from streamnb.passes.options import RunOptions
+from streamnb.rows.preparing import LearnedStep
 from streamnb.rows.source import Source
 
 
@@ -15,7 +16,7 @@ class PreparedRows:
     """`transform` may be a `Bins` or "quantile_normal": learned in one pass by `fit`, applied to whatever rows come."""
 
     transform = Parameter()
-    _step: Step | None = None
+    _step: LearnedStep | None = None
     _step_of: str | None = None  # the parameter that it was learned for
     _get_param_names: Any
     feature_names_in_: Any

@@ -1,6 +1,6 @@
-"""What is done to a row before it is summed or scored; nothing is learned here."""
+"""What is done to a row before it is summed or scored; nothing is learned here, but what was learned is kept."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -32,6 +32,33 @@ class FeatureScale:
     def __repr__(self) -> str:
         digest = sha256(np.ascontiguousarray(self.values).tobytes()).hexdigest()[:16]
         return f"<FeatureScale: {len(self.values):,} features, {digest}>"
+
+
+class LearnedStep(persistence.Parameters):
+    """What rows go through before all else, once it was learned of some: other columns, or other values. A value."""
+
+    @property
+    def n_features(self) -> int:
+        """Columns that it takes."""
+        raise NotImplementedError
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that it makes."""
+        raise NotImplementedError
+
+    def applied(self, chunk: Chunk, survey: Any = None) -> Any:
+        """What it makes of a block of rows, (n_rows, n_columns), CSR or dense."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(self) is type(other) and persistence.digest(self) == persistence.digest(other))
+
+    def __hash__(self) -> int:
+        return hash(persistence.digest(self))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.n_features:,} features, {persistence.digest(self)}>"
 
 
 def transformed(chunk: Chunk, survey: Survey, options: "RowOptions") -> tuple[Chunk, Survey]:
@@ -97,6 +124,7 @@ class RowOptions:
     binarize: float = 0.0
     centre: float = 0.0
     scale: FeatureScale | None = None  # between transform and normalize
+    step: LearnedStep | None = None  # before the others, done by the source of the rows
 
     def __post_init__(self) -> None:
         if isinstance(self.transform, list | tuple):
@@ -123,18 +151,23 @@ class RowOptions:
     def of_state(cls, saved: Any) -> "RowOptions":
         """Loaded options; older files have fewer of them."""
         transform, normalize, *others = saved
-        if len(others) > 2:
+        if len(others) > 2 and others[2] is not None:
             others[2] = FeatureScale(persistence.array("scale", others[2], ["f8"], (len(others[2]),)))
+        if not all(isinstance(step, LearnedStep) for step in others[3:]):
+            raise ValueError(f"the step is of type {type(others[3]).__name__}")
         return cls(transform, normalize, *others)
 
     def to_state(self) -> list[Any]:
         """What `of_state` takes."""
-        saved = [getattr(self, part.name) for part in fields(self)]
-        return saved[:-1] if self.scale is None else [*saved[:-1], self.scale.values]
+        first = [self.transform, self.normalize, self.binarize, self.centre]
+        scale = None if self.scale is None else self.scale.values
+        if self.step is not None:
+            return [*first, scale, self.step]
+        return first if scale is None else [*first, scale]
 
     @property
     def seen(self) -> str:
         """What is summed, in words."""
-        steps = ((name, getattr(self, name)) for name in ("transform", "scale", "normalize"))
+        steps = ((name, getattr(self, name)) for name in ("step", "transform", "scale", "normalize"))
         done = [f"{name}={how!r}" for name, how in steps if how is not None]
         return f"X after {' and '.join(done)}" if done else "X"

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import label_checks, memory, messages, row_checks
+from streamnb.encoding.learning import learned, prepared
 from streamnb.passes.contract import PassTask, Wants, shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -17,7 +18,7 @@ from streamnb.rows.boundary import as_chunk, checked
 from streamnb.rows.domain import Domain, TakesValues
 from streamnb.rows.lazy import check_not_delayed
 from streamnb.rows.opening import check_layer, opened
-from streamnb.rows.preparing import RowOptions, transformed
+from streamnb.rows.preparing import LearnedStep, RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding, check_n_folds, check_no_splits
 from streamnb.stats import histograms, second_moments
@@ -32,6 +33,7 @@ from streamnb.stats.sparse_tables import LARGE, compact
 
 PER_PRODUCT, PER_STORED = 1e-10, 2e-9  # seconds of a product by BLAS, and of two stored values, about
 LONG = 300.0  # seconds that nobody should wait without a word
+UNSAID = ("scale", None), ("step", None)  # in checkpoints, which were there before them
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ class ClassScan(PassTask):
         about, unsaid = {"the model": self.called}, (("grid", None), ("how", ROUNDED))
         for name, value in vars(self).items():
             if name == "options":
-                about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) != ("scale", None)}
+                about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) not in UNSAID}
             elif name != "memory_limit" and (name, value) not in unsaid:  # which do not change what the sums are
                 about[name] = shown(value)
         return about
@@ -171,10 +173,13 @@ def scan(
         "gram_sq" those of the features and their squares, for shrinkage by Ledoit and Wolf.
     binarize, centre : float
         `above` counts x > binarize, `deviation` is the distance from the centre.
-    transform : {None, "binary", "log1p", "sqrt"} or tuple of steps
+    transform : {None, "binary", "log1p", "sqrt"}, tuple of steps, "quantile_normal" or Bins
         Applied to each value; "binary" puts 1 for whatever is not 0. Steps of a tuple, one after the other, may also
         be norms, with the length that rows are to have: ("l1:10000", "log1p") is scanpy's recipe (normalize_total with
         that target sum, then log1p).
+        `snb.Bins` and "quantile_normal" are learned in a pass of their own before, of rows that can be read again;
+        models of the statistics then take the raw columns. `ClassStats.step` is what was learned, and as `transform`
+        of another scan does the same to its rows, so that both add up.
     normalize : {None, "l1", "l2"}
         Then each row is divided by its length.
     folds : int or (n_rows,) ints, optional
@@ -248,10 +253,12 @@ def scan(
     """
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
     check_layer(X, layer)
-    row_options, listed = RowOptions(transform, normalize, binarize, centre), label_checks.check_classes(classes)
+    listed, source = label_checks.check_classes(classes), opened(X, y, sample_weight, layer=layer)
+    step = transform if isinstance(transform, LearnedStep) else learned(transform, source, run_options, "scan")
+    row_options = RowOptions(transform if step is None else None, normalize, binarize, centre, step=step)
     task = ClassScan(check_moments(moments), row_options, listed, memory_limit=run_options.memory_limit)
     task = replace(task, grid=check_histogram(histogram, n_bins), how=Products(exact, pooled))
-    task, rows = with_folds(task, opened(X, y, sample_weight, layer=layer), folds, groups, repeats, seed)
+    task, rows = with_folds(task, prepared(step, source, y, sample_weight), folds, groups, repeats, seed)
     return run_scan(task, rows, run_options)[0]
 
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
 from streamnb.core.attributes import attribute
 from streamnb.kernels import exact
-from streamnb.rows.preparing import RowOptions
+from streamnb.rows.preparing import LearnedStep, RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.drift import Drifts
 from streamnb.stats.histograms import Histograms, found_in
@@ -80,6 +80,9 @@ class ClassStats(Drifts, persistence.Saved):
         The products of the features and, after these, of their squares.
     multilabel : bool
         True where y was an indicator: rows enter each of their labels, and a total once.
+    step : object or None
+        What `scan` learned for `transform`, such as bins; models of these statistics take the raw columns, and
+        ``scan(transform=stats.step)`` makes the same of further rows.
     n_folds : int
         Folds in each repeat; `fold` and `without_fold` give the statistics of their rows and of the others.
     """
@@ -115,6 +118,10 @@ class ClassStats(Drifts, persistence.Saved):
     def n_folds(self) -> int:
         """Folds in each repeat; 0 where rows were not split."""
         return 0 if self.folding is None else self.folding.n_folds
+
+    @property
+    def step(self) -> LearnedStep | None:
+        return self.options.step
 
     @property
     def weight(self) -> np.ndarray:
@@ -282,10 +289,13 @@ class ClassStats(Drifts, persistence.Saved):
             raise ValueError(
                 f"these statistics have {ours} features, the others {theirs}; scan the same columns of both"
             )
-        for name in ("transform", "scale", "normalize", "binarize", "centre"):
+        for name in ("step", "transform", "scale", "normalize", "binarize", "centre"):
             ours, theirs = getattr(self.options, name), getattr(other.options, name)
             if ours != theirs:
-                raise ValueError(f"these statistics were scanned with {name}={ours!r}, the others with {theirs!r}")
+                cure = "; give both scans the step of one, transform=stats.step" if name == "step" else ""
+                raise ValueError(
+                    f"these statistics were scanned with {name}={ours!r}, the others with {theirs!r}{cure}"
+                )
         if self.tables.keys() != other.tables.keys():
             have, get = (sorted(set(s.tables) - {"weight"}) for s in (self, other))
             raise ValueError(f"these statistics hold the moments {have}, the others {get}; scan both with the same")
@@ -370,6 +380,8 @@ class ClassStats(Drifts, persistence.Saved):
                 height = 1 if isinstance(table, PooledTable) else n_classes
             if table.shape != (height, width) or isinstance(table, Histograms) != (name == "histogram"):
                 raise ValueError(f"{name} has shape {table.shape} for {n_classes} classes, {self.n_features} features")
+        if self.step is not None and self.step.n_columns != self.n_features:
+            raise ValueError(f"the step makes {self.step.n_columns} columns, and the sums are of {self.n_features}")
         alike = all(part._look() == self._look() and part.folding is None for part in self._parts)
         if self.overlaps is not None and self.overlaps.counts.shape != (n_classes, n_classes):
             raise ValueError(f"overlaps are of {self.overlaps.counts.shape[0]} labels, and there are {n_classes}")
