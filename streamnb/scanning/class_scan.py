@@ -141,7 +141,7 @@ def scan(
     repeats: int = 1,
     seed: int = 0,
     histogram: str | None = None,
-    n_bins: int = 64,
+    n_bins: int | None = None,
     exact: bool = False,
     pooled: bool = False,
     progress: bool | None = None,
@@ -193,8 +193,8 @@ def scan(
     histogram : {None, "value", "bins"}
         Keep the weight of the rows of each class in each of `n_bins` bins of each feature, `ClassStats.histogram`:
         "value" one bin for each of the whole numbers 0, 1, .., n_bins - 1; "bins" any values, in bins of one width.
-    n_bins : int
-        Bins of each feature.
+    n_bins : int, optional
+        Bins of each feature of the histogram, 64 by default.
     exact : bool
         Sum products of real values without rounding. Otherwise they are rounded once in each 2,048 rows, in float64.
     pooled : bool

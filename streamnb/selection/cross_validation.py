@@ -12,7 +12,7 @@ from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
 from streamnb.evaluation.judging import Sheet
 from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
-from streamnb.evaluation.scorers import Scorer
+from streamnb.evaluation.scorers import SCORERS, Scorer
 from streamnb.models.deciding import in_range
 from streamnb.models.grid_weights import DOUBLE
 from streamnb.passes.contract import PassTask, Wants, shown
@@ -305,4 +305,15 @@ def check_scorer(scorer: Scorer, empty: Evaluation) -> None:
         try:
             one.value(empty)
         except ValueError as error:
-            raise ValueError(f"scoring={one.name!r} is not for these rows: {error}") from error
+            means = [name for name in SCORERS if name.startswith(f"{one.name}_") and _judges(SCORERS[name], empty)]
+            why = f"it is of one of two classes; take {' or '.join(map(repr, means))}" if means else error
+            raise ValueError(f"scoring={one.name!r} is not for these rows: {why}") from error
+
+
+def _judges(scorer: Scorer, empty: Evaluation) -> bool:
+    """Whether it has a meaning for such rows."""
+    try:
+        scorer.value(empty)
+    except ValueError:
+        return False
+    return True
