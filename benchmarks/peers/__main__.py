@@ -11,7 +11,7 @@ from pathlib import Path
 
 import streamnb as snb
 from benchmarks import peers
-from benchmarks.peers import encoding, files, groups, memory, models, others, processes, products, stores, texts
+from benchmarks.peers import encoding, files, groups, memory, models, others, processes, products, stores, texts, values
 from benchmarks.peers.table import HEAD, PER_ROW, QUICK, Size
 
 RESULTS = Path(__file__).parents[1] / "RESULTS.md"
@@ -40,6 +40,8 @@ PARTS = {  # each yields rows of the table
     "texts": texts.text_rows,
     "groups": groups.group_rows,
     "solve": models.solving_rows,
+    "values": values.value_rows,
+    "calibration": values.calibration_rows,
     "multinomial": models.multinomial_rows,
     "choice": models.choice_rows,
     "shared": models.shared_rows,
