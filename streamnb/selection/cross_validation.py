@@ -15,6 +15,7 @@ from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
 from streamnb.evaluation.scorers import SCORERS, Scorer
 from streamnb.models.deciding import in_range
 from streamnb.models.grid_weights import DOUBLE
+from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask, Wants, shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -29,7 +30,7 @@ from streamnb.selection import grid_models
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.grid_scores import GridScores
-from streamnb.selection.row_sample import RowSample
+from streamnb.selection.row_sample import RowSample, SampledRows
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
@@ -231,6 +232,19 @@ def check_sheet(n_models: int, models: str, n_classes: int, scorer: Scorer, mult
         memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)
 
 
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Some rows of a scoring scan, and the models of each split, none of which has seen its rows."""
+
+    rows: SampledRows
+    models: tuple[GridModels | CovarianceModels, ...]
+
+    def model(self, split: int, point: int) -> LinearModel | None:
+        """That of a point of the grid, where its weights are at hand."""
+        models = self.models[split]
+        return models.model(point) if isinstance(models, GridModels) else None
+
+
 def cross_validated(
     stats: ClassStats,
     candidates: Sequence[tuple[Any, Penalty | None]],
@@ -240,11 +254,11 @@ def cross_validated(
     run_options: RunOptions,
     train: bool = False,
     sampled: int = 0,
-) -> tuple[list["GridScores"], Report, RowSample | None]:
+) -> tuple[list["GridScores"], Report, "HeldOut | None"]:
     """Scores of each (family, penalty) of `candidates` at every point of its grid, from one scan of the rows.
 
     `stats` hold the folds; `options` are those of `solve`. With `train` also those of the rows that models have seen.
-    So many rows are kept as `sampled` says.
+    So many rows are kept as `sampled` says, with the models of the first candidate.
     """
     folding = stats.folding
     assert folding is not None
@@ -289,7 +303,7 @@ def cross_validated(
     if train:
         n = len(paths)
         found = [replace(own, train=seen) for own, seen in zip(found[:n], found[n:], strict=True)]
-    return found, report, sheet.sample
+    return found, report, None if sheet.sample is None else HeldOut(sheet.sample.drawn(), grids[0])
 
 
 def _singular(grids: Sequence[GridModels | CovarianceModels]) -> np.ndarray:
