@@ -24,6 +24,7 @@ PACKAGES = [
     "dask",
     "scikit-learn",
     "pyarrow",
+    "pandas",
     "flox",
     "dask-ml",
     "river",

@@ -17,6 +17,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
+from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, BinaryIO, Self, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -30,6 +31,12 @@ _HEADER = "streamnb.json"
 _SEAL = 64  # bytes of the hexadecimal checksum
 _CHUNK = 1 << 20
 _registry: dict[str, Any] = {}
+# Imported when a file names what nobody registered yet: what is to be loaded at once has a module of its own.
+_ALL, _LIGHT, _OF_LIGHT = (
+    "streamnb.estimators.loading",
+    "streamnb.models.portable",
+    {"PortableModel", "RowStep", "Indicators"},
+)
 C = TypeVar("C", bound=type)
 
 
@@ -118,7 +125,7 @@ def check_path(name: str, given: Any) -> Path:
 
 def save(path: Any, value: Any) -> None:
     """Write a registered object to one file; an old file is replaced only by a whole new one, on the disk itself."""
-    with _replacing(check_path("path", path)) as file:
+    with replacing(check_path("path", path)) as file:
         with zipfile.ZipFile(file, "w") as archive:
             tree = _Writer(archive).encode(value)
             header = {"format": "streamnb", "version": FORMAT_VERSION, "content": tree}
@@ -130,7 +137,7 @@ def save(path: Any, value: Any) -> None:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path) -> Iterator[BinaryIO]:
     """A new file beside `path`, which takes its place once it is written and safe from a crash."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.unfinished")
     try:
@@ -286,6 +293,15 @@ def _check_version(path: Any, header: Any, sealed: bool) -> None:
         )
 
 
+def _class(name: str) -> Any:
+    """The class that is registered by a name; it may have to be imported first."""
+    if name not in _registry:
+        import_module(_LIGHT if name in _OF_LIGHT else _ALL)
+    if name not in _registry:
+        raise DataError(f"{name!r} is not a part of streamnb that can be loaded")
+    return _registry[name]
+
+
 class _Reader:
     """Makes objects of the tree and the members; every member has its place in it, and only one."""
 
@@ -310,9 +326,7 @@ class _Reader:
         if node is None or isinstance(node, (bool, int, str)):
             return node
         if node.keys() == {"object", "state"}:
-            if node["object"] not in _registry:
-                raise DataError(f"{node['object']!r} is not a part of streamnb that can be loaded")
-            return _registry[node["object"]].from_state(self._decode(node["state"]))
+            return _class(node["object"]).from_state(self._decode(node["state"]))
         ((kind, inner),) = node.items()
         return self._kinds[kind](inner)
 

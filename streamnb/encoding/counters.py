@@ -58,13 +58,12 @@ class CountTask(PassTask):
     columns: CountedColumns
     classes: np.ndarray | None
     folding: Folding
+    memory_limit: int | None = None
     title = "counters"
+    most_bytes = 1 << 30  # tables of values do not stay in the cache, however few threads there are
 
     def partial(self) -> CountingCategories:
-        return CountingCategories(self._sums)
-
-    def _sums(self) -> Accumulator:
-        return Accumulator(("sum",), RowOptions(), self.classes, self.folding, sparse=True)
+        return CountingCategories(self.classes, self.folding, self.memory_limit)
 
     def add(self, partial: CountingCategories, block: Block) -> None:
         y = label_checks.check_y(block.y, block.first_row)
@@ -72,6 +71,11 @@ class CountTask(PassTask):
             raise ValueError("y has two dimensions; counters are shares of classes, of which a row has one: give 1-D y")
         chunk = checked(block, missing=True)[0]
         partial.add(self.columns.of(chunk), block.first_row, y, block.weight, block.split)
+
+    def about(self) -> dict[str, str]:
+        about = super().about()
+        about.pop("memory_limit")
+        return about
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         if n_rows is not None:

@@ -1,5 +1,6 @@
-"""transform= that is learned in a pass before the scan: bins, or the quantile-normal map, and the rows it makes."""
+"""What is learned in a pass before the scan: bins, the quantile-normal map, values of categories; and its rows."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -8,17 +9,19 @@ import scipy.sparse as sp
 
 from streamnb.core import persistence
 from streamnb.encoding.bins import BinEdges, ValueScan
-from streamnb.encoding.quantile_normal import QuantileNormal
+from streamnb.encoding.levels import CategoryColumns, LevelScan, LevelsSeen
+from streamnb.encoding.quantile_normal import quantile_normal
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
+from streamnb.rows.column_maps import QUANTILE_NORMAL, LearnedStep, QuantileNormal
 from streamnb.rows.opening import opened
 from streamnb.rows.prepared import PreparedSource
-from streamnb.rows.preparing import TRANSFORMS, LearnedStep
+from streamnb.rows.preparing import TRANSFORMS
 from streamnb.rows.source import Source
 from streamnb.stats.value_counts import ValueCounts
 
-QUANTILE_NORMAL = "quantile_normal"
+Which = Callable[[int], np.ndarray]  # columns of X, of so many
 
 
 class LearnsBins:
@@ -52,14 +55,24 @@ def of_values(transform: Any) -> Any:
     return transform if to_learn(transform) is None else None
 
 
-def learned(transform: Any, rows: Source, options: RunOptions, who: str) -> BinEdges | QuantileNormal | None:
+def learned(transform: Any, rows: Source, options: RunOptions, who: str) -> LearnedStep | None:
     """What `transform` asks to be learned, from one pass over the rows."""
     asked = to_learn(transform)
     if asked is None:
         return None
     rows.check_read_again(who)
     counts, _ = run(ValueScan(options.memory_limit), rows, replace(options, checkpoint=None))
-    return asked.learned(counts) if isinstance(asked, LearnsBins) else QuantileNormal.learned(counts)
+    return asked.learned(counts) if isinstance(asked, LearnsBins) else quantile_normal(counts)
+
+
+def learned_levels(
+    columns: Callable[[int], np.ndarray], rows: Source, options: RunOptions, who: str
+) -> CategoryColumns:
+    """The values of columns of categories, from one pass over the rows."""
+    rows.check_read_again(who)
+    seen: LevelsSeen
+    seen, _ = run(LevelScan(columns, options.memory_limit), rows, replace(options, checkpoint=None))
+    return CategoryColumns(seen.n_features, seen.columns, list(seen.values))
 
 
 def prepared(step: LearnedStep | None, rows: Source, *beside: Any, labelled: bool = True) -> Source:
@@ -77,17 +90,18 @@ def opened_through(step: LearnedStep | None, X: Any, *beside: Any, labelled: boo
 
 
 def matrix(step: LearnedStep, rows: Source) -> Any:
-    """What the step makes of all rows: a matrix, or of Dask a lazy array; CSR where it makes bins."""
-    width, sparse = step.n_columns, isinstance(step, BinEdges)
+    """What the step makes of all rows: a matrix, or of Dask a lazy array; CSR where it makes indicators."""
+    width, sparse = step.n_columns, not isinstance(step, QuantileNormal)
     meta: Any = sp.csr_array((0, width)) if sparse else np.empty((0, width))
     join = _joined if sparse else np.concatenate
     return answer(step.applied, rows, width, None, join=join, meta=meta, missing=True)
 
 
-def check_learned(transform: Any, step: Any) -> Any:
-    """The step out of a file, where it is what `transform` asks for."""
+def check_learned(transform: Any, step: Any, coded: bool = False) -> Any:
+    """The step out of a file, where it is what `transform` asks for, or columns of categories that are `coded`."""
     asked = to_learn(transform)
-    kind = type(None) if asked is None else BinEdges if isinstance(asked, LearnsBins) else QuantileNormal
+    unasked: type = CategoryColumns if coded else type(None)
+    kind: Any = unasked if asked is None else BinEdges if isinstance(asked, LearnsBins) else QuantileNormal
     if not isinstance(step, kind):
         raise ValueError(f"transform={asked!r} should come with what was learned for it, not {type(step).__name__}")
     if isinstance(asked, LearnsBins) and step is not None:

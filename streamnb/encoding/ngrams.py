@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments
+from streamnb.core import arguments, persistence
 from streamnb.core.messages import DataError
 from streamnb.kernels import ngrams
 from streamnb.rows.chunk import frozen
@@ -40,8 +40,9 @@ def rules(lowercase: bool, ascii_only: bool) -> np.ndarray:
     return found
 
 
+@persistence.register
 @dataclass(frozen=True)
-class NGrams:
+class NGrams(persistence.Parameters):
     """N-grams of words and characters, (shortest, longest) each or None, and their columns.
 
     Words have two characters or more. Columns are the low bits of the hash of an n-gram, MurmurHash3 of its UTF-8 as
@@ -65,6 +66,14 @@ class NGrams:
         if self.vocabulary is None:
             check_n_features(self.n_features)
         arguments.one_of("errors", self.errors, ["strict", "replace", "ignore"])
+
+    def to_state(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def columns(self) -> dict[str, Any]:
+        """The options that make other columns where they are others."""
+        ignored = "errors", "n_features" if self.vocabulary else "vocabulary"
+        return {name: value for name, value in self.to_state().items() if name not in ignored}
 
     @property
     def n_columns(self) -> int:

@@ -1,26 +1,19 @@
 """`text`: rows of text from files or from memory, hashed or counted by a vocabulary as they are read."""
 
-import os
 from collections.abc import Iterable
-from glob import glob, has_magic
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from streamnb.core import arguments
 from streamnb.core.memory import check_memory_limit
-from streamnb.core.messages import listed
 from streamnb.core.threads import check_n_threads
 from streamnb.encoding.ngrams import NGrams, check_n_features
-from streamnb.encoding.vocabulary import TokenScan, named, names_of_hashed
-from streamnb.passes.contract import shown
+from streamnb.encoding.text_encoding import TextEncoding, open_texts
+from streamnb.encoding.vocabulary import TokenScan, names_of_hashed
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.rows.columns import open_columns
 from streamnb.rows.in_texts import TextSource
-from streamnb.rows.text_files import TextFiles, TextFolders
-from streamnb.rows.texts import TextsInMemory
 
 
 def text(
@@ -118,19 +111,16 @@ def text(
     if vocabulary is None:
         check_n_features(n_features)
     grams = NGrams(words, chars, n_features, lowercase, alternate_sign, None, errors)
-    texts, y, weight = _opened(X, text, y, weight, n_threads)
-    columns = open_columns(y, weight, texts.n_rows, False)
-    rows = TextSource(texts, columns, n_threads=n_threads)
-    prefix = text or "text"
+    rows = open_texts(X, text, y, weight, n_threads)
     names: np.ndarray | None = None
     if vocabulary is not None:
         known = _vocabulary(vocabulary, grams, rows, n_threads, memory_limit)
         grams = NGrams(words, chars, n_features, lowercase, False, known, errors)
-        names = np.array([named(prefix, token) for token in known], object)
     elif keep_tokens is not None:
         n_tokens = arguments.positive_integer("keep_tokens", keep_tokens)
-        names = names_of_hashed(rows, grams, n_tokens, prefix)
-    return rows.with_step(grams, grams.n_columns, shown(grams), names)
+        names = names_of_hashed(rows, grams, n_tokens, text or "text")
+    beside = (name if isinstance(name, str) else None for name in (y, weight))
+    return TextEncoding(grams, text, *beside).applied(rows, names)
 
 
 def _vocabulary(given: Any, grams: NGrams, rows: TextSource, n_threads: int, memory_limit: Any) -> tuple[str, ...]:
@@ -148,63 +138,3 @@ def _vocabulary(given: Any, grams: NGrams, rows: TextSource, n_threads: int, mem
     if not known or len(set(known)) < len(known):
         raise ValueError(f"vocabulary should be different tokens; of its {len(known)} there are {len(set(known))}")
     return known
-
-
-# ---- what X is -------------------------------------------------------------------------------------------------------
-
-
-def _opened(X: Any, text: str | None, y: Any, weight: Any, n_threads: int) -> tuple[Any, Any, Any]:
-    """Where the texts are, and labels and weights that do not come with them."""
-    paths = _paths(X)
-    if paths is None:
-        X, y, weight = _columns(X, text, y, weight)
-        return TextsInMemory(X), y, weight
-    if isinstance(paths, Path):
-        if text is not None or isinstance(y, str) or isinstance(weight, str):
-            raise ValueError(f"text, y and weight name fields, but {paths} is a folder of texts, a file a row")
-        folders = TextFolders(paths)
-        return folders if y is None else folders.without_labels(), y, weight
-    named_y, named_weight = (name if isinstance(name, str) else None for name in (y, weight))
-    files = TextFiles(paths, {"text": text, "y": named_y, "weight": named_weight}, n_threads)
-    return files, y if named_y is None else None, weight if named_weight is None else None
-
-
-def _paths(X: Any) -> Any:
-    """The files of X, sorted where a pattern or a folder names them; a folder of folders; None where X is no path."""
-    if isinstance(X, list | tuple) and X and all(isinstance(one, os.PathLike) for one in X):
-        return [str(one) for one in X]
-    if not isinstance(X, str | os.PathLike):
-        return None
-    path = os.fspath(X)
-    if os.path.isdir(path):
-        files = sorted(str(one) for one in Path(path).iterdir() if one.is_file() and not one.name.startswith("."))
-        if not files and not any(one.is_dir() for one in Path(path).iterdir()):
-            raise ValueError(f"X={path!r} is an empty folder")
-        return files or Path(path)
-    found = sorted(glob(path, recursive=True)) if has_magic(path) and not os.path.exists(path) else [path]
-    if not found or not os.path.isfile(found[0]):
-        raise FileNotFoundError(f"X={path!r}: there is no such file; a single text goes in a list, [text]")
-    return found
-
-
-def _columns(X: Any, text: str | None, y: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """The columns of a table that are named; of what is no table X itself."""
-    names = getattr(X, "column_names", None) or getattr(X, "columns", None)
-    names = None if names is None else list(names)
-    if names is None:
-        if text is not None or isinstance(y, str) or isinstance(weight, str):
-            given = next(f"{k}={v!r}" for k, v in (("text", text), ("y", y), ("weight", weight)) if isinstance(v, str))
-            raise ValueError(f"{given} names a column, but X is no table and no file of records")
-        return X, y, weight
-    if text is None:
-        raise ValueError(f"X is a table; text= should name its column of texts: {listed(np.array(names, object))}")
-
-    def column(name: str, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        if names.count(value) != 1:
-            raise ValueError(f"{name}={value!r} is none of the columns of X: {listed(np.array(names, object))}")
-        return X[value]
-
-    found = column("y", y), column("weight", weight)
-    return column("text", text), *(np.asarray(one) if hasattr(one, "to_numpy") else one for one in found)

@@ -10,15 +10,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
+from streamnb.encoding.encoding import Encoding
+from streamnb.encoding.opening import opened, opened_for
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
-from streamnb.rows.opening import check_layer, opened
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.stats.matching import widened
 from streamnb.stats.moments import check_moments
 
-_FITTED = "stats_", "report_", "decay_", "class_weight_", "feature_names_in_", "forgotten_", "layer_"  # saved of a fit
+OF_ROWS = "feature_names_in_", "layer_", "encoding_", "meta_"  # saved of the rows of a fit, and beside it
+_FITTED = "stats_", "report_", "decay_", "class_weight_", "forgotten_", *OF_ROWS  # and of all of it
 
 
 class Parameter:
@@ -38,13 +40,14 @@ class RowsEstimator(BaseEstimator):
     """What reads rows of any kind: column names are remembered, and a fit that fails changes nothing."""
 
     layer_: str | None = None  # of AnnData, that was fitted
+    encoding_: Encoding | None = None  # of raw rows, that were fitted
+    meta_: dict[str, Any] | None = None  # what `save` was given beside the model
 
     def _check_params(self) -> None:
         """Refuse parameters that are wrong whatever the data."""
 
-    def _take_layer(self, X: Any, layer: str | None) -> None:
+    def _take_layer(self, layer: str | None) -> None:
         """Remember the layer of AnnData that is fitted."""
-        check_layer(X, layer)
         self.__dict__.pop("layer_", None)
         if layer is not None:
             self.layer_ = layer
@@ -52,12 +55,22 @@ class RowsEstimator(BaseEstimator):
     def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
         """Rows to fit, the first of all if `fresh`, or to predict; `run` is how a pass over them is run."""
         look = self._remember_names if fresh else self._check_features
-        return opened(X, *beside, labelled=labelled, look=look, layer=self.layer_)
+        if not fresh:
+            return opened_for(self.encoding_, X, *beside, labelled=labelled, look=look, layer=self.layer_)
+        rows = opened(X, *beside, labelled=labelled, look=look, layer=self.layer_)
+        self._take_encoding(rows.encoding)
+        return rows
+
+    def _take_encoding(self, encoding: Encoding | None) -> None:
+        """Remember what made columns of the rows that are fitted."""
+        self.__dict__.pop("encoding_", None)
+        if encoding is not None:
+            self.encoding_ = encoding
 
     def _kept_of_rows(self) -> dict[str, Any]:
-        """What a file keeps of the rows of the fit: names of features, and the layer."""
+        """What a file keeps of the rows of the fit: names of features, the layer, and what made columns of them."""
         names = {"feature_names_in_": kept_names(self.feature_names_in_)} if hasattr(self, "feature_names_in_") else {}
-        return names if self.layer_ is None else {**names, "layer_": self.layer_}
+        return names | {name: vars(self)[name] for name in OF_ROWS[1:] if name in vars(self)}
 
     def _restore_of_rows(self, fitted: dict[str, Any]) -> None:
         """Take that out of a file."""
@@ -65,6 +78,12 @@ class RowsEstimator(BaseEstimator):
             self.feature_names_in_ = loaded_names(fitted["feature_names_in_"], self.n_features_in_)
         if "layer_" in fitted:
             self.layer_ = str(fitted["layer_"])
+        if "meta_" in fitted:
+            self.meta_ = dict(fitted["meta_"])
+        if "encoding_" in fitted:
+            self.encoding_ = fitted["encoding_"]
+            if not isinstance(self.encoding_, Encoding) or self.encoding_.n_columns != self.n_features_in_:
+                raise ValueError(f"encoding_={self.encoding_!r} should make {self.n_features_in_} columns")
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -202,7 +221,7 @@ class ScanEstimator(RowsEstimator):
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         with self._all_or_nothing():
             self._check_params()
-            self._take_layer(X, layer)
+            self._take_layer(layer)
             rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             self._memory_limit, self._n_threads = options.memory_limit, n_threads
             stats, report = self._scan(rows, listed, True, options, check_moments(moments))

@@ -144,8 +144,11 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         y : (n_rows,)
             Labels, or numbers where `thresholds` are given.
         sample_weight : (n_rows,), optional
-        progress, n_threads, memory_limit, client, checkpoint
+        progress, n_threads, client, checkpoint
             As in `scan`.
+        memory_limit : int or str, optional
+            Bytes that the counts may take in each thread, such as "4GB"; half of the free memory by default. A value
+            takes 8 bytes for each class and fold, and some 40 more; `hash_bits` bounds how many there are.
 
         Raises
         ------
@@ -153,6 +156,8 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
             A parameter or a value is wrong: the message names it.
         DataError
             Data cannot be read.
+        MemoryError
+            The counts would take more than `memory_limit`.
         """
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         self._fit(*self._opened(X, y, sample_weight), options)
@@ -319,7 +324,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
 
     def _fit(self, rows: Source, ranges: np.ndarray | None, options: RunOptions) -> None:
         classes = None if ranges is None else np.arange(len(self.thresholds) + 1)
-        task: Any = CountTask(self._columns(rows.n_features), classes, Folding(2))
+        task: Any = CountTask(self._columns(rows.n_features), classes, Folding(2), options.memory_limit)
         task, rows = with_folds(task, rows, self.folds, None, 1, self.seed)
         counts, self.report_ = run(task, rows, options)
         self._know(counts, task.columns)

@@ -1,22 +1,24 @@
 """LinearNB: one scan, one set of options, one linear model."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from streamnb.core import arguments, persistence
+from streamnb.encoding.column_maps import check_applied, check_maps, learned_maps
 from streamnb.encoding.learning import of_values
 from streamnb.estimators.learned import learned
 from streamnb.estimators.linear_predictions import LinearPredictions
 from streamnb.estimators.posteriors import Posteriors
-from streamnb.estimators.prepared_rows import PreparedRows, names_of_columns
+from streamnb.estimators.prepared_rows import PreparedRows, check_coded, family_of_columns
 from streamnb.models.at_hand import UnheldModel
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
 from streamnb.models.predictive import predictive_model
+from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
@@ -24,14 +26,16 @@ from streamnb.problem.penalties import Penalty, as_penalty
 from streamnb.problem.references import OVERLAPS
 from streamnb.problem.schemes import SCHEMES, as_scheme
 from streamnb.problem.smoothing import Smoothing, class_probabilities
+from streamnb.rows.column_maps import NONE, ColumnMap
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.solving.posed import check_feature_weight
 from streamnb.solving.solving import solve
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import Products
 
-_STATE = "params", "fitted", "model", "settled", "scores", "scoring_report", "step"  # what is saved
+_STATE = "params", "fitted", "model", "settled", "scores", "scoring_report", "step", "mapped"  # what is saved
 
 
 def _has_covariance(estimator: "LinearNB") -> bool:
@@ -47,8 +51,9 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
 
     Parameters
     ----------
-    family : {"multinomial", "poisson", "bernoulli", "gaussian"}, Family or Mixed
+    family : {"multinomial", "poisson", "bernoulli", "gaussian", "categorical"}, Family or Mixed
         Distribution of each feature given the class; `Mixed` gives columns of different kinds families of their own.
+        The values of columns of `Categorical()` are learned in a pass of their own, as bins are.
     penalty : None, L1(tau), L2(tau), TopK(k), Decorrelation(tau), Separable(derivative, tau), Custom or a sum of them
         With one tau each; (6.2), Shishkova 2016.
     scheme : {"joint", "ovr", "ovo", "reference"}
@@ -111,6 +116,8 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
 
     _takes_indicator = True
 
+    _columns: ColumnMap | None = None  # what is done to columns before they are summed
+
     def __init__(
         self,
         family: Any = "multinomial",
@@ -153,16 +160,35 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         return ClassScan(tuple(sorted(moments)), options, classes, domain, how=Products(pooled=family.pooled))
 
     def _family(self) -> Family:
-        """The family, its columns numbered where they were named."""
-        return as_family(self.family).named(names_of_columns(self))
+        """The family of the columns that weights are of."""
+        return family_of_columns(self, as_family(self.family))
+
+    def _coded(self) -> Family | None:
+        family = as_family(self.family)
+        return family if family.coded else None
 
     def _row_options(self) -> RowOptions:
         centre = as_family(self.family).centre
-        return RowOptions(of_values(vars(self)["transform"]), self.normalize, self.binarize, centre)
+        options = RowOptions(of_values(vars(self)["transform"]), self.normalize, self.binarize, centre)
+        return options if self._columns is None else replace(options, columns=self._columns)
+
+    def _scan(self, rows: Any, classes: Any, first: bool, options: RunOptions, moments: tuple[str, ...] = ()) -> Any:
+        if first:
+            (self._columns,) = self._maps(rows, options).values()
+        return super()._scan(rows, classes, first, options, moments)
+
+    def _maps(self, rows: Source, options: RunOptions) -> dict[str, ColumnMap | None]:
+        """The maps of columns that the family tries, learned from the rows."""
+        return learned_maps(as_family(self.family).map_names or [NONE], rows, options, type(self).__name__)
 
     def _check_params(self) -> None:
         self._check_options(self.penalty)
-        points = as_family(self.family).points
+        points, names = as_family(self.family).points, as_family(self.family).map_names
+        if len(names) > 1:
+            raise ValueError(
+                f"family={self.family!r} has {len(names)} maps to try, but LinearNB fits one model; give one of "
+                f"{', '.join(map(repr, names))}, or choose it with LinearNBCV"
+            )
         if len(points) > 1:
             raise ValueError(
                 f"family={self.family!r} has {len(points)} shrinkages to try, but LinearNB fits one model; give one "
@@ -177,11 +203,12 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
                 )
 
     def _check_options(self, penalty: Any) -> None:
-        as_family(self.family)
+        check_coded(as_family(self.family), vars(self)["transform"], self.normalize, self.idf)
         as_penalty(penalty)
         arguments.one_of("scheme", self.scheme, SCHEMES)
         arguments.one_of("idf", self.idf, [False, True])
         arguments.one_of("overlap", self.overlap, OVERLAPS)
+        check_maps(as_family(self.family).map_names, vars(self)["transform"], self.normalize)
         for member in as_family(self.family).members:
             Smoothing.of(member, self.smoothing, self.estimate)
         check_feature_weight(self.feature_weight, as_family(self.family))
@@ -189,7 +216,8 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
 
     def _check_against(self, stats: ClassStats) -> None:
         self._check_step()
-        scanned, wanted = asdict(stats.options), asdict(self._row_options())
+        check_applied(as_family(self.family).map_names, stats.options.columns)
+        scanned, wanted = (vars(replace(options, columns=None)) for options in (stats.options, self._row_options()))
         changed = [name for name in scanned if scanned[name] != wanted[name]]
         if changed:
             name = changed[0]
@@ -280,7 +308,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
             options["smoothing"] = self._now("smoothing_")
             if self._settled["feature_weight"] is not None:
                 raise ValueError("predictive=True counts all features alike; it should be False with a feature_weight")
-            known = self._weighted, self._now("_model"), as_family(self._settled["family"])
+            known = self._weighted, self._now("_model"), self._settled_family()
             self._learned["_predictive"] = predictive_model(*known, **options)
         return self._learned["_predictive"]
 
@@ -300,6 +328,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         self.n_features_in_ = self._n_given(stats.n_features)
 
     def _restore(self, state: dict[str, Any]) -> None:
+        self._columns = state["fitted"]["stats_"].options.columns
         self._restore_step(state.get("step"), state["fitted"]["stats_"].n_features)
 
     def to_state(self) -> dict[str, Any]:
@@ -328,7 +357,7 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
         asked, stats = type(self)(**{**state["params"], **(state.get("settled") or {})}), self.stats_
         asked._check_params()
         asked._row_options()
-        family = as_family(asked.family).named(names_of_columns(self))
+        family = family_of_columns(self, as_family(asked.family))
         for member, _ in family.parts(stats.n_features):
             Smoothing.of(member, asked.smoothing, asked.estimate, stats.n_features, len(stats.classes))
         if state.get("settled") is not None:

@@ -1,6 +1,8 @@
 """LinearNBCV: the whole grid of penalties judged by cross-validation, in two scans, and the best model."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -8,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, label_checks, persistence
+from streamnb.encoding.column_maps import loaded_maps
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.models.calibrating import METHODS, check_calibrated
@@ -18,7 +21,9 @@ from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty, at_point
 from streamnb.problem.schemes import as_scheme
-from streamnb.scanning.class_scan import run_scan, with_folds
+from streamnb.rows.column_maps import map_name
+from streamnb.scanning.class_scan import with_folds
+from streamnb.scanning.side_by_side import run_scans
 from streamnb.selection.cross_validation import HeldOut, cross_validated
 from streamnb.selection.grid_scores import RULES, GridScores, check_choice, check_rule
 from streamnb.selection.out_of_fold import calibrated_out_of_fold, check_calibration
@@ -110,6 +115,8 @@ class LinearNBCV(LinearNB):
     classes_, coef_, intercept_, stats_, n_features_in_, feature_names_in_
         As of `LinearNB`; the model is fitted to all rows.
     """
+
+    _mapped: Mapping[str, ClassStats] = MappingProxyType({})  # statistics of all maps, where there are several
 
     def __init__(
         self,
@@ -212,7 +219,7 @@ class LinearNBCV(LinearNB):
         listed = label_checks.check_classes(classes)
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         with self._all_or_nothing():
-            self._take_layer(X, layer)
+            self._take_layer(layer)
             rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             self.__dict__.pop("class_weight_", None)
@@ -221,15 +228,19 @@ class LinearNBCV(LinearNB):
             task, rows = with_folds(task, rows, self.folds, groups, self.repeats, self.seed)
             assert task.folding is not None
             check_calibration(self.calibration, self.scheme, task.folding.n_folds)
-            stats, report = run_scan(task, rows, options)
+            maps = self._maps(rows, options)
+            tasks = {name: replace(task, options=replace(task.options, columns=one)) for name, one in maps.items()}
+            mapped, report = run_scans(tasks, rows, options)
+            stats = next(iter(mapped.values()))
             self._check_against(stats)
             self._check_whole(stats)
             sampled = self._sampled(stats, report)
             asked = [(self._family(), self._grid())], self._options(), as_scorer(self.scoring)
             run_options = replace(options, checkpoint=None), self.return_train_score, sampled
-            (scores,), scoring_report, held_out = cross_validated(stats, *asked, rows, *run_options)
+            (scores,), scoring_report, held_out = cross_validated(mapped, *asked, rows, *run_options)
             scores.warn_missing(self.reference if self.scoring == "roc_auc_reference" else None)
             self._keep(stats, report)
+            self._mapped = mapped if len(mapped) > 1 else {}
             self._scores, self.scoring_report_ = scores, scoring_report
             self._choose()
             self._settle()
@@ -292,6 +303,8 @@ class LinearNBCV(LinearNB):
     def _choose(self) -> None:
         point = self._scores.best(self.rule)
         self.best_, self.best_score_ = self._scores.grid[point], float(self._scores.mean[point])
+        self.stats_ = self._mapped.get(self.best_.get("map", ""), self.stats_)
+        self._columns = self.stats_.options.columns
         self.cv_results_ = self._scores.table()
         self.__dict__.pop("n_features_per_class_", None)
         if self._scores.class_scores is not None:
@@ -343,12 +356,16 @@ class LinearNBCV(LinearNB):
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
     def to_state(self) -> dict[str, Any]:
-        return {**super().to_state(), "scores": self._scores, "scoring_report": vars(self.scoring_report_)}
+        others = {name: stats for name, stats in self._mapped.items() if stats is not self.stats_}
+        judged = {"scores": self._scores, "scoring_report": vars(self.scoring_report_)}
+        return {**super().to_state(), **judged, **({"mapped": others} if others else {})}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         self = super().from_state(state)
         self._scores, self.scoring_report_ = state["scores"], Report.from_state(state["scoring_report"])
+        if others := state.get("mapped"):
+            self._mapped = {**loaded_maps(others, self.stats_), map_name(self.stats_.options.columns): self.stats_}
         self._choose()
         return self
 

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from streamnb.core import arguments
 from streamnb.estimators.cells import AnnotatesCells
 from streamnb.estimators.classifier import ScanClassifier
+from streamnb.estimators.exporting import Exports
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.problem.families import as_family
@@ -30,7 +31,7 @@ def _has_probabilities(estimator: "LinearPredictions") -> bool:
     return estimator.scheme != "ovo" or len(getattr(estimator, "classes_", ())) == 2
 
 
-class LinearPredictions(AnnotatesCells, ScanClassifier):
+class LinearPredictions(AnnotatesCells, Exports, ScanClassifier):
     """A classifier by one linear model of a family under a scheme, which stands once there are two classes."""
 
     family: Any

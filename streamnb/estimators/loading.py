@@ -1,13 +1,16 @@
 """Reading what was saved; the name of its class is looked up among those that the modules named here register."""
 
 from streamnb.core.persistence import load
+from streamnb.encoding import text_encoding
 from streamnb.estimators import (
     bins,
     categorical_nb,
     category_counters,
+    crammer_singer,
     discrete_nb,
     discriminant_analysis,
     gaussian_nb,
+    generalized_nb,
     linear_nb_cv,
     selector,
     trained_cv,
@@ -16,15 +19,18 @@ from streamnb.problem import mixed, together
 from streamnb.selection import comparison
 
 REGISTERED = (
+    text_encoding,
     comparison,
     together,
     mixed,
     bins,
     categorical_nb,
     category_counters,
+    crammer_singer,
     discrete_nb,
     discriminant_analysis,
     gaussian_nb,
+    generalized_nb,
     linear_nb_cv,
     selector,
     trained_cv,

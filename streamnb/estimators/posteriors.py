@@ -5,7 +5,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.estimators.learned import learned
-from streamnb.estimators.prepared_rows import names_of_columns
+from streamnb.estimators.prepared_rows import family_of_columns, names_of_columns
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.smoothing import EVIDENCE
@@ -101,7 +101,7 @@ class Posteriors:
         return log_evidence(*known, asked["priors"])
 
     def _settled_family(self) -> Family:
-        return as_family(self._settled["family"]).named(names_of_columns(self))
+        return family_of_columns(self, as_family(self._settled["family"]))
 
     def _check_scanned_as_it_is(self, what: str) -> None:
         check_is_fitted(self, "stats_")

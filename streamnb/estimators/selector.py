@@ -10,13 +10,14 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.encoding.opening import opened_for
 from streamnb.estimators.base import ScanEstimator
 from streamnb.estimators.learned import learned
 from streamnb.passes.answering import answer
 from streamnb.problem.families import as_family
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.domain import Domain
-from streamnb.rows.opening import opened, with_labels
+from streamnb.rows.opening import with_labels
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.criteria import Criterion, as_criterion
@@ -174,7 +175,7 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
             by block into one NumPy array, or SciPy CSR where they are sparse.
         """
         check_is_fitted(self, "stats_")
-        rows = opened(X, labelled=False)
+        rows = opened_for(self.encoding_, X, labelled=False)
         if rows.in_memory:
             return super().transform(X)
         if rows.n_features is not None:

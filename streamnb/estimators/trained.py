@@ -8,8 +8,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.encoding.learning import of_values
-from streamnb.estimators.base import RowsEstimator
+from streamnb.estimators.base import OF_ROWS, RowsEstimator
 from streamnb.estimators.cells import AnnotatesCells
+from streamnb.estimators.exporting import Exports
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.estimators.prepared_rows import PreparedRows
 from streamnb.models.calibrating import METHODS, calibrated
@@ -27,7 +28,7 @@ from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, che
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
-_FITTED = ("model", "n_features", "history", "converged", "report", "calibrated", "feature_names_in_", "layer_", "step")
+_FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "step", *OF_ROWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ class Posed:
     towards: np.ndarray | None
 
 
-class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimator):
+class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, RowsEstimator):
     """A linear classifier whose weights minimise a sum over the rows, found by one scan and a few reads more.
 
     A subclass says which loss; all that is done with a model once it is there follows from `LinearModel`.
@@ -66,17 +67,18 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimat
         idf: bool = False,
         class_weight: Any = None,
     ):
-        self.l2, self.l1 = l2, l1
-        self.start = start
-        self.tol, self.max_passes = tol, max_passes
-        self.transform = transform
-        self.normalize = normalize
-        self.idf = idf
-        self.class_weight = class_weight
+        self.l2, self.l1, self.start = l2, l1, start
+        self.tol, self.max_passes, self.transform = tol, max_passes, transform
+        self.normalize, self.idf, self.class_weight = normalize, idf, class_weight
 
     def _objective(self, stats: ClassStats) -> Objective:
         """The loss, for such labels."""
         raise NotImplementedError
+
+    @property
+    def _held(self) -> int:
+        """Arrays as large as the weights, while these are trained."""
+        return self._trainer.held
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
@@ -137,7 +139,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimat
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            self._take_layer(X, layer)
+            self._take_layer(layer)
             rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
@@ -161,9 +163,8 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimat
 
     def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         """For `snb.plan`: what models with n_rows rows of weights take, and how often rows are read at most."""
-        n_bytes = 8 * self._trainer.held * (n_features + 1) * n_rows
-        most_reads = self._n_scans() + self.max_passes
-        return {"n_models": 1, "model_bytes": n_bytes, "n_groups": 1, "most_reads": most_reads}
+        n_bytes = 8 * self._held * (n_features + 1) * n_rows
+        return {"n_models": 1, "model_bytes": n_bytes, "n_groups": 1, "most_reads": self._n_scans() + self.max_passes}
 
     def _n_scans(self) -> int:
         """How often the rows are scanned before they are read for the model."""
@@ -182,13 +183,12 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimat
         return report
 
     def _scan(self, options: RunOptions) -> ClassScan:
-        scan = ClassScan((), self._applied, memory_limit=options.memory_limit)
-        return scan.with_moments(self.plan_scan()[0])
+        return ClassScan((), self._applied, memory_limit=options.memory_limit).with_moments(self.plan_scan()[0])
 
     def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
         """The weights, and what features are multiplied by before these."""
-        posed, (penalties, max_passes) = self._posed(stats, options), self._asked()
-        reads = self._reads(posed, penalties, max_passes)[1]
+        posed = self._posed(stats, options)
+        reads = self._reads(posed, *self._asked())[1]
         return train(reads, rows, options, stats.n_rows), posed.scale
 
     def _asked(self) -> tuple[Penalties, int]:
@@ -207,11 +207,10 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimat
         row_checks.check_total_weight(weighted.total_weight)
         seen = weighted.classes[weighted.weight > 0]
         if len(seen) < 2 and not weighted.multilabel:
-            raise ValueError(
-                f"y holds one class only ({seen.tolist()}); {type(self).__name__} needs at least 2 classes"
-            )
+            who = type(self).__name__
+            raise ValueError(f"y holds one class only ({seen.tolist()}); {who} needs at least 2 classes")
         objective, n_features, n_rows = self._objective(weighted), stats.n_features, self._n_rows(stats)
-        check_memory(n_features, n_rows, self._trainer.held, options.memory_limit)
+        check_memory(objectives.n_used(stats), n_rows, self._held, options.memory_limit)
         scale = objectives.inverse_frequency(weighted) if self.idf and self.normalize is None else None
         zeros, ones = np.zeros((n_features + 1, n_rows)), np.ones(n_features + 1)
         task = ReadTask(objective, self._applied, stats.classes, zeros, ones, 1.0, factors)
@@ -250,16 +249,19 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimat
         return arguments.class_factors(checked, stats.classes, stats.weight)
 
     def _row_options(self) -> RowOptions:
-        return RowOptions(of_values(vars(self)["transform"]), self.normalize)
+        return RowOptions(of_values(self._asked_transform()), self.normalize)
 
     def _check_params(self) -> None:
         self._check_penalties()
-        if not isinstance(self.start, LinearModel):
-            arguments.one_of("start", self.start, ["auto"])
+        self._check_start()
         arguments.finite_number("tol", self.tol, minimum=0.0)
         arguments.positive_integer("max_passes", self.max_passes)
         arguments.one_of("idf", self.idf, [False, True])
         self._row_options()
+
+    def _check_start(self) -> None:
+        if not isinstance(self.start, LinearModel):
+            arguments.one_of("start", self.start, ["auto"])
 
     def _check_penalties(self) -> None:
         for name in ("l2", "l1"):
@@ -352,15 +354,9 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimat
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
-        """Write parameters and weights to one file, no pickle; read it with `snb.load`."""
-        self._fitted()
-        persistence.save(path, self)
-
     def to_state(self) -> dict[str, Any]:
         fitted = {"model": self._model, "n_features": self._model.n_features, "history": self.history_}
-        fitted |= {"converged": self.converged_, "report": asdict(self.report_)}
-        fitted["calibrated"] = self._calibrated
+        fitted |= {"converged": self.converged_, "report": asdict(self.report_), "calibrated": self._calibrated}
         fitted |= self._kept_of_rows()
         if self._step is not None:
             fitted["step"] = self._step
@@ -379,9 +375,8 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, RowClassifier, RowsEstimat
         if model.n_features != fitted["n_features"]:
             raise ValueError(f"the model should be of {fitted['n_features']} features, not of {model.n_features}")
         arguments.check_class_weight(self.class_weight, model.classes_)
-        n_passes = len(history["objective"])
         for name, column in history.items():
-            persistence.array(name, column, ["f8"], (n_passes,))
+            persistence.array(name, column, ["f8"], (len(history["objective"]),))
         self._restore_step(fitted.get("step"), model.n_features)
         self._keep(model, history, converged)
         self.report_ = Report.from_state(fitted["report"])

@@ -110,14 +110,15 @@ class TrainedClassifierCV(TrainedClassifier):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            self._take_layer(X, layer)
+            self._take_layer(layer)
             rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             before = self._apply(rows, options)
             scan, rows = with_folds(self._scan(options), rows, self.folds, groups, 1, self.seed)
             stats, scanned = run_scan(scan, rows, options_of(options, "scan"))
-            turns = self._turns(stats.n_features, self._n_rows(stats), len(stats.folds), options)
+            n_used = objectives.n_used(stats)
+            turns = self._turns(stats.n_features, self._n_rows(stats), len(stats.folds), options, n_used)
             turns.check(options)
             self._check_calibration(stats, options)
             whole = replace(stats, folds=(), folding=None)
@@ -183,11 +184,13 @@ class TrainedClassifierCV(TrainedClassifier):
         if self.calibration is not None:
             check_calibration(self.calibration, self._scheme, len(stats.folds))
             n_rows = len(stats.folds) * self._n_rows(stats)
-            check_memory(stats.n_features, n_rows, self._trainer.held, options.memory_limit)
+            check_memory(objectives.n_used(stats), n_rows, self._held, options.memory_limit)
 
-    def _turns(self, n_features: int, n_rows: int, n_folds: int, options: RunOptions) -> Turns:
+    def _turns(
+        self, n_features: int, n_rows: int, n_folds: int, options: RunOptions, n_used: int | None = None
+    ) -> Turns:
         """How many models of n_rows rows of weights there are, and how many are open at a time."""
-        return Turns.of(len(self._grid()) * n_folds, n_features, n_rows, self._trainer.held, options)
+        return Turns.of(len(self._grid()) * n_folds, n_features, n_rows, self._held, options, n_used)
 
     def _grid(self) -> list[dict[str, Any]]:
         """The points of the grid of penalties."""

@@ -57,7 +57,7 @@ def predictive_model(
         raise ValueError(f"predictive=True is for penalty=None, scheme='joint' and idf=False, not {wrong}")
     if estimate != "posterior_mean":
         raise ValueError(f"predictive=True averages over the posterior; estimate={estimate!r} takes one point of it")
-    if family.name == "bernoulli" and not prior.none:
+    if family.name in ("bernoulli", "categorical") and not prior.none:
         return model
     makers = {"poisson": _negative_binomial, "multinomial": _dirichlet_multinomial, "gaussian": _student}
     if family.name not in makers:

@@ -82,7 +82,7 @@ def _client_of(cluster: Any) -> Any:
 def reachable(source: Source) -> bool:
     """Whether workers can open what holds the rows; what is in memory is read where it is."""
     in_stores = bool(source.arrays) and not any(_in_memory(array.store) for array in source.arrays)
-    return in_stores or bool(source.paths)
+    return in_stores or bool(source.files)
 
 
 def _in_memory(store: Store) -> bool:
@@ -344,9 +344,11 @@ def _add_segment(task: PassTask, source: Source, start: int, stop: int) -> tuple
 
 def check_found(source: Source) -> None:
     """Refuse arrays that are not the same here as where the work began; zarr takes chunks it does not see for empty."""
-    for path in source.paths:
+    for path, n_bytes in source.files:
         if not os.path.isfile(path):
             raise DataError(f"a worker cannot open {path}; workers should reach files under the same path")
+        if os.path.getsize(path) != n_bytes:
+            raise DataError(f"a worker finds another {path}, not of {n_bytes} bytes; it should be the same for all")
     for array in source.arrays:
         where = f"array {array.path!r} in {array.store}"
         try:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments
 from streamnb.estimators.linear_nb import LinearNB, solved_from
-from streamnb.estimators.prepared_rows import names_of_columns
+from streamnb.estimators.prepared_rows import family_of_columns
 from streamnb.models.linear import LinearModel
 from streamnb.plotting.drawing import (
     COLOURS,
@@ -157,7 +157,7 @@ class RegularizationPathDisplay:
         free = L1(scale=l1.scale if l1 else "score")
         penalty = reduce(add, [free, *(part for part in parts if part.kind != "l1")])
         options = {name: settled[name] for name in _OPTIONS}
-        family = as_family(settled["family"]).named(names_of_columns(estimator))
+        family = family_of_columns(estimator, as_family(settled["family"]))
         chosen = float(l1.tau[0]) if l1 else None
         penalty = _with_fine_grid(penalty, stats, family, class_, options, [chosen or 0.0])
         path = weight_path(stats, family, penalty, **options)

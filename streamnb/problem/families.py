@@ -8,8 +8,10 @@ from scipy.special import digamma, gammaln, logit, polygamma
 
 from streamnb.core import arguments
 from streamnb.problem.family import ABOVE_ZERO, Family, column_blocks
+from streamnb.problem.multinomial import Categorical, Multinomial
 from streamnb.problem.positive import Gamma, InverseGaussian
-from streamnb.problem.shrinkage import COVARIANCES, LEDOIT_WOLF, as_shrinkage, points_of
+from streamnb.problem.shrinkage import COVARIANCES, LEDOIT_WOLF, as_maps, as_shrinkage, points_of
+from streamnb.rows.column_maps import MAPS
 from streamnb.stats.rests import HEAVY
 from streamnb.stats.tables import columns_at_once
 
@@ -46,6 +48,10 @@ class Gaussian(Family):
         that judges one. "ledoit_wolf" computes g from the rows, of each class or of all about their class means, as
         `sklearn.covariance.ledoit_wolf` does (Ledoit and Wolf 2004): it takes products of squares, too, four times
         the memory of the others and of the time.
+    maps : None, name, list of names or "auto"
+        What is done to every column first, of "pooled" and "full": "none", "log1p" or "quantile_normal", "auto" for
+        all three. `LinearNBCV` judges each beside the others: the products of all are summed in one read, after one
+        that learns what columns are like. A column with values of -1 or less stays as it is under "log1p".
 
     Examples
     --------
@@ -59,13 +65,23 @@ class Gaussian(Family):
     name = "gaussian"
     covariance: str = "diagonal"
     shrinkage: Any = None
+    maps: Any = None
 
-    def __init__(self, var_smoothing: float = 1e-9, covariance: str = "diagonal", shrinkage: Any = None):
+    def __init__(
+        self,
+        var_smoothing: float = 1e-9,
+        covariance: str = "diagonal",
+        shrinkage: Any = None,
+        maps: Any = None,
+    ):
         self.var_smoothing = arguments.finite_number("var_smoothing", var_smoothing, minimum=0.0)
         self.covariance = arguments.one_of("covariance", covariance, COVARIANCES)
         shrinkage = as_shrinkage(shrinkage, covariance)
         if shrinkage is not None:
             self.shrinkage = shrinkage
+        maps = as_maps(maps, covariance)
+        if maps is not None:
+            self.maps = maps
 
     @property
     def moments(self):  # type: ignore[override]
@@ -85,8 +101,17 @@ class Gaussian(Family):
     def points(self):  # type: ignore[override]
         return points_of(self.shrinkage, self.covariance) if self.covariant else ()
 
+    @property
+    def map_names(self):  # type: ignore[override]
+        return MAPS if self.maps == "auto" else self.maps or ()
+
+    def with_map(self, name):
+        return Gaussian(self.var_smoothing, self.covariance, self.shrinkage, name)
+
     def at(self, point):
-        return Gaussian(self.var_smoothing, self.covariance, (point["a"], point["g"])) if self.covariant else self
+        if not self.covariant:
+            return self
+        return Gaussian(self.var_smoothing, self.covariance, (point["a"], point["g"]), point.get("map"))
 
     def link(self, m):
         return m
@@ -168,32 +193,6 @@ class Bernoulli(_Shares):
 
     def prior(self, mean, smoothing, n_features):
         return smoothing, 2.0 * smoothing
-
-
-class Multinomial(Family):
-    """Counts given their number in the row: g(p) = ln p, probabilities of a class sum to one.
-
-    Smoothed by alpha = s for each feature. Its "number of rows" of a class is the sum of all its counts.
-    """
-
-    name = "multinomial"
-    lowest = 0.0
-    coupled = True
-
-    def link(self, m):
-        return np.log(m)
-
-    def variance(self, m):
-        return m * (1.0 - m)
-
-    def mean_slope(self, m):
-        return m
-
-    def cumulant(self, m):
-        return np.zeros_like(m)
-
-    def prior(self, mean, smoothing, n_features):
-        return smoothing, smoothing * n_features
 
 
 class Binomial(_Shares):
@@ -326,6 +325,7 @@ FAMILIES: dict[str, type[Family]] = {
         Poisson,
         Bernoulli,
         Multinomial,
+        Categorical,
         Geometric,
         Gamma,
         InverseGaussian,

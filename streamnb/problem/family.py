@@ -25,11 +25,14 @@ class Family(persistence.Parameters):
     lowest: float = -np.inf  # smaller values of x have no probability
     highest: float = np.inf  # nor have larger ones
     coupled: ClassVar[bool] = False  # True where the means of a class sum to one (multinomial); c is 0
+    as_one: ClassVar[bool] = False  # True where TopK keeps the columns of a group together (categorical)
+    coded: bool = False  # True where columns are numbers of categories, of which indicators are to be made
     roomy: ClassVar[bool] = False  # True where functions of m also take what it falls short of the highest mean by
     centre: float = 0.0  # that of the moment "deviation"
     covariant: bool = False  # True where the features of a row go together, with covariances
     pooled: bool = False  # True where products of features are wanted of all classes together
     points: tuple[tuple[float, float], ...] = ()  # (a, g) to try, of covariances
+    map_names: tuple[str, ...] = ()  # of maps of the columns to try; none: the columns as they are
     cure: ClassVar[str] = "drop such rows, or leave the feature out"  # of a moment that is NaN
 
     def __init_subclass__(cls) -> None:
@@ -47,6 +50,18 @@ class Family(persistence.Parameters):
         """Families with their columns, each a slice or sorted numbers."""
         return [(self, slice(0, n_features))]
 
+    def groups(self, n_features: int) -> list[tuple["Family", slice]]:
+        """Its columns cut into groups that know nothing of each other."""
+        return [(self, slice(0, n_features))]
+
+    def coded_columns(self, n_features: int) -> np.ndarray:
+        """The columns of numbers of categories."""
+        return np.zeros(0, np.int64)
+
+    def widened(self, firsts: np.ndarray) -> "Family":
+        """The same where a step makes columns firsts[j] to firsts[j + 1] of column j."""
+        return self
+
     def named(self, names: Any) -> "Family":
         """The same where the columns have these names, (n_features,) or None."""
         return self
@@ -60,6 +75,10 @@ class Family(persistence.Parameters):
     def mean_range(self) -> tuple[float, float]:
         """The lowest and highest mean of its moment."""
         return (self.lowest, self.highest) if self.moment == "sum" else TABLE[self.moment].means
+
+    def with_map(self, name: str) -> "Family":
+        """The family with one of its maps."""
+        return self
 
     def at(self, point: Any) -> "Family":
         """The family at a point of a grid that it has itself."""

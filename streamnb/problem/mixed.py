@@ -90,6 +90,10 @@ class Mixed(Family):
     def coupled(self) -> bool:  # type: ignore[override]
         return any(family.coupled for family in self.members)
 
+    @property
+    def coded(self) -> bool:  # type: ignore[override]
+        return any(family.coded for family in self.members)
+
     # ---- which columns -----------------------------------------------------------------------------------------------
 
     def named(self, names: Any) -> "Mixed":
@@ -103,6 +107,20 @@ class Mixed(Family):
         if n_features not in self._parts:
             self._parts[n_features] = self._divided(n_features)
         return self._parts[n_features]
+
+    def coded_columns(self, n_features: int) -> np.ndarray:
+        every = np.arange(n_features)
+        coded = [every[columns] for family, columns in self._divided(n_features) if family.coded]
+        return np.sort(np.concatenate([np.zeros(0, np.int64), *coded]))
+
+    def widened(self, firsts: np.ndarray) -> "Mixed":
+        every, given = np.arange(len(firsts) - 1), []
+        for family, columns in self._divided(len(every)):
+            mine = every[columns]
+            ends = np.cumsum([0, *np.diff(firsts)[mine]])
+            wide = np.concatenate([np.arange(firsts[j], firsts[j + 1]) for j in mine])
+            given.append((family.widened(ends), wide))
+        return Mixed.__new__(Mixed)._hold(given)
 
     def _divided(self, n_features: int) -> list[tuple[Family, ColumnNames]]:
         owner = np.full(n_features, -1)
@@ -172,6 +190,16 @@ class FamilyDomain:
         for family, columns in self.family.parts(chunk.shape[1]):
             who = f"{self.who}(family={family.name!r})"
             Domain(who, family.lowest, family.highest, columns, self.what).check(chunk, survey)
+
+
+def grouped_parts(family: Family, n_features: int) -> list[tuple[Family, ColumnNames]]:
+    """The parts of a family, those of several columns of categories cut: shares sum to one in each by itself."""
+    found: list[tuple[Family, ColumnNames]] = []
+    for member, columns in family.parts(n_features):
+        every = np.arange(n_features)[columns]
+        groups = member.groups(len(every))
+        found += [(one, _compact(every[group])) for one, group in groups] if len(groups) > 1 else [(member, columns)]
+    return found
 
 
 # ---- columns in one of four forms: a slice, an array of numbers or bools, a list of names, or ... --------------------

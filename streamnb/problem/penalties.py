@@ -12,6 +12,7 @@ import numpy as np
 from streamnb.core import arguments, persistence
 from streamnb.problem.pull import Pull
 from streamnb.problem.shrinkage import LEDOIT_WOLF
+from streamnb.rows.column_maps import MAPS
 
 
 class Penalty(persistence.Parameters):
@@ -354,7 +355,7 @@ def at_point(penalty: Penalty, point: dict[str, float]) -> Penalty:
 def loaded_point(point: dict[str, Any]) -> dict[str, Any]:
     """A point from a file, of which older ones have the number of features as a float."""
     for kind, tau in point.items():
-        if tau == LEDOIT_WOLF:
+        if tau == LEDOIT_WOLF or (kind == "map" and tau in MAPS):
             continue
         numbers = dict[Any, int] if kind == TopK.kind and isinstance(tau, dict) else float
         if not persistence.is_a(numbers, tau):

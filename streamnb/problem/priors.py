@@ -160,7 +160,7 @@ class DirichletPrior(Prior):
         Positive: pseudo-counts.
     """
 
-    families = ("multinomial",)
+    families = ("multinomial", "categorical")
 
     def __init__(self, alpha: Any):
         self.alpha = arguments.positive_numbers("alpha", alpha, by_class=True)

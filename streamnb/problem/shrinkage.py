@@ -1,7 +1,10 @@
-"""How covariances are shrunk: M = (1 - a) own + a pooled, then (1 - g) M + g (tr M / n) I."""
+"""How covariances are shrunk: M = (1 - a) own + a pooled, then (1 - g) M + g (tr M / n) I; and of which columns."""
 
 import numbers
 from typing import Any
+
+from streamnb.core import arguments
+from streamnb.rows.column_maps import MAPS, NONE
 
 COVARIANCES = ("diagonal", "own", "pooled", "full")
 LEDOIT_WOLF = "ledoit_wolf"  # in place of g: by the rows, without cross-validation
@@ -71,3 +74,22 @@ def points_of(shrinkage: Any, covariance: str) -> tuple[Point, ...]:
             return tuple((1.0, g) for g in OF_POOLED)
         return tuple((a, g) for a in POOLING for g in TO_SPHERE)
     return shrinkage
+
+
+def as_maps(given: Any, covariance: str) -> str | tuple[str, ...] | None:
+    """Names of maps of the columns to try; "auto" and None stay what they are."""
+    if given is None or (isinstance(given, str) and given == "auto"):
+        found: Any = given
+    elif isinstance(given, str | list | tuple):
+        names = [given] if isinstance(given, str) else [NONE if name is None else name for name in given]
+        found = tuple(dict.fromkeys(arguments.one_of("maps", name, MAPS) for name in names))
+    else:
+        raise TypeError(f"maps={given!r} should be None, 'auto', or of {', '.join(map(repr, MAPS))} one or a list")
+    if found is not None and not found:
+        raise ValueError(f"maps={given!r} is empty; give None, 'auto', or a list of {', '.join(map(repr, MAPS))}")
+    if found is not None and covariance not in ("pooled", "full"):
+        raise ValueError(
+            f"maps={given!r} goes with covariance='pooled' or 'full'; for {covariance!r} take transform='log1p' or "
+            "'quantile_normal'"
+        )
+    return found

@@ -15,8 +15,8 @@ CURES = {
     "an HDF5": "pass an .h5ad file of AnnData under a path of this machine; of another file a dataset, read by h5py: "
     "h5py.File(path)['..'][:]",
     "a Parquet": f"read it with pandas.read_parquet(path) {_FRAME}",
-    "a CSV": f"read it with pandas.read_csv(path) {_FRAME}",
-    "a JSON": f"read texts with snb.text(path, text=.., y=..), numbers with pandas.read_json(path) {_FRAME}",
+    "a CSV": f'read texts with snb.text(path, text="field", y=..), numbers with pandas.read_csv(path) {_FRAME}',
+    "a JSON": f'read texts with snb.text(path, text="field", y=..), numbers with pandas.read_json(path) {_FRAME}',
 }
 _SVMLIGHT = ".svm", ".svmlight", ".libsvm"
 _LINE = re.compile(rb"\s*[-+.\w,]*\s*(?:qid:\d+\s+)?\d+:[^\s:]+(?:\s|$)")  # the beginning of one
@@ -66,6 +66,13 @@ def is_svmlight(path: Any) -> bool:
         return False
     lines = (line for line in head.split(b"\n") if line.strip() and not line.startswith(b"#"))
     return any(_LINE.match(line) for _, line in zip(range(1), lines, strict=False))
+
+
+def holds_numbers(path: Any) -> bool:
+    """Whether it is the path of rows that are numbers already: a URL, a Zarr store, a svmlight or an HDF5 file."""
+    path = os.fspath(path)
+    store = any(os.path.exists(os.path.join(path, name)) for name in ("zarr.json", ".zgroup", ".zarray"))
+    return "://" in path or store or is_svmlight(path) or is_hdf5(path)
 
 
 def is_hdf5(path: Any) -> bool:

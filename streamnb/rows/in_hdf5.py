@@ -68,6 +68,7 @@ class HDF5Source(Source):
         super().__init__(columns)
         self._matrix = matrix
         self.n_rows, self.n_features = matrix.shape
+        self.files = ((str(matrix.path), matrix.path.stat().st_size),)
         self.n_values, self.nbytes = matrix.n_values, matrix.nbytes
 
     def layout(self) -> dict[str, str]:

@@ -22,13 +22,15 @@ from streamnb.rows.source import Source, multiple
 
 WIDEST = 2**31 - 1  # features: indices have 32 bits
 LONGEST = 1 << 10  # letters of a number that are read
+_ROW, _QUERY = re.compile(rb"\s*[^\s#]"), re.compile(rb"\s*(?:[^\s:#]+\s+)?qid:(\d+)(?![^\s#])")
 
 
 def svmlight(path: Any, *, n_features: int | None = None, zero_based: Any = "auto", multilabel: bool = False) -> Any:
     r"""Rows in a svmlight (libsvm) file, to be given as X: read block by block, again and again, never whole.
 
-    Each line is a row, ``label index:value index:value ..  # comment``; a `qid` is passed over. The file is looked
-    through once now, for the number of rows and the highest index, at several times the speed at which it is read.
+    Each line is a row, ``label qid:query index:value index:value ..  # comment``. A query, which rows need not have, is
+    their group where ``groups="qid"`` asks for it. The file is looked through once now, for the number of rows and the
+    highest index, at several times the speed at which it is read.
 
     Parameters
     ----------
@@ -182,6 +184,16 @@ def _wrong(file: SvmlightFile, row: int, what: str) -> str:
     return f"X={str(file.path)!r}: row {row} has {what}{instead}"
 
 
+def _queries(file: SvmlightFile, place: LineRange, text: np.ndarray) -> np.ndarray:
+    """The queries of some rows."""
+    rows = [line for line in text.tobytes().split(b"\n") if _ROW.match(line)]
+    found = [_QUERY.match(line) for line in rows]
+    if None in found:
+        row = place.first_row + found.index(None)
+        raise DataError(_wrong(file, row, "no qid:number behind its label, which groups='qid' asks for"))
+    return np.array([int(match[1]) for match in found if match], np.int64)
+
+
 class SvmlightSource(Source):
     """Rows of a svmlight file."""
 
@@ -189,6 +201,7 @@ class SvmlightSource(Source):
         super().__init__(columns)
         self._file, self._own_labels = file, own_labels
         self.n_rows, self.n_features = file.shape
+        self.files = ((str(file.path), file.path.stat().st_size),)
         self.nbytes = sum(place.size for place in file.ranges)  # about as many as the values and indices take
 
     def layout(self) -> dict[str, str]:
@@ -234,6 +247,14 @@ class SvmlightSource(Source):
         indicator.sum_duplicates()
         indicator.data[:] = 1  # a label that a row has twice
         return indicator
+
+    def named(self, column: Any, name: str) -> Any:
+        if not isinstance(column, str):
+            return column
+        if column != "qid":
+            raise ValueError(f"{name}={column!r} should be an array or 'qid', all that svmlight rows have beside")
+        texts = self._file.lines.texts(self._file.ranges)
+        return np.concatenate([_queries(self._file, place, text()) for place, text in texts])
 
     def beside(self, step: int) -> Iterator[dict[str, Any]]:
         if not self._own_labels:

@@ -52,11 +52,11 @@ class TextSource(Source):
         super().__init__(columns)
         self._texts, self._step, self._about, self._n_threads = texts, step, about, n_threads
         self.n_rows, self.n_features, self.nbytes = texts.n_rows, n_features, texts.nbytes
-        self.paths, self.making = texts.paths, Clock()
+        self.files, self.making = texts.files, Clock()
         row_checks.check_min_size(texts.n_rows, 1)
 
     def __repr__(self) -> str:
-        where = f" of {self.paths[0]}" + (" .." if len(self.paths) > 1 else "") if self.paths else ""
+        where = f" of {self.files[0][0]}" + (" .." if len(self.files) > 1 else "") if self.files else ""
         return f"<{type(self).__name__}: {self.n_rows} rows{where}, {self.n_features} features>"
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
@@ -86,6 +86,12 @@ class TextSource(Source):
         part._texts, part.reading, part.making = self._texts.cut(start, stop), Clock(), Clock()
         return part
 
+    def named(self, column: Any, name: str) -> Any:
+        return self._texts.column(column, name) if isinstance(column, str) else column
+
+    def rows_near(self, n_rows: int) -> int:
+        return max(n_rows, self._texts.unpacked_rows)
+
     def layout(self) -> dict[str, str]:
         return {"the features": self._about}
 
@@ -94,9 +100,12 @@ class TextSource(Source):
         """The n-grams that have a column each, None where columns are hashed."""
         return getattr(self._step, "vocabulary", None)
 
-    def with_step(self, step: Any, n_features: int, about: str, feature_names: Any = None) -> "TextSource":
+    def with_step(
+        self, step: Any, n_features: int, about: str, feature_names: Any = None, encoding: Any = None
+    ) -> "TextSource":
         """The same texts with other features."""
         part = copy(self)
+        part.encoding = encoding
         part._step, part.n_features, part._about, part.feature_names = step, n_features, about, feature_names
         part.names_last = part.vocabulary is not None
         return part

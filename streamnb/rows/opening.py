@@ -171,7 +171,7 @@ def opened(
             _check_alone(y=y, sample_weight=sample_weight)
         if look is not None:
             look(None if X.feature_names is None else X)
-        return X
+        return X if split is None else X.with_split(*split)
     check_not_delayed(X=X, y=y, sample_weight=sample_weight)
     X, y = with_labels(X, y)
     rows, group, given = resolve(X, layer)

@@ -1,6 +1,6 @@
-"""What is done to a row before it is summed or scored; nothing is learned here, but what was learned is kept."""
+"""What is done to a row before it is summed or scored; nothing is learned here, but what was is kept."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from typing import Any
 
@@ -10,6 +10,7 @@ from streamnb.core import arguments, persistence, row_checks
 from streamnb.kernels import row_values
 from streamnb.rows.boundary import surveyed
 from streamnb.rows.chunk import Chunk
+from streamnb.rows.column_maps import ColumnMap, LearnedStep
 from streamnb.rows.domain import Domain
 from streamnb.rows.survey import Survey
 
@@ -34,36 +35,11 @@ class FeatureScale:
         return f"<FeatureScale: {len(self.values):,} features, {digest}>"
 
 
-class LearnedStep(persistence.Parameters):
-    """What rows go through before all else, once it was learned of some: other columns, or other values. A value."""
-
-    @property
-    def n_features(self) -> int:
-        """Columns that it takes."""
-        raise NotImplementedError
-
-    @property
-    def n_columns(self) -> int:
-        """Columns that it makes."""
-        raise NotImplementedError
-
-    def applied(self, chunk: Chunk, survey: Any = None) -> Any:
-        """What it makes of a block of rows, (n_rows, n_columns), CSR or dense."""
-        raise NotImplementedError
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (type(self) is type(other) and persistence.digest(self) == persistence.digest(other))
-
-    def __hash__(self) -> int:
-        return hash(persistence.digest(self))
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self.n_features:,} features, {persistence.digest(self)}>"
-
-
 def transformed(chunk: Chunk, survey: Survey, options: "RowOptions") -> tuple[Chunk, Survey]:
-    """Apply the steps of the transform, scale the features, then divide each row by its length."""
+    """Apply the steps of the transform, scale the features, divide each row by its length; or map the columns."""
     steps, normalize, scale = options.steps, options.normalize, options.scale
+    if options.columns is not None:
+        return surveyed(options.columns.mapped(chunk, survey))
     for n, step in enumerate(steps):
         if n:
             chunk, survey = surveyed(chunk)
@@ -124,6 +100,7 @@ class RowOptions:
     binarize: float = 0.0
     centre: float = 0.0
     scale: FeatureScale | None = None  # between transform and normalize
+    columns: ColumnMap | None = None  # in place of the others
     step: LearnedStep | None = None  # before the others, done by the source of the rows
 
     def __post_init__(self) -> None:
@@ -134,6 +111,8 @@ class RowOptions:
         else:
             arguments.one_of("transform", self.transform, [None, "binary", "log1p", "sqrt"])
         arguments.one_of("normalize", self.normalize, [None, "l1", "l2"])
+        if self.columns is not None and (self.transform or self.normalize or self.scale):
+            raise ValueError("maps of columns should stand alone, without transform, scale and normalize")
         for name in ("binarize", "centre"):
             object.__setattr__(self, name, arguments.finite_number(name, getattr(self, name)))
 
@@ -153,21 +132,22 @@ class RowOptions:
         transform, normalize, *others = saved
         if len(others) > 2 and others[2] is not None:
             others[2] = FeatureScale(persistence.array("scale", others[2], ["f8"], (len(others[2]),)))
-        if not all(isinstance(step, LearnedStep) for step in others[3:]):
-            raise ValueError(f"the step is of type {type(others[3]).__name__}")
+        kinds = zip(others[3:], (ColumnMap, LearnedStep), strict=False)
+        if len(others) > 5 or not all(learned is None or isinstance(learned, kind) for learned, kind in kinds):
+            raise ValueError("columns should be a map of columns, and step what was learned of rows")
         return cls(transform, normalize, *others)
 
     def to_state(self) -> list[Any]:
         """What `of_state` takes."""
-        first = [self.transform, self.normalize, self.binarize, self.centre]
-        scale = None if self.scale is None else self.scale.values
-        if self.step is not None:
-            return [*first, scale, self.step]
-        return first if scale is None else [*first, scale]
+        *saved, scale, columns, step = (getattr(self, part.name) for part in fields(self))
+        last = [None if scale is None else scale.values, columns, step]
+        while last and last[-1] is None:
+            last.pop()
+        return [*saved, *last]
 
     @property
     def seen(self) -> str:
         """What is summed, in words."""
-        steps = ((name, getattr(self, name)) for name in ("step", "transform", "scale", "normalize"))
+        steps = ((name, getattr(self, name)) for name in ("step", "transform", "scale", "normalize", "columns"))
         done = [f"{name}={how!r}" for name, how in steps if how is not None]
         return f"X after {' and '.join(done)}" if done else "X"

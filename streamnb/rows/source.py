@@ -27,9 +27,10 @@ class Source:
     group: Any = None  # the Zarr group in which columns are named
     given: Any = None  # what has the names of columns, or their number: the X that was given, or one like it
     feature_names: np.ndarray | None = None  # of columns that the source itself makes
+    encoding: Any = None  # what made columns of raw rows; a model that is fitted on them keeps it
     by_users = False  # True where users open the rows themselves, with what is beside them
     names_last = True  # False where other rows of the same columns may have other names, those of hashed ones
-    paths: tuple[str, ...] = ()  # of files that others can open, where rows are in these
+    files: tuple[tuple[str, int], ...] = ()  # paths and bytes of those that hold rows, for others to open
     in_memory = False
     dtype = np.dtype(np.float64)  # of a table in memory; of rows from elsewhere values may be of several
     columns: dict[str, Any]  # by name, where rows are columns
@@ -75,12 +76,16 @@ class Source:
     def with_split(self, name: str, values: Any) -> Self:
         """The same with groups or fold numbers beside the rows."""
         part = copy(self)
-        part._columns = self._columns.with_split(name, values, self.n_rows, self.group)
+        part._columns = self._columns.with_split(name, self.named(values, name), self.n_rows, self.group)
         return part
+
+    def named(self, column: Any, name: str) -> Any:
+        """The column that a string names, where rows have it in themselves; anything else as it is."""
+        return column
 
     def whole_column(self, column: Any, name: str) -> np.ndarray:
         """All of a column beside the rows, in memory: an array, a lazy one, or the name of one in the group of X."""
-        return whole_column(column, name, self.group)
+        return whole_column(self.named(column, name), name, self.group)
 
     def cut_alike(self, column: Any, whole: np.ndarray) -> Any:
         """Of a column and all of it in memory, what is cut as the rows are."""

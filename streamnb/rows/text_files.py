@@ -5,11 +5,12 @@ import io
 import os
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from glob import has_magic
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,10 @@ class TextFile:
     offsets: tuple[int, ...]
     rows: tuple[int, ...]
 
+    @property
+    def packed(self) -> bool:
+        return _packing(self.path) is not None
+
     def pieces(self, start: int) -> Iterator[tuple[int, int, bytes]]:
         """The pieces from the one of row `start` on: their first rows, how many there are, and their bytes."""
         first = bisect_right(self.rows, start) - 1
@@ -100,7 +105,7 @@ class TextFile:
                 yield self.rows[k], self.rows[k + 1], piece
 
 
-def looked_through(path: str, kind: str | None, named: dict[str, str | None]) -> TextFile:
+def looked_through(path: str, kind: str | None, named: dict[str, str | None], labels: str = "y") -> TextFile:
     """A file, with the places of its rows."""
     offsets, rows = [0], [0]
     with opened_file(path) as file:
@@ -125,8 +130,25 @@ def looked_through(path: str, kind: str | None, named: dict[str, str | None]) ->
             elif end:  # nothing but blank lines
                 offsets[-1], rest = offsets[-1] + end, rest[end:]
             if not more:
-                return TextFile(path, form, tuple(offsets), tuple(rows))
+                return TextFile(path, replace(form, labels=labels), tuple(offsets), tuple(rows))
             rest += more
+
+
+def holds_text_files(X: Any) -> bool:
+    """Whether X is the path of plain texts by its name: ".txt", packed or not, a pattern or folders of these."""
+    if not isinstance(X, str | os.PathLike):
+        return False
+    path = Path(X)
+    if path.is_dir():
+        inside = (one for one in (*path.glob("*"), *path.glob("*/*")) if one.is_file())
+        path = next(inside, path)
+    elif not path.is_file() and not has_magic(str(X)):
+        return False
+    return path.name.removesuffix(path.suffix if path.suffix in PACKED else "").endswith(".txt")
+
+
+def with_sizes(paths: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    return tuple((path, os.path.getsize(path)) for path in paths)
 
 
 def kind_of(path: str) -> str:
@@ -139,12 +161,14 @@ def kind_of(path: str) -> str:
 class TextFiles:
     """Files whose rows are lines, one behind the other."""
 
-    def __init__(self, paths: list[str], named: dict[str, str | None], n_threads: int):
-        look = partial(looked_through, kind=None, named=named)
+    def __init__(self, paths: list[str], named: dict[str, str | None], n_threads: int, labels: str = "y"):
+        self._named, self._n_threads = named, n_threads
+        look = partial(looked_through, kind=None, named=named, labels=labels)
         self._files = list(in_order(look, paths, n_threads))
         self._check_alike()
         self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
-        self.n_rows, self.paths = self._firsts[-1], tuple(paths)
+        self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
+        self.unpacked_rows = max((file.rows[-1] for file in self._files if file.packed), default=1)
         self.nbytes = sum(file.offsets[-1] for file in self._files)
 
     def _check_alike(self) -> None:
@@ -166,6 +190,15 @@ class TextFiles:
                 here = max(first, start - before), min(last, stop - before)
                 yield before + here[0], partial(_texts_of, file, piece, (first, last), here)
 
+    def column(self, column: str, name: str) -> np.ndarray:
+        """All values of a field, read as labels are."""
+        if self._named["text"] is None:
+            raise ValueError(f"{name}={column!r} names a field, but lines of text have none; give an array")
+        paths, named = [path for path, _ in self.files], {**self._named, "y": column, "weight": None}
+        files = TextFiles(paths, named, self._n_threads, name)
+        parts = in_order(_labels_of, files.jobs(0, files.n_rows), self._n_threads)
+        return np.concatenate(list(parts))
+
     def cut(self, start: int, stop: int) -> "TextFiles":
         return copy(self)
 
@@ -180,16 +213,22 @@ def _texts_of(file: TextFile, piece: bytes, whole: tuple[int, int], part: tuple[
     return texts[part[0] - whole[0] : part[1] - whole[0]]
 
 
+def _labels_of(job: Job) -> Any:
+    return job[1]().y
+
+
 class TextFolders:
     """A folder for each class, and in it a file for each row."""
+
+    unpacked_rows = 1
 
     def __init__(self, folder: Path):
         classes = sorted(path for path in folder.iterdir() if path.is_dir())
         files = [(path, one.name) for one in classes for path in sorted(one.rglob("*")) if path.is_file()]
-        self.paths = tuple(str(path) for path, _ in files)
+        self.files = with_sizes(str(path) for path, _ in files)
         self._labels: np.ndarray | None = np.array([name for _, name in files])
         self.n_rows = len(files)
-        sizes = [os.path.getsize(path) for path in self.paths]
+        sizes = [size for _, size in self.files]
         self._ends, self.nbytes = list(accumulate(sizes)), sum(sizes)
 
     def jobs(self, start: int, stop: int) -> Iterator[Job]:
@@ -202,11 +241,14 @@ class TextFolders:
 
     def _texts(self, start: int, stop: int) -> Texts:
         parts = []
-        for path in self.paths[start:stop]:
+        for path, _ in self.files[start:stop]:
             with opened_file(path) as file:
                 parts.append(read_exactly(file, LONGEST, path).removeprefix(b"\xef\xbb\xbf"))
         labels = None if self._labels is None else self._labels[start:stop]
-        return of_parts(parts, y=labels, where=f"the files from {self.paths[start]} on")
+        return of_parts(parts, y=labels, where=f"the files from {self.files[start][0]} on")
+
+    def column(self, column: str, name: str) -> np.ndarray:
+        raise ValueError(f"{name}={column!r} names a field, but X is a folder of texts, a file a row")
 
     def without_labels(self) -> "TextFolders":
         part = copy(self)

@@ -33,6 +33,7 @@ class Format:
     names: tuple[str, ...] = ()  # of all columns of CSV
     delimiter: str = ","
     types: dict[str, Any] = field(default_factory=dict)  # of labels and weights in Arrow
+    labels: str = "y"  # what is asked for as labels
 
     @property
     def quoted(self) -> bool:
@@ -54,7 +55,7 @@ class Format:
         table = self._of_json(piece, first_row, where) if self.kind == JSON else self._of_csv(piece, first_row, where)
         none = f"has no field {self.text!r}" if self.kind == JSON else None
         texts = of_arrow(table[self.text], first_row, where, none)
-        y = None if self.y is None else _labels(table[self.y], self.y, first_row, where)
+        y = None if self.y is None else _labels(table[self.y], f"{self.labels}={self.y!r}", first_row, where)
         weight = None if self.weight is None else _weights(table[self.weight], self.weight, first_row, where)
         return Texts(texts.buffer, texts.starts, texts.stops, y, weight, where)
 
@@ -206,7 +207,7 @@ def _record(head: bytes) -> bytes:
 def _labels(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
     if column.null_count:
         row = first_row + int(np.argmax(column.is_null().to_numpy()))
-        raise ValueError(f"{where}: y={name!r} is missing at row {row}; drop such rows, or give them a label")
+        raise ValueError(f"{where}: {name} is missing at row {row}; drop such rows, or give them a label")
     if str(column.type) != "string":
         return column.to_numpy()
     coded = column.combine_chunks().dictionary_encode()

@@ -3,11 +3,12 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from streamnb.core.messages import DataError
+from streamnb.core.messages import DataError, listed
 from streamnb.rows.matrices import made_by
 
 PIECE_BYTES = 1 << 20  # of text that becomes a block: its features take a few times as much
@@ -87,12 +88,38 @@ def of_arrow(column: Any, first_row: int, where: str = "X", none: str | None = N
     return Texts(buffer, bounds[:-1], bounds[1:], where=where)
 
 
+def holds_texts(X: Any) -> bool:
+    """Whether X are strings in memory: a list, an array, or a column of pandas, Polars or Arrow."""
+    if made_by(X, "pyarrow"):
+        return "string" in str(getattr(X, "type", ""))
+    column = isinstance(X, np.ndarray) or made_by(X, "pandas") or made_by(X, "polars")
+    if not isinstance(X, list | tuple) and not (column and len(getattr(X, "shape", ())) == 1):
+        return False
+    return any(isinstance(one, str | bytes) for one in islice(X, 100))  # beside others it is told which row is none
+
+
+def columns_in(X: Any) -> list[Any] | None:
+    """The names of the columns of a table, None of what is none."""
+    names = getattr(X, "column_names", None) or getattr(X, "columns", None)
+    return None if names is None else list(names)
+
+
+def column_of(table: Any, column: str, name: str) -> Any:
+    """A column of a table, asked for by an argument of that name."""
+    names = columns_in(table) or []
+    if names.count(column) != 1:
+        raise ValueError(f"{name}={column!r} is none of the columns of X: {listed(np.array(names, object))}")
+    return table[column]
+
+
 class TextsInMemory:
     """A list of strings, an array of them, or a column of pandas, Polars or Arrow."""
 
-    paths: tuple[str, ...] = ()  # where others may read the same
+    files: tuple[tuple[str, int], ...] = ()  # where others may read the same
+    unpacked_rows = 1  # that are read together, lest all before them be unpacked for each
 
-    def __init__(self, values: Any):
+    def __init__(self, values: Any, table: Any = None):
+        self._table = table  # that the values are a column of
         if isinstance(values, str | bytes):
             raise TypeError("X is a single string; give a list of texts, or the path of a file that is there")
         if getattr(values, "ndim", 1) != 1:
@@ -112,6 +139,12 @@ class TextsInMemory:
         step = max(1, min(PIECE_ROWS, PIECE_BYTES * self.n_rows // max(self.nbytes, 1)))
         for first in range(start, stop, step):
             yield first, _Slice(self._values[first : min(first + step, stop)], first, self._arrow)
+
+    def column(self, column: str, name: str) -> Any:
+        """Another column of the table."""
+        if self._table is None:
+            raise ValueError(f"{name}={column!r} names a column, but X is no table and no file of records")
+        return np.asarray(column_of(self._table, column, name))
 
     def cut(self, start: int, stop: int) -> "TextsInMemory":
         return self

@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from streamnb.core import label_checks, row_checks
+from streamnb.encoding.opening import opened
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
-from streamnb.rows.opening import opened
 
 
 def accumulate(

@@ -9,16 +9,17 @@ import numpy as np
 
 from streamnb.core import label_checks, memory, messages, row_checks
 from streamnb.encoding.learning import learned, prepared
+from streamnb.encoding.opening import opened
 from streamnb.passes.contract import PassTask, Wants, shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import as_chunk, checked
+from streamnb.rows.column_maps import LearnedStep
 from streamnb.rows.domain import Domain, TakesValues
 from streamnb.rows.lazy import check_not_delayed
-from streamnb.rows.opening import check_layer, opened
-from streamnb.rows.preparing import LearnedStep, RowOptions, transformed
+from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding, check_n_folds, check_no_splits
 from streamnb.stats import histograms, second_moments
@@ -33,7 +34,7 @@ from streamnb.stats.sparse_tables import LARGE, compact
 
 PER_PRODUCT, PER_STORED = 1e-10, 2e-9  # seconds of a product by BLAS, and of two stored values, about
 LONG = 300.0  # seconds that nobody should wait without a word
-UNSAID = ("scale", None), ("step", None)  # in checkpoints, which were there before them
+_UNSAID = ("scale", None), ("columns", None), ("step", None)  # in checkpoints, which older ones do not know
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class ClassScan(PassTask):
         about, unsaid = {"the model": self.called}, (("grid", None), ("how", ROUNDED))
         for name, value in vars(self).items():
             if name == "options":
-                about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) not in UNSAID}
+                about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) not in _UNSAID}
             elif name != "memory_limit" and (name, value) not in unsaid:  # which do not change what the sums are
                 about[name] = shown(value)
         return about
@@ -252,7 +253,6 @@ def scan(
         The tables would take more than `memory_limit`: the message says how much.
     """
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
-    check_layer(X, layer)
     listed, source = label_checks.check_classes(classes), opened(X, y, sample_weight, layer=layer)
     step = transform if isinstance(transform, LearnedStep) else learned(transform, source, run_options, "scan")
     row_options = RowOptions(transform if step is None else None, normalize, binarize, centre, step=step)
@@ -280,7 +280,7 @@ def with_folds(
     return replace(task, folding=folding), rows
 
 
-def run_scan(task: ClassScan, rows: Source, options: RunOptions) -> tuple[Any, Report]:
+def run_scan(task: Any, rows: Source, options: RunOptions) -> tuple[Any, Report]:
     """Scan and also report; see `scan`."""
     _warn_of_products(task, rows)
     stats, report = run(task, rows, options)
@@ -289,9 +289,9 @@ def run_scan(task: ClassScan, rows: Source, options: RunOptions) -> tuple[Any, R
     return stats, report
 
 
-def _warn_of_products(task: ClassScan, rows: Source) -> None:
+def _warn_of_products(task: Any, rows: Source) -> None:
     """Say beforehand what will take long: products of all features in every row."""
-    n_moments, n_features = len({*SECOND_MOMENTS} & {*task.moments}), rows.n_features or 0
+    n_moments, n_features = sum(moment in SECOND_MOMENTS for moment in task.moments), rows.n_features or 0
     if not n_moments or not rows.n_rows:
         return
     stored = (rows.n_values or rows.n_rows * n_features) / rows.n_rows

@@ -6,8 +6,9 @@ from typing import Any
 
 from streamnb.core import label_checks, memory, notebook
 from streamnb.core.memory import check_memory_limit
+from streamnb.encoding.opening import opened
 from streamnb.rows.columns import known_classes
-from streamnb.rows.opening import opened, with_labels
+from streamnb.rows.opening import with_labels
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.stats import moment_sums, second_moments
@@ -97,6 +98,7 @@ def plan(
     pooled: bool = False,
     memory_limit: Any = None,
     model: Any = None,
+    layer: str | None = None,
 ) -> Plan:
     """Say what `scan` will need, or a model of several reads, before any row is read.
 
@@ -108,6 +110,8 @@ def plan(
     model : estimator, optional
         A model of several reads, such as ``SoftmaxRegressionCV(l2=[0.1, 1.0])``: the plan is that of its `fit`, and
         tells what its models take, and how often the rows are read. `moments` and `folds` are its own then.
+    layer : str, optional
+        As for `scan`.
 
     Returns
     -------
@@ -123,7 +127,7 @@ def plan(
     moments, folds = (moments, folds) if model is None else model.plan_scan()
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
     listed, limit = label_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
-    rows = opened(X, labelled=False)
+    rows = opened(X, labelled=False, layer=layer)
     folding = with_folds(ClassScan(names, options, listed), rows, folds, groups, repeats, 0)[0].folding
     n_rows, n_features, n_values = rows.n_rows, rows.n_features, rows.n_values
     n_classes, n_labels = known_classes(y, rows.group, n_rows)

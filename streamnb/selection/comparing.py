@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, label_checks, notebook
+from streamnb.encoding.column_maps import check_maps, learned_maps
 from streamnb.encoding.learning import LearnsBins, learned, of_values, prepared
+from streamnb.encoding.opening import opened
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
@@ -18,10 +20,12 @@ from streamnb.problem.schemes import SCHEMES, as_scheme
 from streamnb.problem.smoothing import Smoothing
 from streamnb.problem.together import Together
 from streamnb.rows.chunk import Chunk
-from streamnb.rows.opening import opened
+from streamnb.rows.column_maps import NONE
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import Source
 from streamnb.rows.survey import Survey
-from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
+from streamnb.scanning.class_scan import ClassScan, with_folds
+from streamnb.scanning.side_by_side import run_scans
 from streamnb.selection.comparison import Comparison, Pair
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, check_choice, check_rule
@@ -67,6 +71,7 @@ def compare(
     memory_limit: Any = None,
     client: Any = None,
     checkpoint: Any = None,
+    layer: str | None = None,
 ) -> "Comparison":
     """Print and return the score and the features kept of every family under every penalty, for each class and overall.
 
@@ -119,6 +124,8 @@ def compare(
         A cluster that reads and scores, as in `scan`; the active one by default.
     checkpoint : path, optional
         As in `scan`: the first scan goes on from where it was broken off; the second starts again.
+    layer : str, optional
+        The layer of AnnData that is read in place of its X.
 
     Returns
     -------
@@ -144,7 +151,7 @@ def compare(
     fit into some 250 MB; beyond that ROC AUC and average precision are read off histograms (see `Evaluation`), the
     finer, the fewer models are judged at once. Most of the time goes into the weights under Decorrelation.
     """
-    rows = opened(X, y, sample_weight)
+    rows = opened(X, y, sample_weight, layer=layer)
     members = _families(families, None if isinstance(transform, LearnsBins) else getattr(rows.given, "columns", None))
     columns = _penalties(penalties)
     scorer = check_choice(scheme, folds, repeats, seed, _alone(scoring), "best")
@@ -157,17 +164,21 @@ def compare(
     rows.check_read_again("compare")
     rows = prepared(learned(transform, rows, run_options, "compare"), rows, y, sample_weight)
     row_options = RowOptions(of_values(transform), normalize, binarize, _centre(every))
-    scan = _task(every, row_options, classes, run_options, idf)
-    task, rows = with_folds(scan, rows, folds, groups, repeats, seed)
-    stats, report = run_scan(task, rows, run_options)
-    _check_classes(stats)
+    scans = _tasks(every, row_options, classes, run_options, idf, rows)
+    scans, rows = _with_folds(scans, rows, folds, groups, repeats, seed)
+    mapped, report = run_scans(scans, rows, run_options)
+    _check_classes(stats := next(iter(mapped.values())))
     columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns
     pairs, left_out = _defined(members, columns, stats, scheme, reference)
     asked = list(pairs.values()), options, scorer, rows, replace(run_options, checkpoint=None)
-    scores, more, _ = cross_validated(stats, *asked)
+    scores, more, _ = cross_validated(mapped, *asked)
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
     judged = dict(zip(pairs, scores, strict=True))
-    found = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more)
+    return _shown(Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more), show)
+
+
+def _shown(found: Comparison, show: bool | None) -> Comparison:
+    """The same, printed where that is asked for, by default but in a notebook."""
     if show or (show is None and not notebook.in_notebook()):
         print(found)
     return found
@@ -295,6 +306,26 @@ class _Domains:
         """Report the first value that is outside."""
         for family in self.families:
             FamilyDomain("compare", family).check(chunk, survey)
+
+
+def _tasks(
+    families: tuple[Family, ...], options: RowOptions, classes: Any, run: RunOptions, idf: bool, rows: Source
+) -> dict[str, ClassScan]:
+    """A scan for each map of columns that families try, of the families that try it."""
+    tried = [family.map_names or (NONE,) for family in families]
+    names = dict.fromkeys(name for some in tried for name in some)
+    check_maps([name for name in names if name != NONE], options.transform, options.normalize)
+    tasks = {}
+    for name, columns in learned_maps(names, rows, run, "compare").items():
+        of_map = tuple(family for family, some in zip(families, tried, strict=True) if name in some)
+        tasks[name] = _task(of_map, replace(options, columns=columns), classes, run, idf)
+    return tasks
+
+
+def _with_folds(scans: dict[str, ClassScan], rows: Source, *splits: Any) -> tuple[dict[str, ClassScan], Source]:
+    """Scans that keep folds, all the same, and the rows with what must be read beside them for it."""
+    first, rows = with_folds(next(iter(scans.values())), rows, *splits)
+    return {name: replace(scan, folding=first.folding) for name, scan in scans.items()}, rows
 
 
 def _task(families: tuple[Family, ...], options: RowOptions, classes: Any, run: RunOptions, idf: bool) -> ClassScan:

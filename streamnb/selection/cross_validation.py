@@ -1,6 +1,6 @@
 """The scoring scan: every row judged by the models that did not see it, at every point of the grid."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,10 +20,13 @@ from streamnb.passes.contract import PassTask, Wants, shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
+from streamnb.problem.families import as_family
+from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import Chunk
+from streamnb.rows.column_maps import NONE
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.selection import grid_models
@@ -234,19 +237,19 @@ def check_sheet(n_models: int, models: str, n_classes: int, scorer: Scorer, mult
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Some rows of a scoring scan, and the models of each split, none of which has seen its rows."""
+    """Some rows of a scoring scan, and the models of each split, none of which has seen its rows, by maps."""
 
     rows: SampledRows
-    models: tuple[GridModels | CovarianceModels, ...]
+    models: Sequence[tuple[GridModels | CovarianceModels, ...]]
 
     def model(self, split: int, point: int) -> LinearModel | None:
         """That of a point of the grid, where its weights are at hand."""
-        models = self.models[split]
-        return models.model(point) if isinstance(models, GridModels) else None
+        models = self.models[0][split]
+        return models.of_point(point) if len(self.models) == 1 and isinstance(models, GridModels) else None
 
 
 def cross_validated(
-    stats: ClassStats,
+    mapped: Mapping[str, ClassStats],
     candidates: Sequence[tuple[Any, Penalty | None]],
     options: dict[str, Any],
     scorer: Scorer,
@@ -257,26 +260,26 @@ def cross_validated(
 ) -> tuple[list["GridScores"], Report, "HeldOut | None"]:
     """Scores of each (family, penalty) of `candidates` at every point of its grid, from one scan of the rows.
 
-    `stats` hold the folds; `options` are those of `solve`. With `train` also those of the rows that models have seen.
-    So many rows are kept as `sampled` says, with the models of the first candidate.
+    `mapped` are the statistics, with folds, of each map of columns that a family tries; "none" of those that try none.
+    `options` are those of `solve`. With `train` also scores of the rows that models have seen. So many rows are kept
+    as `sampled` says, with the models of the first candidate.
     """
+    stats = next(iter(mapped.values()))
     folding = stats.folding
     assert folding is not None
+    each = [_of_maps(as_family(family), penalty) for family, penalty in candidates]
+    singles = [(mapped[name], family, penalty) for some in each for name, family, penalty in some]
     n_threads = run_options.n_threads
-    paths = [weight_path(stats, family, penalty, n_threads=n_threads, **options) for family, penalty in candidates]
+    paths = [weight_path(*asked, n_threads=n_threads, **options) for asked in singles]
     most_bytes = WEIGHTS_BYTES // (len(paths) * folding.n_splits)
     _check_costs(paths, stats, scorer, most_bytes, train)
 
     def models_of(split: int) -> list[GridModels | CovarianceModels]:
-        repeat, number = divmod(split, folding.n_folds)
-        rest = stats.without_fold(number, repeat)
-        if rest.total_weight == 0.0:
-            raise ValueError(
-                f"sample_weight is 0 in all rows outside fold {number}, which leaves its models nothing to learn from; "
-                "give weight to rows of two folds at least"
-            )
-        asked = ((family, path.penalty) for path, (family, _) in zip(paths, candidates, strict=True))
-        of_rest = (weight_path(rest, *each, n_threads=1, **options) for each in asked)
+        rests = {id(known): _without(known, split) for known, _, _ in singles}
+        asked = (
+            (rests[id(known)], family, path.penalty) for path, (known, family, _) in zip(paths, singles, strict=True)
+        )
+        of_rest = (weight_path(*each, n_threads=1, **options) for each in asked)
         return [grid_models.of_path(path, most_bytes, scorer.needs) for path in of_rest]
 
     with ThreadPoolExecutor(run_options.threads, "streamnb-solve") as pool:
@@ -288,6 +291,43 @@ def cross_validated(
     task = ScoringTask(grids, stats.classes, folding, needs, stats.n_rows, train, sampled)
     check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
     sheet, report = run(task, rows, run_options)
+    _check_same_rows(stats, sheet, report)
+    found = [GridScores.of(splits, path, scorer) for splits, path in zip(sheet.evaluations, paths * 2, strict=False)]
+    lacking, lengths = [_singular(models) for models in grids], list(map(len, each))
+    joined = _joined(found[: len(paths)], lacking, lengths)
+    if train:
+        of_seen = _joined(found[len(paths) :], lacking, lengths)
+        joined = [replace(own, train=seen) for own, seen in zip(joined, of_seen, strict=True)]
+    held_out = None if sheet.sample is None else HeldOut(sheet.sample.drawn(), grids[: lengths[0]])
+    return joined, report, held_out
+
+
+def _joined(found: list[GridScores], lacking: list[np.ndarray], lengths: list[int]) -> list[GridScores]:
+    """Scores of candidates from those of their maps, so many of each; NaN at points that are `lacking`."""
+    ends = np.cumsum(lengths)
+    parts = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+    return [GridScores.joined(found[part]).without(np.concatenate(lacking[part])) for part in parts]
+
+
+def _of_maps(family: Family, penalty: Penalty | None) -> list[tuple[str, Family, Penalty | None]]:
+    """A candidate with each of the maps that its family tries, or as it is."""
+    return [(name, family.with_map(name), penalty) for name in family.map_names] or [(NONE, family, penalty)]
+
+
+def _without(stats: ClassStats, split: int) -> ClassStats:
+    """The statistics of the rows outside a split."""
+    repeat, number = divmod(split, stats.folding.n_folds)  # type: ignore[union-attr]
+    rest = stats.without_fold(number, repeat)
+    if rest.total_weight == 0.0:
+        raise ValueError(
+            f"sample_weight is 0 in all rows outside fold {number}, which leaves its models nothing to learn from; "
+            "give weight to rows of two folds at least"
+        )
+    return rest
+
+
+def _check_same_rows(stats: ClassStats, sheet: Sheet, report: Report) -> None:
+    """Refuse rows that were others in the first scan."""
     if report.rows != stats.n_rows:
         raise ValueError(
             f"X gave {report.rows} rows in the second scan and {stats.n_rows} in the first; a callable should return "
@@ -298,12 +338,6 @@ def cross_validated(
             "X gave its rows in another order in the second scan, so that their folds are not those of the first; "
             "a callable should return the same rows in the same order each time"
         )
-    found = [GridScores.of(splits, path, scorer) for splits, path in zip(sheet.evaluations, paths * 2, strict=False)]
-    found = [scores.without(_singular(models)) for scores, models in zip(found, grids * 2, strict=False)]
-    if train:
-        n = len(paths)
-        found = [replace(own, train=seen) for own, seen in zip(found[:n], found[n:], strict=True)]
-    return found, report, None if sheet.sample is None else HeldOut(sheet.sample.drawn(), grids[0])
 
 
 def _singular(grids: Sequence[GridModels | CovarianceModels]) -> np.ndarray:

@@ -82,7 +82,7 @@ class GridModels:
         """Tells these models from others: what they are like, and intercepts, in which every weight has its part."""
         return persistence.digest([self.shell, self._intercepts])
 
-    def model(self, point: int) -> LinearModel | None:
+    def of_point(self, point: int) -> LinearModel | None:
         """The model of one point, where the weights of all are kept ready in full."""
         if self._weights is None:
             return None
@@ -141,7 +141,7 @@ class QuadraticGrid(GridModels):
     def by_columns(self) -> bool:
         return False
 
-    def model(self, point: int) -> LinearModel | None:
+    def of_point(self, point: int) -> LinearModel | None:
         return self.shell
 
     def digest(self) -> str:
@@ -158,7 +158,7 @@ class QuadraticGrid(GridModels):
 def of_path(path: Any, most_bytes: int, needs: frozenset[str]) -> "GridModels | CovarianceModels":
     """The models of a path, linear or quadratic, ready for what an evaluation needs."""
     if isinstance(path, CovariancePath):
-        return CovarianceModels(path)
+        return CovarianceModels(path, bool(needs) and needs <= {"hits", "confusion"})
     shell = path.shell()
     if isinstance(shell, QuadraticModel):
         return QuadraticGrid(shell)

@@ -100,6 +100,26 @@ class GridScores(persistence.Parameters):
         named = self.named and {name: own.without(points) for name, own in self.named.items()}
         return replace(self, scores=scores, class_scores=per_class, named=named)
 
+    @classmethod
+    def joined(cls, parts: "Sequence[GridScores]") -> "GridScores":
+        """The scores of several grids that were judged on the same rows, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        first = parts[0]
+        errors = [np.zeros(part.scores.shape) if part.errors is None else part.errors for part in parts]
+        return cls(
+            [point for part in parts for point in part.grid],
+            np.concatenate([part.scores for part in parts]),
+            None if first.class_scores is None else np.concatenate([part.class_scores for part in parts]),
+            np.concatenate([part.n_features for part in parts]),
+            np.concatenate([part.n_features_per_class for part in parts]),
+            first.classes,
+            None if all(part.errors is None for part in parts) else np.concatenate(errors),
+            first.train and cls.joined([part.train for part in parts if part.train]),
+            first.named
+            and {name: cls.joined([part.named[name] for part in parts if part.named]) for name in first.named},
+        )
+
     @property
     def mean(self) -> np.ndarray:
         """Mean over the splits where the score is defined, (G,)."""

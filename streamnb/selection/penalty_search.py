@@ -45,10 +45,15 @@ class Turns:
     at_once: int
 
     @classmethod
-    def of(cls, n_models: int, n_features: int, n_rows: int, held: int, options: RunOptions) -> "Turns":
-        """For weights (n_features, n_rows), of which each open model has `held` arrays and sums for every thread."""
-        arrays = held + 1 + options.threads
-        model_bytes = 8 * arrays * (n_features + 1) * n_rows
+    def of(
+        cls, n_models: int, n_features: int, n_rows: int, held: int, options: RunOptions, n_used: int | None = None
+    ) -> "Turns":
+        """For weights (n_features, n_rows), of which each open model has one array for reads, and one of sums a thread.
+
+        Beside these it has `held` arrays of those features that are used.
+        """
+        of_rows = (1 + options.threads) * (n_features + 1)
+        model_bytes = 8 * n_rows * (of_rows + held * ((n_features if n_used is None else n_used) + 1))
         at_once = min(max(memory.allowed(options.memory_limit) // model_bytes, 1), n_models)
         return cls(n_models, model_bytes, at_once)
 

@@ -13,7 +13,7 @@ from streamnb.rows.block import Block
 from streamnb.rows.splits import Folding
 from streamnb.selection.cross_validation import empty_evaluation
 from streamnb.training.objectives import class_codes
-from streamnb.training.reading import FewRows, ReadSums, ReadTask, scores_of
+from streamnb.training.reading import AFTER, FewRows, ReadSums, ReadTask, scores_of
 
 LONGEST_BLOCK = 32 << 20  # bytes of rows, which the weights of all models come to the cache for
 
@@ -137,7 +137,8 @@ class SharedRead(PassTask):
             digest.update(b"" if model.judged is None else np.ascontiguousarray(model.judged).tobytes())
         about = {"the task": self.name, "folding": repr(self.folding), **self.like.about()}
         judge = {"scoring": repr(sorted(self.judge.needs)), "classes": repr(self.judge.classes.tolist())}
-        return about | judge | {"models": f"{len(self.models)} ({digest.hexdigest()[:16]})"}
+        models = {"models": f"{len(self.models)}", f"{AFTER} of the models": digest.hexdigest()[:16]}
+        return about | judge | models
 
     def total(self, arrays: Mapping[str, Any]) -> SharedSums:
         sums = [None if sums is None else ReadSums(**sums) for sums in arrays["sums"]]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, messages, persistence
+from streamnb.encoding.column_maps import check_applied
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.linear import LinearModel
 from streamnb.problem.family import Family
@@ -24,7 +25,7 @@ class CovariancePath:
     Attributes
     ----------
     grid : list of dict
-        A point each, ``{"a": 0.2, "g": 0.01}``.
+        A point each, ``{"a": 0.2, "g": 0.01}``; with the "map" of the columns where the family has one.
     n_features, n_features_per_class : (G,) and (G, R) int
         Features that are not constant.
     """
@@ -34,7 +35,8 @@ class CovariancePath:
     def __init__(self, stats: ClassStats, family: Family, scheme: Scheme, priors: Any, asked: dict[str, Any]):
         self.stats, self.family, self.scheme, self.asked = stats, family, scheme, asked
         self.points = family.points
-        self.grid: list[dict[str, Any]] = [{"a": a, "g": g} for a, g in self.points]
+        mapped = {"map": family.map_names[0]} if family.map_names else {}
+        self.grid: list[dict[str, Any]] = [{**mapped, "a": a, "g": g} for a, g in self.points]
         self.covariances, self.n_rows = Covariances(stats), scheme.n_rows(len(stats.classes))
         shares = class_probabilities(priors, stats, asked.get("estimate", "posterior_mean"))
         with np.errstate(divide="ignore"):
@@ -152,6 +154,10 @@ def covariance_path(
         number = option == "smoothing" and not isinstance(value, Prior | str)
         if not (number or value is None or value is False):
             raise ValueError(f"{told} does not go with {option}={value!r}; {cure}, or take covariance='diagonal'")
+    if len(family.map_names) > 1:
+        raise ValueError(f"{told} has {len(family.map_names)} maps, and statistics are of one; give one of them")
+    if family.map_names:
+        check_applied(family.map_names, stats.options.columns)
     arguments.one_of("estimate", asked.get("estimate", "posterior_mean"), ["posterior_mean", "mle"])
     missing = [moment for moment in family.moments if moment not in stats.moments]
     if missing:

@@ -17,7 +17,8 @@ from streamnb.problem.pull import Pull
 from streamnb.problem.sides import Sides
 from streamnb.solving.equations import Equations
 from streamnb.solving.parts import Part
-from streamnb.solving.posed import Kept, Problem
+from streamnb.solving.posed import Problem
+from streamnb.solving.ranking import Kept
 
 
 def coupled_totals(
@@ -49,7 +50,7 @@ def _totals_of(
 ) -> np.ndarray:
     """T of some rows of weights, one where pulls depend on these, and each pull; else `taus` are those of L1."""
     sides, at_rest = part.of_rows(rows)
-    at_rest = at_rest if kept is None else kept.mark(at_rest, part.columns, rows)
+    at_rest = at_rest if kept is None else kept.mark(at_rest, part, part.columns, rows)
     totals = np.zeros((rows.stop - rows.start, len(pulls)))
     for i in np.flatnonzero(sides.alive).tolist():
         arrays = _of_features(at_rest, i, pulls[0].scored)

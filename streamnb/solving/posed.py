@@ -1,7 +1,6 @@
 """A problem as it is posed: statistics, families, scheme and smoothing, in blocks of features."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -9,19 +8,18 @@ import numpy as np
 
 from streamnb.core import arguments, memory, messages
 from streamnb.problem.family import Family
+from streamnb.problem.mixed import grouped_parts
 from streamnb.problem.pull import Pull
 from streamnb.problem.references import check_overlap
 from streamnb.problem.schemes import MultiLabel, Scheme
 from streamnb.problem.smoothing import EVIDENCE, Smoothing, class_probabilities
 from streamnb.problem.together import Together
-from streamnb.solving.equations import Equations
 from streamnb.solving.parts import Columns, FeatureBlock, Part
 from streamnb.solving.posteriors import strength
+from streamnb.solving.ranking import Kept, TopRanking, numbers_kept
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.rests import HEAVY, weight_outside
 from streamnb.stats.sparse_tables import SparseTable
-
-MERITS = 1 << 22  # of all features in all rows of weights that may be kept
 
 
 class Problem:
@@ -47,7 +45,6 @@ class Problem:
             smoothing = strength(stats, family, estimate)
         self.n_features = stats.n_features
         self.feature_weight = check_feature_weight(feature_weight, family, stats.n_features)
-        self._merits: dict[tuple[str, int], np.ndarray] = {}
         self.n_rows = scheme.n_rows(len(stats.classes))
         self.at_hand = self._too_large(memory_limit)
         weighed = scheme.posed(stats, ())
@@ -55,7 +52,7 @@ class Problem:
         self.parts = []
         if any(member.covariant for member in family.members):
             raise ValueError("Gaussian with a covariance of its own or in common goes with no other family in Mixed")
-        for member, columns in family.parts(self.n_features):
+        for member, columns in grouped_parts(family, self.n_features):
             known = Smoothing.of(member, smoothing, estimate, self.n_features, len(stats.classes))
             prior = known.of_columns(columns)
             self.parts.append(Part(stats, member, columns, scheme, prior, idf, self.at_hand))
@@ -135,46 +132,21 @@ class Problem:
             homes[0, part.columns], homes[1, part.columns] = k, np.arange(part.n_features)
         return homes
 
-    def kept(self, pull: Pull) -> "Kept | None":
+    @cached_property
+    def ranking(self) -> TopRanking:
+        """What TopK ranks."""
+        return TopRanking(self.parts, self.n_rows, self.n_features)
+
+    def kept(self, pull: Pull) -> Kept | None:
         """Which features TopK keeps."""
-        if pull.top_k is None:
-            return None
-        cut, last = np.full((self.n_rows, 1), np.inf), np.full((self.n_rows, 1), -1, np.intp)
-        for r, k in enumerate(self.numbers_kept(pull.top_k)):
-            if k == 0:  # no merit is above infinity
-                continue
-            merit = self._merit(pull.by, r)
-            cut[r] = np.partition(merit, -k)[-k]
-            ties = k - np.count_nonzero(merit > cut[r])
-            last[r] = np.flatnonzero(merit == cut[r])[ties - 1]
-        return Kept(pull.by, cut, last, self.n_features)
-
-    def _merit(self, by: str, r: int) -> np.ndarray:
-        """What TopK ranks the features of a row of weights by, (n_features,); kept for other numbers where it is small.
-
-        However many numbers of features a grid has, they are ranked once.
-        """
-        if (by, r) in self._merits:
-            return self._merits[by, r]
-        merit = self._gathered(lambda part: part.of_rows(slice(r, r + 1))[1].merit(by)[0])
-        if self.n_rows * self.n_features <= MERITS:
-            self._merits[by, r] = merit
-        return merit
+        return None if pull.top_k is None else self.ranking.kept(pull.by, self.numbers_kept(pull.top_k))
 
     def numbers_kept(self, k: Any) -> list[int]:
         """How many features TopK keeps in each row of weights, (R,); refuse labels without a row, and too many."""
-        largest = max(k.values(), default=0) if isinstance(k, Mapping) else k
-        if largest > self.n_features:
-            given = f"k={k!r}" if isinstance(k, Mapping) else f"k={int(k)}"
-            raise ValueError(f"TopK({given}) keeps more features than the {self.n_features} there are")
-        if not isinstance(k, Mapping):
-            return [int(k)] * self.n_rows
-        names = self.scheme.row_names(self.stats.classes)
-        strange = [label for label in k if label not in names]
-        if strange or len(k) < len(names):
-            what = f"has no row of weights for {strange[0]!r}" if strange else "names no number for some"
-            raise ValueError(f"TopK(k={k!r}) {what}; it should have one for each of {', '.join(map(repr, names))}")
-        return [k[name] for name in names]
+        return numbers_kept(k, self.ranking.n_ranked, self._names, self.n_rows)
+
+    def _names(self) -> Sequence[Any]:
+        return self.scheme.row_names(self.stats.classes)
 
     def breakpoints(self, scored: bool, row: int | None = None) -> np.ndarray:
         """For each feature the L1 tau at which its last weight (or that of one row) becomes zero, (n_features,)."""
@@ -183,22 +155,6 @@ class Problem:
             breaks = block.equations().breakpoints(scored)
             out[block.columns] = breaks.max(axis=0) if row is None else breaks[row]
         return out
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Kept:
-    """The k best features of each row of weights: the merit of the worst kept, and the last of its ties, (R, 1)."""
-
-    by: str
-    cut: np.ndarray
-    last: np.ndarray
-    n_features: int
-
-    def mark(self, equations: Equations, columns: Columns, rows: slice = slice(None)) -> Equations:
-        """Leave out the features that are not kept; `equations` are those without any pull, `columns` their numbers."""
-        merit, cut = equations.merit(self.by), self.cut[rows]
-        first_ties = np.arange(self.n_features)[columns] <= self.last[rows]
-        return replace(equations, kept=(merit > cut) | ((merit == cut) & first_ties))
 
 
 def check_feature_weight(feature_weight: Any, family: Family, n_features: int | None = None) -> np.ndarray | None:

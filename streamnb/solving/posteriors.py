@@ -10,6 +10,7 @@ from scipy.special import betaincinv, betaln, gammaincinv, gammaln, stdtrit
 
 from streamnb.core import arguments
 from streamnb.problem.family import Family
+from streamnb.problem.mixed import grouped_parts
 from streamnb.problem.priors import DirichletPrior, conjugate
 from streamnb.problem.smoothing import EVIDENCE, Smoothing, class_probabilities
 from streamnb.stats.class_stats import ClassStats
@@ -165,7 +166,7 @@ def strength(stats: ClassStats, family: Family, estimate: str) -> float:
     _check_one_label(stats, what)
     for member in family.members:
         Smoothing.of(member, EVIDENCE, estimate)
-    members = [(m, columns) for m, columns in family.parts(stats.n_features) if m.name != "gaussian"]
+    members = [(m, columns) for m, columns in grouped_parts(family, stats.n_features) if m.name != "gaussian"]
     if not members:  # for which a number means no prior
         raise ValueError(f"{what} means nothing for family='gaussian'; give NormalInverseGamma, or a number")
 
@@ -182,7 +183,7 @@ def strength(stats: ClassStats, family: Family, estimate: str) -> float:
 def _parts(
     stats: ClassStats, family: Family, smoothing: Any, estimate: str, what: str
 ) -> Iterator[tuple[Conjugate, Any]]:
-    return _parts_of(stats, family.parts(stats.n_features), smoothing, estimate, what)
+    return _parts_of(stats, grouped_parts(family, stats.n_features), smoothing, estimate, what)
 
 
 def _parts_of(

@@ -348,7 +348,7 @@ class WeightPath:
     def _marked(self, i: int, block: FeatureBlock, at_rest: Equations | None = None) -> Equations:
         """(6.2) without any pull, and the features that are kept."""
         at_rest, kept = at_rest or block.equations(), self._kept_at(i)
-        return at_rest if kept is None else kept.mark(at_rest, block.columns, block.rows)
+        return at_rest if kept is None else kept.mark(at_rest, block.part, block.columns, block.rows)
 
     def _kept_at(self, i: int) -> Kept | None:
         if i not in self._kept:

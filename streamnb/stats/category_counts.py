@@ -1,6 +1,6 @@
 """How often each value of each column occurs in each class and fold: sorted lists of values, which merge."""
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -8,12 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import persistence, row_checks
+from streamnb.core import memory, persistence, row_checks
+from streamnb.kernels import category_sums
 from streamnb.rows.boundary import csr_chunk
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.splits import Folding
 from streamnb.stats.accumulating import Accumulator
+from streamnb.stats.category_tables import GroupTables
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.sparse_tables import SparseTable
 from streamnb.stats.tables import Table
+
+FULL = 1 << 28  # bytes of tables that grow; then they become a run
+WIDER = 2  # as many columns at most are worth a table with every cell, most of which are not 0
 
 
 @persistence.register
@@ -26,7 +33,7 @@ class CategoryCounts:
     values : tuple of (n_values,) float64
         Of each column, sorted, NaN last.
     sums : ClassStats
-        Its features are the values, column by column, and its tables are sparse.
+        Its features are the values, column by column; its tables are sparse where few cells are not 0.
     """
 
     values: tuple[np.ndarray, ...]
@@ -44,29 +51,30 @@ class CategoryCounts:
     def __add__(self, other: "CategoryCounts") -> "CategoryCounts":
         if not self.values or not other.values:  # of no rows
             return self if self.values else other
-        values = self._joined(other)
-        return CategoryCounts(values, self._laid_out(values) + other._laid_out(values))
+        values, mine, theirs = self._joined(other)
+        width = sum(map(len, values))
+        sides = (self.sums, _columns(values, mine)), (other.sums, _columns(values, theirs))
+        joint = _joint(_bare(self.sums) + _bare(other.sums), sides, width)
+        if joint is None:
+            a, b = (_moved(*side, width) for side in sides)
+            joint = a + b
+        return CategoryCounts(values, joint)
 
     def __sub__(self, other: "CategoryCounts") -> "CategoryCounts":
         if not other.values:
             return self
-        values = self._joined(other)
-        return CategoryCounts(values, self._laid_out(values) - other._laid_out(values))
+        values, mine, theirs = self._joined(other)
+        width = sum(map(len, values))
+        left = _moved(self.sums, _columns(values, mine), width) - _moved(other.sums, _columns(values, theirs), width)
+        return CategoryCounts(values, left)
 
     def __mul__(self, gamma: float) -> "CategoryCounts":
         return replace(self, sums=self.sums * gamma)
 
-    def _joined(self, other: "CategoryCounts") -> tuple[np.ndarray, ...]:
+    def _joined(self, other: "CategoryCounts") -> Iterator[tuple[np.ndarray, ...]]:
+        """The values of each column in either, and the places there of those of both."""
         row_checks.check_n_features(len(other.values), len(self.values), "the counts")
-        return tuple(np.union1d(a, b) for a, b in zip(self.values, other.values, strict=True))
-
-    def _laid_out(self, values: tuple[np.ndarray, ...]) -> ClassStats:
-        """The sums with columns for longer lists of values."""
-        start, columns = 0, []
-        for own, every in zip(self.values, values, strict=True):
-            columns.append(start + np.searchsorted(every, own))
-            start += len(every)
-        return _moved(self.sums, np.concatenate(columns), start)
+        return zip(*map(_merged, self.values, other.values), strict=True)
 
     def arrays(self) -> dict[str, Any]:
         """All of it by name."""
@@ -89,46 +97,120 @@ class CategoryCounts:
         return cls(values, sums)
 
 
+def _merged(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The values of two sorted lists, and where those of each are."""
+    values, at_a, at_b = np.empty(len(a) + len(b)), np.empty(len(a), np.int64), np.empty(len(b), np.int64)
+    return values[: category_sums.merge_values(a, b, at_a, at_b, values)], at_a, at_b
+
+
+def _columns(values: Sequence[np.ndarray], places: Sequence[np.ndarray]) -> np.ndarray:
+    """Places in the values of each column, as columns of all of them."""
+    starts = np.cumsum([0, *map(len, values)])
+    return np.concatenate([start + at for start, at in zip(starts, places, strict=False)])
+
+
 def _moved(sums: ClassStats, columns: np.ndarray, width: int) -> ClassStats:
-    table = _sparse(sums.table("sum"))
-    tables = {**sums.tables, "sum": table.moved(columns[table.columns_of()], width)}
+    """The sums with their features in other columns, rising, of so many."""
+    table = sums.table("sum")
+    cells = SparseTable.of(table) if isinstance(table, Table) else table
+    tables = {**sums.tables, "sum": cells.moved(columns[cells.columns_of()], width)}
     folds = tuple(_moved(fold, columns, width) for fold in sums.folds)
     return replace(sums, tables=tables, n_features=width, folds=folds)
 
 
-def _sparse(table: Any) -> SparseTable:
-    return SparseTable.of(table) if isinstance(table, Table) else table
+def _bare(stats: ClassStats) -> ClassStats:
+    """Without features."""
+    tables = {"weight": stats.tables["weight"]}
+    return replace(stats, tables=tables, n_features=0, folds=tuple(map(_bare, stats.folds)))
+
+
+def _joint(bare: ClassStats, sides: Sequence[tuple[ClassStats, np.ndarray]], width: int) -> ClassStats | None:
+    """The sum of two without features, `bare`, with theirs in given columns; None where tables are not plain numbers.
+
+    These are added as they lie, in one go for each table.
+    """
+    hi = np.zeros((len(bare.classes), width))
+    for stats, columns in sides:
+        table = stats.table("sum")
+        plain = isinstance(table, Table) and table.lo is None and width <= WIDER * table.shape[1]
+        if not (plain and np.array_equal(stats.classes, bare.classes)):
+            return None
+        if not category_sums.add_columns(np.ascontiguousarray(table.hi), columns, hi):  # which rounds
+            return None
+    folds = []
+    for k, fold in enumerate(bare.folds):
+        joint = _joint(fold, [(stats.folds[k], columns) for stats, columns in sides], width)
+        if joint is None:
+            return None
+        folds.append(joint)
+    return replace(bare, tables={**bare.tables, "sum": Table(hi)}, n_features=width, folds=tuple(folds))
 
 
 class CountingCategories:
-    """Counts while blocks of rows come; of two about as large one is made, so that each is moved few times.
+    """Counts while blocks of rows come: whole weights in tables that grow, others in sorted runs of cells.
 
-    `new` makes an accumulator of class sums.
+    Of two runs about as large one is made, so that each is moved few times.
+
+    Parameters
+    ----------
+    classes : labels, or None for an open set
+    folding : Folding
+    memory_limit : int, optional
     """
 
-    def __init__(self, new: Callable[[], Accumulator]):
-        self._new = new
+    def __init__(self, classes: np.ndarray | None, folding: Folding, memory_limit: int | None = None):
+        self._of_groups = classes, folding
+        self._limit = memory.allowed(memory_limit)
+        self._tables = GroupTables(classes, folding)
         self._runs: list[CategoryCounts] = []
 
     @property
     def nbytes(self) -> int:
-        return sum(run.nbytes for run in self._runs)
+        return self._tables.nbytes + sum(run.nbytes for run in self._runs)
 
     def add(self, X: np.ndarray, first_row: int, y: Any, weight: np.ndarray | None, split: np.ndarray | None) -> None:
         """Add a block of rows; X (n_rows, n_columns) float64, NaN for what is missing."""
         if not len(X):
             return
-        found = [np.unique(column, return_inverse=True) for column in X.T]
-        values = tuple(each for each, _ in found)
-        starts = np.cumsum([0, *map(len, values)])
-        indices = np.stack([start + at for start, (_, at) in zip(starts, found, strict=False)], axis=1)
-        indptr = np.arange(len(X) + 1, dtype=np.int64) * X.shape[1]
-        sums = self._new()
-        sums.add(*csr_chunk(None, indices.reshape(-1), indptr, int(starts[-1]), first_row), y, weight, split)
-        counts = CategoryCounts(values, sums.finish())
+        classes, folding = self._of_groups
+        if weight is None or (weight == np.floor(weight)).all():
+            if not self._tables.fits(len(X), weight):
+                self._keep_tables()
+            self._tables.add(X, first_row, y, weight, folding.numbers(first_row, len(X), split, 0))
+            if self._tables.nbytes > FULL:
+                self._keep_tables()
+        else:
+            sums = Accumulator(("sum",), RowOptions(), classes, folding, sparse=True)
+            self._keep(_counted(X, first_row, y, weight, split, sums))
+        if self.nbytes > self._limit:
+            cure = "give a larger memory_limit, or hash_bits=20 or so, which bounds the number of values"
+            memory.refuse("the counts of the values of all columns", self.nbytes, self._limit, cure)
+
+    def _keep_tables(self) -> None:
+        """Make a run of what is in the tables, and begin new ones."""
+        tables, self._tables = self._tables, GroupTables(*self._of_groups)
+        if tables.n_rows:
+            self._keep(CategoryCounts(*tables.counts()))
+
+    def _keep(self, counts: CategoryCounts) -> None:
         while self._runs and self._runs[-1].starts[-1] < 2 * counts.starts[-1]:
             counts = self._runs.pop() + counts
         self._runs.append(counts)
 
     def finish(self) -> CategoryCounts:
-        return reduce(add, self._runs) if self._runs else CategoryCounts((), self._new().finish())
+        self._keep_tables()
+        none = Accumulator(("sum",), RowOptions(), *self._of_groups, sparse=True)
+        return reduce(add, self._runs) if self._runs else CategoryCounts((), none.finish())
+
+
+def _counted(
+    X: np.ndarray, first_row: int, y: Any, weight: np.ndarray, split: np.ndarray | None, sums: Accumulator
+) -> CategoryCounts:
+    """The counts of one block of rows, sorted, of weights that are not whole."""
+    found = [np.unique(column, return_inverse=True) for column in X.T]
+    values = tuple(each for each, _ in found)
+    starts = np.cumsum([0, *map(len, values)])
+    indices = np.stack([start + at for start, (_, at) in zip(starts, found, strict=False)], axis=1)
+    indptr = np.arange(len(X) + 1, dtype=np.int64) * X.shape[1]
+    sums.add(*csr_chunk(None, indices.reshape(-1), indptr, int(starts[-1]), first_row), y, weight, split)
+    return CategoryCounts(values, sums.finish())

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
 from streamnb.core.attributes import attribute
 from streamnb.kernels import exact
-from streamnb.rows.preparing import LearnedStep, RowOptions
+from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.drift import Drifts
 from streamnb.stats.histograms import Histograms, found_in
@@ -81,8 +81,7 @@ class ClassStats(Drifts, persistence.Saved):
     multilabel : bool
         True where y was an indicator: rows enter each of their labels, and a total once.
     step : object or None
-        What `scan` learned for `transform`, such as bins; models of these statistics take the raw columns, and
-        ``scan(transform=stats.step)`` makes the same of further rows.
+        What `scan` learned for `transform`, such as bins: models of these statistics take the raw columns.
     n_folds : int
         Folds in each repeat; `fold` and `without_fold` give the statistics of their rows and of the others.
     """
@@ -120,15 +119,12 @@ class ClassStats(Drifts, persistence.Saved):
         return 0 if self.folding is None else self.folding.n_folds
 
     @property
-    def step(self) -> LearnedStep | None:
-        return self.options.step
-
-    @property
     def weight(self) -> np.ndarray:
         return self.tables["weight"].value()[:, 0]
 
     sum, sum_sq, nonzero, above, log_sum, inv_sum, log1m_sum, deviation = map(_values_of, MOMENTS)
     histogram = attribute(_histogram_of)
+    step = attribute(lambda stats: stats.options.step)
     gram, gram_above, gram_sq = map(_matrices_of, SECOND_MOMENTS)
 
     @property
@@ -289,10 +285,10 @@ class ClassStats(Drifts, persistence.Saved):
             raise ValueError(
                 f"these statistics have {ours} features, the others {theirs}; scan the same columns of both"
             )
-        for name in ("step", "transform", "scale", "normalize", "binarize", "centre"):
+        for name in ("step", "transform", "scale", "normalize", "binarize", "centre", "columns"):
             ours, theirs = getattr(self.options, name), getattr(other.options, name)
             if ours != theirs:
-                cure = "; give both scans the step of one, transform=stats.step" if name == "step" else ""
+                cure = "; scan both with transform=stats.step" if name == "step" else ""
                 raise ValueError(
                     f"these statistics were scanned with {name}={ours!r}, the others with {theirs!r}{cure}"
                 )

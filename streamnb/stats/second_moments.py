@@ -192,11 +192,10 @@ class ProductSums:
 
     def _add_tile(self, values: np.ndarray, entries: Entries, top: float | None) -> None:
         """Add the rows of a tile; `top` is the largest value where these and weights are whole numbers."""
-        order = np.argsort(entries.codes, kind="stable")
-        for own in np.split(order, np.flatnonzero(np.diff(entries.codes[order])) + 1):
+        for own in _alike(entries.codes):
             rows, weight = entries.rows[own], entries.weight[own]
             x = values if len(rows) == len(values) and (np.diff(rows) == 1).all() else values[rows]
-            k, ones = entries.codes[own[0]], bool((weight == 1.0).all())
+            k, ones = entries.codes[own][0], bool((weight == 1.0).all())
             of_rows = None if ones else weight
             if top is not None and ones and products.may_be_small(top):
                 self._add(k, products.of_small(x, top))
@@ -239,14 +238,23 @@ class ProductSums:
         return table.table(order, n_cells)
 
 
-def _tiles(of_entries: np.ndarray, n_rows: int, first: int) -> Iterator[tuple[slice, np.ndarray]]:
+def _tiles(of_entries: np.ndarray, n_rows: int, first: int) -> Iterator[tuple[slice, Any]]:
     """The rows of each tile, the first row being numbered `first`, and which entries are of these."""
     numbers = (first + of_entries) // products.TILE
-    order = np.argsort(numbers, kind="stable")
-    for own in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
-        if len(own):
-            start = int(numbers[own[0]]) * products.TILE - first
-            yield slice(max(start, 0), min(start + products.TILE, n_rows)), own
+    for own in _alike(numbers):
+        start = int(numbers[own][0]) * products.TILE - first
+        yield slice(max(start, 0), min(start + products.TILE, n_rows)), own
+
+
+def _alike(numbers: np.ndarray) -> Iterator[Any]:
+    """Where each number stands, from the least on: slices where numbers do not fall, which copy nothing."""
+    steps = np.diff(numbers)
+    if len(numbers) and (steps >= 0).all():
+        ends = [0, *(np.flatnonzero(steps) + 1).tolist(), len(numbers)]
+        yield from map(slice, ends[:-1], ends[1:])
+    elif len(numbers):
+        order = np.argsort(numbers, kind="stable")
+        yield from np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
 
 
 def scatter(stats: Any, name: str = "gram") -> np.ndarray:

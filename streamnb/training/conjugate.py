@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.training.fitting import CONSTANT, Reads, Trainer
+from streamnb.training.fitting import Reads, Trainer
 from streamnb.training.reading import power_above
 
+ROUNDING = 1e-20  # of a sum of squares, what rounding of scores may add to one about the mean
 UNIT = 0.5  # the largest loss along a direction of length 1
 
 
@@ -38,7 +39,7 @@ class ConjugateGradients(Trainer):
         length = (residual * step).sum(axis=0)
         first = left = self._memory.length(residual)
         if towards is not None:
-            step, length = self._about_means(towards), np.full(len(length), np.inf)
+            step, length = self._about_means(towards[self._kept]), np.full(len(length), np.inf)
             step[-1] = 0.0  # about the means, the intercepts of the start are the best ones for any weights
         while left > tol * first and self.n_passes < max_passes:
             product, seconds = yield from self._product(step, point)
@@ -60,7 +61,7 @@ class ConjugateGradients(Trainer):
         By Minkowski the root of sum_i w_i s_i^2 is at most sum_j abs(step_j) times the root of G_jj: each column is
         divided by a power of two above that, which changes no bit, and then the grid is the same in all reads.
         """
-        reach = (np.abs(step) * np.sqrt(self._spread + CONSTANT * self._squares)).sum(axis=0)
+        reach = (np.abs(step) * np.sqrt(self._spread + ROUNDING * self._squares)).sum(axis=0)
         powers = np.where(reach > 0.0, power_above(reach), 1.0)
         sums, seconds = yield from self._run(step / powers, UNIT, judged=point)
         product = self._gradient(sums) * powers

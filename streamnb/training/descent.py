@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from streamnb.kernels.directions import add_multiple, scale_balanced
+
 PAIRS = 8  # steps that are remembered
 ENOUGH = 1e-4  # of the fall that the gradient promises (Armijo)
 STALLED = 1e-10  # of the objective: less is rounding
@@ -28,14 +30,13 @@ class Penalties:
     def value(self, point: np.ndarray) -> np.ndarray:
         """That of each row of weights, (R,)."""
         weights = point[:-1]
-        squares = 0.5 * self.l2 * (weights * weights).sum(axis=0)
+        squares = 0.5 * self.l2 * np.einsum("ij,ij->j", weights, weights)
         return squares if self.l1 == 0.0 else squares + self.l1 * np.abs(weights).sum(axis=0)
 
     def smooth_gradient(self, point: np.ndarray, of_loss: np.ndarray) -> np.ndarray:
-        """The gradient of the loss and of l2."""
-        gradient = of_loss.copy()
-        gradient[:-1] += self.l2 * point[:-1]
-        return gradient
+        """The gradient of the loss, with that of l2 added in place."""
+        of_loss[:-1] += self.l2 * point[:-1]
+        return of_loss
 
     def steepest(self, point: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """The gradient with that of l1: at a weight of 0 the least of its subgradients."""
@@ -75,7 +76,6 @@ class Memory:
 
     def __init__(self, scale: np.ndarray, balanced: bool = False):
         self.scale, self._balanced = scale, balanced
-        self._room = np.empty_like(scale)  # for products: new memory costs as much as the arithmetic
         self._pairs: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=PAIRS)
 
     def __len__(self) -> int:
@@ -92,16 +92,16 @@ class Memory:
 
     def direction(self, gradient: np.ndarray) -> np.ndarray:
         """About minus the inverse Hessian times the gradient (two loops)."""
-        q, shares, room = -gradient, [], self._room
+        q, shares = np.negative(gradient, order="C"), []
         for step, change, curvature in reversed(self._pairs):
             shares.append(dot(step, q) / curvature)
-            q -= np.multiply(change, shares[-1], out=room)
+            add_multiple(q.reshape(-1), -shares[-1], change.reshape(-1))
         q = self.scaled(q)
         if self._pairs:
             _, change, curvature = self._pairs[-1]
             q *= curvature / dot(change, self.scaled(change))
         for (step, change, curvature), share in zip(self._pairs, reversed(shares), strict=True):
-            q += np.multiply(step, share - dot(change, q) / curvature, out=room)
+            add_multiple(q.reshape(-1), share - dot(change, q) / curvature, step.reshape(-1))
         return q
 
     def length(self, gradient: np.ndarray) -> float:
@@ -110,10 +110,10 @@ class Memory:
 
     def scaled(self, gradient: np.ndarray) -> np.ndarray:
         """A gradient divided by the curvature."""
-        step = self.scale * gradient
-        if self._balanced:
-            whole = self.scale.sum(axis=1, keepdims=True)
-            step -= self.scale * (step.sum(axis=1, keepdims=True) / np.where(whole > 0.0, whole, 1.0))
+        if not self._balanced:
+            return self.scale * gradient
+        step = np.empty_like(gradient)
+        scale_balanced(self.scale, gradient, step)
         return step
 
 
@@ -163,11 +163,10 @@ class Descent:
     def _better(self, visit: Visit, goes_on: Callable[[], bool]) -> Generator[Any, Any, Visit | None]:
         """The next point, None where no step falls or no read is left."""
         direction = self._descending(visit)
-        length = 1.0
         for _ in range(BACKTRACKS):
             if not goes_on():
                 return None
-            step = self.penalties.stepped(visit.point, length * direction, visit.steepest)
+            step = self.penalties.stepped(visit.point, direction, visit.steepest)
             promised = dot(visit.steepest, step)
             found = yield from self.read(visit.point + step, visit.objective)
             change = found.objective - visit.objective
@@ -177,7 +176,7 @@ class Descent:
                 return found
             if stalled:
                 return None
-            length *= min(max(-0.5 * promised / (change - promised), 0.1), 0.5)
+            direction *= min(max(-0.5 * promised / (change - promised), 0.1), 0.5)
         return None
 
     def _shorter(self, found: Visit, visit: Visit) -> bool:

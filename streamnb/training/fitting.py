@@ -23,7 +23,7 @@ from streamnb.training.reading import ReadSums, ReadTask, power_above
 
 LENGTHS = 2.0 ** np.arange(-6.0, 4.0)  # of the first step, compared by its read
 TOWARDS = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0])  # of one towards another model
-CONSTANT = 1e-12  # of its mean square, a variance that is rounding
+CONSTANT = 1e-28  # of its mean square, a variance that is rounding
 LONGEST = 1e4  # weights without penalty, of features of variance 1
 SLACK = 1.001  # above an objective, for what may come of rounding
 
@@ -67,12 +67,12 @@ class Trainer:
 
     def __init__(self, task: ReadTask, sums: RowSums, scale: Any, penalties: Penalties):
         self.task, self._sums, self._penalties = task, sums, penalties
-        factors = np.ones(len(sums.whole)) if scale is None else scale
+        factors = np.ones(len(sums.whole)) if scale is None else scale[sums.features]
+        self._kept = np.append(sums.features, len(task.weights) - 1)  # rows of weights; others stay 0
         self._factors = np.append(factors, 1.0)[:, None]  # of features, and of the intercept
         self._means = sums.whole[:, None] / sums.weight * self._factors[:-1]
         self._squares = np.append(sums.squares, sums.weight)[:, None] * self._factors**2
-        self._spread = self._squares.copy()  # about the means
-        self._spread[:-1] -= sums.weight * self._means**2
+        self._spread = np.append(sums.spread, sums.weight)[:, None] * self._factors**2  # about the means
         self._memory = Memory(self._inverse_curvature(), not task.objective.of_rows and penalties.l1 == 0.0)
         self._largest, self._n_judged = np.zeros(0), 0
         self._descent: Descent | None = None
@@ -106,7 +106,7 @@ class Trainer:
         if towards is None:
             step = yield from self._searched(start, self._memory.direction(start.steepest), LENGTHS)
         else:
-            step = yield from self._searched(start, self._about_means(towards) - start.point, TOWARDS)
+            step = yield from self._searched(start, self._about_means(towards[self._kept]) - start.point, TOWARDS)
         if max_passes == 1:
             yield None, self._of_raw_rows(start.point + step)
             return self._ended(start.point + step, False, 1.0)
@@ -121,13 +121,13 @@ class Trainer:
 
     def _ended(self, point: np.ndarray, converged: bool, left: float) -> Trained:
         history = {name: np.array(column) for name, column in self._history.items()}
-        return Trained(self._of_rows(point), converged, left, history)
+        return Trained(self._of_all(self._of_rows(point)), converged, left, history)
 
     def _check_optimum(self, visit: Visit, arrived: bool = True) -> None:
         """Refuse weights that are long for want of an optimum: those without penalty that rows ask to be longer."""
         if self._penalties.l2 > 0.0 or self._penalties.l1 > 0.0 or self.task.objective.bounded:
             return
-        spread = np.maximum(self._spread[:-1], 0.0) / self._sums.weight
+        spread = self._spread[:-1] / self._sums.weight
         length = float(np.sqrt((visit.point[:-1] ** 2 * spread).sum()))  # of features of variance 1
         parting = self._sums.parting() if arrived else None
         if arrived and self.task.objective.separated(self._largest, self._sums.share):
@@ -148,15 +148,15 @@ class Trainer:
 
     def _inverse_curvature(self) -> np.ndarray:
         """1 / (l2 + q_j v_k), q the weighted sums of squares about the means; 0 for constants and absent classes."""
-        curvature = self.task.objective.curvature(self._sums.share)
-        below = np.where(self._spread > CONSTANT * self._squares, self._spread, 0.0) * curvature
+        below = self._spread * self.task.objective.curvature(self._sums.share)
         below[:-1] += self._penalties.l2
-        return np.divide(1.0, below, out=np.zeros_like(below), where=(below > 0.0) & (self._sums.share > 0.0))
+        known = (self._spread > CONSTANT * self._squares) & (self._sums.share > 0.0)
+        return np.divide(1.0, below, out=np.zeros_like(below), where=known)
 
     def _start(self) -> Visit:
         """Weights of 0, with the best intercepts."""
         sums, objective = self._sums, self.task.objective
-        point = np.zeros(self.task.weights.shape)
+        point = np.zeros(self._memory.scale.shape)
         point[-1] = objective.intercepts(sums.share)
         gradient = np.zeros(point.shape)
         gradient[:-1] = -objective.slope * (sums.own - sums.share * sums.whole[:, None])
@@ -172,8 +172,8 @@ class Trainer:
         From weights of 0 no step against the steepest gradient leaves its orthant.
         """
         objective = self.task.objective
-        along = self._of_rows(step) * self._factors
-        sums, seconds = yield from self._run(start.point, start.objective, step=along, lengths=lengths)
+        along = {"step": self._of_raw_rows(step), "lengths": lengths}
+        sums, seconds = yield from self._run(start.point, start.objective, **along)
         pulls = np.array([self._penalties.value(length * step) for length in lengths])
         found = sums.losses + (pulls if objective.of_rows else pulls.sum(axis=1, keepdims=True))
         best, at_start = found.argmin(axis=0), objective.at_start(self._sums)
@@ -195,36 +195,51 @@ class Trainer:
 
     def _gradient(self, sums: ReadSums) -> np.ndarray:
         """That of the loss, in weights of features about their means."""
-        gradient = sums.gradient * self._factors
+        gradient = sums.gradient[self._kept]
+        gradient *= self._factors
         gradient[:-1] -= self._means * gradient[-1]
         return gradient
 
     def _of_rows(self, point: np.ndarray) -> np.ndarray:
         """Weights of features that are not about their means."""
         weights = point.copy()
-        weights[-1] -= (self._means * point[:-1]).sum(axis=0)
+        weights[-1] -= self._at_means(point)
         return weights
 
     def _about_means(self, weights: np.ndarray) -> np.ndarray:
         """The inverse of `_of_rows`."""
         point = weights.copy()
-        point[-1] += (self._means * weights[:-1]).sum(axis=0)
+        point[-1] += self._at_means(weights)
         return point
+
+    def _at_means(self, weights: np.ndarray) -> np.ndarray:
+        """Scores of the means of all features, without the intercepts."""
+        return np.einsum("i,ij->j", self._means[:, 0], weights[:-1])
 
     def _run(
         self, point: np.ndarray, most: float, judged: np.ndarray | None = None, **along: Any
     ) -> Generator[Any, Any, tuple[ReadSums, float]]:
         """What a read leaves, and its seconds; in it the weights `judged` are judged, too."""
         began, most = time.perf_counter(), most * SLACK
-        grid = power_above(self.task.objective.bounds(self._sums, most))
+        grid = self._of_all(power_above(self.task.objective.bounds(self._sums, most)))
         weights = self._of_raw_rows(point)
         task = replace(self.task, weights=weights, grid=grid, top=float(power_above(most)), **along)
         sums = yield task, weights if judged is point else None if judged is None else self._of_raw_rows(judged)
         return sums, time.perf_counter() - began
 
     def _of_raw_rows(self, point: np.ndarray) -> np.ndarray:
-        """Weights of features that are neither about their means nor scaled."""
-        return self._of_rows(point) * self._factors
+        """Weights of all features, which are neither about their means nor scaled."""
+        weights = self._of_rows(point)
+        weights *= self._factors
+        return self._of_all(weights)
+
+    def _of_all(self, values: np.ndarray) -> np.ndarray:
+        """With 0 for features that no row has."""
+        if len(values) == len(self.task.weights):
+            return values
+        out = np.zeros((len(self.task.weights), *values.shape[1:]))
+        out[self._kept] = values
+        return out
 
     def _note(self, *row: float) -> None:
         for column, value in zip(self._history.values(), row, strict=True):

@@ -12,37 +12,45 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments
 from streamnb.kernels import descent
+from streamnb.problem.family import column_blocks
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import LabelCodes
+from streamnb.stats.tables import columns_at_once
 
 MOMENTS = "sum", "sum_sq", "deviation"  # the last from 0: of abs(x)
 
 
 @dataclass(frozen=True, eq=False)
 class RowSums:
-    """What the scan tells of R rows of weights; features are the first axis.
+    """What the scan tells of R rows of weights; features, those that any row has, are the first axis.
 
     Attributes
     ----------
+    features : (n_features,) their numbers, ascending
     own : (n_features, R), of the rows that each row of weights is for, and `own_weight` (R,) their weight
     whole : (n_features,), of all rows, and `weight` theirs
-    squares, magnitudes : (n_features,), sums of w x^2 and of w abs(x) over all rows
+    squares, magnitudes, spread : (n_features,)
+        Sums over all rows of w x^2, of w abs(x), and of w (x - mean)^2, free of cancellation.
     """
 
+    features: np.ndarray
     own: np.ndarray
     own_weight: np.ndarray
     whole: np.ndarray
     weight: float
     squares: np.ndarray
     magnitudes: np.ndarray
+    spread: np.ndarray
 
     @classmethod
     def of(cls, stats: ClassStats) -> "RowSums":
         """Those of statistics with the moments "sum", "sum_sq" and "deviation" (from 0)."""
-        whole, k = stats if stats.every is None else stats.every, slice(1 if one_row(stats) else 0, None)
-        own = np.ascontiguousarray(stats.sum[k].T)
+        whole, k = of_rows(stats), slice(1 if one_row(stats) else 0, None)
         sums, squares, magnitudes = (whole.table(moment).totals() for moment in MOMENTS)
-        return cls(own, stats.weight[k], sums, whole.total_weight, squares, magnitudes)
+        features, spread = np.flatnonzero(squares > 0.0), spread_of(whole, sums)
+        own = np.ascontiguousarray(stats.sum[k].T[features])
+        others = (values[features] for values in (squares, magnitudes, spread))
+        return cls(features, own, stats.weight[k], sums[features], whole.total_weight, *others)
 
     def parting(self) -> tuple[int, int] | None:
         """A feature, and a row of weights: it is never negative, and 0 in all rows on one side but not on the other.
@@ -53,12 +61,33 @@ class RowSums:
         never_negative = ((self.magnitudes == self.whole) & (self.whole > 0.0))[:, None]
         found = never_negative & seen & ((self.own == 0.0) | (self.own == self.whole[:, None]))
         at = int(found.argmax())
-        return divmod(at, found.shape[1]) if found.flat[at] else None
+        j, r = divmod(at, found.shape[1])
+        return (int(self.features[j]), r) if found.flat[at] else None
 
     @property
     def share(self) -> np.ndarray:
         """Of the weight, the part that each row of weights is for, (R,)."""
         return self.own_weight / self.weight
+
+
+def of_rows(stats: ClassStats) -> ClassStats:
+    """The same sums, of each row once, though it may have several labels."""
+    return stats if stats.every is None else stats.every
+
+
+def n_used(stats: ClassStats) -> int:
+    """How many features any row has."""
+    return int(np.count_nonzero(of_rows(stats).table("sum_sq").totals()))
+
+
+def spread_of(stats: ClassStats, sums: np.ndarray) -> np.ndarray:
+    """Sum over all rows of w (x - mean)^2, (n_features,), given those of w x: within the classes and between them."""
+    weight, out = stats.weight[:, None], np.empty(stats.n_features)
+    for columns in column_blocks(stats.n_features, columns_at_once(len(stats.classes))):
+        means = stats.table("sum").value(columns) / np.where(weight > 0.0, weight, 1.0)
+        between = weight * (means - sums[columns] / stats.total_weight) ** 2
+        out[columns] = (stats.scatter(columns) + between).sum(axis=0)
+    return out
 
 
 def one_row(stats: ClassStats) -> bool:
@@ -224,7 +253,7 @@ def class_codes(y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:
 
 def inverse_frequency(stats: ClassStats) -> np.ndarray:
     """ln((1 + N) / (1 + df_j)) + 1 (idf), what features are multiplied by, (n_features,)."""
-    frequency = (stats if stats.every is None else stats.every).table("nonzero").totals()
+    frequency = of_rows(stats).table("nonzero").totals()
     return np.log((1.0 + stats.total_weight) / (1.0 + frequency)) + 1.0
 
 

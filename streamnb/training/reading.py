@@ -21,6 +21,7 @@ from streamnb.training.objectives import Objective
 CACHED_SCORES = 1 << 17  # of some rows, that stay in the cache while they are worked on
 FEW_ROWS, MOST_ROWS = 64, 1 << 16
 NEAR = 3 << 20  # bytes of weights that the cache keeps
+AFTER = "penalties or start"  # what weights of a read differ by, where all else is the same
 MOST_STORED = 1 << 31  # values whose places are 4 bytes
 
 
@@ -135,12 +136,12 @@ class ReadTask(PassTask):
 
     def about(self) -> dict[str, str]:
         """As any task, but that weights are told by their bits."""
-        arrays = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-        plain = {name: shown(value) for name, value in vars(self).items() if name not in arrays}
-        bits = {
-            name: f"{a.shape} {sha256(np.ascontiguousarray(a).tobytes()).hexdigest()}" for name, a in arrays.items()
-        }
-        return {"the task": self.name, **plain, **bits}
+        weights = (self.weights, self.grid, self.step, self.lengths)
+        plain = {name: shown(value) for name, value in vars(self).items() if not any(value is a for a in weights)}
+        digest = sha256()
+        for array in weights:
+            digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+        return {"the task": self.name, **plain, AFTER: digest.hexdigest()[:16]}
 
     def _few(self, n_rows: int) -> Iterator[slice]:
         """Parts of about the same size."""

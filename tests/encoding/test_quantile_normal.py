@@ -5,7 +5,7 @@ from scipy.stats import norm
 from sklearn.preprocessing import QuantileTransformer
 
 from streamnb.encoding.bins import ValueScan
-from streamnb.encoding.quantile_normal import QuantileNormal
+from streamnb.encoding.quantile_normal import quantile_normal
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.boundary import as_chunk
@@ -13,7 +13,7 @@ from streamnb.rows.opening import opened
 
 
 def learned(x):
-    return QuantileNormal.learned(run(ValueScan(), opened(x, labelled=False), RunOptions())[0])
+    return quantile_normal(run(ValueScan(), opened(x, labelled=False), RunOptions())[0])
 
 
 def test_it_is_scikit_learns_map_to_the_width_of_a_quantile():

@@ -199,7 +199,7 @@ def test_a_fit_that_was_broken_off_goes_on_to_the_same_bits(tmp_path):
     straight = clone(again).fit(X, Y, WEIGHT)
     np.testing.assert_array_equal(again.coef_, straight.coef_)
     np.testing.assert_array_equal(again.history_["objective"], straight.history_["objective"])
-    with pytest.raises(ValueError, match=r"read-001\.snb' is of another scan"):
+    with pytest.raises(ValueError, match=r"read-001\.snb' is of another scan: penalties or start had other values"):
         clone(again).set_params(l2=0.3).fit(X, Y, WEIGHT, checkpoint=folder)
     with pytest.raises(ValueError, match="checkpoint= goes with rows that can be read again"):
         model.fit(lambda: iter([(X, Y)]), checkpoint=tmp_path / "stream")

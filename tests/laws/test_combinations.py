@@ -44,6 +44,7 @@ FAMILIES = {
     "Laplace": [snb.Laplace(1.5)],
     "ChiSquared": [snb.ChiSquared()],
     "Multinomial": [snb.Multinomial()],
+    "Categorical": [snb.Categorical([2, 2, 2])],
     "your own": [Tweedie()],
     "Dirichlet": [snb.Dirichlet()],
     "Beta": [snb.Beta()],
@@ -118,6 +119,9 @@ def rows(family, n_classes, indicator):
     rng = np.random.default_rng(7)
     y = np.concatenate([np.repeat(np.arange(n_classes), 5), rng.integers(0, n_classes, 45)])
     x = rng.binomial(5, rng.uniform(0.1, 0.7, (n_classes, N_FEATURES))[y]).astype(float)
+    if family.name == "categorical":  # of each pair of columns the larger count
+        first = x[:, ::2] >= x[:, 1::2]
+        x = np.stack([first, ~first], axis=2).reshape(len(y), N_FEATURES).astype(float)
     if any(member.lowest > 0.0 for member in family.members):
         x += 1.0
     if any(member.name in ("beta", "dirichlet") for member in family.members):

@@ -1,15 +1,20 @@
 """Rows that the workers of a Dask cluster read themselves: the same bits, in few tasks at a time, or a clear error."""
 
+import gzip
+import json
 import re
 
+import anndata
 import dask
 import dask.array as da
 import dask.sizeof
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
 from distributed import Client, LocalCluster, get_client
+from sklearn.datasets import dump_svmlight_file
 from zarr.storage import LocalStore, MemoryStore, WrapperStore
 
 import streamnb as snb
@@ -21,7 +26,7 @@ from tests.support.processes import PATIENCE, python
 from tests.support.strategies import build, example, same_stats, write_arrays
 
 pytestmark = pytest.mark.cluster
-N_ROWS, BLOCK = 10_000, 8_000
+N_ROWS, BLOCK, N_CELLS = 10_000, 8_000, 60
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +120,38 @@ def test_workers_score_what_is_scored_here(client, store, small_segments):
     watched(client)
     assert model.score(store, "y", weights) == expected
     assert watched(client)[1] > 10
+
+
+def files_of(rows, folder):
+    """X and y of the same rows in files of every kind, and whether they are cut into several segments."""
+    dump_svmlight_file(rows.x, np.unique(rows.y, return_inverse=True)[1], str(folder / "rows.svm"))
+    (folder / "rows.svm.gz").write_bytes(gzip.compress((folder / "rows.svm").read_bytes()))
+    obs = pd.DataFrame({"kind": rows.y}, index=[*map(str, range(N_CELLS))])
+    cells = anndata.AnnData(sp.csr_matrix(rows.x), obs=obs)
+    cells.write_h5ad(folder / "rows.h5ad")
+    lines = [json.dumps({"t": f"word{i % 5} of {i}", "y": str(i % 3)}) + "\n" for i in range(N_CELLS)]
+    (folder / "rows.jsonl").write_text("".join(lines))
+    yield folder / "rows.svm", None, True
+    yield folder / "rows.svm.gz", None, False
+    yield folder / "rows.h5ad", "obs/kind", True
+    yield snb.text(folder / "rows.jsonl", "t", "y", n_features=64), None, True
+
+
+def test_workers_read_files_of_every_kind(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(sizes, "SEGMENT_BYTES", 200)
+    monkeypatch.setattr(sizes, "TEXT_BYTES", 100)
+    for X, y, several in files_of(example(n_rows=N_CELLS), tmp_path):
+        watched(client)
+        found = snb.scan(X, y, client=client)
+        assert same_stats(found, here(snb.scan, X, y))
+        assert watched(client)[1] > (5 if several else 0)
+        model = snb.LinearNB("poisson").fit(X, y, client=client)
+        assert np.array_equal(model.predict(X), here(model.predict, X))
+    moved = opening.opened(tmp_path / "rows.h5ad", "obs/kind")
+    with open(tmp_path / "rows.h5ad", "ab") as file:
+        file.write(b"more")
+    with pytest.raises(snb.DataError, match=r"finds another .*rows\.h5ad"):
+        dask_workers.check_found(moved)
 
 
 def test_rows_that_workers_cannot_reach_are_summed_here(client):

@@ -3,7 +3,7 @@
 import pytest
 
 import streamnb as snb
-from streamnb.problem.shrinkage import as_shrinkage, points_of
+from streamnb.problem.shrinkage import as_maps, as_shrinkage, points_of
 
 
 def test_points_are_read_in_every_form():
@@ -20,6 +20,17 @@ def test_points_are_read_in_every_form():
     )
 
 
+def test_maps_are_read_in_every_form():
+    assert as_maps(None, "full") is None and as_maps("auto", "full") == "auto"
+    assert as_maps([None, "log1p", "none"], "pooled") == ("none", "log1p") and as_maps("log1p", "full") == ("log1p",)
+    family = snb.Gaussian(covariance="full", maps="auto")
+    assert family.map_names == ("none", "log1p", "quantile_normal") and snb.Gaussian().map_names == ()
+    assert family.at({"a": 0.0, "g": 0.5, "map": "log1p"}).map_names == ("log1p",) == family.with_map("log1p").maps
+    assert "maps" not in repr(snb.Gaussian(covariance="full")) and eval(repr(family), vars(snb)) == family
+    with pytest.raises(TypeError, match="maps=3 should be None, 'auto'"):
+        as_maps(3, "full")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -33,6 +44,9 @@ def test_points_are_read_in_every_form():
         ({"covariance": "pooled", "shrinkage": (0.5, 0.1)}, r"has a = 1; give \(1, g\)"),
         ({"shrinkage": "auto"}, "goes with covariance='pooled' or 'full'"),
         ({"shrinkage": 0.1}, "goes with covariance='pooled' or 'full'"),
+        ({"maps": "auto"}, "maps='auto' goes with covariance='pooled' or 'full'; for 'diagonal' take transform"),
+        ({"covariance": "full", "maps": "sqrt"}, "maps='sqrt' is unknown"),
+        ({"covariance": "full", "maps": []}, "is empty"),
     ],
 )
 def test_what_is_none_is_refused(options, message):

@@ -48,6 +48,21 @@ def forms(tmp_path_factory):
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_layers_are_planned_and_compared(form, forms):
+    X = forms[form]
+    for layer in ("counts", "dense"):
+        assert snb.plan(X, "obs/kind", layer=layer).n_features == 6
+    options = {"families": "poisson", "penalties": ["plain", "TopK"], "folds": 2, "show": False}
+    found = snb.compare(X, "obs/kind", layer="dense", **options)
+    np.testing.assert_array_equal(found.points, snb.compare(COUNTS, KIND, **options).points)
+    for verb in (snb.plan, snb.compare):
+        with refused(ValueError, "layer='none'"):
+            verb(X, "obs/kind", layer="none")
+        with refused(ValueError, "layer='counts' goes with AnnData"):
+            verb(COUNTS, KIND, layer="counts")
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_all_forms_are_the_same_rows(form, forms):
     X = forms[form]
     for layer, times in ((None, 2.0), ("counts", 1.0), ("dense", 1.0)):

@@ -56,6 +56,25 @@ def test_rows_are_those_of_scikit_learn(text_bytes, tmp_path, monkeypatch):
         assert f"{rows.n_rows:,} rows" in repr(rows)
 
 
+@pytest.mark.parametrize("text_bytes", [64, 1 << 20])
+def test_queries_are_groups(text_bytes, tmp_path, monkeypatch):
+    monkeypatch.setattr(sizes, "TEXT_BYTES", text_bytes)
+    rng, path = np.random.default_rng(0), tmp_path / "rows.svm"
+    X, y, queries = rng.poisson(1.0, (40, 5)), np.arange(40) % 3, rng.integers(0, 9, 40)
+    dump_svmlight_file(X, y, str(path), query_id=queries, zero_based=False, comment="qid:none")
+    found = snb.scan(path, folds=3, groups="qid")
+    expected = snb.scan(X, y.astype(float), folds=3, groups=queries)
+    for fold in range(3):
+        assert np.array_equal(found.without_fold(fold).sum, expected.without_fold(fold).sum)
+    snb.convert(path, tmp_path / "rows.zarr", groups="qid")
+    assert np.array_equal(
+        snb.scan(tmp_path / "rows.zarr", "y", folds=3, groups="groups").folds[0].sum, found.folds[0].sum
+    )
+    path.write_text("1 qid:1 1:2\n\n# qid:4\n2 1:2 # qid:3\n")
+    with refused(snb.DataError, "row 1 has no qid:number"):
+        snb.scan(path, folds=2, groups="qid")
+
+
 def test_rows_of_several_labels(tmp_path):
     path = tmp_path / "labels"
     path.write_bytes(b"7,2 1:1\n 2:1\n2 1:3 3:1\n-1,7,7 # none\n")

@@ -122,7 +122,7 @@ def test_a_scoring_scan_that_was_broken_off_goes_on_to_the_same_bits(scoring, tm
 
     def scores(grid=(0.0, 1.0, 5.0), **run):
         asked = [("poisson", snb.L1(grid)), ("poisson", snb.L2(grid))], {}, SCORERS[scoring]
-        return cross_validation.cross_validated(stats, *asked, rows, RunOptions(progress=False, **run))
+        return cross_validation.cross_validated({"none": stats}, *asked, rows, RunOptions(progress=False, **run))
 
     add, written = Checkpoint.add, []
 

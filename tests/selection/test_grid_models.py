@@ -81,6 +81,6 @@ def test_the_model_of_a_point_is_out_of_the_tables_what_it_is_on_the_path(family
     path = snb.solve(stats, family, snb.L1(n_taus=n_points), idf=idf)
     models = GridModels(path, 1 << 20, False)
     for point in (0, len(path) // 2, len(path) - 1):
-        model = models.model(point)
+        model = models.of_point(point)
         np.testing.assert_allclose(model.decision_function(x), path[point].decision_function(x), rtol=1e-12, atol=1e-12)
-    assert GridModels(path, 1, False).model(0) is None
+    assert GridModels(path, 1, False).of_point(0) is None

@@ -15,6 +15,7 @@ def test_models_that_do_not_fit_take_turns_and_that_is_said():
     options = RunOptions(n_threads=2, memory_limit=4 * ONE + 5)
     turns = Turns.of(10, 100, 3, 25, options)
     assert (turns.model_bytes, turns.at_once, turns.n_groups) == (ONE, 4, 3)
+    assert Turns.of(10, 100, 3, 25, options, n_used=20).model_bytes == 8 * (25 * 21 + (1 + 2) * 101) * 3
     with pytest.warns(snb.StreamnbWarning, match="3 groups of 4, .* reads the rows up to 7 times"):
         turns.announce(7)
     Turns.of(4, 100, 3, 25, options).announce(7)

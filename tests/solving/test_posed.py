@@ -82,8 +82,8 @@ def test_the_k_best_features_are_kept_and_the_first_of_equals(by):
     for k in (1, 3, 8):
         kept = problem.kept(Pull(top_k=k, by=by))
         best = [sorted(np.argsort(-row, kind="stable")[:k]) for row in merit]
-        assert [np.flatnonzero(row).tolist() for row in kept.mark(equations, block.columns).kept] == best
-    one = kept.mark(problem.parts[0].of_rows(slice(1, 2))[1], slice(None), slice(1, 2))
+        assert [np.flatnonzero(row).tolist() for row in kept.mark(equations, block.part, block.columns).kept] == best
+    one = kept.mark(problem.parts[0].of_rows(slice(1, 2))[1], problem.parts[0], slice(None), slice(1, 2))
     assert one.kept.shape == (1, 8)
 
 

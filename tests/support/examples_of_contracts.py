@@ -19,6 +19,7 @@ from sklearn.datasets import dump_svmlight_file
 import streamnb as snb
 from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.counters import CountedColumns, CountTask
+from streamnb.encoding.levels import LevelScan
 from streamnb.encoding.ngrams import NGrams
 from streamnb.encoding.vocabulary import TokenCounts, TokenScan
 from streamnb.estimators.categorical_nb import CategoryScan
@@ -60,6 +61,7 @@ from streamnb.rows.streams import StreamSource
 from streamnb.rows.tiles import TiledSource
 from streamnb.scanning.accumulating import _OfUser
 from streamnb.scanning.class_scan import ClassScan
+from streamnb.scanning.side_by_side import SideBySide
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.fold_models import Sampled, SampleTask
@@ -71,6 +73,7 @@ from streamnb.stats.histograms import Grid
 from streamnb.stats.row_means import RowMeans
 from streamnb.stats.second_moments import Products
 from streamnb.stats.value_counts import ValueCells, cells_of
+from streamnb.training.cutting_planes import CrammerSinger
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
 from tests.support.examples_of_problems import every
@@ -87,6 +90,7 @@ REAL, REAL_WEIGHT = rng.normal(size=(N, 5)), rng.random(N)  # whose sums are rou
 WORDS = ["ash", "beech", "cedar", "elm", "fir"]
 GROUPS = np.arange(N) // 3
 FOLDS = as_folding(2, repeats=2, seed=1)
+SOME_CODED = snb.Mixed({"categorical": [1, 3], "poisson": ...})
 
 BASES = {  # of which only subclasses mean something
     PassTask, Source, SourceOfAnother, Family, _Positive, _Shares, Together, Penalty,
@@ -236,6 +240,12 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         exact=lambda: scan("gram", "gram_above", X=REAL, w=REAL_WEIGHT, how=Products(exact=True)),
         pooled=lambda: scan("gram", X=sp.csr_array(COUNTS), y=SETS, folding=FOLDS, how=Products(pooled=True)),
     ),
+    SideBySide: every(
+        lambda: Pass(
+            SideBySide(tuple(ClassScan(("sum", "sum_sq"), options) for options in (RowOptions(), RowOptions("log1p")))),
+            opened(COUNTS, Y, WEIGHT),
+        )
+    ),
     CategoryScan: every(lambda: Pass(CategoryScan(("sum",), RowOptions()), opened(COUNTS, Y, WEIGHT))),
     ScoringTask: every(
         decisions=lambda: scoring("hits"),
@@ -264,6 +274,10 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         lambda: Pass(ValueScan(), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
         csr=lambda: Pass(ValueScan(), opened(sp.csr_array(COUNTS), labelled=False)),
     ),
+    LevelScan: every(
+        lambda: Pass(LevelScan(snb.Categorical().coded_columns), opened(COUNTS, labelled=False)),
+        some=lambda: Pass(LevelScan(SOME_CODED.coded_columns), opened(sp.csr_array(COUNTS), labelled=False)),
+    ),
     CountTask: every(
         lambda: counting(COUNTS, REAL_WEIGHT),
         hashed=lambda: counting(np.where(COUNTS > 2.0, np.nan, COUNTS), WEIGHT, pairs=[[0, 1], [1, 4]], n_bits=3),
@@ -280,6 +294,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         csr=lambda: reading(Logistic(), sp.csr_array(COUNTS), class_weight=np.array([1.0, 0.3, 2.0])),
         labels=lambda: reading(SquaredHinge(), y=SETS),
         products=lambda: reading(LeastSquares()),
+        margin=lambda: reading(CrammerSinger()),
         line=lambda: reading(Softmax(), step=np.ones((6, K)), lengths=np.array([0.5, 1.0])),
     ),
     SharedRead: every(shared, labels=lambda: shared(SETS, "multilabel", "ranking"), folds=lambda: shared(by="given")),

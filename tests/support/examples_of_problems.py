@@ -20,6 +20,7 @@ FAMILIES: dict[type, dict[str, Family]] = {
     snb.Poisson: every(snb.Poisson()),
     snb.Bernoulli: every(snb.Bernoulli()),
     snb.Multinomial: every(snb.Multinomial()),
+    snb.Categorical: every(snb.Categorical([5]), snb.Categorical([2, 3])),
     snb.Binomial: every(snb.Binomial(1), snb.Binomial(3)),
     snb.Geometric: every(snb.Geometric()),
     snb.NegativeBinomial: every(snb.NegativeBinomial(2), snb.NegativeBinomial(0.5)),

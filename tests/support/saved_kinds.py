@@ -19,7 +19,25 @@ HERE = Path(__file__).parent / "formats"
 X = (np.arange(40).reshape(10, 4) * 7 % 5).astype(float)
 Y = np.array(["ash", "birch", "cedar", "ash", "birch", "ash", "cedar", "birch", "ash", "ash"])
 LABELS = np.array([[1, 0, 1], [0, 1, 1], [0, 0, 0], [1, 1, 0], [0, 1, 1]] * 2)
+TEXTS = [
+    "an ash tree",
+    "birch bark",
+    "cedar oil",
+    "ash",
+    "bark of birch",
+    "birch",
+    "oil",
+    "birch tree",
+    "ash tree",
+    "ash",
+]
 WEIGHT = np.array([0.1, 1.0, 2.5, 0.3, 1.0, 1.0, 4.0, 0.7, 1.0, 0.2])  # whose sums need pairs
+
+
+def portable(model):
+    with TemporaryDirectory() as folder:
+        model.save(Path(folder, "m.snb"), stats=False, meta={"rows": 10})
+        return snb.load(Path(folder, "m.snb"))
 
 
 def stats(y=Y, **options):
@@ -57,6 +75,9 @@ KINDS = {
     "linear-nb-cv-covariance": lambda: snb.LinearNBCV(
         snb.Gaussian(covariance="pooled", shrinkage=[0.1, 0.5]), folds=2
     ).fit(X, Y, WEIGHT),
+    "linear-nb-cv-maps": lambda: snb.LinearNBCV(
+        snb.Gaussian(covariance="pooled", shrinkage=[0.1, 0.5], maps="auto"), folds=2, scoring="accuracy"
+    ).fit(X, Y, WEIGHT),
     "covariance-path": lambda: snb.solve(
         stats(moments=["sum", "gram"]), snb.Gaussian(covariance="full", shrinkage=0.2)
     ),
@@ -89,6 +110,7 @@ KINDS = {
     "linear-model-sparse": lambda: snb.solve(stats(), "bernoulli", snb.L1(0.5), scheme="ovo")[0].sparsify(),
     "linear-model-few": lambda: snb.solve(stats(), "poisson", snb.TopK(1))[0],
     "linear-nb-cv": lambda: snb.LinearNBCV("poisson", snb.L1([0.1, 1.0]), folds=2).fit(X, Y, WEIGHT),
+    "softmax-texts": lambda: snb.SoftmaxRegression(tol=1e-3).fit(snb.text(TEXTS, y=Y, chars=(1, 2), n_features=4)),
     "softmax-regression": lambda: snb.SoftmaxRegression(0.5, tol=1e-3, normalize="l2", idf=True).fit(X, Y, WEIGHT),
     "softmax-bins": lambda: snb.SoftmaxRegression(0.5, tol=1e-3, transform=snb.Bins(3)).fit(X, Y),
     "margin-classifier": lambda: snb.MarginClassifier(0.5, tol=1e-3, max_passes=200).fit(X, LABELS),
@@ -98,6 +120,8 @@ KINDS = {
     "margin-classifier-calibrated": lambda: snb.MarginClassifier(0.5, tol=1e-2, calibration="sigmoid").fit(
         np.tile(X, (4, 1)), np.tile(Y, 4)
     ),
+    "crammer-singer-svm": lambda: snb.CrammerSingerSVM(0.5).fit(X, Y, WEIGHT),
+    "generalized-nb": lambda: snb.GeneralizedNB(0.5, 3).fit(X, Y, WEIGHT),
     "softmax-regression-cv": lambda: snb.SoftmaxRegressionCV([1.0, 5.0], folds=2, max_passes=20).fit(X, Y, WEIGHT),
     "margin-classifier-cv": lambda: snb.MarginClassifierCV(5.0, folds=2, max_passes=20).fit(X, LABELS),
     "least-squares-classifier-cv": lambda: snb.LeastSquaresClassifierCV(0.5, folds=2).fit(X, LABELS, WEIGHT),
@@ -110,7 +134,12 @@ KINDS = {
     "weight-path": lambda: snb.solve(stats(), "poisson", snb.L1(n_taus=3) + snb.L2([0.1, 1.0]), scheme="ovr"),
     "bins": lambda: snb.Bins(3).fit(X),
     "category-counters": lambda: snb.CategoryCounters([1, {"ash": 1, "birch": 2, "cedar": 0.5}], 2, [(0, 1)]).fit(X, Y),
+    "linear-categorical": lambda: snb.LinearNB(
+        snb.Mixed({"categorical": [0, 2], snb.Binomial(9): ...}), snb.TopK(2)
+    ).fit(X.astype(int), Y, WEIGHT),
+    "linear-indicators": lambda: snb.LinearNB(snb.Categorical([1, 3]), snb.L1(0.1)).fit((X > 0) * 1.0, Y, WEIGHT),
     "linear-bins": lambda: snb.LinearNB("bernoulli", transform=snb.Bins(3)).fit(X, Y),
+    "portable-model": lambda: portable(snb.LinearNB("bernoulli", transform=snb.Bins(3)).fit(X, Y)),
     "linear-quantile-normal": lambda: snb.LinearNB("gaussian", transform="quantile_normal").fit(X, Y),
     "linear-own-variances": lambda: snb.LinearNB(snb.Gaussian(covariance="own")).fit(X, Y),
     "quadratic-model": lambda: snb.solve(stats(), snb.Gaussian(covariance="own"))[0],

@@ -44,6 +44,17 @@ def test_files_and_streams_are_converted(tmp_path):
     assert np.array_equal(snb.scan(tmp_path / "c.zarr", "y").sum, snb.scan(X, codes).sum)
 
 
+def test_texts_are_converted(tmp_path):
+    texts, labels = ["red wine", "green tea", "red grape", "tea leaf"], ["wine", "tea", "wine", "tea"]
+    rows = snb.text(texts, y=labels, vocabulary=5)
+    group = snb.convert(rows, tmp_path / "a.zarr", groups=[0, 0, 1, 1])
+    assert group["feature_names"][:].tolist() == rows.feature_names.tolist()
+    assert group["groups"][:].tolist() == [0, 0, 1, 1]
+    snb.convert(texts, tmp_path / "b.zarr", labels)
+    expected = snb.LinearNB("poisson").fit(texts, labels)
+    np.testing.assert_array_equal(snb.LinearNB("poisson").fit(tmp_path / "b.zarr", "y").coef_, expected.coef_)
+
+
 def test_what_cannot_be_converted_is_refused(tmp_path):
     with refused(TypeError, "X is in Dask", "write_csr"):
         snb.convert(da.from_array(X), tmp_path / "a.zarr")

@@ -6,23 +6,23 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import zarr
 
 from streamnb.core import row_checks
+from streamnb.encoding.opening import opened
 from streamnb.rows.block import Block
-from streamnb.rows.opening import opened
 from streamnb.rows.writing import write_csr
 
 
 def convert(
     X: Any, store: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None, layer: str | None = None
-) -> zarr.Group:
+) -> Any:
     """Read rows once, block by block, and write them with names, labels, weights and groups into a new Zarr store.
 
     Parameters
     ----------
     X : (n_rows, n_features)
-        As in `scan`, but not in Dask: a path to an .h5ad or svmlight file, AnnData, what `svmlight` opened, a stream.
+        As in `scan`, but not in Dask: a path to an .h5ad or svmlight file, AnnData, what `svmlight` or `text` opened,
+        texts, a stream.
     store : path, URL or zarr store
         Where the group is made; it must not hold anything yet.
     y : (n_rows,) or (n_rows, n_labels), optional
@@ -53,9 +53,8 @@ def convert(
     >>> snb.LinearNB().fit("rows.zarr", "y").predict([[0, 1]]).tolist()
     ['a']
     """
-    names: list[Any] = []
     split = None if groups is None else ("groups", groups)
-    rows = opened(X, y, sample_weight, split, labelled=False, layer=layer, look=names.append)
+    rows = opened(X, y, sample_weight, split=split, labelled=False, layer=layer)
     if rows.lazy:
         raise TypeError(
             "X is in Dask; convert reads rows where it runs: compute the blocks in a generator and give that to "
@@ -67,9 +66,8 @@ def convert(
         row_checks.check_min_size(0, rows.n_features or 1)
     assert first is not None
     chunks: Iterator[Any] = map(_chunk, chain([first], blocks))
-    return write_csr(
-        store, chunks, n_features=_chunk(first)[0].shape[1], feature_names=getattr(names[0], "columns", None)
-    )
+    names = getattr(rows.given, "columns", None) if rows.feature_names is None else rows.feature_names
+    return write_csr(store, chunks, n_features=_chunk(first)[0].shape[1], feature_names=names)
 
 
 def _chunk(block: Block) -> tuple[Any, ...]:

@@ -1,0 +1,57 @@
+"""Maps of columns that a family asks for, learned in a pass before the scan."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from streamnb.encoding.bins import ValueScan
+from streamnb.encoding.quantile_normal import quantile_normal
+from streamnb.passes.options import RunOptions
+from streamnb.passes.run import run
+from streamnb.rows.column_maps import LOG1P, NONE, ColumnMap, LogColumns, map_name
+from streamnb.rows.source import Source
+from streamnb.stats.class_stats import ClassStats
+
+
+def learned_maps(names: Iterable[str], rows: Source, options: RunOptions, who: str) -> dict[str, ColumnMap | None]:
+    """Maps of these names, from one pass over the rows where any has something to learn; None of "none"."""
+    found: dict[str, ColumnMap | None] = dict.fromkeys(names)
+    if set(found) <= {NONE}:
+        return found
+    rows.check_read_again(f"{who} with maps=")
+    counts: Any = run(ValueScan(options.memory_limit), rows, replace(options, checkpoint=None))[0]
+    for name in set(found) - {NONE}:
+        found[name] = LogColumns(counts.low > -1.0) if name == LOG1P else quantile_normal(counts)
+    return found
+
+
+def check_maps(names: Iterable[str], transform: Any, normalize: Any) -> None:
+    """Refuse what would be done to values beside maps of columns."""
+    for name, value in (("transform", transform), ("normalize", normalize)):
+        if value is not None and list(names):
+            raise ValueError(
+                f"{name}={value!r} does not go with maps={list(names)}, which are of the columns as they are; take one "
+                "of the two"
+            )
+
+
+def check_applied(names: Iterable[str], applied: ColumnMap | None) -> None:
+    """Refuse statistics of other columns than those of one of the maps."""
+    done, asked = map_name(applied), list(names) or [NONE]
+    if done not in asked:
+        listed = " or ".join(map(repr, asked))
+        raise ValueError(
+            f"maps={listed} is applied in the scan, which had {done!r}; use fit of LinearNB or LinearNBCV, which learn "
+            "what it does to each column"
+        )
+
+
+def loaded_maps(others: Any, stats: ClassStats) -> dict[str, ClassStats]:
+    """Statistics of the same rows with other maps, out of a file, by the names of these."""
+    for name, other in others.items():
+        alike = isinstance(other, ClassStats) and map_name(other.options.columns) == name
+        if not alike or np.any(other.rows != stats.rows) or other.n_features != stats.n_features:
+            raise ValueError(f"statistics with maps={name!r} should be of the rows that the others are of")
+    return dict(others)

@@ -1,0 +1,208 @@
+"""Columns of numbers of categories: the values of each, learned in one pass, and then a column for each value."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
+from typing import Any, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import memory, persistence, row_checks
+from streamnb.passes.contract import PassTask
+from streamnb.passes.report import Report
+from streamnb.rows.block import Block
+from streamnb.rows.boundary import checked
+from streamnb.rows.chunk import Chunk
+from streamnb.rows.column_maps import LearnedStep
+
+_WHOLE = 2.0**53  # whole numbers up to here have a float64 each
+
+
+@dataclass(frozen=True, eq=False)
+class LevelsSeen:
+    """The values that occur in some columns of X, each sorted; `n_features` is the width of X, 0 of no rows."""
+
+    n_features: int
+    columns: np.ndarray
+    values: tuple[np.ndarray, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(each.nbytes for each in self.values)
+
+    def __add__(self, other: "LevelsSeen") -> "LevelsSeen":
+        if not self.n_features or not other.n_features:
+            return self if self.n_features else other
+        row_checks.check_n_features(other.n_features, self.n_features)
+        pairs = zip(self.values, other.values, strict=True)
+        return LevelsSeen(self.n_features, self.columns, tuple(np.union1d(a, b) for a, b in pairs))
+
+    def arrays(self) -> dict[str, Any]:
+        return {"n_features": self.n_features, "columns": self.columns, "values": list(self.values)}
+
+
+class SeeingLevels:
+    """Values seen while blocks of rows come; of two lists about as large one is made: each is moved few times."""
+
+    def __init__(self, memory_limit: int | None):
+        self._limit = memory.allowed(memory_limit)
+        self._runs: list[LevelsSeen] = []
+
+    @property
+    def nbytes(self) -> int:
+        return sum(run.nbytes for run in self._runs)
+
+    def add(self, codes: np.ndarray, columns: np.ndarray, n_features: int) -> None:
+        """Add the codes of some columns of a block, (n_rows, n_columns)."""
+        seen = LevelsSeen(n_features, columns, tuple(map(np.unique, np.ascontiguousarray(codes.T))))
+        while self._runs and self._runs[-1].nbytes < 2 * seen.nbytes:
+            seen = self._runs.pop() + seen
+        self._runs.append(seen)
+        if self.nbytes > self._limit:
+            cure = "give a larger memory_limit, or fewer values: take them modulo some number"
+            memory.refuse("the values of columns of categories", self.nbytes, self._limit, cure)
+
+    def finish(self) -> LevelsSeen:
+        return reduce(add, self._runs, LevelsSeen(0, np.zeros(0, np.int64), ()))
+
+
+@dataclass(frozen=True)
+class LevelScan(PassTask):
+    """The values of columns of categories; `columns` says which they are of X with so many columns."""
+
+    columns: Callable[[int], np.ndarray]
+    memory_limit: int | None = None
+    title = "categories"
+
+    def partial(self) -> SeeingLevels:
+        return SeeingLevels(self.memory_limit)
+
+    def add(self, partial: SeeingLevels, block: Block) -> None:
+        chunk = checked(block, missing=True)[0]
+        columns = self.columns(chunk.shape[1])
+        partial.add(codes_of(chunk, columns), columns, chunk.shape[1])
+
+    def about(self) -> dict[str, str]:
+        return {"the task": self.name}
+
+    def ended(self, total: LevelsSeen, report: Report) -> LevelsSeen:
+        row_checks.check_min_size(report.rows, total.n_features or 1)
+        return total
+
+    def total(self, arrays: Any) -> LevelsSeen:
+        return LevelsSeen(int(arrays["n_features"]), arrays["columns"], tuple(arrays["values"]))
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False, repr=False)
+class CategoryColumns(LearnedStep):
+    """A column for each value of the columns of categories, in their place; other columns stay as they are.
+
+    Attributes
+    ----------
+    taken : int
+        Columns that it takes.
+    columns : (n,) numbers of those of categories, sorted
+    values : list of (n_values,) float64, the values of each, sorted
+    """
+
+    taken: int
+    columns: np.ndarray
+    values: list[np.ndarray]
+
+    @property
+    def n_features(self) -> int:
+        return self.taken
+
+    def to_state(self) -> dict[str, Any]:
+        n_values = np.array(list(map(len, self.values)), np.int64)
+        joined = np.concatenate([np.zeros(0), *self.values])
+        return {"n_features": self.n_features, "columns": self.columns, "values": joined, "n_values": n_values}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "CategoryColumns":
+        n_features, columns = state["n_features"], persistence.array("columns", state["columns"], ["i8"], (None,))
+        n_values = persistence.array("n_values", state["n_values"], ["i8"], columns.shape)
+        joined = persistence.array("values", state["values"], ["f8"], (None,))
+        inside = persistence.is_a(int, n_features) and np.isin(columns, np.arange(n_features)).all()
+        if not inside or (np.diff(columns) <= 0).any() or (n_values < 1).any() or n_values.sum() != len(joined):
+            raise ValueError("columns of categories should be some of all, each with its values")
+        values = np.split(joined, np.cumsum(n_values)[:-1])
+        if not all((np.diff(one) > 0).all() for one in values):
+            raise ValueError("the values of columns of categories should rise")
+        return cls(n_features, columns, values)
+
+    @cached_property
+    def firsts(self) -> np.ndarray:
+        """(n_features + 1,): the first column that is made of each, and the number of all."""
+        widths = np.ones(self.n_features, np.int64)
+        widths[self.columns] = list(map(len, self.values))
+        return np.concatenate([[0], np.cumsum(widths)])
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that it makes."""
+        return int(self.firsts[-1])
+
+    def applied(self, chunk: Chunk, survey: Any = None) -> sp.csr_array:
+        """A block of rows with 1 in the column of each value; one that was never seen has none."""
+        row_checks.check_n_features(chunk.shape[1], self.n_features, "Categorical")
+        codes = codes_of(chunk, self.columns)
+        places = np.empty(codes.shape, np.int32 if self.n_columns < 2**31 else np.int64)
+        seen = np.empty(codes.shape, bool)
+        for j, values in enumerate(self.values):
+            at = np.minimum(_ranks(values, codes[:, j]), len(values) - 1)
+            places[:, j], seen[:, j] = self.firsts[self.columns[j]] + at, values[at] == codes[:, j]
+        ends = np.concatenate([[0], np.cumsum(np.count_nonzero(seen, axis=1))]).astype(places.dtype)
+        shape = len(codes), self.n_columns
+        indicators = sp.csr_array((np.ones(int(ends[-1])), places[seen], ends), shape=shape)
+        if len(self.columns) == self.n_features:
+            return indicators
+        X = sp.csr_array(chunk.to_matrix())
+        mine = np.isin(np.arange(self.n_features), self.columns)
+        kept = ~mine[X.indices]
+        ends = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
+        others = X.data[kept], self.firsts[X.indices[kept]].astype(places.dtype), ends.astype(places.dtype)
+        return indicators + sp.csr_array(others, shape=shape)
+
+    def names(self, features: Sequence[str]) -> list[str]:
+        """Of columns: "x3=5", and of those that are no categories their own."""
+        levels = dict(zip(self.columns.tolist(), self.values, strict=True))
+        found = []
+        for j, name in enumerate(features):
+            found += [f"{name}={value:.0f}" for value in levels[j]] if j in levels else [name]
+        return found
+
+
+def _ranks(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """How many of sorted values are below each code; of 0, 1, 2, .. that is the code itself."""
+    if values[-1] == len(values) - 1:
+        return np.minimum(codes, len(values)).astype(np.int64)
+    return np.searchsorted(values, codes)
+
+
+def codes_of(chunk: Chunk, columns: np.ndarray) -> np.ndarray:
+    """The numbers of categories in some columns of a block, (n_rows, n_columns) float64."""
+    X: Any = chunk.to_matrix()
+    some = X[:, columns] if len(columns) < chunk.shape[1] else X
+    codes = np.asarray(some.toarray() if sp.issparse(some) else some, np.float64)
+    right = (codes >= 0.0) & (codes < _WHOLE) & (codes == np.floor(codes))
+    if not right.all():
+        row, j = np.argwhere(~right)[0]
+        _refuse(float(codes[row, j]), chunk.first_row + int(row), int(columns[j]))
+    return codes
+
+
+def _refuse(value: float, row: int, column: int) -> NoReturn:
+    where = f"X has at row {row}, column {column},"
+    if np.isnan(value):
+        raise ValueError(
+            f"{where} a missing value; family='categorical' takes numbers of categories 0, 1, 2, ..: give what is "
+            "missing a number of its own (Input X contains NaN.)"
+        )
+    raise ValueError(
+        f"{where} {value:g}, which is no number of a category; family='categorical' takes 0, 1, 2, .. "
+        "(sklearn.preprocessing.OrdinalEncoder makes them; Negative values in data are none)"
+    )

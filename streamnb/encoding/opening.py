@@ -1,0 +1,57 @@
+"""The door for rows of any kind, also raw ones, which become columns: by an encoding of their own or a model's."""
+
+from collections.abc import Callable
+from typing import Any
+
+from streamnb.encoding.encoding import Encoding, check_alike
+from streamnb.encoding.text import text
+from streamnb.rows import opening
+from streamnb.rows.source import Source
+from streamnb.rows.text_files import holds_text_files
+from streamnb.rows.texts import holds_texts
+
+Look = Callable[[Any], None]
+
+
+def opened(
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    split: tuple[str, Any] | None = None,
+    *,
+    labelled: bool = True,
+    look: Look | None = None,
+    layer: str | None = None,
+) -> Source:
+    """Rows with what is beside them, as `rows.opening.opened` does; texts, too, told by what they are."""
+    opening.check_layer(X, layer)
+    if _holds_texts(X):
+        X, y, sample_weight = text(X, y=y, weight=sample_weight), None, None
+    return opening.opened(X, y, sample_weight, split, labelled=labelled, look=look, layer=layer)
+
+
+def opened_for(
+    encoding: Encoding | None,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    labelled: bool = True,
+    look: Look | None = None,
+    layer: str | None = None,
+) -> Source:
+    """The same for what was fitted before, whose encoding makes the columns of raw rows; None: it takes none."""
+    if encoding is None and _holds_texts(X):
+        raise ValueError(
+            "X holds texts, but the rows that were fitted were numbers already; make those of X in the same way, or "
+            "fit the texts themselves"
+        )
+    if encoding is not None and not isinstance(X, Source) and encoding.takes(X):
+        X, y, sample_weight = encoding.encode(X, y, sample_weight, labelled=labelled), None, None
+    rows = opening.opened(X, y, sample_weight, labelled=labelled, look=look, layer=layer)
+    check_alike(encoding, rows.encoding)
+    return rows
+
+
+def _holds_texts(X: Any) -> bool:
+    return holds_texts(X) or holds_text_files(X)

@@ -1,0 +1,63 @@
+"""A model as JSON that a few lines of NumPy, or of any language, predict with; see docs/export.md."""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from streamnb.models.portable import PortableModel
+from streamnb.models.steps import Indicators, RowStep
+
+VERSION = 1
+
+
+def as_json(model: PortableModel) -> dict[str, Any]:
+    """What the file holds.
+
+    Weights are listed class by class, those that are not zero with their columns.
+    """
+    data, rows, ends = (part.tolist() for part in model.sparse_weights)
+    classes = [
+        {
+            "class": label,
+            "intercept": float(intercept),
+            "columns": rows[first:last],
+            "weights": data[first:last],
+        }
+        for label, intercept, first, last in zip(
+            model.classes_.tolist(), model.intercept_, ends[:-1], ends[1:], strict=True
+        )
+    ]
+    return {
+        "format": "streamnb linear model",
+        "version": VERSION,
+        "n_features": model.n_features_in_,
+        "feature_names": None if model.feature_names_in_ is None else list(map(str, model.feature_names_in_)),
+        "steps": [_step(step) for step in model.steps],
+        "n_columns": model.weights.shape[0],
+        "scores": classes,
+        "probabilities": model.probabilities,
+        "multilabel": model.multilabel,
+    }
+
+
+def json_bytes(model: PortableModel) -> bytes:
+    """The file."""
+    return json.dumps(as_json(model), allow_nan=False).encode()
+
+
+def _step(step: RowStep) -> dict[str, Any]:
+    if isinstance(step.value, Indicators):
+        return {"do": step.do, "columns": [_indicator(step.value, n) for n in range(step.value.n_columns)]}
+    value = step.value.tolist() if isinstance(step.value, np.ndarray) else step.value
+    columns = None if step.columns is None else step.columns.tolist()
+    return {name: what for name, what in (("do", step.do), ("value", value), ("columns", columns)) if what is not None}
+
+
+def _indicator(of: Indicators, n: int) -> dict[str, Any]:
+    """One column; borders that are infinite, which JSON cannot say, are left out."""
+    column: dict[str, Any] = {"of": int(of.feature[n])}
+    if of.missing[n] or of.as_is[n]:
+        return column | ({"missing": True} if of.missing[n] else {"as_is": True})
+    borders = ("above", float(of.low[n])), ("up_to", float(of.high[n]))
+    return column | {name: value for name, value in borders if np.isfinite(value)}

@@ -1,0 +1,159 @@
+"""A model as an ONNX graph: one float32 input of rows, labels and probabilities out; arithmetic is in float64."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import memory
+from streamnb.models.portable import PortableModel
+from streamnb.models.steps import Indicators, RowStep
+
+OPSET = 17
+IR_VERSION = 8  # that of the time of the opset, which older runtimes read
+LARGEST = 2**31 - 2**20  # bytes of a protocol buffer, and what stands beside the weights
+
+
+def onnx_bytes(model: PortableModel) -> bytes:
+    """The file.
+
+    Raises
+    ------
+    ImportError
+        onnx is not installed.
+    ValueError
+        The graph would not fit into a file of this format.
+    """
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError("export to .onnx needs onnx: pip install streamnb[onnx]") from error
+    n_bytes = 8 * model.weights.shape[0] * model.weights.shape[1]
+    if n_bytes > LARGEST:
+        raise ValueError(
+            f"the weights take {memory.size(n_bytes)}, and an .onnx file holds 2 GiB; export to .json, which leaves "
+            "out weights of 0, or save(path, stats=False)"
+        )
+    graph = _Graph(onnx)
+    x = graph.add("Cast", ["rows"], to=onnx.TensorProto.DOUBLE)
+    for step in model.steps:
+        x = _applied(graph, x, step, model.weights.shape[0])
+    weights = model.weights.toarray() if sp.issparse(model.weights) else model.weights
+    scores = graph.add("Add", [graph.add("MatMul", [x, graph.constant(weights)]), graph.constant(model.intercept_)])
+    labels = _decided(graph, scores, model)
+    shares = scores if model.probabilities is None else _shares(graph, scores, model.probabilities)
+    second = "scores" if model.probabilities is None else "probabilities"
+    outputs = [(labels, "labels"), (shares, second)]
+    return graph.model(model, outputs).SerializeToString()
+
+
+class _Graph:
+    """Nodes and constants of a graph, named one after the other."""
+
+    def __init__(self, onnx: Any):
+        self.onnx, self.nodes, self.constants = onnx, [], []  # type: ignore[var-annotated]
+
+    def add(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
+        """Add a node and return the name of what it gives."""
+        name = f"n{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(kind, inputs, [name], **attributes))
+        return name
+
+    def constant(self, values: Any) -> str:
+        """Add numbers or strings and return their name."""
+        name = f"c{len(self.constants)}"
+        values = np.asarray(values)
+        array = values.astype(object) if values.dtype.kind == "U" else np.ascontiguousarray(values)
+        self.constants.append(self.onnx.numpy_helper.from_array(array.reshape(values.shape), name))
+        return name
+
+    def number(self, condition: str) -> str:
+        """1.0 where a condition holds, else 0.0."""
+        return self.add("Cast", [condition], to=self.onnx.TensorProto.DOUBLE)
+
+    def model(self, model: PortableModel, outputs: list[tuple[str, str]]) -> Any:
+        """The whole, with what goes in and comes out."""
+        helper, kinds = self.onnx.helper, self.onnx.TensorProto
+        for name, public in outputs:
+            self.nodes.append(helper.make_node("Identity", [name], [public]))
+        n_classes = len(model.classes_)
+        integer = model.multilabel or model.classes_.dtype.kind != "U"
+        shape = ["n_rows", n_classes] if model.multilabel else ["n_rows"]
+        rows = helper.make_tensor_value_info("rows", kinds.FLOAT, ["n_rows", model.n_features_in_])
+        made = [
+            helper.make_tensor_value_info(outputs[0][1], kinds.INT64 if integer else kinds.STRING, shape),
+            helper.make_tensor_value_info(outputs[1][1], kinds.DOUBLE, ["n_rows", n_classes]),
+        ]
+        graph = helper.make_graph(self.nodes, "streamnb", [rows], made, self.constants)
+        opsets = [helper.make_opsetid("", OPSET)]
+        whole = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="streamnb")
+        self.onnx.checker.check_model(whole)
+        return whole
+
+
+def _applied(graph: _Graph, x: str, step: RowStep, n_features: int) -> str:
+    """What a step makes of the rows."""
+    done = _indicators(graph, x, step.value) if isinstance(step.value, Indicators) else _values(graph, x, step)
+    if step.columns is None:
+        return done
+    chosen = np.zeros(n_features, bool)
+    chosen[step.columns] = True
+    return graph.add("Where", [graph.constant(chosen), done, x])
+
+
+def _values(graph: _Graph, x: str, step: RowStep) -> str:
+    if step.do == "log1p":
+        return graph.add("Log", [graph.add("Add", [x, graph.constant(1.0)])])
+    if step.do == "sqrt":
+        return graph.add("Sqrt", [x])
+    if step.do == "binary":
+        return graph.number(graph.add("Not", [graph.add("Equal", [x, graph.constant(0.0)])]))
+    if step.do == "scale":
+        return graph.add("Mul", [x, graph.constant(step.value)])
+    if step.do == "above":
+        return graph.number(graph.add("Greater", [x, graph.constant(float(step.value))]))
+    if step.do == "log":
+        return graph.add("Log", [x])
+    if step.do == "distance":
+        return graph.add("Abs", [graph.add("Sub", [x, graph.constant(float(step.value))])])
+    return _of_length(graph, x, step)
+
+
+def _of_length(graph: _Graph, x: str, step: RowStep) -> str:
+    """Rows divided by their lengths."""
+    parts = graph.add("Abs", [x]) if step.do == "l1" else graph.add("Mul", [x, x])
+    length = graph.add("ReduceSum", [parts, graph.constant(np.array([1]))], keepdims=1)
+    length = length if step.do == "l1" else graph.add("Sqrt", [length])
+    none = graph.add("Equal", [length, graph.constant(0.0)])
+    divided = graph.add("Div", [x, graph.add("Where", [none, graph.constant(1.0), length])])
+    return divided if step.value == 1.0 else graph.add("Mul", [divided, graph.constant(step.value)])
+
+
+def _indicators(graph: _Graph, x: str, of: Indicators) -> str:
+    x = graph.add("Gather", [x, graph.constant(of.feature)], axis=1)
+    above = graph.add("Greater", [x, graph.constant(of.low)])
+    made = graph.add("And", [above, graph.add("LessOrEqual", [x, graph.constant(of.high)])])
+    if of.missing.any():
+        made = graph.add("Or", [made, graph.add("And", [graph.add("IsNaN", [x]), graph.constant(of.missing)])])
+    made = graph.number(made)
+    return graph.add("Where", [graph.constant(of.as_is), x, made]) if of.as_is.any() else made
+
+
+def _decided(graph: _Graph, scores: str, model: PortableModel) -> str:
+    if model.multilabel:
+        above = graph.add("Greater", [scores, graph.constant(0.0)])
+        return graph.add("Cast", [above], to=graph.onnx.TensorProto.INT64)
+    best = graph.add("ArgMax", [scores], axis=1, keepdims=0)
+    classes = model.classes_ if model.classes_.dtype.kind == "U" else model.classes_.astype(np.int64)
+    return graph.add("Gather", [graph.constant(classes), best])
+
+
+def _shares(graph: _Graph, scores: str, kind: str) -> str:
+    if kind == "softmax":
+        return graph.add("Softmax", [scores], axis=1)
+    shares = graph.add("Sigmoid", [scores])
+    if kind == "sigmoid":
+        return shares
+    total = graph.add("ReduceSum", [shares, graph.constant(np.array([1]))], keepdims=1)
+    return graph.add("Div", [shares, total])

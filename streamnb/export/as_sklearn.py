@@ -1,0 +1,88 @@
+"""A model as a pipeline of scikit-learn's own estimators, fitted already."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import Binarizer, FunctionTransformer, LabelBinarizer, Normalizer, StandardScaler
+
+from streamnb.models.portable import PortableModel
+from streamnb.models.steps import RowStep
+
+FUNCTIONS = {"log1p": np.log1p, "sqrt": np.sqrt, "log": np.log}
+
+
+def as_sklearn(model: PortableModel) -> Pipeline:
+    """The pipeline: a transformer for each step, then logistic regression, or one for each class or label."""
+    n = model.n_features_in_
+    parts = [one for step in model.steps for one in _transformers(step, n)]
+    names = [f"{type(one).__name__.lower()}{number}" for number, one in enumerate(parts)]
+    pipeline = Pipeline([*zip(names, parts, strict=True), ("classifier", _classifier(model))])
+    if model.feature_names_in_ is not None:
+        first = pipeline.steps[0][1]
+        first.feature_names_in_ = np.asarray(model.feature_names_in_, object)
+    return pipeline
+
+
+def _transformers(step: RowStep, n_features: int) -> list[Any]:
+    if step.columns is not None:
+        raise ValueError(
+            "Mixed takes other functions of some columns, which to_sklearn has no step for; export to .onnx"
+        )
+    if step.do in FUNCTIONS:
+        return [FunctionTransformer(FUNCTIONS[step.do], accept_sparse=True)]
+    if step.do == "binary":
+        return [FunctionTransformer(abs, accept_sparse=True), _fitted(Binarizer(threshold=0.0), n_features)]
+    if step.do in ("l1", "l2"):
+        norm = _fitted(Normalizer(step.do), n_features)
+        return [norm] if step.value == 1.0 else [norm, _scaler(n_features, factor=step.value)]
+    if step.do == "scale":
+        return [_scaler(n_features, factor=step.value)]
+    if step.do == "above":
+        return [_fitted(Binarizer(threshold=step.value), n_features)]
+    if step.do == "distance":
+        return [_scaler(n_features, shift=step.value), FunctionTransformer(abs)]
+    raise ValueError(
+        "indicators of bins and categories are not those of scikit-learn's transformers; export to .onnx or .json"
+    )
+
+
+def _fitted(transformer: Any, n_features: int) -> Any:
+    transformer.n_features_in_ = n_features
+    return transformer
+
+
+def _scaler(n_features: int, factor: Any = None, shift: float | None = None) -> StandardScaler:
+    """(x - shift) * factor, of what is given."""
+    scaler = _fitted(StandardScaler(with_mean=shift is not None, with_std=factor is not None), n_features)
+    scaler.mean_ = None if shift is None else np.full(n_features, shift)
+    scaler.scale_ = None if factor is None else np.broadcast_to(1.0 / np.asarray(factor), n_features).copy()
+    scaler.n_samples_seen_ = 1
+    return scaler
+
+
+def _classifier(model: PortableModel) -> Any:
+    coef = model.weights.T.toarray() if sp.issparse(model.weights) else np.ascontiguousarray(model.weights.T)
+    classes = model.classes_
+    if not model.multilabel and model.probabilities != "ovr":
+        two = len(classes) == 2
+        rows = slice(1, None) if two else slice(None)
+        return _logistic(coef[rows] - coef[:1] if two else coef, model.intercept_[rows], classes)
+    rest = OneVsRestClassifier(LogisticRegression())
+    pairs = zip(coef, model.intercept_, strict=True)
+    rest.estimators_ = [_logistic(w[None], b[None], np.array([0, 1])) for w, b in pairs]
+    indicator = np.vstack([np.eye(len(classes), dtype=int), np.ones((1, len(classes)), int)])
+    rest.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(indicator if model.multilabel else classes)
+    rest.classes_ = rest.label_binarizer_.classes_
+    rest.n_features_in_ = coef.shape[1]
+    return rest
+
+
+def _logistic(coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> LogisticRegression:
+    fitted = LogisticRegression()
+    fitted.coef_, fitted.intercept_, fitted.classes_ = coef, intercept, classes
+    fitted.n_features_in_, fitted.n_iter_ = coef.shape[1], np.array([0])
+    return fitted

@@ -1,0 +1,125 @@
+"""Fitted models as portable ones: a few plain steps, and a column of weights for each class."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.encoding.bins import BinEdges
+from streamnb.encoding.levels import CategoryColumns
+from streamnb.models.linear import LinearModel
+from streamnb.models.portable import PortableModel
+from streamnb.models.steps import Indicators, RowStep
+from streamnb.problem.schemes import LabelReference, Scheme, TwoClasses
+from streamnb.rows.preparing import TRANSFORMS
+
+FUNCTIONS = {"above": "above", "log_sum": "log", "deviation": "distance"}  # of moments that are no sums of x itself
+COLUMNS = 20_000  # of indicators, which are compared one by one
+
+
+def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: Any) -> PortableModel:
+    """The model in this form; `shares` where its scores have probabilities.
+
+    Raises
+    ------
+    ValueError, AttributeError
+        It does what the form has no step for: the message names it.
+    """
+    _check(model, step)
+    scheme, n_classes = model.scheme, len(model.classes_)
+    weights = model.weights if model.scale is None else sp.diags_array(model.scale) @ model.weights
+    weights, intercept = _rows_of_classes(scheme, n_classes, weights, model.intercept_)
+    return PortableModel(
+        classes_=model.classes_,
+        weights=weights,
+        intercept_=intercept,
+        n_features_in_=model.n_features if step is None else step.n_features,
+        feature_names_in_=names,
+        steps=tuple(_steps(model, step)),
+        probabilities=_probabilities(scheme) if shares else None,
+        multilabel=scheme.multilabel,
+        **beside,
+    )
+
+
+def _check(model: LinearModel, step: Any) -> None:
+    """Refuse what is not said by steps, weights and the highest score."""
+    if model.options.columns is not None or not isinstance(step, None | BinEdges | CategoryColumns):
+        raise ValueError("what is learned of the distribution of columns (quantile_normal, maps=) is in no such file")
+    if step is not None and step.n_columns > COLUMNS:
+        raise ValueError(f"{step.n_columns:,} indicators are more than such a file holds, {COLUMNS:,}")
+    if model.scheme.name == "ovo":
+        raise ValueError("scheme='ovo' decides by votes of pairs, which no such file holds; take 'joint' or 'ovr'")
+    if model.rule is not None:
+        raise ValueError(
+            "loss= and threshold= are no part of such a file, whose answer is the class of the highest score; take "
+            "refit(loss=None, threshold=None, reject_label=None), and decide by its probabilities"
+        )
+    if model.curves is not None:
+        raise ValueError("isotonic calibration makes curves of scores, which no such file holds; take method='sigmoid'")
+    if model.second is not None:
+        raise ValueError("Beta features have two weights each, which no such file holds")
+    assert model.coef_ is not None  # quadratic scores say why they have none
+
+
+def _rows_of_classes(scheme: Scheme, n_classes: int, weights: Any, intercept: np.ndarray) -> tuple[Any, np.ndarray]:
+    """A column of weights and an intercept for each class: 0 for one that the others are set against."""
+    if not isinstance(scheme, TwoClasses) and scheme.reference is None:
+        return weights, intercept
+    against = 0 if isinstance(scheme, TwoClasses) else scheme.reference
+    # a label that is the reference is never an answer, the score of a class that is one is 0
+    zero = -1.0 if isinstance(scheme, LabelReference) else 0.0
+    intercept = np.insert(intercept, against, zero)
+    if not sp.issparse(weights):
+        return np.insert(weights, against, 0.0, axis=1), intercept
+    weights = sp.csc_array(weights)
+    parts = [weights[:, :against], sp.csc_array((weights.shape[0], 1)), weights[:, against:]]
+    return sp.csc_array(sp.hstack(parts)), intercept
+
+
+def _steps(model: LinearModel, step: Any) -> Iterator[RowStep]:
+    """Yield what is done to a row, in order."""
+    options = model.options
+    if step is not None:
+        yield RowStep("indicators", _bins(step) if isinstance(step, BinEdges) else _levels(step))
+    for one in options.steps:
+        norm, _, length = one.partition(":")
+        yield RowStep(one) if one in TRANSFORMS else RowStep(norm, float(length or 1.0))
+    if options.scale is not None:
+        yield RowStep("scale", options.scale.values)
+    if options.normalize is not None:
+        yield RowStep(options.normalize, 1.0)
+    for moment, columns in model.moments.items():
+        if moment != "sum":
+            value = {"above": options.binarize, "deviation": options.centre}.get(moment)
+            yield RowStep(FUNCTIONS[moment], value, columns)
+
+
+def _bins(bins: BinEdges) -> Indicators:
+    """A column for each bin, and one for missing values, the last of its feature."""
+    low, high, missing = [], [], []
+    for edges, gap in zip(bins.edges, bins.missing.tolist(), strict=True):
+        low += [-np.inf, *edges, *[np.inf] * gap]
+        high += [*edges, np.inf, *[np.inf] * gap]
+        missing += [False] * (len(edges) + 1) + [True] * gap
+    feature = np.repeat(np.arange(bins.n_features), np.diff(bins.firsts))
+    n = len(feature)
+    return Indicators(feature, np.array(low), np.array(high), np.array(missing), np.zeros(n, bool))
+
+
+def _levels(levels: CategoryColumns) -> Indicators:
+    """A value v is what lies above the number before it and is at most v."""
+    values = dict(zip(levels.columns.tolist(), levels.values, strict=True))
+    each = [values.get(j, np.zeros(1)) for j in range(levels.n_features)]
+    feature, high = np.repeat(np.arange(len(each)), list(map(len, each))), np.concatenate(each)
+    as_is = ~np.isin(feature, levels.columns)
+    return Indicators(feature, np.nextafter(high, -np.inf), high, np.zeros(len(feature), bool), as_is)
+
+
+def _probabilities(scheme: Scheme) -> str | None:
+    if isinstance(scheme, LabelReference) and scheme.reference is not None:
+        return None  # the reference's is one minus the highest of the others'
+    if scheme.multilabel:
+        return "sigmoid"
+    return "ovr" if scheme.name == "ovr" else "softmax"

@@ -1,0 +1,117 @@
+"""Values of columns of categories, numbered as they come by a table of hashes, and their weights by group."""
+
+import numpy as np
+
+from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.exact import two_sum
+from streamnb.kernels.lanes import prefetch
+
+BATCH = 128  # values that are looked for together: memory of all is asked for before the first is looked at
+AHEAD = 16  # rows that are asked for before they are read
+NAN = np.uint64(0x7FF8000000000000)
+INFINITY_TWICE = np.uint64(0xFFE0000000000000)  # bits of infinity without the sign; NaN have more
+ODD = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+ONE, HALF, MOST = np.uint64(1), np.uint64(32), np.uint64(29)
+
+
+@brick
+def plain_bits(bits):
+    """Return the bits of a float64, those of one zero for both and of one NaN for all."""
+    twice = bits << ONE
+    if twice == np.uint64(0):
+        return np.uint64(0)
+    return NAN if twice > INFINITY_TWICE else bits
+
+
+@brick
+def home_of(bits, shift):
+    """Return where the search for a value begins in a table of 2^(64 - shift) places."""
+    mixed = (bits ^ (bits >> HALF)) * ODD[0]
+    mixed = (mixed ^ (mixed >> MOST)) * ODD[1]
+    return np.int64(mixed >> shift)
+
+
+@kernel
+def count_values(bits, codes, weight, table, shift, n_values, values, sums, homes):
+    """Add weight[i] to sums[number of value i, codes[i]]; return how many values there are then.
+
+    `table` (2^(64 - shift), 2) has the bits of each value that came before and its number + 1, 0 in places that are
+    empty; `values` the bits by number. Both have room for as many more as rows come. Of no weight each row counts 1.
+    """
+    mask = len(table) - 1
+    for first in range(0, len(bits), BATCH):
+        n = min(BATCH, len(bits) - first)
+        for k in range(n):
+            homes[k] = home_of(plain_bits(bits[first + k]), shift)
+            prefetch(table, homes[k], 0)
+        for k in range(n):
+            b, at = plain_bits(bits[first + k]), homes[k]
+            while table[at, 1] != np.uint64(0) and table[at, 0] != b:
+                at = (at + 1) & mask
+            if table[at, 1] == np.uint64(0):
+                values[n_values] = b
+                n_values += 1
+                table[at, 0] = b
+                table[at, 1] = np.uint64(n_values)
+            homes[k] = np.int64(table[at, 1]) - 1
+            prefetch(sums, homes[k], codes[first + k])
+        for k in range(n):
+            sums[homes[k], codes[first + k]] += weight[first + k] if len(weight) else 1.0
+    return n_values
+
+
+@kernel
+def place_values(values, table, shift, homes):
+    # table[.. a place of its own, ..] = (values[i], i + 1), of an empty table
+    mask = len(table) - 1
+    for first in range(0, len(values), BATCH):
+        n = min(BATCH, len(values) - first)
+        for k in range(n):
+            homes[k] = home_of(values[first + k], shift)
+            prefetch(table, homes[k], 0)
+        for k in range(n):
+            at = homes[k]
+            while table[at, 1] != np.uint64(0):
+                at = (at + 1) & mask
+            table[at, 0] = values[first + k]
+            table[at, 1] = np.uint64(first + k + 1)
+
+
+@kernel
+def lay_out(sums, order, groups, out, start):
+    # out[g, start + j] = sums[order[j], groups[g]]
+    for j in range(len(order)):
+        if j + AHEAD < len(order):
+            prefetch(sums, order[j + AHEAD], 0)
+            prefetch(sums, order[j + AHEAD], len(groups) - 1)
+        for g in range(len(groups)):
+            out[g, start + j] = sums[order[j], groups[g]]
+
+
+@kernel
+def merge_values(a, b, at_a, at_b, out):
+    """Return how many values either of two sorted lists has, NaN last, and fill them in; where those of each are."""
+    i, j, n = 0, 0, 0
+    while i < len(a) or j < len(b):
+        from_a = j == len(b) or (i < len(a) and (a[i] <= b[j] or b[j] != b[j]))
+        from_b = i == len(a) or (j < len(b) and (b[j] <= a[i] or a[i] != a[i]))
+        out[n] = a[i] if from_a else b[j]
+        if from_a:
+            at_a[i] = n
+            i += 1
+        if from_b:
+            at_b[j] = n
+            j += 1
+        n += 1
+    return n
+
+
+@kernel
+def add_columns(part, columns, out):
+    """Add part[k, j] to out[k, columns[j]]; return whether no digit was lost."""
+    lost = 0.0
+    for k in range(part.shape[0]):
+        for j in range(len(columns)):
+            out[k, columns[j]], rest = two_sum(out[k, columns[j]], part[k, j])
+            lost += abs(rest)
+    return lost == 0.0

@@ -1,0 +1,55 @@
+"""A portable model beside rows of any kind and number: scored by compiled loops, as other linear models score them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.encoding.learning import prepared
+from streamnb.encoding.opening import opened_for
+from streamnb.models.linear import LinearModel
+from streamnb.models.steps import RowStep
+from streamnb.problem.schemes import Joint
+from streamnb.rows.preparing import NORMS, TRANSFORMS, FeatureScale, RowOptions
+
+MOMENTS = {"above": "above", "log": "log_sum", "distance": "deviation"}
+
+
+def answered(model: Any, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
+    """What `finish` makes of the scores of rows of any kind by a `PortableModel`, in kind."""
+    rows, steps = opened_for(model.encoding, X, labelled=False), list(model.steps)
+    if steps and steps[0].do == "indicators":
+        rows = prepared(steps.pop(0).value, rows, labelled=False)
+    weights = sp.csr_array(model.weights) if sp.issparse(model.weights) else model.weights  # as kernels walk them
+    # each class has a column of weights, so that scores are margins
+    linear = LinearModel(model.classes_, weights, model.intercept_, Joint(), _options(steps), _moments(steps))
+    return linear.answer(rows, finish, width, dtype, out)
+
+
+def _options(steps: list[RowStep]) -> RowOptions:
+    """The steps as a scan has them: those before factors of features, these, and the length of rows after them."""
+    of_values = [step for step in steps if step.do not in MOMENTS]
+    at = next((n for n, step in enumerate(of_values) if step.do == "scale"), len(of_values))
+    before, after = of_values[:at], of_values[at + 1 :]
+    thresholds = {step.do: float(step.value) for step in steps if step.do in ("above", "distance")}
+    return RowOptions(
+        tuple(_named(step) for step in before) or None,
+        after[0].do if after else None,
+        thresholds.get("above", 0.0),
+        thresholds.get("distance", 0.0),
+        FeatureScale(of_values[at].value) if at < len(of_values) else None,
+    )
+
+
+def _named(step: RowStep) -> str:
+    if step.do in TRANSFORMS:
+        return step.do
+    assert step.do in NORMS
+    return step.do if step.value == 1.0 else f"{step.do}:{step.value!r}"
+
+
+def _moments(steps: list[RowStep]) -> dict[str, np.ndarray | None]:
+    """The functions of x that weights multiply, each with its columns."""
+    found = {MOMENTS[step.do]: step.columns for step in steps if step.do in MOMENTS}
+    return found or {"sum": None}

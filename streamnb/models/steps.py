@@ -1,0 +1,140 @@
+"""What a portable model does to a row before it is scored, step by step: NumPy and what is as light, nothing else."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import persistence
+
+HELD = 1 << 24  # bytes of indicators in full at once
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class Indicators(persistence.Parameters):
+    """Columns made of others: 1 where low < x <= high, or x itself where `as_is`; all (n_columns,).
+
+    `missing` columns are 1 where x is NaN, `feature` says of which column of the rows each is made.
+    """
+
+    feature: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    missing: np.ndarray
+    as_is: np.ndarray
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that it makes."""
+        return len(self.feature)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "Indicators":
+        persistence.known(cls, state, *(part.name for part in fields(cls)))
+        feature = persistence.array("feature", state["feature"], ["i8"], (None,))
+        for name, kind in {"low": "f8", "high": "f8", "missing": "?", "as_is": "?"}.items():
+            persistence.array(name, state[name], [kind], feature.shape)
+        return cls(**state)
+
+    def check(self, width: int) -> None:
+        """Refuse rows of too few columns for it."""
+        if not ((self.feature >= 0) & (self.feature < width)).all():
+            raise ValueError(f"indicators are of columns that are none of {width}")
+
+    def applied(self, chunk: Any, survey: Any = None) -> Any:
+        """What becomes of a checked block of rows, CSR."""
+        from scipy.sparse import csr_array, vstack
+
+        X = chunk.to_matrix()
+        step = max(HELD // (8 * max(self.n_columns, 1)), 1)
+        some = (X[first : first + step] for first in range(0, max(X.shape[0], 1), step))
+        made = [csr_array(self.of(x.toarray() if hasattr(x, "toarray") else x)) for x in some]
+        return vstack(made, format="csr") if len(made) > 1 else made[0]
+
+    def of(self, x: np.ndarray) -> np.ndarray:
+        """What becomes of rows."""
+        x = x[:, self.feature]
+        made = ((x > self.low) & (x <= self.high)) | (np.isnan(x) & self.missing)
+        return np.where(self.as_is, x, made)
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class RowStep(persistence.Parameters):
+    """One step of preparing a row.
+
+    Attributes
+    ----------
+    do : {"binary", "log1p", "sqrt", "l1", "l2", "scale", "above", "log", "distance", "indicators"}
+        [x != 0]; ln(1 + x); the root; the row divided by its length, that of zeros by 1, times `value`; columns times
+        `value` each; [x > value]; ln x; |x - value|; the columns that `value` makes.
+    columns : (m,) int, optional
+        Those that it is done to; all by default.
+    """
+
+    do: str
+    value: Any = None
+    columns: np.ndarray | None = None
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "RowStep":
+        persistence.known(cls, state, *(part.name for part in fields(cls)))
+        do, value, columns = (state[name] for name in ("do", "value", "columns"))
+        if do == "indicators":
+            right = isinstance(value, Indicators) and columns is None
+        elif do == "scale":
+            right = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.ndim == 1
+        else:
+            right = do in FUNCTIONS and persistence.is_a(float | None, value)
+        if not right:
+            raise ValueError(f"there is no step {do!r} with value={value!r}")
+        if columns is not None:
+            persistence.array("columns", columns, ["i8"], (None,))
+        return cls(do, value, columns)
+
+    def width(self, width: int) -> int:
+        """Columns of what becomes of rows with so many, which have to go with it."""
+        if self.do == "indicators":
+            self.value.check(width)
+            return self.value.n_columns
+        beyond = self.columns is not None and not ((self.columns >= 0) & (self.columns < width)).all()
+        if beyond or (self.do == "scale" and len(self.value) != width):
+            raise ValueError(f"the step {self.do!r} is of columns that are none of {width}")
+        return width
+
+    def of(self, x: np.ndarray) -> np.ndarray:
+        """What becomes of rows."""
+        if self.do == "indicators":
+            return self.value.of(x)
+        if self.columns is None:
+            return FUNCTIONS[self.do](x, self.value)
+        x = x.copy()
+        x[:, self.columns] = FUNCTIONS[self.do](x[:, self.columns], self.value)
+        return x
+
+
+def _divided(x: np.ndarray, length: np.ndarray, value: float) -> np.ndarray:
+    return x / np.where(length == 0.0, 1.0, length)[:, None] * value
+
+
+def _within(name: str, x: np.ndarray, lowest: float, function: Callable) -> np.ndarray:
+    """A function of values that lie above a border, or on it; others are refused."""
+    if not (x >= lowest).all():
+        row, column = (int(one) for one in np.argwhere(~(x >= lowest))[0])
+        raise ValueError(f"X has {x[row, column]:g} at row {row}, column {column}, which has no {name}")
+    return function(x)
+
+
+FUNCTIONS: dict[str, Callable[[np.ndarray, Any], np.ndarray]] = {
+    "binary": lambda x, value: (x != 0.0).astype(np.float64),
+    "log1p": lambda x, value: _within("log1p", x, np.nextafter(-1.0, 0.0), np.log1p),
+    "sqrt": lambda x, value: _within("square root", x, 0.0, np.sqrt),
+    "l1": lambda x, value: _divided(x, abs(x).sum(axis=1), value),
+    "l2": lambda x, value: _divided(x, np.sqrt((x * x).sum(axis=1)), value),
+    "scale": lambda x, value: x * value,
+    "above": lambda x, value: (x > value).astype(np.float64),
+    "log": lambda x, value: _within("logarithm", x, np.nextafter(0.0, 1.0), np.log),
+    "distance": lambda x, value: abs(x - value),
+}

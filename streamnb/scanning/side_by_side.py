@@ -1,0 +1,103 @@
+"""Several scans of the same rows in one read, each of other columns that are made of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from streamnb.passes.contract import PassTask, Wants
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.rows.block import Block
+from streamnb.rows.source import Source
+from streamnb.scanning.class_scan import ClassScan, run_scan
+from streamnb.stats import second_moments
+from streamnb.stats.class_stats import ClassStats
+
+
+@dataclass(frozen=True)
+class StatsSideBySide:
+    """What several scans leave."""
+
+    parts: list[Any]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all."""
+        return sum(part.nbytes for part in self.parts)
+
+    @property
+    def n_features(self) -> int:
+        """Columns of each scan."""
+        return self.parts[0].n_features
+
+    def __add__(self, other: "StatsSideBySide") -> "StatsSideBySide":
+        return StatsSideBySide([a + b for a, b in zip(self.parts, other.parts, strict=True)])
+
+    def arrays(self) -> Mapping[str, Any]:
+        """All of it by name."""
+        return vars(self)
+
+    def finish(self) -> "StatsSideBySide":
+        """The total of what each has added."""
+        return StatsSideBySide([part.finish() for part in self.parts])
+
+
+@dataclass(frozen=True)
+class SideBySide(PassTask):
+    """Scans of the same moments, labels and folds, which differ in what is done to rows."""
+
+    scans: tuple[ClassScan, ...]
+    title = "scan"
+
+    @property
+    def moments(self) -> tuple[str, ...]:
+        """Those of all."""
+        return sum((scan.moments for scan in self.scans), ())
+
+    def partial(self) -> StatsSideBySide:
+        return StatsSideBySide([scan.partial() for scan in self.scans])
+
+    def add(self, partial: StatsSideBySide, block: Block) -> None:
+        """Add a block of rows to each."""
+        for scan, part in zip(self.scans, partial.parts, strict=True):
+            scan.add(part, block)
+
+    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
+        """What each wants; tables that are known to be too large together are refused."""
+        wanted, first = [scan.wants(n_rows, n_features) for scan in self.scans], self.scans[0]
+        if n_features is not None:
+            n_classes = 2 if first.classes is None else len(first.classes)
+            n_splits = len(self.scans) * (1 if first.folding is None else first.folding.n_splits)
+            of_pairs = first.moments, first.how.pooled, n_classes, n_splits, n_features
+            second_moments.check_fits(*of_pairs, first.memory_limit)
+        return Wants(True, max(w.block_bytes for w in wanted), max(w.tile_rows for w in wanted))
+
+    def ended(self, total: Any, report: Report) -> Any:
+        """Refuse what each would."""
+        return StatsSideBySide([scan.ended(part, report) for scan, part in zip(self.scans, total.parts, strict=True)])
+
+    def about(self) -> dict[str, str]:
+        return {f"{name} {i}": said for i, scan in enumerate(self.scans) for name, said in scan.about().items()}
+
+    def packed(self, total: Any) -> Any:
+        return StatsSideBySide([scan.packed(part) for scan, part in zip(self.scans, total.parts, strict=True)])
+
+    def unpacked(self, total: Any) -> Any:
+        return StatsSideBySide([scan.unpacked(part) for scan, part in zip(self.scans, total.parts, strict=True)])
+
+    def total(self, arrays: Any) -> Any:
+        if not isinstance(arrays["parts"], list) or not all(isinstance(part, ClassStats) for part in arrays["parts"]):
+            raise ValueError("parts should be the statistics of each scan")
+        return StatsSideBySide(arrays["parts"])
+
+
+def run_scans(
+    scans: Mapping[str, ClassScan], rows: Source, options: RunOptions
+) -> tuple[dict[str, ClassStats], Report]:
+    """Statistics by the names of scans, from one read for all."""
+    if len(scans) == 1:
+        (name,) = scans
+        stats, report = run_scan(scans[name], rows, options)
+        return {name: stats}, report
+    every, report = run_scan(SideBySide(tuple(scans.values())), rows, options)
+    return dict(zip(scans, every.parts, strict=True)), report

@@ -1,0 +1,112 @@
+"""Which features TopK keeps: the k best of each row of weights, the columns of a category all or none."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from streamnb.solving.equations import Equations
+from streamnb.solving.parts import Columns, Part
+
+MERITS = 1 << 22  # of all features in all rows of weights that may be kept
+
+
+class TopRanking:
+    """What TopK ranks: features, or the columns of a part together where its family goes `as_one`."""
+
+    def __init__(self, parts: Sequence[Part], n_rows: int, n_features: int):
+        self.parts, self.n_rows, self.n_features = parts, n_rows, n_features
+        self._merits: dict[tuple[str, int], np.ndarray] = {}
+        self._together: dict[tuple[str, Part], np.ndarray] = {}
+        self._last = self._last_columns()
+
+    def _last_columns(self) -> np.ndarray | None:
+        """The last column of each of what is ranked, sorted; None where all are features."""
+        if not any(part.family.as_one for part in self.parts):
+            return None
+        every = np.arange(self.n_features)
+        return np.sort(np.concatenate([every[p.columns][-1 if p.family.as_one else 0 :] for p in self.parts]))
+
+    @property
+    def n_ranked(self) -> int:
+        """Features, columns of categories counted once."""
+        return self.n_features if self._last is None else len(self._last)
+
+    def kept(self, by: str, numbers: Sequence[int]) -> "Kept":
+        """The best of each row of weights, so many."""
+        cut, last = np.full((self.n_rows, 1), np.inf), np.full((self.n_rows, 1), -1, np.intp)
+        for r, k in enumerate(numbers):
+            if k == 0:  # no merit is above infinity
+                continue
+            merit = self._merit(by, r)
+            merit = merit if self._last is None else merit[self._last]
+            cut[r] = np.partition(merit, -k)[-k]
+            ties = k - np.count_nonzero(merit > cut[r])
+            at = np.flatnonzero(merit == cut[r])[ties - 1]
+            last[r] = at if self._last is None else self._last[at]
+        return Kept(self, by, cut, last)
+
+    def _merit(self, by: str, r: int) -> np.ndarray:
+        """What TopK ranks the features of a row of weights by, (n_features,); kept for other numbers where it is small.
+
+        However many numbers of features a grid has, they are ranked once.
+        """
+        if (by, r) in self._merits:
+            return self._merits[by, r]
+        merit, row = np.empty(self.n_features), slice(r, r + 1)
+        for part in self.parts:
+            merit[part.columns] = self.merits(part, by, row, partial(_at_rest, part, row))[0]
+        if self.n_rows * self.n_features <= MERITS:
+            self._merits[by, r] = merit
+        return merit
+
+    def merits(self, part: Part, by: str, rows: slice, equations: Callable[[], Equations]) -> np.ndarray:
+        """What features of a part are ranked by, (R, n); as one the same for all of them, (R, 1)."""
+        if not part.family.as_one:
+            return equations().merit(by)
+        if (by, part) not in self._together:
+            come_to = np.sum if by == "likelihood" else np.max
+            groups = part.groups(range(self.n_rows))
+            found = [come_to(part.of_rows(group)[1].merit(by), axis=1, keepdims=True) for group in groups]
+            self._together[by, part] = np.concatenate(found)
+        return self._together[by, part][rows]
+
+
+def _at_rest(part: Part, rows: slice) -> Equations:
+    return part.of_rows(rows)[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """The k best features of each row of weights: the merit of the worst kept, and the last of its ties, (R, 1)."""
+
+    ranking: TopRanking
+    by: str
+    cut: np.ndarray
+    last: np.ndarray
+
+    def mark(self, equations: Equations, part: Part, columns: Columns, rows: slice = slice(None)) -> Equations:
+        """Leave out the features that are not kept; `equations` are those without any pull, `columns` their numbers."""
+        merit, cut = self.ranking.merits(part, self.by, rows, lambda: equations), self.cut[rows]
+        every = np.arange(self.ranking.n_features)
+        numbers = every[part.columns][-1:] if part.family.as_one else every[columns]
+        kept = (merit > cut) | ((merit == cut) & (numbers <= self.last[rows]))
+        return replace(equations, kept=np.broadcast_to(kept, equations.t_star.shape))
+
+
+def numbers_kept(k: Any, n_ranked: int, names: Callable[[], Sequence[Any]], n_rows: int) -> list[int]:
+    """How many features TopK keeps in each row of weights, (R,); refuse labels without a row, and too many."""
+    largest = max(k.values(), default=0) if isinstance(k, Mapping) else k
+    if largest > n_ranked:
+        given = f"k={k!r}" if isinstance(k, Mapping) else f"k={int(k)}"
+        raise ValueError(f"TopK({given}) keeps more features than the {n_ranked} there are")
+    if not isinstance(k, Mapping):
+        return [int(k)] * n_rows
+    rows = names()
+    strange = [label for label in k if label not in rows]
+    if strange or len(k) < len(rows):
+        what = f"has no row of weights for {strange[0]!r}" if strange else "names no number for some"
+        raise ValueError(f"TopK(k={k!r}) {what}; it should have one for each of {', '.join(map(repr, rows))}")
+    return [k[name] for name in rows]

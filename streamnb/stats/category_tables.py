@@ -1,0 +1,135 @@
+"""Tables of categories that grow: whole weights of each value of each column in each class and fold."""
+
+from typing import Any
+
+import numpy as np
+
+from streamnb.kernels import category_sums
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.splits import Folding
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.grouping import Groups
+from streamnb.stats.sparse_tables import AnyTable, SparseTable
+from streamnb.stats.tables import Table
+
+PIECE = 1 << 16  # rows that are added at once, for which there has to be room
+GROWTH = 4  # times as much room as is needed; what is never touched takes no memory
+EXACT = 2.0**53  # whole numbers below it add up exactly
+FILLED = 8  # a table with fewer cells than one of so many is sparse
+
+
+class GroupTables:
+    """The weights of some blocks of rows, none of which adds up to 2^53 or is not whole.
+
+    Parameters
+    ----------
+    classes : labels, or None for an open set
+    folding : Folding, of one repeat
+    """
+
+    def __init__(self, classes: np.ndarray | None, folding: Folding):
+        self._groups, self._folding = Groups(classes, folding.n_splits), folding
+        self._columns: list[ValueTable] = []
+        self._rows = np.zeros(0, np.int64)
+        self._most = 0.0
+
+    @property
+    def nbytes(self) -> int:
+        return sum(column.nbytes for column in self._columns)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self._rows.sum())
+
+    def fits(self, n_rows: int, weight: np.ndarray | None) -> bool:
+        """Whether sums stay exact with so many rows more."""
+        return self._most + n_rows * (1.0 if weight is None else float(weight.max())) < EXACT
+
+    def add(self, X: np.ndarray, first_row: int, y: Any, weight: np.ndarray | None, folds: np.ndarray) -> None:
+        """Add a block of rows that fits; X (n_rows, n_columns) float64, `folds` (n_rows,) their numbers."""
+        self._groups.see(y)
+        assert self._groups.codes is not None
+        codes = self._groups.codes.entries(y, first_row)[1] * self._groups.n_splits + folds
+        n_groups = self._groups.n
+        self._rows = np.bincount(codes, minlength=n_groups) + np.pad(self._rows, (0, n_groups - len(self._rows)))
+        self._most += len(X) * (1.0 if weight is None else float(weight.max()))
+        if not self._columns:
+            self._columns = [ValueTable() for _ in X.T]
+        weight = np.zeros(0) if weight is None else weight.astype(np.float64)
+        for column, values in zip(self._columns, X.T, strict=True):
+            column.add(np.ascontiguousarray(values), codes, weight, n_groups)
+
+    def counts(self) -> tuple[tuple[np.ndarray, ...], ClassStats]:
+        """The values of each column, sorted, and the sums of all; the tables are spent."""
+        labels, n_splits = self._groups.codes, self._groups.n_splits
+        assert labels is not None
+        classes, order = labels.sorted()
+        groups = self._groups.by_split(order)
+        starts = np.cumsum([0, *(column.n_values for column in self._columns)])
+        sums = np.empty((len(groups), int(starts[-1])))
+        values = [column.taken(groups, sums, start) for column, start in zip(self._columns, starts, strict=False)]
+        of_fold = sums.reshape(n_splits, len(classes), -1)
+        weight = of_fold[:, :, : starts[1]].sum(axis=2)  # each row has one value of the first column
+        rows = self._rows[groups].reshape(n_splits, -1)
+
+        def stats(rows: np.ndarray, weight: np.ndarray, sums: np.ndarray, **more: Any) -> ClassStats:
+            tables = {"weight": Table(weight[:, None]), "sum": _compact(Table(sums))}
+            return ClassStats(classes, rows, tables, sums.shape[1], options=RowOptions(), closed=labels.closed, **more)
+
+        folds = tuple(map(stats, rows, weight, of_fold))
+        whole = rows.sum(axis=0), weight.sum(axis=0), of_fold.sum(axis=0)
+        return tuple(values), stats(*whole, folds=folds, folding=self._folding)
+
+
+class ValueTable:
+    """The values of one column, numbered as they come, and their sums in each group."""
+
+    def __init__(self) -> None:
+        self.n_values = 0
+        self._table = np.zeros((0, 2), np.uint64)
+        self._values = np.zeros(0, np.uint64)
+        self._sums = np.zeros((0, 0))
+        self._homes = np.empty(category_sums.BATCH, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        return self._table.nbytes + 8 * self.n_values * (1 + self._sums.shape[1])  # the rest of it was never touched
+
+    def add(self, values: np.ndarray, codes: np.ndarray, weight: np.ndarray, n_groups: int) -> None:
+        """Add the values of some rows, float64; `weight` is (n_rows,), or none where each counts 1."""
+        for first in range(0, len(values), PIECE):
+            rows = slice(first, first + PIECE)
+            bits = values[rows].view(np.uint64)
+            self._make_room(self.n_values + len(bits), n_groups)
+            tables = self._table, self._shift, self.n_values, self._values, self._sums, self._homes
+            with np.errstate(over="ignore"):  # of interpreted kernels
+                self.n_values = category_sums.count_values(bits, codes[rows], weight[rows], *tables)
+
+    @property
+    def _shift(self) -> np.uint64:
+        return np.uint64(65 - len(self._table).bit_length())
+
+    def _make_room(self, n_values: int, n_groups: int) -> None:
+        """Room for so many values, the table at most three quarters full, and for so many groups."""
+        if n_values > len(self._values) or n_groups > self._sums.shape[1]:
+            room = GROWTH * n_values if n_values > len(self._values) else len(self._values)
+            values, sums = np.empty(room, np.uint64), np.zeros((room, n_groups))
+            values[: self.n_values] = self._values[: self.n_values]
+            sums[: self.n_values, : self._sums.shape[1]] = self._sums[: self.n_values]
+            self._values, self._sums = values, sums
+        if 4 * n_values > 3 * len(self._table):
+            self._table = np.zeros((1 << (2 * n_values - 1).bit_length(), 2), np.uint64)
+            with np.errstate(over="ignore"):
+                category_sums.place_values(self._values[: self.n_values], self._table, self._shift, self._homes)
+
+    def taken(self, groups: np.ndarray, sums: np.ndarray, start: int) -> np.ndarray:
+        """The values, sorted, NaN last; fill in their sums in some groups, from column `start` on."""
+        values = self._values[: self.n_values].view(np.float64)
+        order = np.argsort(values)
+        category_sums.lay_out(self._sums, order, groups, sums, start)
+        return values[order]
+
+
+def _compact(table: Table) -> AnyTable:
+    few = FILLED * np.count_nonzero(table.hi) < table.hi.size
+    return SparseTable.of(table) if few else table

@@ -1,0 +1,78 @@
+"""Numbers of categories become indicators of their values, learned in one pass."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import streamnb as snb
+from streamnb.core import persistence
+from streamnb.encoding.learning import learned_levels
+from streamnb.encoding.levels import CategoryColumns, SeeingLevels
+from streamnb.passes.options import RunOptions
+from streamnb.rows.boundary import as_chunk
+from streamnb.rows.opening import opened
+
+rng = np.random.default_rng(1)
+X = np.stack([rng.integers(0, 4, 200), 7 * rng.integers(0, 300, 200), rng.integers(0, 3, 200)], axis=1).astype(float)
+FAMILY = snb.Mixed({"categorical": [0, 1], "poisson": ...})
+
+
+def learned(X):
+    return learned_levels(FAMILY.coded_columns, opened(X, labelled=False), RunOptions(), "a test")
+
+
+def indicators(X, levels):
+    return np.concatenate([X[:, [0]] == levels.values[0], X[:, [1]] == levels.values[1], X[:, 2:]], axis=1)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)])
+def test_each_value_has_a_column_in_the_place_of_its_own(form, tmp_path):
+    levels = learned(form(X))
+    assert [each.tolist() for each in levels.values] == [np.unique(X[:, j]).tolist() for j in (0, 1)]
+    found = levels.applied(as_chunk(form(X))[0])
+    assert found.shape == (200, levels.n_columns) and found.has_canonical_format
+    np.testing.assert_array_equal(found.toarray(), indicators(X, levels))
+    new = X + 1.0
+    np.testing.assert_array_equal(levels.applied(as_chunk(form(new))[0]).toarray(), indicators(new, levels))
+    persistence.save(tmp_path / "levels.snb", levels)
+    again = persistence.load(tmp_path / "levels.snb", CategoryColumns)
+    assert again.names(["a", "b", "c"]) == levels.names(["a", "b", "c"])
+    assert levels.names(["a", "b", "c"])[:5] == ["a=0", "a=1", "a=2", "a=3", f"b={np.unique(X[:, 1])[0]:.0f}"]
+
+
+@pytest.mark.parametrize(("wrong", "said"), [(-1, "-1, which is no number"), (0.5, "0.5, which"), (np.nan, "missing")])
+def test_what_is_no_category_is_named(wrong, said):
+    bad = X.copy()
+    bad[130, 1] = wrong
+    with pytest.raises(ValueError, match=f"row 130, column 1, .*{said}|row 130, column 1, {said}"):
+        snb.LinearNB(FAMILY).fit(bad, np.arange(200) % 2)
+    model = snb.LinearNB(FAMILY).fit(X, np.arange(200) % 2)
+    with pytest.raises(ValueError, match="row 130, column 1"):
+        model.predict(bad)
+
+
+def test_names_of_a_frame_and_other_widths():
+    frame, y = pd.DataFrame(X, columns=["plane", "seat", "legs"]), np.arange(200) % 2
+    model = snb.LinearNB(snb.Mixed({"categorical": ["plane", "seat"], "poisson": "legs"})).fit(frame, y)
+    np.testing.assert_array_equal(model.coef_, snb.LinearNB(FAMILY).fit(X, y).coef_)
+    assert model.column_names_[0] == "plane=0" and model.column_names_[-1] == "legs"
+    with pytest.raises(ValueError, match=r"names|3 features"):
+        model.predict(pd.DataFrame(np.zeros((1, 5)), columns=["plane", "seat", "legs", "a", "b"]))
+    with pytest.raises(ValueError, match=r"read again|twice"):
+        snb.LinearNB("categorical").fit(iter([(X, y)]))
+
+
+def test_too_many_values_are_refused_by_memory_limit():
+    seeing = SeeingLevels(1000)
+    with pytest.raises(MemoryError, match="the values of columns of categories"):
+        seeing.add(np.arange(200.0)[:, None], np.array([0]), 1)
+
+
+def test_a_damaged_state():
+    good = learned(X).to_state()
+    for name, wrong in (("columns", np.array([1, 0])), ("n_values", np.array([1, 1])), ("n_features", 1)):
+        with pytest.raises(ValueError, match="columns of categories"):
+            CategoryColumns.from_state({**good, name: wrong})
+    with pytest.raises(ValueError, match="rise"):
+        CategoryColumns.from_state({**good, "values": good["values"][::-1]})

@@ -1,0 +1,87 @@
+"""GeneralizedNB by its limits: naive Bayes, additive logistic regression, and a column that stands twice."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import CategoricalNB
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import streamnb as snb
+
+rng = np.random.default_rng(0)
+N = 120
+Y = np.array(["ash", "birch", "cedar"])[np.arange(N) % 3]
+X = rng.normal(size=(N, 2)) + np.column_stack([Y == "birch", Y == "cedar"]) * 1.5
+SETS = np.column_stack([Y == "ash", X[:, 0] > 0.5]).astype(int)
+
+
+def bins_of(model):
+    return np.column_stack([np.searchsorted(edges, x) for edges, x in zip(model._step.edges, X.T, strict=True)])
+
+
+@pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
+@parametrize_with_checks([snb.GeneralizedNB(bins=snb.Bins(edges=[-1.0, 0.0, 1.0]), max_passes=8)])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("two", [False, True])
+def test_with_a_large_l2_it_is_naive_bayes(two):
+    y = Y == "ash" if two else Y
+    model = snb.GeneralizedNB(1e12, 4, smoothing=0.5).fit(X, y)
+    bayes = CategoricalNB(alpha=0.5).fit(bins_of(model), y)
+    np.testing.assert_allclose(model.predict_proba(X), bayes.predict_proba(bins_of(model)), atol=1e-9)
+
+
+@pytest.mark.parametrize("two", [False, True])
+def test_with_a_small_l2_it_is_additive_logistic_regression(two):
+    y = Y == "ash" if two else Y
+    model = snb.GeneralizedNB(1e-5, 3, tol=1e-7, max_passes=300).fit(X, y)
+    indicators = np.concatenate([bins[:, None] == np.arange(3) for bins in bins_of(model).T], axis=1)
+    theirs = LogisticRegression(C=1e5, tol=1e-9, max_iter=10_000).fit(indicators, y)
+    np.testing.assert_allclose(model.predict_proba(X), theirs.predict_proba(indicators), atol=1e-3)
+
+
+def test_of_a_column_that_stands_twice_half_is_taken_from_each():
+    y = X[:, 0] + rng.normal(size=N) > 0.5
+    twice = snb.GeneralizedNB(1e-6, 4, smoothing=1e-9, tol=1e-8, max_passes=300).fit(X[:, [0, 0]], y)
+    bayes = snb.GeneralizedNB(1e12, 4, smoothing=1e-9).fit(X[:, [0, 0]], y)
+    g, corrections = bayes.coef_[0], (twice.coef_ - bayes.coef_)[0]
+    np.testing.assert_allclose(corrections, -(g - g.reshape(2, 4).mean(axis=1).repeat(4)) / 2, atol=1e-4)
+
+
+def test_labels_weights_chunks_and_files(tmp_path):
+    weight = np.arange(N) % 3
+    labels = snb.GeneralizedNB(1e12, snb.Bins(4)).fit(X, SETS, weight)
+    for k in range(2):
+        alone = CategoricalNB().fit(bins_of(labels), SETS[:, k], weight)
+        np.testing.assert_allclose(labels.predict_proba(X)[:, k], alone.predict_proba(bins_of(labels))[:, 1], atol=1e-9)
+    model = snb.GeneralizedNB(0.1, 4, max_passes=200).fit(X, Y, weight)
+    pieces = [(sp.csr_array(X[i : i + 17]), Y[i : i + 17], weight[i : i + 17]) for i in range(0, N, 17)]
+    again = snb.GeneralizedNB(0.1, 4, max_passes=200).fit(lambda: iter(pieces), n_threads=1)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    model.save(tmp_path / "m.snb")
+    loaded = snb.load(tmp_path / "m.snb")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert loaded.column_names_[0].startswith("x0 in (-inf, ") and len(loaded.column_names_) == 8
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"l2": -1.0}, ValueError, "l2=-1.0 should be finite and at least 0"),
+        ({"bins": 1}, ValueError, "bins=1"),
+        ({"bins": "many"}, TypeError, "bins='many'"),
+        ({"smoothing": 0.0}, ValueError, "smoothing=0 should be above 0"),
+        ({"max_passes": 0}, ValueError, "max_passes=0"),
+    ],
+)
+def test_what_is_wrong_is_said(options, kind, words):
+    with pytest.raises(kind, match=words):
+        snb.GeneralizedNB(**options).fit(X, Y)
+
+
+def test_reads_that_are_spent_are_said():
+    with pytest.warns(snb.StreamnbWarning, match="max_passes=2 reads were spent"):
+        snb.GeneralizedNB(0.01, 4, max_passes=2, tol=1e-9).fit(X, Y)

@@ -1,0 +1,126 @@
+"""Models by themselves: light to load, the same answers by NumPy as by compiled loops, damaged files refused."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import streamnb as snb
+from streamnb.models.portable import PortableModel
+from streamnb.models.steps import RowStep
+from tests.support.exported import LABELS, MODELS, X, fitted
+from tests.support.processes import python
+from tests.support.refusals import refused
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_few_rows_and_many_are_answered_as_by_the_whole_model(name, tmp_path):
+    model, rows = fitted(name)
+    model.save(tmp_path / "m.snb", stats=False, meta={"trained on": ["March", 3]})
+    again = snb.load(tmp_path / "m.snb")
+    assert isinstance(again, snb.PortableModel) and again.meta_ == {"trained on": ["March", 3]}
+    many = np.tile(rows, (12, 1))
+    for given in [rows, rows.tolist(), many] + [sp.csr_array(rows), sp.csr_array(many)] * (name != "logs"):
+        expected = model.predict(many if np.shape(given)[0] > len(rows) else rows)
+        assert np.array_equal(again.predict(given), expected)
+    for few, whole in ((again.predict_proba, "predict_proba"), (again.decision_function, "decision_function")):
+        if hasattr(model, whole) and name != "label reference":
+            np.testing.assert_allclose(few(rows), getattr(model, whole)(rows), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(few(many)[: len(rows)], few(rows), rtol=1e-9, atol=1e-12)
+
+
+LOADING = """
+import json, sys
+import numpy as np
+import streamnb as snb
+model = snb.load(sys.argv[1])
+labels = model.predict(np.ones((1000, 5), np.float32)).tolist()
+heavy = {"sklearn", "pandas", "zarr", "numba", "dask", "scipy"}
+print(json.dumps([labels[0], sorted(heavy & set(sys.modules))]))
+"""
+
+
+@pytest.mark.process
+def test_loading_and_predicting_imports_next_to_nothing(tmp_path):
+    model, _ = fitted("bins")
+    model.save(tmp_path / "m.snb", stats=False)
+    ended = python("-c", LOADING, tmp_path / "m.snb")
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout) == [model.predict(np.ones((1, 5)))[0], []]
+
+
+def test_other_rows_are_those_of_any_model(tmp_path):
+    model, rows = fitted("multinomial")
+    model.save(tmp_path / "m.snb", stats=False)
+    again, out = snb.load(tmp_path / "m.snb"), np.empty(len(rows), "U1")
+    assert again.predict(iter([rows[:50], rows[50:]])).tolist() == model.predict(rows).tolist()
+    assert again.predict(rows, out=out) is out and (out == model.predict(rows)).all()
+    texts = ["blue sky", "red rose", "blue sea"]
+    words = snb.LinearNB().fit(snb.text(texts, y=["b", "r", "b"], n_features=64))
+    words.save(tmp_path / "t.snb", stats=False)
+    assert snb.load(tmp_path / "t.snb").predict(["red sky rose", "blue"]).tolist() == ["r", "b"]
+
+
+def test_weights_that_are_mostly_zero_take_little_room(tmp_path):
+    weights = np.zeros((5000, 3))
+    weights[7] = 1.0, 2.0, 3.0
+    model = PortableModel(np.array([1, 2, 3]), weights, np.zeros(3), 5000, probabilities="softmax")
+    model.save(tmp_path / "m.snb")
+    assert (tmp_path / "m.snb").stat().st_size < 5000
+    again = snb.load(tmp_path / "m.snb")
+    assert np.array_equal(again.weights, weights)
+    again.save(tmp_path / "n.snb")
+    assert (tmp_path / "m.snb").read_bytes()[-64:] == (tmp_path / "n.snb").read_bytes()[-64:]
+
+
+def test_wide_weights_stay_sparse(monkeypatch, tmp_path):
+    model, rows = fitted("few")
+    model.save(tmp_path / "m.snb", stats=False)
+    monkeypatch.setattr("streamnb.models.portable.DENSE", 8)
+    again = snb.load(tmp_path / "m.snb")
+    assert sp.issparse(again.weights) and "6 weights not zero" in repr(again)
+    assert np.array_equal(again.predict(rows), model.predict(rows))
+    assert np.array_equal(again.predict(np.tile(rows, (12, 1)))[:90], model.predict(rows))
+
+
+def test_wrong_rows_are_refused(tmp_path):
+    frame = pd.DataFrame(X, columns=list("vwxyz"))
+    snb.LinearNB(transform="sqrt").fit(frame, LABELS).save(tmp_path / "m.snb", stats=False)
+    model = snb.load(tmp_path / "m.snb")
+    assert model.predict(frame).tolist() == model.predict(X).tolist()
+    with refused(ValueError, "has no column 'v'"):
+        model.predict(frame.rename(columns={"v": "q"}))
+    with refused(ValueError, "X has 4 features"):
+        model.predict(X[:, :4])
+    for given, what in ((np.nan, "nan at row 1, column 2"), (-1.0, "-1 at row 1, column 2, which has no square root")):
+        wrong = X.copy()
+        wrong[1, 2] = given
+        with refused(ValueError, what):
+            model.predict(wrong)
+    with refused((ValueError, TypeError), "X"):
+        model.predict([["a"] * 5])
+    with refused(AttributeError, "no probabilities"):
+        PortableModel(np.array([0, 1]), np.zeros((5, 2)), np.zeros(2), 5).predict_proba(X)
+
+
+def test_files_that_are_wrong_are_refused():
+    state = PortableModel(np.array([0, 1]), np.ones((5, 2)), np.zeros(2), 5).to_state()
+    assert PortableModel.from_state(dict(state)).n_features_in_ == 5
+    steps = {
+        "become 4 columns": {"n_features_in_": 4},
+        "probabilities=": {"probabilities": "some"},
+        "classes_=": {"classes_": np.array([0, 1, 2])},
+        "intercept_": {"intercept_": np.zeros(3)},
+        "columns that are none": {"steps": (RowStep("above", 0.0, np.array([7])),)},
+        "has no": {"other": 1},
+    }
+    for what, wrong in steps.items():
+        with refused(ValueError, what):
+            PortableModel.from_state({**state, **wrong})
+    for wrong in ({"do": "exp"}, {"do": "scale", "value": 2.0}, {"do": "indicators", "value": None}):
+        with refused(ValueError, "there is no step"):
+            RowStep.from_state({"value": None, "columns": None, **wrong})
+    with refused(ValueError, "places that are none"):
+        PortableModel.from_state({**state, "weights": [np.ones(1), np.array([9]), np.array([0, 1, 1]), [5, 2]]})

@@ -1,0 +1,40 @@
+"""Several scans in one read are each alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from streamnb.passes.options import RunOptions
+from streamnb.passes.run import run
+from streamnb.rows.column_maps import LogColumns
+from streamnb.rows.opening import opened
+from streamnb.rows.preparing import RowOptions
+from streamnb.scanning.class_scan import ClassScan
+from streamnb.scanning.side_by_side import SideBySide, run_scans
+
+X = np.random.default_rng(0).gamma(1.0, size=(30, 3))
+Y = np.arange(30) % 2
+PLAIN = ClassScan(("sum", "gram"), RowOptions())
+LOGS = replace(PLAIN, options=RowOptions(columns=LogColumns(np.ones(3, bool))))
+
+
+def test_each_leaves_what_it_would_alone():
+    found, report = run_scans({"none": PLAIN, "log1p": LOGS}, opened(X, Y), RunOptions())
+    assert report.rows == 30
+    for scan, stats in zip((PLAIN, LOGS), found.values(), strict=True):
+        alone = run(scan, opened(X, Y), RunOptions())[0]
+        np.testing.assert_array_equal(stats.gram, alone.gram)
+        assert stats.options == alone.options
+    np.testing.assert_allclose(found["log1p"].sum[1], np.log1p(X[Y == 1]).sum(axis=0))
+    assert list(run_scans({"log1p": LOGS}, opened(X, Y), RunOptions())[0]) == ["log1p"]
+
+
+def test_tables_are_refused_that_are_too_large_together_alone():
+    few = 8 * 6 * 2
+    scans = tuple(replace(scan, memory_limit=few) for scan in (PLAIN, LOGS))
+    scans[0].wants(30, 3)
+    with pytest.raises(MemoryError, match="products of 3 features by 3"):
+        SideBySide(scans).wants(30, 3)
+    with pytest.raises(ValueError, match="parts should be the statistics"):
+        SideBySide(scans).total({"parts": [1]})

@@ -1,0 +1,81 @@
+"""Tables of categories that grow, against counting by hand, and against the sorted runs of other weights."""
+
+import numpy as np
+import pytest
+
+from streamnb.encoding.counters import CountedColumns, CountTask
+from streamnb.passes.options import RunOptions
+from streamnb.passes.run import run
+from streamnb.rows.opening import opened
+from streamnb.rows.splits import Folding
+from streamnb.stats import category_counts, category_tables
+from streamnb.stats.category_tables import GroupTables
+from streamnb.stats.sparse_tables import SparseTable
+
+rng = np.random.default_rng(0)
+N = 400
+X = np.column_stack([rng.integers(0, 9, N) - 4.0, np.where(rng.random(N) < 0.1, np.nan, rng.normal(size=N).round(1))])
+Y = np.sort(rng.integers(0, 3, N))  # classes appear late
+W = rng.integers(0, 4, N).astype(float)
+FOLDING = Folding(3)
+FOLDS = FOLDING.numbers(0, N, None, 0)
+
+
+def grown(pieces=3, weight=W):
+    tables = GroupTables(None, FOLDING)
+    for rows in np.array_split(np.arange(N), pieces):
+        tables.add(X[rows], rows[0], Y[rows], None if weight is None else weight[rows], FOLDS[rows])
+    return tables
+
+
+@pytest.mark.parametrize("weight", [None, W])
+@pytest.mark.parametrize("piece", [7, 1 << 16])
+def test_sums_of_values_classes_and_folds(weight, piece, monkeypatch):
+    monkeypatch.setattr(category_tables, "PIECE", piece)
+    values, sums = grown(weight=weight).counts()
+    w = np.ones(N) if weight is None else weight
+    start = 0
+    for j, own in enumerate(values):
+        np.testing.assert_array_equal(own, np.unique(X[:, j]))
+        for k in range(3):
+            for u, value in enumerate(own):
+                here = ((X[:, j] == value) | (np.isnan(X[:, j]) & np.isnan(value))) & (k == Y)
+                assert sums.sum[k, start + u] == w[here].sum()
+                of_folds = [w[here & (f == FOLDS)].sum() for f in range(3)]
+                assert [fold.sum[k, start + u] for fold in sums.folds] == of_folds
+        start += len(own)
+    np.testing.assert_array_equal(sums.weight, [w[k == Y].sum() for k in range(3)])
+    np.testing.assert_array_equal(sums.rows, np.bincount(Y))
+
+
+def counted(rows=slice(None), weight=W, **more):
+    task = CountTask(CountedColumns([]), None, FOLDING, **more)
+    given = opened(X[rows], Y[rows], None if weight is None else weight[rows])
+    return run(task, given, RunOptions(progress=False, n_threads=1))[0]
+
+
+def same(a, b):
+    for x, y in zip(a.values, b.values, strict=True):
+        np.testing.assert_array_equal(x, y)
+    for one, other in ((a.sums, b.sums), *zip(a.sums.folds, b.sums.folds, strict=True)):
+        np.testing.assert_array_equal(one.sum, other.sum)
+        np.testing.assert_array_equal(one.weight, other.weight)
+
+
+def test_tables_runs_and_their_sums_are_the_same(monkeypatch):
+    halves = counted(weight=W / 2.0)  # whose weights are not whole: sorted runs
+    whole = counted()
+    assert isinstance(halves.sums.table("sum"), SparseTable) and not isinstance(whole.sums.table("sum"), SparseTable)
+    same(halves * 2.0, whole)
+    monkeypatch.setattr(category_counts, "FULL", 1)  # a run after every block
+    same(counted(), whole)
+    monkeypatch.setattr(category_tables, "EXACT", 10.0)  # no block fits
+    same(counted(), whole)
+    monkeypatch.setattr(category_tables, "FILLED", 0)
+    same(halves * 2.0 + whole, whole * 2.0)
+
+
+def test_memory_limit_is_kept():
+    with pytest.raises(MemoryError, match=r"counts of the values of all columns .* hash_bits=20"):
+        counted(memory_limit=2000)
+    assert counted(memory_limit=1 << 20).sums.n_rows == N
