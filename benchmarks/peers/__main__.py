@@ -11,7 +11,20 @@ from pathlib import Path
 
 import streamnb as snb
 from benchmarks import peers
-from benchmarks.peers import encoding, files, groups, memory, models, others, processes, products, stores, texts, values
+from benchmarks.peers import (
+    encoding,
+    files,
+    groups,
+    memory,
+    models,
+    others,
+    processes,
+    products,
+    searching,
+    stores,
+    texts,
+    values,
+)
 from benchmarks.peers.table import HEAD, PER_ROW, QUICK, Size
 
 RESULTS = Path(__file__).parents[1] / "RESULTS.md"
@@ -48,6 +61,7 @@ PARTS = {  # each yields rows of the table
     "shared": models.shared_rows,
     "scoring": models.scoring_rows,
     "products": products.product_rows,
+    "search": searching.search_rows,
     "others": others.other_rows,
     "memory": processes.memory_rows,
     "cold": processes.cold_rows,

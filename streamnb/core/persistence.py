@@ -33,7 +33,7 @@ _CHUNK = 1 << 20
 _registry: dict[str, Any] = {}
 # Imported when a file names what nobody registered yet: what is to be loaded at once has a module of its own.
 _ALL, _LIGHT, _OF_LIGHT = (
-    "streamnb.estimators.loading",
+    "streamnb.searching.loading",
     "streamnb.models.portable",
     {"PortableModel", "RowStep", "Indicators"},
 )

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from streamnb.encoding.encoding import Encoding, check_alike
+from streamnb.encoding.svmlight_encoding import SvmlightEncoding
 from streamnb.encoding.text import text
 from streamnb.rows import opening
+from streamnb.rows.in_svmlight import SvmlightSource
 from streamnb.rows.source import Source
 from streamnb.rows.text_files import holds_text_files
 from streamnb.rows.texts import holds_texts
@@ -27,7 +29,10 @@ def opened(
     opening.check_layer(X, layer)
     if _holds_texts(X):
         X, y, sample_weight = text(X, y=y, weight=sample_weight), None, None
-    return opening.opened(X, y, sample_weight, split, labelled=labelled, look=look, layer=layer)
+    rows = opening.opened(X, y, sample_weight, split, labelled=labelled, look=look, layer=layer)
+    if isinstance(rows, SvmlightSource):
+        rows.encoding = SvmlightEncoding.of(rows.file)
+    return rows
 
 
 def opened_for(

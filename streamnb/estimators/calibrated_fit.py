@@ -20,7 +20,6 @@ from streamnb.selection.row_sample import sample_size
 from streamnb.selection.shared_reads import Judge
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.fitting import check_memory, options_of
-from streamnb.training.objectives import n_used
 
 
 class CalibratedClassifier(TrainedClassifier):
@@ -60,7 +59,7 @@ class CalibratedClassifier(TrainedClassifier):
             return Report()
         assert stats.folding is not None
         n_folds = len(stats.folds)
-        check_memory(n_used(stats), n_folds * self._n_rows(stats), self._held, options.memory_limit)
+        check_memory(self._n_held(stats), n_folds * self._n_rows(stats), self._held, options.memory_limit)
         posed = [self._posed(stats.without_fold(fold), options) for fold in range(n_folds)]
         reads = [self._reads(one, *self._asked())[1] for one in posed]
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)

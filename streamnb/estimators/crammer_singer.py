@@ -98,6 +98,9 @@ class CrammerSingerSVM(CalibratedClassifier):
     def _held(self) -> int:
         return self.max_passes + 4  # a plane a read
 
+    def _n_held(self, stats: ClassStats) -> int:
+        return stats.n_features
+
     @property
     def gap_(self) -> float:
         self._fitted()

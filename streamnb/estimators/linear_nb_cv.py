@@ -24,9 +24,9 @@ from streamnb.problem.schemes import as_scheme
 from streamnb.rows.column_maps import map_name
 from streamnb.scanning.class_scan import with_folds
 from streamnb.scanning.side_by_side import run_scans
-from streamnb.selection.cross_validation import HeldOut, cross_validated
+from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, GridScores, check_choice, check_rule
-from streamnb.selection.out_of_fold import calibrated_out_of_fold, check_calibration
+from streamnb.selection.out_of_fold import HeldOut, calibrated_out_of_fold, check_calibration
 from streamnb.selection.row_sample import sample_size
 from streamnb.solving.own_variances import is_own
 from streamnb.solving.weight_paths import weight_path

@@ -80,6 +80,10 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         """Arrays as large as the weights, while these are trained."""
         return self._trainer.held
 
+    def _n_held(self, stats: ClassStats) -> int:
+        """Features that these arrays have: those that any row has."""
+        return objectives.n_used(stats)
+
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
     def fit(
@@ -163,8 +167,8 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
 
     def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         """For `snb.plan`: what models with n_rows rows of weights take, and how often rows are read at most."""
-        n_bytes = 8 * self._held * (n_features + 1) * n_rows
-        return {"n_models": 1, "model_bytes": n_bytes, "n_groups": 1, "most_reads": self._n_scans() + self.max_passes}
+        one = {"n_models": 1, "model_bytes": 8 * self._held * (n_features + 1) * n_rows, "n_groups": 1}
+        return {**one, "most_reads": self._n_scans() + self.max_passes}
 
     def _n_scans(self) -> int:
         """How often the rows are scanned before they are read for the model."""
@@ -210,7 +214,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
             who = type(self).__name__
             raise ValueError(f"y holds one class only ({seen.tolist()}); {who} needs at least 2 classes")
         objective, n_features, n_rows = self._objective(weighted), stats.n_features, self._n_rows(stats)
-        check_memory(objectives.n_used(stats), n_rows, self._held, options.memory_limit)
+        check_memory(self._n_held(stats), n_rows, self._held, options.memory_limit)
         scale = objectives.inverse_frequency(weighted) if self.idf and self.normalize is None else None
         zeros, ones = np.zeros((n_features + 1, n_rows)), np.ones(n_features + 1)
         task = ReadTask(objective, self._applied, stats.classes, zeros, ones, 1.0, factors)
@@ -242,9 +246,8 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         if self.class_weight is None:
             return None
         if stats.multilabel:
-            raise ValueError(
-                f"class_weight={self.class_weight!r} is for one label a row; give the rows sample_weight in fit"
-            )
+            given = f"class_weight={self.class_weight!r}"
+            raise ValueError(f"{given} is for one label a row; give the rows sample_weight in fit")
         checked = arguments.check_class_weight(self.class_weight, stats.classes)
         return arguments.class_factors(checked, stats.classes, stats.weight)
 
@@ -357,9 +360,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
     def to_state(self) -> dict[str, Any]:
         fitted = {"model": self._model, "n_features": self._model.n_features, "history": self.history_}
         fitted |= {"converged": self.converged_, "report": asdict(self.report_), "calibrated": self._calibrated}
-        fitted |= self._kept_of_rows()
-        if self._step is not None:
-            fitted["step"] = self._step
+        fitted |= self._kept_of_rows() | ({} if self._step is None else {"step": self._step})
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
@@ -369,9 +370,8 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         self._check_params()
         model, history, converged = (fitted[name] for name in ("model", "history", "converged"))
         if not isinstance(model, LinearModel) or not isinstance(converged, bool) or tuple(history) != cls._history:
-            raise ValueError(
-                f"{cls.__name__} should have a model, a history of {cls._history}, and whether it converged"
-            )
+            parts = f"a model, a history of {cls._history}, and whether it converged"
+            raise ValueError(f"{cls.__name__} should have {parts}")
         if model.n_features != fitted["n_features"]:
             raise ValueError(f"the model should be of {fitted['n_features']} features, not of {model.n_features}")
         arguments.check_class_weight(self.class_weight, model.classes_)

@@ -10,7 +10,7 @@ import numpy as np
 
 from streamnb.core import arguments, messages, persistence
 from streamnb.estimators.trained import Posed, TrainedClassifier
-from streamnb.estimators.trained_models import LeastSquaresClassifier, MarginClassifier, SoftmaxRegression
+from streamnb.estimators.trained_models import MarginClassifier, SoftmaxRegression
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.problem.schemes import as_scheme
@@ -117,7 +117,7 @@ class TrainedClassifierCV(TrainedClassifier):
             before = self._apply(rows, options)
             scan, rows = with_folds(self._scan(options), rows, self.folds, groups, 1, self.seed)
             stats, scanned = run_scan(scan, rows, options_of(options, "scan"))
-            n_used = objectives.n_used(stats)
+            n_used = self._n_held(stats)
             turns = self._turns(stats.n_features, self._n_rows(stats), len(stats.folds), options, n_used)
             turns.check(options)
             self._check_calibration(stats, options)
@@ -184,7 +184,7 @@ class TrainedClassifierCV(TrainedClassifier):
         if self.calibration is not None:
             check_calibration(self.calibration, self._scheme, len(stats.folds))
             n_rows = len(stats.folds) * self._n_rows(stats)
-            check_memory(objectives.n_used(stats), n_rows, self._held, options.memory_limit)
+            check_memory(self._n_held(stats), n_rows, self._held, options.memory_limit)
 
     def _turns(
         self, n_features: int, n_rows: int, n_folds: int, options: RunOptions, n_used: int | None = None
@@ -360,34 +360,4 @@ class MarginClassifierCV(TrainedClassifierCV, MarginClassifier):
         options = {"start": start, "tol": tol, "max_passes": max_passes, "transform": transform}
         options |= {"normalize": normalize, "idf": idf, "class_weight": class_weight, "calibration": calibration}
         MarginClassifier.__init__(self, l2, l1, **options)
-        self._keep_choice(folds, scoring, rule, seed)
-
-
-@persistence.register
-class LeastSquaresClassifierCV(TrainedClassifierCV, LeastSquaresClassifier):
-    """`LeastSquaresClassifier` whose l2 and number of reads are chosen by cross-validation in shared reads.
-
-    Parameters and attributes are those of `MarginClassifierCV`, without l1.
-    """
-
-    def __init__(
-        self,
-        l2: Any = None,
-        *,
-        folds: Any = 5,
-        scoring: Any = "roc_auc",
-        rule: str = "best",
-        seed: int = 0,
-        start: Any = "auto",
-        tol: float = 1e-4,
-        max_passes: int = 50,
-        transform: Any = None,
-        normalize: str | None = None,
-        idf: bool = False,
-        class_weight: Any = None,
-        calibration: str | None = None,
-    ):
-        options = {"start": start, "tol": tol, "max_passes": max_passes, "transform": transform}
-        options |= {"normalize": normalize, "idf": idf, "class_weight": class_weight, "calibration": calibration}
-        LeastSquaresClassifier.__init__(self, l2, **options)
         self._keep_choice(folds, scoring, rule, seed)

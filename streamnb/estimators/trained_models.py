@@ -1,22 +1,12 @@
-"""Classifiers that take a few reads of the rows: softmax regression, the squared hinge and least squares."""
+"""Classifiers that take a few reads of the rows: softmax regression and the squared hinge."""
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from streamnb.core import arguments, persistence
+from streamnb.core import persistence
 from streamnb.estimators.calibrated_fit import CalibratedClassifier
 from streamnb.estimators.trained import TrainedClassifier
-from streamnb.passes.options import RunOptions
-from streamnb.rows.source import Source
-from streamnb.scanning.class_scan import ClassScan
-from streamnb.solving.least_squares import LeastSquaresPath
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.second_moments import Products
 from streamnb.training import objectives
-from streamnb.training.conjugate import ConjugateGradients
-from streamnb.training.fitting import Trained
 from streamnb.training.objectives import Objective
 
 
@@ -129,82 +119,3 @@ class MarginClassifier(CalibratedClassifier):
 
     def _objective(self, stats: ClassStats) -> Objective:
         return objectives.SquaredHinge()
-
-
-@persistence.register
-class LeastSquaresClassifier(CalibratedClassifier):
-    r"""Least squares to the classes, each against the rest, by conjugate gradients: one step a read.
-
-    Minimises for each class k, with c_ik = 1 for its rows and -1 for others,
-
-        1/2 sum_i w_i (W_k x_i + b_k - c_ik)^2 + l2 / 2 \|W_k\|^2,
-
-    the objective of scikit-learn's RidgeClassifier with ``alpha = l2``; intercepts are not penalised. The quickest of
-    these models to a good accuracy: texts need 3 to 8 reads, and reads that end early regularise as `l2` does
-    (Hestenes and Stiefel 1952). Parameters and attributes are those of `MarginClassifier` without `l1`; there are no
-    probabilities without `calibration`, or before `calibrate`.
-
-    Parameters
-    ----------
-    solver : {"conjugate_gradients", "products"}
-        "products" sums those of features two by two in the one scan, and solves for the weights without a further
-        read: `n_passes_` is 0. For up to some thousand features, 8 n (n + 1) bytes, refused beyond `memory_limit`;
-        where conjugate gradients have converged the weights are the same.
-
-    Examples
-    --------
-    >>> import streamnb as snb
-    >>> X, y = [[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]], ["ill", "well", "well", "ill", "ill", "well"]
-    >>> snb.LeastSquaresClassifier(l2=0.1).fit(X, y).predict([[0.0], [1.0]]).tolist()
-    ['well', 'ill']
-    """
-
-    _scheme = "ovr"
-    _trainer = ConjugateGradients
-    l1 = 0.0
-
-    def __init__(
-        self,
-        l2: float = 1.0,
-        *,
-        start: Any = "auto",
-        tol: float = 1e-4,
-        max_passes: int = 50,
-        transform: Any = None,
-        normalize: str | None = None,
-        idf: bool = False,
-        class_weight: Any = None,
-        calibration: str | None = None,
-        solver: str = "conjugate_gradients",
-    ):
-        self.solver = solver
-        self.l2 = l2
-        self.start = start
-        self.tol, self.max_passes = tol, max_passes
-        self.transform = transform
-        self.normalize = normalize
-        self.idf = idf
-        self.class_weight = class_weight
-        self.calibration = calibration
-
-    def _objective(self, stats: ClassStats) -> Objective:
-        return objectives.LeastSquares()
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        arguments.one_of("solver", self.solver, ["conjugate_gradients", "products"])
-
-    def _scan(self, options: RunOptions) -> ClassScan:
-        scan = super()._scan(options)
-        if self.solver != "products":
-            return scan
-        return replace(scan, how=Products(pooled=self.class_weight is None)).with_moments(["gram"])
-
-    def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
-        if self.solver != "products":
-            return super()._trained(stats, rows, options)
-        factors, scale = self._class_factors(stats), self._posed(stats, options).scale
-        weighted = stats if factors is None else stats.reweighted(factors)
-        weights, intercepts = LeastSquaresPath(weighted, scale).weights(float(self.l2))
-        history = {name: np.zeros(0) for name in self._history}  # of no reads
-        return Trained(np.vstack([weights, intercepts]), True, 0.0, history), scale

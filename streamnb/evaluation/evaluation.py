@@ -70,6 +70,10 @@ class Evaluation(Tallied):
     average_precision_error = property(ranking_metrics.average_precision_error)
     roc_curve = ranking_metrics.roc_curve
 
+    def summary(self) -> dict[str, float]:
+        """The metrics that are shown, by name."""
+        return {name: float(value) for name, value, _ in self._shown()}
+
     def __repr__(self) -> str:
         lines = [f"  {name:18} {value:10.6f}" + error for name, value, error in self._shown()]
         return "\n".join([self._title(), *lines])

@@ -10,19 +10,28 @@ from streamnb.kernels.compiler import kernel
 
 
 @kernel
-def softmax_rows(scores, codes, residual, losses):
-    # residual[i, k] = p_ik - [k = codes[i]], losses[i, 0] = -ln p of the row's own class
+def below_largest(scores, codes, below, own):
+    # below[i, k] = scores[i, k] - max_l scores[i, l], and own[i, 0] that of the row's own class
     for i in range(scores.shape[0]):
-        top, total, own = scores[i, 0], 0.0, codes[i]
+        top = scores[i, 0]
         for k in range(scores.shape[1]):
             top = max(top, scores[i, k])
         for k in range(scores.shape[1]):
-            residual[i, k] = math.exp(scores[i, k] - top)
+            below[i, k] = scores[i, k] - top
+        own[i, 0] = below[i, codes[i]]
+
+
+@kernel
+def softmax_rows(residual, codes, losses):
+    # of exp(s_ik) and s_ik of the row's own class: residual[i, k] = p_ik - [k = codes[i]], losses[i, 0] = -ln p of that
+    for i in range(residual.shape[0]):
+        total = 0.0
+        for k in range(residual.shape[1]):
             total += residual[i, k]
-        for k in range(scores.shape[1]):
+        for k in range(residual.shape[1]):
             residual[i, k] /= total
-        residual[i, own] -= 1.0
-        losses[i, 0] = math.log(total) - (scores[i, own] - top)
+        residual[i, codes[i]] -= 1.0
+        losses[i, 0] = math.log(total) - losses[i, 0]
 
 
 @kernel

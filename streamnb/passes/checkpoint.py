@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from streamnb.core import persistence
 from streamnb.core.messages import DataError
+from streamnb.passes import stopping
 from streamnb.passes.contract import PassTask
 from streamnb.passes.report import Report
 from streamnb.rows import sizes
@@ -108,7 +109,7 @@ class Checkpoint:
     @property
     def due(self) -> bool:
         """True if it is time to `add` what was done in the meantime."""
-        return time.monotonic() - self._written >= max(SECONDS, SHARE * self._cost)
+        return stopping.asked.is_set() or time.monotonic() - self._written >= max(SECONDS, SHARE * self._cost)
 
     def add(self, total: Any, report: Report, ranges: Iterable[Range]) -> None:
         """Add the total of some rows, none of which was added before, and write the file anew."""

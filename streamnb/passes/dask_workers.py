@@ -18,6 +18,7 @@ from zarr.abc.store import Store
 from zarr.storage import FsspecStore, MemoryStore, WrapperStore
 
 from streamnb.core.messages import DataError
+from streamnb.passes import stopping
 from streamnb.passes.checkpoint import Checkpoint, Range
 from streamnb.passes.contract import PassTask
 from streamnb.passes.progress import bar as bar_of
@@ -31,6 +32,7 @@ GROUP = FAN_IN**3  # results merged on the workers
 IN_FLIGHT = 4  # tasks for each thread: none of them waits for another to be submitted
 FEWEST = 64  # tasks in flight: enough for a cluster that grows with its load to begin with
 FIRST = 10  # priority of merging, which frees memory
+CONNECTING = 30  # seconds that a scheduler has to answer
 COPYING = 10.0  # seconds that work waits for copies of what it takes; the scheduler goes on with them
 
 
@@ -52,6 +54,18 @@ def client_for(client: Any) -> Any:
         active = getattr(get_scheduler(), "__self__", None)
         return active if isinstance(active, Client) else None
     return None
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[Any]:
+    """The client of a scheduler at an address, which is the active one meanwhile; None for None."""
+    if address is None:
+        yield None
+        return
+    from distributed import Client
+
+    with Client(address, timeout=CONNECTING) as client:
+        yield client
 
 
 def _checked(client: Any) -> Any:
@@ -320,6 +334,7 @@ def on_workers(
                 total = part if total is None else merged([total, part])
             else:
                 checkpoint.add(*part)
+                stopping.check()
     summed, report = total[:2] if checkpoint is None else checkpoint.total
     if report.rows != source.n_rows:
         raise RuntimeError(f"the segments on the workers gave {report.rows} rows in all, of {source.n_rows} of X")

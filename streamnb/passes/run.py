@@ -9,6 +9,7 @@ from itertools import chain, starmap
 from operator import add
 from typing import Any
 
+from streamnb.passes import stopping
 from streamnb.passes.checkpoint import Checkpoint, Range
 from streamnb.passes.contract import PassTask
 from streamnb.passes.dask_blocks import on_dask_blocks
@@ -78,6 +79,7 @@ def _here(task: PassTask, rows: Source, options: RunOptions, checkpoint: Checkpo
             if not done:
                 return checkpoint.total
             checkpoint.add(total, report, done)
+            stopping.check()
 
 
 def _added_up(
@@ -94,7 +96,9 @@ def _added_up(
             n_bytes += block.nbytes
             bar.update(n_rows)
             del block  # so that its memory serves the next
-            if checkpoint is not None and checkpoint.due:
+            if checkpoint is None:
+                stopping.check()
+            elif checkpoint.due:
                 break
         total = reduce(add, team.totals())
     n_rows = sum(stop - start for start, stop in done)

@@ -4,6 +4,7 @@ They need matplotlib, ``pip install streamnb[plot]``; nothing else here does. On
 `figure_`. Keywords that `plot` does not name go to matplotlib's lines (or bars).
 """
 
+from streamnb.plotting.candidates import SearchDisplay
 from streamnb.plotting.reliability import ReliabilityDisplay
 from streamnb.plotting.scores import ConfusionMatrixDisplay, RocDisplay, ScoreDisplay
 from streamnb.plotting.weights import RegularizationPathDisplay, TellingFeaturesDisplay
@@ -14,5 +15,6 @@ __all__ = [
     "ReliabilityDisplay",
     "RocDisplay",
     "ScoreDisplay",
+    "SearchDisplay",
     "TellingFeaturesDisplay",
 ]

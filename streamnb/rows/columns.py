@@ -213,6 +213,7 @@ def known_classes(y: Any, group: Any, n_rows: int | None) -> tuple[int | None, i
     """How many classes there are, and of an indicator the most labels that a row can have; None where reading tells."""
     if isinstance(y, str):
         y = _member(group, y, "y")
+    y = y.values() if hasattr(y, "reader") else y
     if isinstance(y, zarr.Group) and y.attrs.get("encoding-type") == "csr_matrix":
         indicator = open_csr(y)
         return indicator.n_features, min(indicator.n_features, indicator.data.shape[0])
@@ -246,7 +247,10 @@ def _opened(name: str, column: Any, check: Any, n_rows: int | None, group: zarr.
         return None
     if isinstance(column, str):
         column = _member(group, column, name)
-    part = in_zarr(column, name) if isinstance(column, zarr.Array | zarr.Group) else InMemory(check(computed(column)))
+    if isinstance(column, zarr.Array | zarr.Group):
+        part = in_zarr(column, name)
+    else:  # read along from a file, or in memory
+        part = column if hasattr(column, "reader") else InMemory(check(computed(column)))
     if n_rows is not None:
         row_checks.check_lengths(n_rows, part.n_rows, name)
     return part
@@ -278,4 +282,6 @@ def whole_column(column: Any, name: str, group: Any = None) -> np.ndarray:
     """All of a column in memory: of an array, a lazy one, or the name of one in the group."""
     if isinstance(column, str):
         column = _member(group, column, name)
+    if hasattr(column, "reader"):
+        return column.values()
     return whole(column) if isinstance(column, zarr.Array) else np.asarray(computed(column))

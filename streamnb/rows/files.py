@@ -18,6 +18,7 @@ CURES = {
     "a CSV": f'read texts with snb.text(path, text="field", y=..), numbers with pandas.read_csv(path) {_FRAME}',
     "a JSON": f'read texts with snb.text(path, text="field", y=..), numbers with pandas.read_json(path) {_FRAME}',
 }
+_HDF5 = "an HDF5"
 _SVMLIGHT = ".svm", ".svmlight", ".libsvm"
 _LINE = re.compile(rb"\s*[-+.\w,]*\s*(?:qid:\d+\s+)?\d+:[^\s:]+(?:\s|$)")  # the beginning of one
 _MAGIC = {b"\x89HDF": "an HDF5", b"PAR1": "a Parquet", b"{": "a JSON", b"[": "a JSON"}
@@ -36,6 +37,8 @@ def unlike_zarr(path: Any) -> str | None:
     if not isinstance(path, str) or not (os.path.exists(path) or "://" in path):
         return None
     kind = kind_of(path)
+    if kind == _HDF5 and os.path.isfile(path) and not is_hdf5(path):
+        return "is no HDF5 file, as its name says; write it again, or give it the name of what it is"
     return None if kind is None else f"is {kind} file, not a Zarr store; {CURES[kind]}"
 
 

@@ -89,14 +89,53 @@ class FileColumns:
     def __init__(self, path: Any):
         self._path = path
 
-    def column(self, path: str, name: str) -> Any:
+    def column(self, path: str, name: str) -> "FileColumn":
         key = path.removeprefix("obs/")
         with opened_hdf5(self._path) as file:
             obs = file["obs"]
             names = [each for each in obs if each not in ("_index", "__categories", obs.attrs.get("_index"))]
             if key not in names:
                 raise_missing(path, name, names)
-            return _values(obs[key], name)
+            return FileColumn(self._path, f"obs/{key}", file, name)
+
+
+class FileColumn:
+    """A column in an HDF5 file, which is read along with the rows."""
+
+    arrays: tuple[zarr.Array, ...] = ()
+
+    def __init__(self, path: Any, key: str, file: Any, name: str):
+        self._path, self._key, member = path, key, file[key]
+        self._kind = str(member.attrs.get("encoding-type")) if hasattr(member, "keys") else ""
+        if self._kind not in ("", "categorical") and not self._kind.startswith("nullable-"):
+            raise ValueError(f"{name}: {member.name!r} of encoding-type {self._kind!r} is not a column of labels")
+        self._categories = _plain(member["categories"]) if self._kind == "categorical" else None
+        held = member if not self._kind else member["values" if self._categories is None else "codes"]
+        self.n_rows = held.shape[0]
+
+    def cut(self, start: int, stop: int) -> "FileColumn":
+        return self
+
+    def reader(self, start: int, readers: Any = None) -> Any:
+        return lambda start, stop: lambda: self.values(start, stop)
+
+    def values(self, start: int = 0, stop: int | None = None) -> np.ndarray:
+        """Those of some rows, None where they are missing."""
+        some = slice(start, stop)
+        with opened_hdf5(self._path) as file:
+            member = file[self._key]
+            if not self._kind:
+                return _plain(member, some)
+            if self._categories is None:
+                found, missing = _plain(member["values"], some), member["mask"][some].astype(bool)
+            else:
+                codes = member["codes"][some]
+                missing = (codes < 0) | (codes >= len(self._categories))
+                found = self._categories[np.where(missing, 0, codes)] if len(self._categories) else codes
+        if missing.any():
+            found = found.astype(object)
+            found[missing] = None
+        return found
 
 
 def raise_missing(path: str, name: str, names: list[str]) -> None:
@@ -104,28 +143,9 @@ def raise_missing(path: str, name: str, names: list[str]) -> None:
     raise ValueError(f"{name}={path!r} is not in obs of X, which has the columns: {', '.join(sorted(names)) or 'none'}")
 
 
-def _values(member: Any, name: str) -> Any:
-    """A column; None where its values are missing."""
-    if not hasattr(member, "keys"):
-        return _plain(member)
-    kind = str(member.attrs.get("encoding-type"))
-    if kind == "categorical":
-        codes, categories = member["codes"][:], _plain(member["categories"])
-        missing = (codes < 0) | (codes >= len(categories))
-        found = categories[np.where(missing, 0, codes)] if len(categories) else codes
-    elif kind.startswith("nullable-"):
-        found, missing = _plain(member["values"]), member["mask"][:].astype(bool)
-    else:
-        raise ValueError(f"{name}: {member.name!r} of encoding-type {kind!r} is not a column of labels")
-    if missing.any():
-        found = found.astype(object)
-        found[missing] = None
-    return found
-
-
-def _plain(dataset: Any) -> np.ndarray:
+def _plain(dataset: Any, some: slice = slice(None)) -> np.ndarray:
     """Values of a dataset, strings as an array of strings."""
-    return dataset.asstr()[:].astype(str) if dataset.dtype.kind == "O" else dataset[:]
+    return dataset.asstr()[some].astype(str) if dataset.dtype.kind == "O" else dataset[some]
 
 
 def _index(frame: Any) -> np.ndarray:

@@ -199,21 +199,21 @@ class SvmlightSource(Source):
 
     def __init__(self, file: SvmlightFile, columns: RowColumns, own_labels: bool):
         super().__init__(columns)
-        self._file, self._own_labels = file, own_labels
+        self.file, self._own_labels = file, own_labels
         self.n_rows, self.n_features = file.shape
         self.files = ((str(file.path), file.path.stat().st_size),)
         self.nbytes = sum(place.size for place in file.ranges)  # about as many as the values and indices take
 
     def layout(self) -> dict[str, str]:
-        return {"the file": f"svmlight with {self.nbytes} bytes of text, zero_based={self._file.zero_based}"}
+        return {"the file": f"svmlight with {self.nbytes} bytes of text, zero_based={self.file.zero_based}"}
 
     def rows_near(self, n_rows: int) -> int:
-        if self._file.lines.packed:  # all before it would be unpacked once more
-            return self._file.n_rows
-        return multiple(-(-self._file.n_rows // len(self._file.ranges)), n_rows)
+        if self.file.lines.packed:  # all before it would be unpacked once more
+            return self.file.n_rows
+        return multiple(-(-self.file.n_rows // len(self.file.ranges)), n_rows)
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        end, n_threads = self._file.n_rows if stop is None else stop, n_cores()
+        end, n_threads = self.file.n_rows if stop is None else stop, n_cores()
         ask = self._columns.reader(start)
         with Readers(self.reading, n_threads) as readers:
             for place, rows, labels, label_ends in ahead(self._asked(readers, start, end), n_threads):
@@ -222,27 +222,27 @@ class SvmlightSource(Source):
                     until = min(row + sizes.BLOCK_ROWS, last)
                     some = slice(row - place.first_row, until - place.first_row)
                     y = self._labels(labels, label_ends[some.start : some.stop + 1], row) if self._own_labels else None
-                    X, (y, weight, split) = _rows(rows, some, self._file.n_features), ask(row, until, y)()
+                    X, (y, weight, split) = _rows(rows, some, self.file.n_features), ask(row, until, y)()
                     yield Block(X, y, weight, split, row, X[0].nbytes + X[1].nbytes)
 
     def _asked(self, readers: Readers, start: int, stop: int) -> Iterator[Callable[[], Any]]:
-        ranges, memory = self._file.ranges, [Recycled() for _ in _DTYPES]
-        ends = [*(place.first_row for place in ranges[1:]), self._file.n_rows]
+        ranges, memory = self.file.ranges, [Recycled() for _ in _DTYPES]
+        ends = [*(place.first_row for place in ranges[1:]), self.file.n_rows]
         wanted = [place for place, end in zip(ranges, ends, strict=True) if place.first_row < stop and start < end]
-        for place, text in self._file.lines.texts(wanted):
+        for place, text in self.file.lines.texts(wanted):
             yield readers.submit(self._parsed, place, text, memory).result
 
     def _parsed(self, place: LineRange, text: Callable[[], np.ndarray], memory: Any) -> Any:
-        file = self._file
+        file = self.file
         return place, *parsed(file, text(), place.first_row, 1 - int(file.zero_based), file.n_features, memory)
 
     def _labels(self, labels: np.ndarray, ends: np.ndarray, row: int) -> Any:
         """Labels of some rows, or their indicator."""
         here = labels[ends[0] : ends[-1]]
-        if self._file.labels is None:
+        if self.file.labels is None:
             return label_checks.check_labels(here, first_row=row)
-        columns = np.searchsorted(self._file.labels, here)
-        shape = len(ends) - 1, len(self._file.labels)
+        columns = np.searchsorted(self.file.labels, here)
+        shape = len(ends) - 1, len(self.file.labels)
         indicator = sp.csr_array((np.ones(len(columns), np.uint8), columns, ends - ends[0]), shape=shape)
         indicator.sum_duplicates()
         indicator.data[:] = 1  # a label that a row has twice
@@ -253,8 +253,8 @@ class SvmlightSource(Source):
             return column
         if column != "qid":
             raise ValueError(f"{name}={column!r} should be an array or 'qid', all that svmlight rows have beside")
-        texts = self._file.lines.texts(self._file.ranges)
-        return np.concatenate([_queries(self._file, place, text()) for place, text in texts])
+        texts = self.file.lines.texts(self.file.ranges)
+        return np.concatenate([_queries(self.file, place, text()) for place, text in texts])
 
     def beside(self, step: int) -> Iterator[dict[str, Any]]:
         if not self._own_labels:

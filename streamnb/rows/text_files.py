@@ -116,7 +116,7 @@ def looked_through(path: str, kind: str | None, named: dict[str, str | None], la
         begin = max(begin, 3 if rest.startswith(b"\xef\xbb\xbf") else 0)
         offsets[0], rest = begin, rest[begin:]
         while True:
-            n, end, _ = count_lines(np.frombuffer(rest, np.uint8), form.quoted, form.smallest, False)
+            n, end = _rows_in(rest, form)
             more = read_exactly(file, max(PIECE_BYTES, len(rest) - end), path)
             if not more:
                 n += any(byte >= form.smallest and byte != 13 for byte in rest[end:])
@@ -125,7 +125,7 @@ def looked_through(path: str, kind: str | None, named: dict[str, str | None], la
                 raise DataError(f"{path}: row {rows[-1] + n} is longer than {LONGEST:,} bytes; are its rows lines?")
             if n:
                 offsets.append(offsets[-1] + end)
-                rows.append(rows[-1] + int(n))
+                rows.append(rows[-1] + n)
                 rest = rest[end:]
             elif end:  # nothing but blank lines
                 offsets[-1], rest = offsets[-1] + end, rest[end:]
@@ -147,6 +147,20 @@ def holds_text_files(X: Any) -> bool:
     return path.name.removesuffix(path.suffix if path.suffix in PACKED else "").endswith(".txt")
 
 
+def _rows_in(text: bytes, form: Format) -> tuple[int, int]:
+    """How many rows there are in whole lines, and where the last of these ends."""
+    letters = np.frombuffer(text, np.uint8)
+    if not form.quoted:
+        ends = np.flatnonzero(letters == 10)
+        if not len(ends):
+            return 0, 0
+        begins = np.concatenate([[0], ends[:-1] + 1])
+        if form.smallest == 0 or (letters[begins] >= form.smallest).all():  # no line is blank
+            return len(ends), int(ends[-1]) + 1
+    n, end, _ = count_lines(letters, form.quoted, form.smallest, False)
+    return int(n), int(end)
+
+
 def with_sizes(paths: Iterable[str]) -> tuple[tuple[str, int], ...]:
     return tuple((path, os.path.getsize(path)) for path in paths)
 
@@ -166,6 +180,8 @@ class TextFiles:
         look = partial(looked_through, kind=None, named=named, labels=labels)
         self._files = list(in_order(look, paths, n_threads))
         self._check_alike()
+        if not any(file.rows[-1] for file in self._files):
+            raise DataError(f"{paths[0]} holds no rows of text" if len(paths) == 1 else "X: the files hold no rows")
         self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
         self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
         self.unpacked_rows = max((file.rows[-1] for file in self._files if file.packed), default=1)

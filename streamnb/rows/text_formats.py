@@ -142,7 +142,8 @@ def read_format(head: bytes, kind: str, named: dict[str, str | None], where: str
     for name in filter(None, named.values()):
         if names.count(name) != 1:
             what = "is the name of several columns" if name in names else "is no column"
-            raise DataError(f"{where}: {name!r} {what}; it has {listed(np.array(names))}")
+            like = " (it looks like JSON)" if heading.startswith("{") else ""
+            raise DataError(f"{where}: {name!r} {what}; it has {listed(np.array(names))}{like}")
     form = Format(kind, named["text"], named["y"], named["weight"], tuple(names), delimiter)
     begin += len(first) + head[begin + len(first) :].startswith(b"\r") + 1
     sample = head[begin:]
@@ -211,7 +212,18 @@ def _labels(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
     if str(column.type) != "string":
         return column.to_numpy()
     coded = column.combine_chunks().dictionary_encode()
-    return np.array(coded.dictionary.to_pylist() or [""])[coded.indices.to_numpy()]
+    try:
+        return np.array(coded.dictionary.to_pylist() or [""])[coded.indices.to_numpy()]
+    except UnicodeDecodeError as error:
+        texts = of_arrow(column, first_row, where)
+        row = next(row for row in range(len(column)) if not _is_utf8(texts, row))
+        raise DataError(
+            f"{where}: {name} of row {first_row + row} is no UTF-8 ({error}); write the file in it"
+        ) from error
+
+
+def _is_utf8(texts: Texts, row: int) -> bool:
+    return texts.decoded(row, "replace").encode() == texts.buffer[texts.starts[row] : texts.stops[row]].tobytes()
 
 
 def _weights(column: Any, name: str, first_row: int, where: str) -> np.ndarray:

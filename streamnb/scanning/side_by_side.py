@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from streamnb.core import memory
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -64,12 +65,15 @@ class SideBySide(PassTask):
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         """What each wants; tables that are known to be too large together are refused."""
-        wanted, first = [scan.wants(n_rows, n_features) for scan in self.scans], self.scans[0]
+        first = self.scans[0]
         if n_features is not None:
             n_classes = 2 if first.classes is None else len(first.classes)
-            n_splits = len(self.scans) * (1 if first.folding is None else first.folding.n_splits)
-            of_pairs = first.moments, first.how.pooled, n_classes, n_splits, n_features
-            second_moments.check_fits(*of_pairs, first.memory_limit)
+            n_splits = 1 if first.folding is None else first.folding.n_splits
+            each = second_moments.bytes_of(first.moments, first.how.pooled, n_classes, n_splits, n_features)
+            if len(self.scans) * each > (limit := memory.allowed(first.memory_limit)):
+                what = f"products of {n_features:,} features by {n_features:,}, each under {len(self.scans)} maps,"
+                memory.refuse(what, len(self.scans) * each, limit, f"try fewer maps, or {second_moments.CURE}")
+        wanted = [scan.wants(n_rows, n_features) for scan in self.scans]
         return Wants(True, max(w.block_bytes for w in wanted), max(w.tile_rows for w in wanted))
 
     def ended(self, total: Any, report: Report) -> Any:

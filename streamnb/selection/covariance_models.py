@@ -23,7 +23,7 @@ class CovarianceModels:
     Parameters
     ----------
     path : CovariancePath
-    decides : bool
+    decisions : bool
         Whether only decisions will be asked for: single precision then does for most rows.
 
     Attributes
@@ -35,15 +35,15 @@ class CovarianceModels:
     apart = None
     by_columns = False
 
-    def __init__(self, path: CovariancePath, decides: bool = False):
+    def __init__(self, path: CovariancePath, decisions: bool = False):
         self.shell, known = path.shell(), path.covariances
         self.shape = len(path), path.n_rows
         self._kept, self._centre = known.kept, known.centre[known.kept]
         n_classes, n = len(known.means), len(known.kept)
-        needed = (12 if decides else 8) * len({a for a, _ in path.points}) * n_classes * n**2
+        needed = (12 if decisions else 8) * len({a for a, _ in path.points}) * n_classes * n**2
         if needed > (limit := memory.allowed(None)):
             memory.refuse(f"directions of {len(path)} shrinkages of {n_classes} classes", needed, limit, CURE)
-        self.decider = self if decides else None
+        self.decider = self if decisions else None
         with one_thread():
             self._inward, outward = inward(known.common[np.ix_(known.kept, known.kept)])
         about = known.means[:, known.kept] - self._centre, path.log_priors
@@ -55,7 +55,7 @@ class CovarianceModels:
                 part = (
                     LinearScores.of(basis, *about)
                     if linear
-                    else QuadraticScores.of(basis, *about, outward if decides else None)
+                    else QuadraticScores.of(basis, *about, outward if decisions else None)
                 )
             self._parts.append(part)
             self.singular[basis.points] = np.isnan(basis.inverse).any(axis=(0, 1))

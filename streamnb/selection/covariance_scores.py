@@ -122,11 +122,12 @@ class Screen:
         lengths, n = np.sqrt((side**2).sum(axis=0)), side.shape[2]
         squares = -weights * (lengths**2)[:, :, None]
         finite = np.where(np.isfinite(offsets), offsets, 0.0)
-        if not (squares.max() < LARGEST and np.abs(finite).max() < LARGEST):
+        if not (squares.max(initial=0.0) < LARGEST and np.abs(finite).max() < LARGEST):
             return None
         share = 2.0 * UNIT * (n + 8)
         reach, slack = share * np.sqrt(2.0 * squares.sum(axis=1)), 4.0 * UNIT * np.abs(finite)
-        held = (side / lengths).reshape(n + 1, -1), squares, offsets, reach, slack
+        side = np.divide(side, lengths, out=np.zeros_like(side), where=lengths > 0.0)  # directions in which no row lies
+        held = side.reshape(n + 1, -1), squares, offsets, reach, slack
         single = [part.astype(np.float32) for part in held]
         return cls(single[0], single[1], single[2], single[3], single[4], share)
 
@@ -152,12 +153,13 @@ def _weighted_squares(x: np.ndarray, side: np.ndarray, weights: np.ndarray) -> n
     """Sums of weighted squares of x @ side, (K, P, n_rows)."""
     n_classes, n, n_points = weights.shape
     out = np.empty((n_classes, n_points, len(x)), x.dtype)
-    step = max(AT_ONCE // (len(x) * n), 1)
+    step = max(AT_ONCE // (len(x) * max(n, 1)), 1)
     for first in range(0, n_classes, step):
         some = slice(first, first + step)
         z = x @ side[:, n * first : n * (first + step)]
         z *= z
-        np.matmul(weights[some].transpose(0, 2, 1), z.reshape(len(x), -1, n).transpose(1, 2, 0), out=out[some])
+        squares = z.reshape(len(x), len(out[some]), n).transpose(1, 2, 0)
+        np.matmul(weights[some].transpose(0, 2, 1), squares, out=out[some])
     return out
 
 

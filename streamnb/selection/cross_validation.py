@@ -12,10 +12,9 @@ from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
 from streamnb.evaluation.judging import Sheet
 from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
-from streamnb.evaluation.scorers import SCORERS, Scorer
+from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.models.deciding import in_range
 from streamnb.models.grid_weights import DOUBLE
-from streamnb.models.linear import LinearModel
 from streamnb.passes.contract import PassTask, Wants, shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -33,7 +32,8 @@ from streamnb.selection import grid_models
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.grid_scores import GridScores
-from streamnb.selection.row_sample import RowSample, SampledRows
+from streamnb.selection.out_of_fold import HeldOut
+from streamnb.selection.row_sample import RowSample
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
@@ -101,8 +101,10 @@ class ScoringTask(PassTask):
         self._count(partial, codes, splits)
         if partial.sample is not None:
             partial.sample.add(chunk, codes, block.weight, splits[0])
+        like, prepared = None, chunk
         for number, grids in enumerate(self.candidates):
-            prepared = grids[0].shell.prepared(chunk, survey)
+            if like is None or _rows_of(grids[0].shell) != like:  # those of the candidate before may serve
+                prepared, like = grids[0].shell.prepared(chunk, survey), _rows_of(grids[0].shell)
             known = survey if prepared is chunk else None
             screened = any(models.decider for models in grids) and in_range(prepared, known)
             for of_rows, split in self._asked(splits):
@@ -236,16 +238,21 @@ def check_sheet(n_models: int, models: str, n_classes: int, scorer: Scorer, mult
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Some rows of a scoring scan, and the models of each split, none of which has seen its rows, by maps."""
+class Candidate:
+    """A family and a penalty, whose whole grid is judged, on statistics with folds; `options` are those of `solve`."""
 
-    rows: SampledRows
-    models: Sequence[tuple[GridModels | CovarianceModels, ...]]
+    stats: ClassStats
+    family: Any
+    penalty: Penalty | None
+    options: dict[str, Any]
 
-    def model(self, split: int, point: int) -> LinearModel | None:
-        """That of a point of the grid, where its weights are at hand."""
-        models = self.models[0][split]
-        return models.of_point(point) if len(self.models) == 1 and isinstance(models, GridModels) else None
+    def path(self, n_threads: int | None) -> Any:
+        """The models of all rows."""
+        return weight_path(self.stats, self.family, self.penalty, n_threads=n_threads, **self.options)
+
+    def of_rest(self, rest: ClassStats, penalty: Penalty | None) -> Any:
+        """The models of the rows outside a fold, by a penalty whose taus are known."""
+        return weight_path(rest, self.family, penalty, n_threads=1, **self.options)
 
 
 def cross_validated(
@@ -257,29 +264,44 @@ def cross_validated(
     run_options: RunOptions,
     train: bool = False,
     sampled: int = 0,
-) -> tuple[list["GridScores"], Report, "HeldOut | None"]:
+) -> tuple[list["GridScores"], Report, HeldOut | None]:
     """Scores of each (family, penalty) of `candidates` at every point of its grid, from one scan of the rows.
 
     `mapped` are the statistics, with folds, of each map of columns that a family tries; "none" of those that try none.
     `options` are those of `solve`. With `train` also scores of the rows that models have seen. So many rows are kept
-    as `sampled` says, with the models of the first candidate.
+    as `sampled` says.
     """
-    stats = next(iter(mapped.values()))
-    folding = stats.folding
+    each = [_of_maps(mapped, as_family(family), penalty, options) for family, penalty in candidates]
+    singles = [single for some in each for single in some]
+    paths = [single.path(run_options.n_threads) for single in singles]
+    found, report, held_out = judged_together(singles, paths, scorer, rows, run_options, train, sampled)
+    return _joined([own[:2] for own in found], list(map(len, each))), report, held_out
+
+
+def judged_together(
+    candidates: Sequence[Candidate],
+    paths: Sequence[Any],
+    scorer: Scorer,
+    rows: Source,
+    run_options: RunOptions,
+    train: bool = False,
+    sampled: int = 0,
+) -> tuple[list[tuple["GridScores", np.ndarray, Any]], Report, HeldOut | None]:
+    """Scores of candidates at every point of their grids, whose `paths` are given, from one scan of the rows.
+
+    Their statistics are of the same rows. With the scores of each comes where there is no model, (G,), and the
+    evaluations of each split.
+    """
+    stats, folding = candidates[0].stats, candidates[0].stats.folding
     assert folding is not None
-    each = [_of_maps(as_family(family), penalty) for family, penalty in candidates]
-    singles = [(mapped[name], family, penalty) for some in each for name, family, penalty in some]
-    n_threads = run_options.n_threads
-    paths = [weight_path(*asked, n_threads=n_threads, **options) for asked in singles]
     most_bytes = WEIGHTS_BYTES // (len(paths) * folding.n_splits)
     _check_costs(paths, stats, scorer, most_bytes, train)
 
     def models_of(split: int) -> list[GridModels | CovarianceModels]:
-        rests = {id(known): _without(known, split) for known, _, _ in singles}
-        asked = (
-            (rests[id(known)], family, path.penalty) for path, (known, family, _) in zip(paths, singles, strict=True)
-        )
-        of_rest = (weight_path(*each, n_threads=1, **options) for each in asked)
+        known = {id(candidate.stats): candidate.stats for candidate in candidates}
+        rests = {number: _without(each, split) for number, each in known.items()}
+        every = zip(candidates, paths, strict=True)
+        of_rest = (one.of_rest(rests[id(one.stats)], path.penalty) for one, path in every)
         return [grid_models.of_path(path, most_bytes, scorer.needs) for path in of_rest]
 
     with ThreadPoolExecutor(run_options.threads, "streamnb-solve") as pool:
@@ -287,31 +309,43 @@ def cross_validated(
         for path in paths:
             pool.submit(getattr, path, "n_features")  # kept for the scores; while other threads still make models
         grids = tuple(zip(*of_splits, strict=True))
-    needs = scorer.needs if grids[0][0].shell.scheme.has_probabilities else scorer.needs - {"probabilities"}
+    probabilities = all(models[0].shell.scheme.has_probabilities for models in grids)
+    needs = scorer.needs if probabilities else scorer.needs - {"probabilities"}
     task = ScoringTask(grids, stats.classes, folding, needs, stats.n_rows, train, sampled)
     check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
     sheet, report = run(task, rows, run_options)
     _check_same_rows(stats, sheet, report)
-    found = [GridScores.of(splits, path, scorer) for splits, path in zip(sheet.evaluations, paths * 2, strict=False)]
-    lacking, lengths = [_singular(models) for models in grids], list(map(len, each))
-    joined = _joined(found[: len(paths)], lacking, lengths)
+    twice = zip(sheet.evaluations, [*paths, *paths], strict=False)
+    found = [GridScores.of(splits, path, scorer) for splits, path in twice]
     if train:
-        of_seen = _joined(found[len(paths) :], lacking, lengths)
-        joined = [replace(own, train=seen) for own, seen in zip(joined, of_seen, strict=True)]
-    held_out = None if sheet.sample is None else HeldOut(sheet.sample.drawn(), grids[: lengths[0]])
-    return joined, report, held_out
+        pairs = zip(found[: len(paths)], found[len(paths) :], strict=True)
+        found = [replace(own, train=seen) for own, seen in pairs]
+    held_out = None if sheet.sample is None else HeldOut(sheet.sample.drawn(), grids)
+    judged = sheet.evaluations[: len(paths)]
+    return list(zip(found, map(_singular, grids), judged, strict=True)), report, held_out
 
 
-def _joined(found: list[GridScores], lacking: list[np.ndarray], lengths: list[int]) -> list[GridScores]:
-    """Scores of candidates from those of their maps, so many of each; NaN at points that are `lacking`."""
+def _joined(found: list[tuple[GridScores, np.ndarray]], lengths: list[int]) -> list[GridScores]:
+    """Scores of candidates from those of their maps, so many of each; NaN at points that have no model."""
     ends = np.cumsum(lengths)
-    parts = [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
-    return [GridScores.joined(found[part]).without(np.concatenate(lacking[part])) for part in parts]
+    parts = [found[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+    return [_of_parts(part) for part in parts]
 
 
-def _of_maps(family: Family, penalty: Penalty | None) -> list[tuple[str, Family, Penalty | None]]:
+def _of_parts(parts: list[tuple[GridScores, np.ndarray]]) -> GridScores:
+    scores, lacking = [own for own, _ in parts], np.concatenate([singular for _, singular in parts])
+    joined = GridScores.joined(scores).without(lacking)
+    if scores[0].train is None:
+        return joined
+    return replace(joined, train=GridScores.joined([own.train for own in scores if own.train]).without(lacking))
+
+
+def _of_maps(
+    mapped: Mapping[str, ClassStats], family: Family, penalty: Penalty | None, options: dict[str, Any]
+) -> list[Candidate]:
     """A candidate with each of the maps that its family tries, or as it is."""
-    return [(name, family.with_map(name), penalty) for name in family.map_names] or [(NONE, family, penalty)]
+    each = [Candidate(mapped[name], family.with_map(name), penalty, options) for name in family.map_names]
+    return each or [Candidate(mapped[NONE], family, penalty, options)]
 
 
 def _without(stats: ClassStats, split: int) -> ClassStats:
@@ -340,28 +374,13 @@ def _check_same_rows(stats: ClassStats, sheet: Sheet, report: Report) -> None:
         )
 
 
+def _rows_of(shell: Any) -> Any:
+    """Alike for models that make the same of rows before they score them."""
+    if any(columns is not None for columns in shell.moments.values()):
+        return id(shell)
+    return shell.options, shell.n_features, *shell.moments
+
+
 def _singular(grids: Sequence[GridModels | CovarianceModels]) -> np.ndarray:
     """The points at which the models of some split do not exist, (G,) bool."""
     return np.any([getattr(models, "singular", np.zeros(models.shape[0], bool)) for models in grids], axis=0)
-
-
-def check_scorer(scorer: Scorer, empty: Evaluation) -> None:
-    """Refuse a score that has no meaning for such rows, before they are read again."""
-    for one in scorer.each:
-        if not one.by_name:
-            continue  # a function of the user's, which may expect rows
-        try:
-            one.value(empty)
-        except ValueError as error:
-            means = [name for name in SCORERS if name.startswith(f"{one.name}_") and _judges(SCORERS[name], empty)]
-            why = f"it is of one of two classes; take {' or '.join(map(repr, means))}" if means else error
-            raise ValueError(f"scoring={one.name!r} is not for these rows: {why}") from error
-
-
-def _judges(scorer: Scorer, empty: Evaluation) -> bool:
-    """Whether it has a meaning for such rows."""
-    try:
-        scorer.value(empty)
-    except ValueError:
-        return False
-    return True

@@ -106,7 +106,7 @@ class SharedRead(PassTask):
         """Add one block of rows."""
         folds = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
         partial.rows += np.bincount(folds, minlength=self.folding.n_folds)
-        for rows in self.like.few_rows(block):
+        for rows in self.like.few_rows(block, shared=len(self.models) > 2):
             for fold in range(self.folding.n_folds):
                 self._add(partial, rows, fold, folds[rows.where] == fold)
 

@@ -66,7 +66,8 @@ class Trainer:
     judged_later = 0  # reads that judge only, what the last one led to
 
     def __init__(self, task: ReadTask, sums: RowSums, scale: Any, penalties: Penalties):
-        self.task, self._sums, self._penalties = task, sums, penalties
+        self.task, self._penalties = task, penalties
+        self._sums = sums = self._of_used(sums)
         factors = np.ones(len(sums.whole)) if scale is None else scale[sums.features]
         self._kept = np.append(sums.features, len(task.weights) - 1)  # rows of weights; others stay 0
         self._factors = np.append(factors, 1.0)[:, None]  # of features, and of the intercept
@@ -77,6 +78,10 @@ class Trainer:
         self._largest, self._n_judged = np.zeros(0), 0
         self._descent: Descent | None = None
         self._history: dict[str, list[float]] = {"objective": [], "gradient_norm": [], "seconds": []}
+
+    def _of_used(self, sums: RowSums) -> RowSums:
+        """Those of the features that are trained: any row has them."""
+        return sums.of_features(np.flatnonzero(sums.squares > 0.0))
 
     @property
     def n_passes(self) -> int:

@@ -4,7 +4,7 @@ With s = W x + b, P the shares of the classes and t* = S_y - P_y s the score sta
 x, s that of all rows), at W = 0 the gradients are multiples of t*, so that the first direction costs no read.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ MOMENTS = "sum", "sum_sq", "deviation"  # the last from 0: of abs(x)
 
 @dataclass(frozen=True, eq=False)
 class RowSums:
-    """What the scan tells of R rows of weights; features, those that any row has, are the first axis.
+    """What the scan tells of R rows of weights; features are the first axis.
 
     Attributes
     ----------
@@ -47,10 +47,14 @@ class RowSums:
         """Those of statistics with the moments "sum", "sum_sq" and "deviation" (from 0)."""
         whole, k = of_rows(stats), slice(1 if one_row(stats) else 0, None)
         sums, squares, magnitudes = (whole.table(moment).totals() for moment in MOMENTS)
-        features, spread = np.flatnonzero(squares > 0.0), spread_of(whole, sums)
-        own = np.ascontiguousarray(stats.sum[k].T[features])
-        others = (values[features] for values in (squares, magnitudes, spread))
-        return cls(features, own, stats.weight[k], sums[features], whole.total_weight, *others)
+        own, spread = np.ascontiguousarray(stats.sum[k].T), spread_of(whole, sums)
+        features = np.arange(stats.n_features)
+        return cls(features, own, stats.weight[k], sums, whole.total_weight, squares, magnitudes, spread)
+
+    def of_features(self, some: np.ndarray) -> "RowSums":
+        """Those of some features."""
+        names = ("features", "own", "whole", "squares", "magnitudes", "spread")
+        return replace(self, **{name: getattr(self, name)[some] for name in names})
 
     def parting(self) -> tuple[int, int] | None:
         """A feature, and a row of weights: it is never negative, and 0 in all rows on one side but not on the other.
@@ -162,7 +166,9 @@ class Softmax(Objective):
 
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         residual, losses = np.empty_like(scores), np.empty((len(scores), 1))
-        descent.softmax_rows(scores, targets, residual, losses)
+        descent.below_largest(scores, targets, residual, losses)
+        np.exp(residual, out=residual)  # several at once, as the loop of a kernel does not
+        descent.softmax_rows(residual, targets, losses)
         return residual, losses
 
     def separated(self, largest: np.ndarray, share: np.ndarray) -> bool:

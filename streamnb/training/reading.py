@@ -74,12 +74,13 @@ class FewRows:
     y: Any
     targets: np.ndarray
     weight: np.ndarray
-    kept: dict[str, ColumnForm] = field(default_factory=dict)  # by all models that these rows are shared among
+    shared: bool = False  # among several models
+    kept: dict[str, ColumnForm] = field(default_factory=dict)  # by all of these
 
-    def columns(self, table: np.ndarray) -> ColumnForm | None:
+    def columns(self, table: np.ndarray, near: int = NEAR) -> ColumnForm | None:
         """The values by columns where the weights are too many for the cache, and most are touched; else None."""
         n_features, width = table.shape
-        worth = table.nbytes > NEAR and width >= LANES // 2 and n_features <= self.chunk.stored.size < MOST_STORED
+        worth = table.nbytes > near and width >= LANES // 2 and n_features <= self.chunk.stored.size < MOST_STORED
         if not worth or not isinstance(self.chunk, CSRChunk):
             return None
         if "columns" not in self.kept:
@@ -116,7 +117,7 @@ class ReadTask(PassTask):
         for rows in self.few_rows(block):
             self.add_rows(partial, rows)
 
-    def few_rows(self, block: Block) -> Iterator["FewRows"]:
+    def few_rows(self, block: Block, shared: bool = False) -> Iterator["FewRows"]:
         """The rows of a block as they are worked on, few at a time; the same for all reads of these rows."""
         chunk, _ = transformed(*checked(block), self.options)
         row_checks.check_n_features(chunk.shape[1], len(self.weights) - 1, "the first read")
@@ -124,7 +125,7 @@ class ReadTask(PassTask):
         targets = self.objective.targets(y, self.classes, block.first_row)
         weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
         for some in self._few(block.n_rows):
-            yield FewRows(some, chunk.of_rows(some.start, some.stop), y[some], targets[some], weight[some])
+            yield FewRows(some, chunk.of_rows(some.start, some.stop), y[some], targets[some], weight[some], shared)
 
     def add_rows(self, partial: ReadSums, rows: "FewRows") -> np.ndarray:
         """Add few rows, and return their scores by `weights`."""
@@ -136,11 +137,10 @@ class ReadTask(PassTask):
 
     def about(self) -> dict[str, str]:
         """As any task, but that weights are told by their bits."""
-        weights = (self.weights, self.grid, self.step, self.lengths)
-        plain = {name: shown(value) for name, value in vars(self).items() if not any(value is a for a in weights)}
-        digest = sha256()
-        for array in weights:
-            digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+        plain, weights, digest = dict(vars(self)), ("weights", "grid", "step", "lengths"), sha256()
+        for array in map(plain.pop, weights):
+            digest.update(b"" if array is None else array.tobytes())
+        plain = {name: shown(value) for name, value in plain.items()}
         return {"the task": self.name, **plain, AFTER: digest.hexdigest()[:16]}
 
     def _few(self, n_rows: int) -> Iterator[slice]:
@@ -164,6 +164,8 @@ class ReadTask(PassTask):
         descent.weigh(residual, weight)
         descent.add_intercepts(residual, 3.0 * self.grid[-1], partial.gradient[-1])
         grid = 3.0 * self.grid[:-1]
+        if rows.shared:  # sums of columns stay in registers: once they are there, that is quicker whatever the cache
+            columns = rows.columns(self.weights, near=0)
         if columns is not None:
             add_products_columns(*columns, residual, grid, partial.gradient)
         elif isinstance(chunk, CSRChunk):

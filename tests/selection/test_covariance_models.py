@@ -69,6 +69,8 @@ def test_points_without_inverse_have_no_score():
         snb.LinearNBCV(snb.Gaussian(covariance="pooled"), folds=3).fit(X, y)
     auto = snb.LinearNBCV(snb.Gaussian(covariance="pooled", shrinkage="auto"), folds=3).fit(X, y)
     assert auto.best_["a"] == 1.0 and auto.coef_.shape == (3, 6)
+    still = snb.LinearNBCV(snb.Gaussian(covariance="full", shrinkage=POINTS), folds=3, scoring="accuracy")
+    assert still.fit(np.ones((N, 2)), y).best_score_ < 0.5  # columns that are constant are left out
     with pytest.raises(ValueError, match="calibration='sigmoid' is not for covariances"):
         snb.LinearNBCV(snb.Gaussian(covariance="pooled"), calibration="sigmoid").fit(X, y)
     with pytest.raises(ValueError, match="takes no penalty"):

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.stats.sparse_tables import SparseTable
 from streamnb.stats.tables import Table
-from tests.support.examples_of_contracts import BASES, HighestValues
+from tests.support.examples_of_contracts import BASES
+from tests.support.of_users import HighestValues
 
 
 def walked():

@@ -68,6 +68,7 @@ from streamnb.selection.fold_models import Sampled, SampleTask
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.row_sample import RowSample
 from streamnb.selection.shared_reads import Asked, Judge, SharedRead
+from streamnb.selection.shared_scan import SharedScan
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.row_means import RowMeans
@@ -77,6 +78,7 @@ from streamnb.training.cutting_planes import CrammerSinger
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
 from tests.support.examples_of_problems import every
+from tests.support.of_users import Highest
 
 N, K = 40, 3
 rng = np.random.default_rng(0)
@@ -163,39 +165,19 @@ def evaluating(y: Any, predicted: Any, **scores: Any) -> Pass:
     return Pass(_Judge(classes, multilabel, frozenset(given), order), opened_columns(given, LABELS))
 
 
-class Highest(PassTask):
-    """The largest value of each feature, as a user would write it."""
-
-    def partial(self) -> Any:
-        return HighestValues()
-
-    def add(self, partial: Any, block: Any) -> None:
-        X = block.X.toarray() if sp.issparse(block.X) else block.X
-        partial.value = np.maximum(partial.value, X.max(axis=0, initial=-np.inf))
-
-
-class HighestValues:
-    nbytes = 40
-
-    def __init__(self, value: Any = -np.inf):
-        self.value = value
-
-    def __add__(self, other: Any) -> Any:
-        return HighestValues(np.maximum(self.value, other.value))
-
-    def arrays(self) -> Any:
-        return {"value": self.value}
-
-    def finish(self) -> Any:
-        return self
-
-
 def reading(objective: Any, X: Any = REAL, y: Any = Y, **along: Any) -> Pass:
     """A read at some weights, or along a line."""
     point, grid = np.linspace(-1.0, 1.0, 6 * K).reshape(6, K), np.full(6, 4096.0)
     return Pass(
         ReadTask(objective, RowOptions(), np.unique(Y), point, grid, 4096.0, **along), opened(X, y, REAL_WEIGHT)
     )
+
+
+def sharing(X: Any, w: Any = None, y: Any = Y) -> Pass:
+    """Two scans of rows prepared in two ways."""
+    ways = RowOptions(), RowOptions("sqrt", "l2")
+    scans = tuple(ClassScan(("sum", "nonzero"), way, folding=FOLDS) for way in ways)
+    return Pass(SharedScan(scans, ((snb.Gaussian(),), (snb.Gaussian(), snb.Gaussian()))), opened(X, y, w))
 
 
 def texts(folder: Any = None) -> TextSource:
@@ -296,6 +278,12 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         products=lambda: reading(LeastSquares()),
         margin=lambda: reading(CrammerSinger()),
         line=lambda: reading(Softmax(), step=np.ones((6, K)), lengths=np.array([0.5, 1.0])),
+    ),
+    SharedScan: every(
+        lambda: sharing(COUNTS),
+        real=lambda: sharing(REAL, REAL_WEIGHT),
+        csr=lambda: sharing(sp.csr_array(COUNTS), WEIGHT),
+        labels=lambda: sharing(COUNTS, WEIGHT, SETS),
     ),
     SharedRead: every(shared, labels=lambda: shared(SETS, "multilabel", "ranking"), folds=lambda: shared(by="given")),
     _OfUser: every(lambda: Pass(_OfUser(Highest(), "highest"), opened(COUNTS, labelled=False))),

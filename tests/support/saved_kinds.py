@@ -146,6 +146,7 @@ KINDS = {
     "feature-selector": lambda: snb.FeatureSelector("mutual_info", 2).fit(X, Y, WEIGHT),
     "feature-ranking": lambda: snb.rank_features(stats()),
     "comparison": lambda: snb.compare(X, Y, families="poisson", penalties=["plain", "L1"], folds=2, show=False),
+    "search": lambda: snb.search(X, Y, families=["poisson"], folds=2, show=False),
     "checkpoint": checkpoint,
     "evaluation": lambda: judged(Y),
     "evaluation-bins": lambda: judged(Y, exact_rows=4, n_bins=16),
@@ -169,6 +170,9 @@ def answers(value):
         return [value.get_feature_names_out().tolist(), value.transform(X).toarray().tolist()]
     if isinstance(value, snb.CategoryCounters):
         return [value.get_feature_names_out().tolist(), value.transform(X).tolist(), value.class_stats().sum.tolist()]
+    if isinstance(value, snb.Search):
+        scores = [[one.name, one.point, one.mean("accuracy"), one.reads, one.n_features] for one in value.ranked]
+        return [scores, repr(value), answers(value.best_)]
     if isinstance(value, snb.Comparison):
         return [str(value), value.points.tolist(), value.classes.tolist(), value.report.rows]
     if isinstance(value, snb.Evaluation):

@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 import benchmarks
-from benchmarks import bench_models, bench_scan, bench_start, bench_stores, growth, scaling, simulated_cluster
+from benchmarks import (
+    bench_models,
+    bench_scan,
+    bench_start,
+    bench_stores,
+    fit_memory,
+    growth,
+    scaling,
+    simulated_cluster,
+)
 from streamnb.rows import sizes
 
 MODULES = bench_models, bench_scan, bench_start, bench_stores
@@ -83,3 +92,10 @@ def test_a_simulated_scan_takes_what_its_parts_take():
         assert outcome.reading == pytest.approx(alone.reading) and outcome.summing == pytest.approx(alone.summing)
     assert simulated_cluster.simulate(replace(costs, store_bandwidth=1e7), 10).seconds >= 2.5e9 / 1e7
     assert len(simulated_cluster.table(costs, (1, 2)).splitlines()) == 4
+
+
+@pytest.mark.parametrize("kind", [kind for kind in fit_memory.KINDS if "cells" not in kind])
+def test_files_are_made_and_fitted(kind, tmp_path):
+    make, fit = fit_memory.KINDS[kind]
+    make(tmp_path, 50)
+    assert fit(tmp_path).stats_.n_rows == 50

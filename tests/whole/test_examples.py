@@ -86,6 +86,19 @@ def test_several_passes_come_closer_than_one(capsys, monkeypatch):
     assert found["SoftmaxRegressionCV"][1] > found["scikit-learn's"][1] - 0.005
 
 
+def test_a_search_finds_what_scikit_learn_has_and_more(capsys, monkeypatch):
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.setattr("sys.argv", ["searching.py", "--rows", "300"])
+    with warnings.catch_warnings():
+        runpy.run_path(str(EXAMPLES / "searching.py"), run_name="__main__")
+    output = capsys.readouterr().out
+    blind, asked = numbers(output, "of rows held back")
+    assert blind[0] > 0.95 and asked[0] > 0.9 and "asked: 26 candidates, 0 left out" in output
+    assert numbers(output, "margin of all classes: accuracy")[0][2] < 0.1  # the gap
+    plain, _, corrected = numbers(output, "naive Bayes on bins, corrected by")
+    assert min(plain[-1], corrected[-1]) > 0.85
+
+
 @example("mixed")
 def test_mixed_columns_are_judged_by_families_of_their_own(output):
     losses = {name: numbers(output, f"{name} ")[0][1] for name in ("gaussian", "inverse_gaussian", "mixed")}
@@ -98,6 +111,16 @@ def test_counters_leak_where_rows_know_themselves(output):
     auc = [float(line.split()[-1]) for line in output.splitlines()[1:]]
     assert auc[1] > 0.9 and auc[2] > 0.85, "without the row alone, and a thousand folds"
     assert all(0.45 < each < 0.56 for each in auc[4:]), "five folds, two folds, naive Bayes on held-out folds"
+
+
+@example("against_others")
+def test_others_are_stood_beside_on_digits(output):
+    accuracy = {
+        line.split(",")[1].split()[0]: float(line.split()[-4]) for line in output.splitlines() if "streamnb," in line
+    }
+    assert accuracy["regularised"] > 0.97 and accuracy["SoftmaxRegression"] > 0.95 and accuracy["LinearNBCV"] > 0.85
+    theirs = numbers(output, "scikit-learn, LogisticRegression")[0]
+    assert theirs[0] > 0.95 and theirs[2] < 0.2 and "flights" not in output
 
 
 @example("covariance")

@@ -70,7 +70,7 @@ def slug(heading):
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize("page", [*PAGES, "docs/performance.md"])
+@pytest.mark.parametrize("page", [*PAGES, "docs/performance.md", "docs/command_line.md"])
 def test_links_lead_somewhere(page):
     links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", (ROOT / page).read_text())
     assert links

@@ -5,7 +5,7 @@ import pytest
 
 import streamnb as snb
 from streamnb.core import persistence
-from streamnb.estimators import loading
+from streamnb.searching import loading
 
 X, Y = np.array([[1.0, 0.5], [0.2, 3.0], [2.0, 1.0], [0.3, 4.0]]), [0, 1, 0, 1]
 

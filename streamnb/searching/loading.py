@@ -1,7 +1,7 @@
 """Reading what was saved; the name of its class is looked up among those that the modules named here register."""
 
 from streamnb.core.persistence import load
-from streamnb.encoding import text_encoding
+from streamnb.encoding import svmlight_encoding, text_encoding
 from streamnb.estimators import (
     bins,
     categorical_nb,
@@ -11,15 +11,19 @@ from streamnb.estimators import (
     discriminant_analysis,
     gaussian_nb,
     generalized_nb,
+    least_squares,
     linear_nb_cv,
     selector,
     trained_cv,
 )
 from streamnb.problem import mixed, together
+from streamnb.searching import found
 from streamnb.selection import comparison
 
 REGISTERED = (
+    svmlight_encoding,
     text_encoding,
+    found,
     comparison,
     together,
     mixed,
@@ -31,6 +35,7 @@ REGISTERED = (
     discriminant_analysis,
     gaussian_nb,
     generalized_nb,
+    least_squares,
     linear_nb_cv,
     selector,
     trained_cv,

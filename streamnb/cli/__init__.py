@@ -1,0 +1,1 @@
+"""The command line: `streamnb`, or `python -m streamnb`."""

@@ -1,0 +1,118 @@
+"""What is given on the command line, as the arguments of functions and estimators."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from streamnb.core.persistence import load
+from streamnb.encoding.text import text
+from streamnb.problem.penalties import L1, L2, Penalty, TopK
+
+PENALTIES = "none, l1, l1:score, l2=TAU, topk=K, or one tau: l1=0.5, l1:score=2"
+
+
+def penalty_of(given: str) -> Penalty | None:
+    """A penalty in words: its name, a scale after a colon, a tau after an equals sign."""
+    name, _, tau = given.partition("=")
+    name, _, scale = name.partition(":")
+    if given == "none":
+        return None
+    try:
+        numbers = [float(one) for one in tau.split(",")] if tau else None
+        if name == "l1" and scale in ("", "score"):
+            return L1(_one(numbers), scale=scale or None)
+        if name == "l2" and not scale and numbers:
+            return L2(_one(numbers))
+        if name == "topk" and not scale and numbers:
+            return TopK(_one([int(number) for number in numbers]))
+    except ValueError as error:
+        raise click.BadParameter(f"{given!r}: {error}", param_hint="--penalty") from error
+    raise click.BadParameter(f"{given!r} should be one of {PENALTIES}", param_hint="--penalty")
+
+
+def _one(numbers: list[Any] | None) -> Any:
+    return numbers[0] if numbers is not None and len(numbers) == 1 else numbers
+
+
+def steps_of(given: str | None) -> Any:
+    """Steps of a transform, split at commas: "log1p", or "l1:10000,log1p"."""
+    steps = tuple(given.split(",")) if given else ()
+    return steps if len(steps) > 1 else (steps[0] if steps else None)
+
+
+def words_of(given: str) -> tuple[int, int]:
+    """A range of lengths, such as 1-2."""
+    low, _, high = given.partition("-")
+    try:
+        return int(low), int(high or low)
+    except ValueError as error:
+        raise click.BadParameter(f"{given!r} should be a range such as 1-2", param_hint="--words") from error
+
+
+def rows_of(path: str, asked: dict[str, Any], y: str | None, keep_tokens: int | None = None) -> tuple[Any, str | None]:
+    """X and y as the functions take them: a path, or texts of its field."""
+    if not Path(path).exists() and "://" not in path and not any(sign in path for sign in "*?["):
+        raise click.BadParameter(f"there is no {path!r}", param_hint="DATA")
+    if asked["text"] is None:
+        return path, y
+    sizes = {"n_features": asked["n_features"]} if asked["n_features"] else {}
+    words = words_of(asked["words"])
+    return text(
+        path, asked["text"], y=y, weight=asked.get("weight"), words=words, keep_tokens=keep_tokens, **sizes
+    ), None
+
+
+def model_of(path: str) -> Any:
+    """A saved model."""
+    if not Path(path).exists():
+        raise click.BadParameter(f"there is no {path!r}", param_hint="MODEL")
+    model = load(path)
+    if not hasattr(model, "predict"):
+        raise click.BadParameter(f"{path!r} holds a {type(model).__name__}, which predicts nothing", param_hint="MODEL")
+    return model
+
+
+def new_file(path: str | None, force: bool) -> Path | None:
+    """Where something is written, if nothing is there yet."""
+    if path is not None and not force and Path(path).exists():
+        raise click.BadParameter(f"{path!r} is there already; --force replaces it", param_hint="-o")
+    if path is not None and not Path(path).absolute().parent.is_dir():
+        raise click.BadParameter(f"there is no folder for {path!r}", param_hint="-o")
+    return None if path is None else Path(path)
+
+
+def options(*more: Callable) -> Callable:
+    """Several options as one decorator, in this order."""
+
+    def add(command: Callable) -> Callable:
+        for option in reversed(more):
+            command = option(command)
+        return command
+
+    return add
+
+
+DATA = options(
+    click.option("--y", help="Name of the labels beside the rows, or of a column."),
+    click.option("--weight", help="Name of weights beside the rows."),
+    click.option("--layer", help="Layer of AnnData."),
+    click.option("--text", help="Field of texts, of JSON lines or CSV: hashed words are the features."),
+    click.option("--words", default="1-1", show_default=True, help="Lengths of n-grams of words."),
+    click.option("--n-features", type=int, help="Columns of hashed words, a power of two."),
+)
+RUN = options(
+    click.option("--threads", "n_threads", type=click.IntRange(1), help="Threads; as many as cores by default."),
+    click.option("--memory-limit", help="Bytes for sums and weights, such as 4GB."),
+    click.option("--client", help="Address of a Dask scheduler whose workers read, such as tcp://host:8786."),
+)
+POSED = options(
+    click.option("--family", default="multinomial", show_default=True, help="Distribution of each feature, or auto."),
+    click.option("--penalty", default="l1:score", show_default=True, help=f"One of {PENALTIES}."),
+    click.option("--scheme", type=click.Choice(["joint", "ovr", "ovo", "reference"]), default="joint"),
+    click.option("--transform", help="Steps for each row, split at commas: log1p, or l1:10000,log1p."),
+    click.option("--normalize", type=click.Choice(["l1", "l2"]), help="Divide each row by its length."),
+    click.option("--idf", is_flag=True, help="Multiply features by their inverse frequency in rows."),
+    click.option("--smoothing", type=float, default=1.0, show_default=True, help="Strength of the prior."),
+)

@@ -1,0 +1,87 @@
+"""The group of commands, and how the process ends: 0, 1 for a fault of data, 2 of use, 75 when asked to stop."""
+
+import signal
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import click
+
+from streamnb.cli import fitting, reading
+from streamnb.cli.output import BarLines, say
+from streamnb.passes import stopping
+
+DATA, USE, STOPPED = 1, 2, 75  # 75 is EX_TEMPFAIL of sysexits.h: start the command again, and it goes on
+COMMANDS = (
+    reading.convert,
+    reading.plan,
+    fitting.fit,
+    fitting.search,
+    reading.predict,
+    reading.evaluate,
+    reading.inspect,
+    reading.export,
+)
+
+
+class _Commands(click.Group):
+    """Commands, of which a mistyped one is told the nearest."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and self.get_command(ctx, args[0]) is None:
+            near = get_close_matches(args[0], self.list_commands(ctx), 1)
+            meant = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(self.list_commands(ctx))}."
+            ctx.fail(f"No such command {args[0]!r}.{meant}")
+        return super().resolve_command(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="streamnb")
+def commands() -> None:
+    """Linear Bayes models of data of any size, from one reading.
+
+    DATA is what `fit` of the library takes a path to: a Zarr store, an .h5ad or svmlight file, a table, or texts.
+    Data goes to stdout or into -o FILE, words go to stderr.
+    """
+
+
+for command in COMMANDS:
+    commands.add_command(command)
+
+
+def main() -> None:
+    """Run the command of this process, and leave with its status."""
+    signal.signal(signal.SIGTERM, _stop)
+    if not sys.stderr.isatty():
+        sys.stderr = BarLines(sys.stderr)
+    sys.exit(status(sys.argv[1:]))
+
+
+def _stop(number: int, frame: Any) -> None:
+    """Passes end after the next block, with what is done in their checkpoint; a second signal ends at once."""
+    if stopping.asked.is_set():
+        raise stopping.Stopped
+    stopping.asked.set()
+
+
+def status(arguments: Sequence[str]) -> int:
+    """Run a command, say what was wrong, and return how the process should end."""
+    try:
+        commands(list(arguments), prog_name="streamnb", standalone_mode=False)
+        return 0
+    except click.ClickException as error:
+        error.show()
+        return USE
+    except (click.Abort, KeyboardInterrupt):
+        say("interrupted; nothing is half written")
+        return 128 + signal.SIGINT
+    except stopping.Stopped:
+        say("stopped as asked; with --checkpoint the same command goes on from here")
+        return STOPPED
+    except (ValueError, TypeError, OSError, MemoryError, ImportError, AttributeError) as error:
+        say(f"Error: {error}")
+        return DATA

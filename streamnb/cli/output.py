@@ -1,0 +1,95 @@
+"""What commands write: tables by the ending of a file, data to stdout, words to stderr."""
+
+import io
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from streamnb.core.persistence import replacing
+
+EVERY = 60.0  # seconds between lines of a bar without a terminal
+ENDINGS = (".csv", ".parquet", ".npy", ".jsonl")
+
+
+def say(words: str) -> None:
+    """Tell the user, beside the data."""
+    click.echo(words, err=True)
+
+
+def check_ending(path: Path | None) -> None:
+    """Refuse a file of a kind that no table is written to."""
+    if path is not None and path.suffix not in ENDINGS:
+        raise click.BadParameter(f"{str(path)!r} should end with one of {', '.join(ENDINGS)}", param_hint="-o")
+
+
+def write_table(columns: dict[str, np.ndarray], path: Path | None) -> None:
+    """Columns into a file, or as CSV to stdout."""
+    if path is None:
+        _csv(columns, sys.stdout)
+        return
+    with replacing(path) as file:
+        file.write(_bytes(columns, path.suffix))
+
+
+def write_json(found: Any) -> None:
+    """A value to stdout."""
+    click.echo(json.dumps(found, default=_plain))
+
+
+def _bytes(columns: dict[str, np.ndarray], ending: str) -> bytes:
+    if ending == ".npy":
+        buffer, only = io.BytesIO(), list(columns.values())
+        np.save(buffer, only[0] if len(only) == 1 else np.column_stack(only[1:]), allow_pickle=False)
+        return buffer.getvalue()
+    import pandas as pd
+
+    frame = pd.DataFrame(columns)
+    if ending == ".parquet":
+        buffer = io.BytesIO()
+        frame.to_parquet(buffer, index=False)
+        return buffer.getvalue()
+    if ending == ".jsonl":
+        return frame.to_json(orient="records", lines=True).encode()
+    words = io.StringIO()
+    _csv(columns, words)
+    return words.getvalue().encode()
+
+
+def _csv(columns: dict[str, np.ndarray], file: Any) -> None:
+    import pandas as pd
+
+    pd.DataFrame(columns).to_csv(file, index=False)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
+
+
+class BarLines:
+    """stderr of a process without a terminal: a bar is a line a minute, and the last one of it."""
+
+    def __init__(self, file: Any):
+        self._file, self._bar, self._told = file, "", -EVERY
+
+    def write(self, text: str) -> int:
+        if text.startswith("\r"):
+            self._bar = text.strip()
+            if time.monotonic() - self._told >= EVERY:
+                self._tell()
+        elif text.strip() or not self._bar:
+            self._file.write(text)
+        else:  # which ends a bar
+            self._tell()
+        return len(text)
+
+    def _tell(self) -> None:
+        self._file.write(f"{self._bar}\n" if self._bar else "")
+        self._bar, self._told = "", time.monotonic()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)

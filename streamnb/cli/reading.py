@@ -1,0 +1,168 @@
+"""Commands that read data or a model: convert, plan, predict, evaluate, inspect, export."""
+
+from typing import Any
+
+import click
+import numpy as np
+
+from streamnb.cli.given import DATA, model_of, new_file, rows_of
+from streamnb.cli.output import check_ending, say, write_json, write_table
+from streamnb.encoding.converting import convert as convert_rows
+from streamnb.encoding.opening import opened_for
+from streamnb.evaluation.evaluating import evaluate as judge
+from streamnb.passes.dask_workers import connected
+from streamnb.rows import sizes
+from streamnb.scanning.planning import plan as plan_scan
+
+
+@click.command()
+@click.argument("data")
+@click.argument("store")
+@DATA
+@click.option("--groups", help="Name of groups beside the rows.")
+@click.option("--force", is_flag=True, help="Replace a store that is there.")
+def convert(data: str, store: str, groups: str | None, force: bool, **asked: Any) -> None:
+    """Write rows of any kind into a Zarr store that is read as fast as any.
+
+    Example: streamnb convert cells.h5ad cells.zarr --y obs/cell_type
+    """
+    new_file(store, force)
+    X, y = rows_of(data, asked, asked["y"])
+    weight = asked["weight"] if asked["text"] is None else None
+    convert_rows(X, store, y, sample_weight=weight, groups=groups, layer=asked["layer"])
+    say(f"{store} is written")
+
+
+@click.command()
+@click.argument("data")
+@DATA
+@click.option("--folds", type=int, help="Folds of a cross-validation.")
+@click.option("--memory-limit", help="Bytes for the sums, such as 4GB.")
+def plan(data: str, folds: int | None, memory_limit: str | None, **asked: Any) -> None:
+    """Say what a scan would read and take, before any row is read.
+
+    Example: streamnb plan store.zarr --y y --folds 5
+    """
+    X, y = rows_of(data, asked, asked["y"])
+    click.echo(plan_scan(X, y, folds=folds, memory_limit=memory_limit, layer=asked["layer"]))
+
+
+@click.command()
+@click.argument("model")
+@click.argument("data")
+@click.option("--proba", is_flag=True, help="Probabilities of all classes beside the labels.")
+@click.option("--scores", is_flag=True, help="Scores of decision_function beside the labels.")
+@click.option("-o", "out", help="A file by its ending: .csv, .parquet, .npy, .jsonl; CSV to stdout by default.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--text", help="Field of texts, where the model was not fitted on texts of a file like this.")
+@click.option("--words", default="1-1", show_default=True, help="Lengths of n-grams of words.")
+@click.option("--n-features", type=int, help="Columns of hashed words.")
+@click.option("--client", help="Address of a Dask scheduler whose workers read.")
+def predict(
+    model: str, data: str, proba: bool, scores: bool, out: str | None, force: bool, client: str | None, **asked: Any
+) -> None:
+    """Labels of rows, and probabilities or scores.
+
+    Example: streamnb predict m.snb new.zarr --proba -o out.parquet
+    """
+    path = new_file(out, force)
+    check_ending(path)
+    fitted, (X, _) = model_of(model), rows_of(data, asked, None)
+    with connected(client):
+        columns = _labels("label", fitted.predict(X), fitted.classes_)
+        for wanted, prefix, method in ((proba, "p", "predict_proba"), (scores, "score", "decision_function")):
+            if wanted:
+                columns |= _columns(prefix, getattr(fitted, method)(X), fitted.classes_)
+    write_table(columns, path)
+
+
+@click.command()
+@click.argument("model")
+@click.argument("data")
+@DATA
+@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+@click.option("--client", help="Address of a Dask scheduler whose workers read.")
+def evaluate(model: str, data: str, as_json: bool, client: str | None, **asked: Any) -> None:
+    """Judge a model on rows whose labels are known.
+
+    Example: streamnb evaluate m.snb test.zarr --y y
+    """
+    fitted, (X, y) = model_of(model), rows_of(data, asked, asked["y"])
+    with connected(client):
+        known = opened_for(_encoding(fitted), X, y, asked["weight"] if y else None, layer=asked["layer"])
+        beside = list(known.beside(sizes.BLOCK_ROWS))
+        truth, weight = (_joined([one.get(name) for one in beside]) for name in ("y", "weight"))
+        given = {"scores": fitted.decision_function(X), "sample_weight": weight, "classes": fitted.classes_}
+        if hasattr(fitted, "predict_proba") and getattr(fitted, "probabilities", "") is not None:
+            given["proba"] = fitted.predict_proba(X)
+        found = judge(truth, fitted.predict(X), **given)
+    if as_json:
+        write_json(found.summary())
+    else:
+        click.echo(found)
+
+
+@click.command()
+@click.argument("model")
+@click.option("--top", "n_features", type=click.IntRange(1), default=10, show_default=True, help="Features a class.")
+@click.option("--class", "class_", help="One class only.")
+@click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
+def inspect(model: str, n_features: int, class_: str | None, as_json: bool) -> None:
+    """Show a model, and the features that matter most for its classes.
+
+    Example: streamnb inspect m.snb --top 20 --class perl
+    """
+    fitted = model_of(model)
+    if not hasattr(fitted, "top_features"):
+        click.echo(fitted)
+        return
+    top = fitted.top_features(n_features)
+    if class_ is not None:
+        if class_ not in {str(label) for label in fitted.classes_}:
+            known = ", ".join(map(str, fitted.classes_[:20]))
+            raise click.BadParameter(f"{class_!r} is not a class; it should be one of {known}", param_hint="--class")
+        top = top[top["class"].map(str) == class_]
+    if as_json:
+        write_json({"model": repr(fitted), "meta": fitted.meta_, "top_features": top.to_dict("records")})
+    else:
+        click.echo(f"{fitted}\n{top.to_string(index=False)}")
+
+
+@click.command()
+@click.argument("model")
+@click.argument("out")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+def export(model: str, out: str, force: bool) -> None:
+    """Write a model for other programs: .onnx or .json, or .snb without its statistics.
+
+    Example: streamnb export m.snb m.onnx
+    """
+    path, fitted = new_file(out, force), model_of(model)
+    assert path is not None
+    if not hasattr(fitted, "export"):
+        raise click.BadParameter(f"{model!r} holds a {type(fitted).__name__}, which has no export", param_hint="MODEL")
+    if path.suffix == ".snb":
+        fitted.save(path, stats=False, meta=fitted.meta_)
+    else:
+        fitted.export(path)
+    say(f"{out}: {path.stat().st_size:,} bytes")
+
+
+def _encoding(fitted: Any) -> Any:
+    return getattr(fitted, "encoding_", None) or getattr(fitted, "encoding", None)
+
+
+def _joined(parts: list[Any]) -> Any:
+    return None if not parts or parts[0] is None else np.concatenate([np.asarray(part) for part in parts])
+
+
+def _labels(name: str, found: Any, classes: np.ndarray) -> dict[str, np.ndarray]:
+    found = np.asarray(found)
+    return {name: found} if found.ndim == 1 else {str(label): found[:, k] for k, label in enumerate(classes)}
+
+
+def _columns(prefix: str, found: Any, classes: np.ndarray) -> dict[str, np.ndarray]:
+    found = np.asarray(found)
+    if found.ndim == 1:
+        return {prefix: found}
+    return {f"{prefix}_{label}": found[:, k] for k, label in enumerate(classes[-found.shape[1] :])}

@@ -1,0 +1,135 @@
+"""What a search is asked for: lists of candidates, checked, and every combination of them that can be."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from streamnb.core import arguments
+from streamnb.encoding.learning import to_learn
+from streamnb.problem.families import as_family
+from streamnb.problem.family import Family
+from streamnb.problem.penalties import L1, Penalty, as_penalty
+from streamnb.problem.smoothing import Smoothing
+from streamnb.rows.preparing import NORMS, RowOptions
+from streamnb.selection.grid_scores import check_choice
+from streamnb.solving.own_variances import is_own
+
+SCHEMES = ("joint", "ovr", "ovo")
+DEFAULTS: dict[str, list[Any]] = {
+    "families": ["multinomial", "bernoulli", "gaussian"],
+    "transforms": [None],
+    "normalize": [None],
+    "idf": [False],
+    "smoothing": [1.0],
+    "penalties": [None, L1(scale="score")],
+    "schemes": ["joint"],
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Naive Bayes as it may be posed: a family and a penalty, whose grid is judged, and how rows are prepared."""
+
+    family: Family
+    penalty: Penalty | None
+    scheme: str
+    smoothing: Any
+    transform: Any
+    normalize: str | None
+    idf: bool
+    words: dict[str, str]
+
+    @property
+    def rows(self) -> RowOptions:
+        """What is done to rows."""
+        return RowOptions(self.transform, self.normalize, 0.0, self.family.centre)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `solve` is told beside family and penalty."""
+        return {"scheme": self.scheme, "smoothing": self.smoothing, "idf": self.idf}
+
+    @property
+    def name(self) -> str:
+        """It in words, without what is as usual."""
+        usual = {"scheme": "joint", "smoothing": "1.0", "transform": "none", "normalize": "none", "idf": "False"}
+        said = [self.words["family"], *([] if self.penalty is None else [self.words["penalty"]])]
+        named = (f"{name}={value}" for name, value in self.words.items() if name in usual and usual[name] != value)
+        return ", ".join([*said, *named])
+
+
+def settings_of(
+    asked: dict[str, Any], names: Any, folds: Any, seed: int, scoring: Any
+) -> tuple[list[Setting], dict[str, str]]:
+    """Every setting that can be, and why others cannot; `names` are those of the columns, or None."""
+    axes = {name: _checked(name, DEFAULTS[name] if asked[name] is None else asked[name]) for name in DEFAULTS}
+    found, left_out = [], {}
+    for values in product(*axes.values()):
+        chosen = dict(zip(axes, values, strict=True))
+        setting = _setting(chosen, names)
+        if _alone(setting.family) and any(chosen[name] is not axes[name][0] for name in ("penalties", "smoothing")):
+            continue  # they take neither, and stand in the table once
+        try:
+            for member in setting.family.members:
+                Smoothing.of(member, setting.smoothing, "posterior_mean")
+            check_choice(setting.scheme, folds, 1, seed, scoring, "best")
+            found.append(setting)
+        except ValueError as error:
+            left_out[setting.name] = str(error)
+    return found, left_out
+
+
+def _setting(chosen: dict[str, Any], names: Any) -> Setting:
+    family = as_family(chosen["families"])
+    penalty = None if _alone(family) else chosen["penalties"]
+    words = {"family": _word(chosen["families"]), "penalty": _word(penalty), "scheme": chosen["schemes"]}
+    words |= {"smoothing": repr(chosen["smoothing"]), "transform": _word(chosen["transforms"])}
+    words |= {"normalize": _word(chosen["normalize"]), "idf": repr(chosen["idf"])}
+    of_rows = chosen["transforms"], chosen["normalize"], chosen["idf"]
+    return Setting(family.named(names), penalty, chosen["schemes"], chosen["smoothing"], *of_rows, words)
+
+
+def _alone(family: Family) -> bool:
+    """Whether a family knows neither penalties nor smoothing: normal features whose variances differ by class."""
+    return family.covariant or is_own(family)
+
+
+def _word(value: Any) -> str:
+    return "none" if value is None else value if isinstance(value, str) else repr(value)
+
+
+def _checked(name: str, given: Any) -> list[Any]:
+    """The candidates of one axis; each is checked by itself."""
+    if not isinstance(given, list):
+        raise TypeError(f"{name}={given!r} should be a list of candidates, such as {name}={DEFAULTS[name]!r}")
+    if not given:
+        raise ValueError(f"{name}=[] is empty; give at least one candidate, or leave it out for {DEFAULTS[name]!r}")
+    for value in given:
+        _check(name, value)
+    words = [_word(value) for value in given]
+    twice = [word for word in words if words.count(word) > 1]
+    if twice:
+        raise ValueError(f"{name} has {twice[0]} twice; each should be there once")
+    return given
+
+
+def _check(name: str, value: Any) -> None:
+    if name == "families":
+        if as_family(value).map_names:
+            raise ValueError(
+                f"families has {value!r}, whose maps are learned from rows; give models=[snb.LinearNBCV(family)], and "
+                "families without maps, or transforms"
+            )
+    elif name == "transforms":
+        if to_learn(value) is not None:
+            raise ValueError(
+                f"transforms has {value!r}, which is learned from rows, so that those held back would take part; give "
+                "others={'binned': pipeline}, whose steps are learned in each fold"
+            )
+        RowOptions(value)
+    elif name == "penalties":
+        as_penalty(value, "penalties")
+    elif name in ("schemes", "normalize", "idf"):
+        choices: Iterable[Any] = {"schemes": SCHEMES, "normalize": [None, *NORMS], "idf": [False, True]}[name]
+        arguments.one_of(name, value, choices)

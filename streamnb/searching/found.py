@@ -1,0 +1,161 @@
+"""What a search has found: a table of all candidates, and the best of them, fitted to all rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.core import persistence
+from streamnb.passes.report import Report
+from streamnb.plotting.candidates import SearchDisplay
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class Judged(persistence.Parameters):
+    """A candidate at its best point, by the models that did not see the rows that they were judged on.
+
+    Attributes
+    ----------
+    name : str
+    words : dict of str, what is particular to it
+    point : dict, of the grid of its penalty
+    scores : dict, of each scoring the scores of all splits, (S,)
+    n_features : int, that the model of all rows uses, -1 where it does not tell
+    reads : int, of the rows that it took part in, those of the fit to all rows among these; -1 where nobody counts
+    seconds : float, of these reads, which others may have shared
+    """
+
+    name: str
+    words: dict[str, str]
+    point: dict[str, Any]
+    scores: dict[str, np.ndarray]
+    n_features: int
+    reads: int
+    seconds: float
+
+    def mean(self, scoring: str) -> float:
+        """Over the splits where the score is defined, NaN where it is in none."""
+        values = self.scores[scoring]
+        values = np.sort(values[~np.isnan(values)])
+        return float(values.sum() / len(values)) if len(values) else np.nan
+
+
+def best_of(candidates: Sequence[Judged], scorings: Sequence[str]) -> int:
+    """The best by the first scoring; of equal ones by the next, then that with the fewest features."""
+
+    def goodness(judged: Judged) -> tuple[float, ...]:
+        means = (judged.mean(scoring) for scoring in scorings)
+        fewer = -float(judged.n_features if judged.n_features >= 0 else np.inf)
+        return (*(-np.inf if np.isnan(mean) else mean for mean in means), fewer)
+
+    return max(range(len(candidates)), key=lambda number: goodness(candidates[number]))
+
+
+def reasons(left_out: Mapping[str, str]) -> list[str]:
+    """Why candidates are left out, each reason once."""
+    of_reason: dict[str, list[str]] = {}
+    for name, why in left_out.items():
+        of_reason.setdefault(why, []).append(name)
+    several = {why: f"{len(names)} candidates, such as {names[0]}" for why, names in of_reason.items()}
+    return [f"{names[0] if len(names) == 1 else several[why]}: {why}" for why, names in of_reason.items()]
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class Search(persistence.Saved):
+    """What `snb.search` returns; it prints as a table, the best first.
+
+    Attributes
+    ----------
+    best_ : estimator
+        The best candidate by the first scoring, at its best point, fitted to all rows.
+    results_ : pandas.DataFrame
+        A row a candidate, the best first: candidate, the mean of each scoring over the folds, std_<scoring>, n_features
+        (of the model of all rows), reads and seconds (which candidates may have shared), point (of its grid), and what
+        it is made of.
+    left_out : dict {candidate: why}
+    scorings : list of str
+    candidates : list of Judged, with the scores of each fold
+    report : Report
+        Of the two reads of naive Bayes together.
+    """
+
+    candidates: list[Judged]
+    left_out: dict[str, str]
+    scorings: list[str]
+    best_: Any
+    report: Report
+
+    @property
+    def ranked(self) -> list[Judged]:
+        """The candidates, the best first."""
+        left, order = list(self.candidates), []
+        while left:
+            order.append(left.pop(best_of(left, self.scorings)))
+        return order
+
+    @property
+    def results_(self) -> Any:
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("results_ needs pandas: pip install pandas") from error
+        return pd.DataFrame([self._row(judged) for judged in self.ranked])
+
+    def _row(self, judged: Judged) -> dict[str, Any]:
+        scores = {name: judged.mean(name) for name in self.scorings}
+        stds = {f"std_{name}": float(np.nanstd(values)) for name, values in judged.scores.items() if name in scores}
+        cost = {"n_features": judged.n_features, "reads": judged.reads, "seconds": judged.seconds}
+        return {"candidate": judged.name, **scores, **stds, **cost, "point": judged.point, **judged.words}
+
+    def __str__(self) -> str:
+        head = ["", *self.scorings, "features", "reads", "seconds"]
+        table = [head, *map(self._cells, self.ranked)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in table]
+        return "\n".join([*lines, *(f"Left out: {one}" for one in reasons(self.left_out))])
+
+    def _cells(self, judged: Judged) -> list[str]:
+        means = [judged.mean(name) for name in self.scorings]
+        numbers = ["-" if number < 0 else f"{number:,}" for number in (judged.n_features, judged.reads)]
+        return [judged.name, *("-" if np.isnan(m) else f"{m:.4f}" for m in means), *numbers, f"{judged.seconds:.1f}"]
+
+    def __repr__(self) -> str:
+        return f"<Search: {len(self.candidates)} candidates by {self.scorings[0]}, best {self.ranked[0].name}>"
+
+    def plot(self, ax: Any = None, *, n_best: int = 20, **kwargs: Any) -> SearchDisplay:
+        """Draw the scores of the best candidates, see `SearchDisplay`.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+        n_best : int
+            How many candidates are drawn at most.
+        **kwargs
+            Of the points.
+        """
+        shown = self.ranked[:n_best]
+        scores = [judged.scores[self.scorings[0]] for judged in shown]
+        return SearchDisplay([judged.name for judged in shown], scores, self.scorings[0]).plot(ax, **kwargs)
+
+    def save(self, path: Any) -> None:
+        """Write the table and the best model to one file, no pickle; read it with `snb.load`."""
+        if not persistence.registered(self.best_):
+            raise TypeError(f"best_={self.best_!r} is not a model of streamnb, and is not kept in its files")
+        super().save(path)
+
+    def to_state(self) -> dict[str, Any]:
+        return vars(self)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        persistence.typed(cls, persistence.known(cls, state, *cls.__dataclass_fields__))
+        self = cls(**state)
+        if not self.candidates or not self.scorings or not hasattr(self.best_, "predict"):
+            raise ValueError("a search should have candidates, scorings and a model")
+        for judged in self.candidates:
+            for name in self.scorings:
+                persistence.array(name, judged.scores.get(name), ["f8"], (None,))
+        return self

@@ -1,0 +1,65 @@
+"""Fitting from the command line gives the models that the library fits."""
+
+import numpy as np
+import pytest
+
+import streamnb as snb
+from tests.support.command_line import LABELS, ran, store, texts
+
+
+def test_the_model_of_a_store_is_that_of_the_library(tmp_path, capsys):
+    path, out = store(tmp_path), tmp_path / "m.snb"
+    asked = [
+        "--family",
+        "poisson",
+        "--transform",
+        "sqrt",
+        "--scheme",
+        "ovr",
+        "--cv",
+        3,
+        "--seed",
+        1,
+        "--scoring",
+        "accuracy",
+    ]
+    ended, said, words = ran(capsys, "fit", path, "--y", "y", *asked, "-o", out)
+    assert ended == 0 and not said and "accuracy on held-out rows" in words
+    options = {"transform": "sqrt", "scheme": "ovr", "folds": 3, "seed": 1, "scoring": "accuracy"}
+    same = snb.LinearNBCV("poisson", snb.L1(scale="score"), **options).fit(str(path), "y")
+    assert np.array_equal(snb.load(out).coef_, same.coef_)
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind"),
+    [
+        (["--penalty", "none"], snb.LinearNB),
+        (["--penalty", "l1:score=1"], snb.LinearNB),
+        (["--model", "softmax", "--cv", 2], snb.SoftmaxRegressionCV),
+        (["--no-stats", "--penalty", "l1:score=1"], snb.PortableModel),
+    ],
+    ids=str,
+)
+def test_kinds_of_models(asked, kind, tmp_path, capsys):
+    ended, _, words = ran(capsys, "fit", store(tmp_path), "--y", "y", *asked, "-o", tmp_path / "m.snb")
+    model = snb.load(tmp_path / "m.snb")
+    assert ended == 0, words
+    assert type(model) is kind and (model.predict(str(tmp_path / "counts.zarr")) == LABELS).mean() > 0.8
+
+
+def test_texts_have_names_and_make_their_columns_again(tmp_path, capsys):
+    path, out = texts(tmp_path), tmp_path / "m.snb"
+    asked = ["--text", "body", "--y", "section", "--words", "1-2", "--n-features", 1024, "--penalty", "none"]
+    assert ran(capsys, "fit", path, *asked, "-o", out)[0] == 0
+    assert ran(capsys, "predict", out, path)[1].split()[1:] == LABELS.tolist()
+    assert 'body: "gem' in ran(capsys, "inspect", out, "--class", "ruby")[1]
+
+
+def test_a_search_prints_its_table_and_saves_the_best(tmp_path, capsys):
+    path, out = store(tmp_path), tmp_path / "m.snb"
+    asked = ["--family", "poisson", "--transform", "none", "--transform", "sqrt", "--cv", 3, "--scoring", "accuracy"]
+    ended, said, words = ran(capsys, "search", path, "--y", "y", *asked, "-o", out)
+    assert ended == 0, words
+    options = {"families": ["poisson"], "transforms": [None, "sqrt"], "folds": 3, "scoring": ["accuracy"]}
+    same = snb.search(str(path), "y", **options, show=False)
+    assert np.array_equal(snb.load(out).coef_, same.best_.coef_) and "sqrt" in said

@@ -1,0 +1,61 @@
+"""What is given on the command line, and what is wrong with it: status 2, with the option."""
+
+import pytest
+
+import streamnb as snb
+from streamnb.cli.given import penalty_of, steps_of, words_of
+from tests.support.command_line import ran, store
+
+
+@pytest.mark.parametrize(
+    ("given", "penalty"),
+    [
+        ("none", None),
+        ("l1", snb.L1()),
+        ("l1:score", snb.L1(scale="score")),
+        ("l1:score=2", snb.L1(2.0, scale="score")),
+        ("l1=0.5,1", snb.L1([0.5, 1.0])),
+        ("l2=10", snb.L2(10.0)),
+        ("topk=1,5", snb.TopK([1, 5])),
+    ],
+)
+def test_penalties_in_words(given, penalty):
+    assert repr(penalty_of(given)) == repr(penalty)
+
+
+def test_steps_and_ranges():
+    assert steps_of(None) is None and steps_of("log1p") == "log1p" and steps_of("l1:10,log1p") == ("l1:10", "log1p")
+    assert words_of("1-2") == (1, 2) and words_of("3") == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("asked", "what"),
+    [
+        (["--penalty", "l7"], "--penalty: 'l7' should be one of none, l1"),
+        (["--penalty", "l2"], "--penalty"),
+        (["--penalty", "l1=-1"], "--penalty"),
+        (["--famly", "poisson"], "--family"),
+        (["--text", "body", "--words", "a"], "--words: 'a' should be a range"),
+        (["--cv", "1"], "--cv"),
+        (["--scheme", "all"], "--scheme"),
+        (["-o", "no/such/folder/m.snb"], "-o: there is no folder"),
+    ],
+    ids=str,
+)
+def test_wrong_options_are_faults_of_use(asked, what, tmp_path, capsys):
+    ended, said, words = ran(capsys, "fit", store(tmp_path), "--y", "y", "-o", tmp_path / "m.snb", *asked)
+    assert ended == 2 and what in words and not said
+    assert not (tmp_path / "m.snb").exists()
+
+
+def test_files_that_are_missing_or_there_already(tmp_path, capsys):
+    path, kept = store(tmp_path), tmp_path / "m.snb"
+    kept.write_text("mine")
+    for asked in (["fit", path, "--y", "y"], ["predict", kept, path]):
+        ended, _, words = ran(capsys, *asked, "-o", kept)
+        assert ended == 2 and "--force replaces it" in words and kept.read_text() == "mine"
+    assert "there is no 'nothing.zarr'" in ran(capsys, "plan", "nothing.zarr")[2]
+    assert "there is no 'nothing.snb'" in ran(capsys, "inspect", "nothing.snb")[2]
+    assert ran(capsys, "fit", path, "--y", "y", "--penalty", "none", "-o", kept, "--force")[0] == 0
+    snb.scan([[1.0], [2.0]], [0, 1]).save(tmp_path / "s.snb")
+    assert "holds a ClassStats, which predicts nothing" in ran(capsys, "inspect", tmp_path / "s.snb")[2]

@@ -1,0 +1,66 @@
+"""The command as a process: help, statuses, signals, and going on where it was stopped."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import zarr
+
+import streamnb as snb
+from streamnb.cli.main import COMMANDS
+from tests.support.command_line import ran
+from tests.support.processes import PATIENCE, python
+
+
+@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
+def test_each_command_has_help_with_an_example(command, capsys):
+    ended, said, _ = ran(capsys, command, "--help")
+    assert ended == 0 and f"Example: streamnb {command}" in " ".join(said.split())
+
+
+def test_a_mistyped_command_is_told_the_nearest(capsys):
+    ended, _, words = ran(capsys, "predcit", "m.snb")
+    assert ended == 2 and "No such command 'predcit'. Did you mean 'predict'?" in words
+    assert "There are convert" in ran(capsys, "xyz")[2]
+
+
+@pytest.mark.process
+def test_a_process_that_is_asked_to_stop_goes_on_where_it_was(tmp_path):
+    rng, n_rows, n_features = np.random.default_rng(0), 2000, 4000
+    group = zarr.open_group(tmp_path / "rows.zarr", mode="w")
+    group.create_array("X", shape=(n_rows, n_features), chunks=(4, n_features), dtype="f4")[:] = rng.random(
+        (n_rows, n_features), np.float32
+    )
+    y, kept, out = np.arange(n_rows) % 2, tmp_path / "scan.snb", tmp_path / "m.snb"
+    group.create_array("obs/kind", data=y)
+    group.attrs["encoding-type"] = "anndata"
+    asked = [
+        "fit",
+        tmp_path / "rows.zarr",
+        "--y",
+        "obs/kind",
+        "--family",
+        "gaussian",
+        "--penalty",
+        "none",
+        "--checkpoint",
+        kept,
+        "-o",
+        out,
+    ]
+    command = [sys.executable, "-m", "streamnb", *map(str, asked)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+    until = time.monotonic() + PATIENCE
+    while not kept.exists() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    words = process.communicate(timeout=PATIENCE)[1]
+    assert process.returncode == 75 and "stopped as asked" in words, words
+    assert not out.exists() and snb.load(kept).report.rows < n_rows
+    ended = python("-m", "streamnb", *asked)
+    assert ended.returncode == 0, ended.stderr
+    whole = snb.LinearNB("gaussian").fit(group["X"][:], y)
+    assert np.array_equal(snb.load(out).coef_, whole.coef_)

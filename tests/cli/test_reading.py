@@ -1,0 +1,88 @@
+"""Commands that read data or models: their data is what the library answers."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import streamnb as snb
+from tests.support.command_line import LABELS, ran, store, texts
+
+
+@pytest.fixture
+def fitted(tmp_path):
+    path = store(tmp_path)
+    model = snb.LinearNB(penalty=snb.TopK(2)).fit(str(path), "y")
+    model.save(tmp_path / "m.snb", meta={"rows": 90})
+    return path, model, tmp_path / "m.snb"
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npy", "jsonl"])
+def test_predictions_by_the_ending_of_the_file(ending, fitted, tmp_path, capsys):
+    path, model, file = fitted
+    out = tmp_path / f"p.{ending}"
+    assert ran(capsys, "predict", file, path, "--proba", "--scores", "-o", out)[:2] == (0, "")
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "jsonl": lambda f: pd.read_json(f, lines=True)}
+    proba, scores = model.predict_proba(str(path)), model.decision_function(str(path))
+    if ending == "npy":
+        np.testing.assert_allclose(np.load(out), np.hstack([proba, scores]))
+        return
+    frame = read[ending](out)
+    assert frame["label"].tolist() == model.predict(str(path)).tolist()
+    np.testing.assert_allclose(frame[["p_perl", "p_python", "p_ruby"]], proba, atol=1e-9)
+    np.testing.assert_allclose(frame[["score_perl", "score_python", "score_ruby"]], scores, atol=1e-9)
+
+
+def test_labels_go_to_stdout(fitted, capsys):
+    path, model, file = fitted
+    ended, said, words = ran(capsys, "predict", file, path)
+    assert ended == 0 and said.split() == ["label", *model.predict(str(path)).tolist()] and not words
+
+
+def test_evaluation_is_that_of_the_library(fitted, capsys):
+    path, model, file = fitted
+    ended, said, _ = ran(capsys, "evaluate", file, path, "--y", "y", "--json")
+    found = json.loads(said)
+    proba, scores = model.predict_proba(str(path)), model.decision_function(str(path))
+    same = snb.evaluate(LABELS, model.predict(str(path)), proba=proba, scores=scores)
+    assert ended == 0 and found == pytest.approx(same.summary())
+    assert "accuracy" in ran(capsys, "evaluate", file, path, "--y", "y")[1]
+
+
+def test_models_and_their_features_are_shown(fitted, capsys):
+    _, model, file = fitted
+    found = json.loads(ran(capsys, "inspect", file, "--top", 1, "--json")[1])
+    assert found["meta"] == {"rows": 90} and found["top_features"] == model.top_features(1).to_dict("records")
+    ended, _, words = ran(capsys, "inspect", file, "--class", "cobol")
+    assert ended == 2 and "'cobol' is not a class; it should be one of perl, python, ruby" in words
+
+
+def test_exports_by_the_ending(fitted, tmp_path, capsys):
+    path, model, file = fitted
+    for ending in ("json", "snb"):
+        assert ran(capsys, "export", file, tmp_path / f"out.{ending}")[0] == 0
+    assert json.loads((tmp_path / "out.json").read_text())["n_features"] == 6
+    assert ran(capsys, "predict", tmp_path / "out.snb", path)[1].split()[1:] == model.predict(str(path)).tolist()
+    ended, _, words = ran(capsys, "export", file, tmp_path / "out.pickle")
+    assert ended == 1 and "should end with one of .onnx, .json" in words
+    assert ran(capsys, "export", tmp_path / "out.snb", tmp_path / "again.json")[0] == 2
+
+
+def test_plans_and_stores(tmp_path, capsys):
+    path = texts(tmp_path)
+    asked = ["--text", "body", "--y", "section", "--n-features", 256]
+    assert "n_rows        90" in ran(capsys, "plan", path, *asked)[1]
+    assert ran(capsys, "convert", path, tmp_path / "t.zarr", *asked)[0] == 0
+    assert snb.scan(str(tmp_path / "t.zarr"), "y").n_rows == 90
+
+
+def test_faults_of_the_data_have_their_message_and_status_1(fitted, tmp_path, capsys):
+    path, _, file = fitted
+    ended, said, words = ran(capsys, "fit", path, "--y", "z", "-o", tmp_path / "n.snb")
+    assert ended == 1 and words.startswith("Error: y='z'") and not said
+    (tmp_path / "damaged.snb").write_bytes(file.read_bytes()[:-100])
+    ended, _, words = ran(capsys, "predict", tmp_path / "damaged.snb", path)
+    assert ended == 1 and "save it again" in words
+    ended, _, words = ran(capsys, "predict", file, path, "-o", tmp_path / "p.xlsx")
+    assert ended == 2 and "should end with one of .csv" in words

@@ -1,0 +1,69 @@
+"""Least squares by products under cross-validation: scikit-learn's ridge models of all folds, from one scan."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import RidgeClassifier
+
+import streamnb as snb
+
+rng = np.random.default_rng(0)
+N, FOLDS = 240, 3
+Y, SETS = rng.integers(0, 3, N), rng.integers(0, 2, (N, 3))
+X = rng.normal(size=(N, 5)) @ rng.normal(size=(5, 5)) + rng.normal(size=(3, 5))[Y]
+W = rng.random(N)
+L2 = [0.1, 10.0, 1000.0]
+
+
+def searched(x=X, y=Y, weight=None, **options):
+    model = snb.LeastSquaresClassifierCV(L2, solver="products", folds=FOLDS, scoring="accuracy", **options)
+    return model.fit(x, y, weight)
+
+
+@pytest.mark.parametrize("y", [Y, Y > 0], ids=["three", "two"])
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_every_fold_and_penalty_is_scikit_learns_ridge(y, class_weight):
+    model, number = searched(y=y, weight=W, class_weight=class_weight), snb.fold_numbers(N, FOLDS)
+    table = model.cv_results_
+    for l2 in L2:
+        (point,) = np.flatnonzero(table["param_l2"] == l2)
+        for fold in range(FOLDS):
+            rest, own = number != fold, number == fold
+            weight = W.copy()
+            if class_weight is not None:
+                sums = np.bincount(y[rest], W[rest])
+                weight *= (sums.sum() / (len(sums) * sums))[y.astype(int)]
+            theirs = RidgeClassifier(l2).fit(X[rest], y[rest], weight[rest])
+            hits = np.average(theirs.predict(X[own]) == y[own], weights=W[own])
+            assert table[f"split{fold}_test_score"][point] == pytest.approx(hits)
+    alone = snb.LeastSquaresClassifier(model.best_["l2"], solver="products", class_weight=class_weight).fit(X, y, W)
+    np.testing.assert_allclose(model.coef_, alone.coef_, rtol=1e-9)
+    assert model.n_passes_ == 0 and model.converged_ and model.report_.rows == 2 * N  # a scan, and a read that judges
+
+
+def test_bins_labels_and_what_is_kept(tmp_path):
+    binned = searched(transform=snb.Bins(6))
+    step = snb.Bins(6).fit(X)
+    alone = RidgeClassifier(binned.best_["l2"]).fit(step.transform(X).toarray(), Y)
+    np.testing.assert_allclose(binned.coef_, alone.coef_, rtol=1e-6, atol=1e-9)
+    labels = snb.LeastSquaresClassifierCV(L2, solver="products", folds=2).fit(sp.csr_array(X), SETS)
+    theirs = RidgeClassifier(labels.best_["l2"]).fit(X, SETS)
+    np.testing.assert_allclose(labels.coef_, theirs.coef_, rtol=1e-6, atol=1e-9)
+    scaled = searched(np.abs(X).round(), idf=True)
+    gradients = snb.LeastSquaresClassifier(scaled.best_["l2"], idf=True, tol=1e-10).fit(np.abs(X).round(), Y)
+    np.testing.assert_allclose(scaled.coef_, gradients.coef_, rtol=1e-6, atol=1e-9)
+    binned.save(tmp_path / "m.snb")
+    np.testing.assert_array_equal(snb.load(tmp_path / "m.snb").predict(X), binned.predict(X))
+
+
+def test_calibration_needs_no_further_reads():
+    model = snb.LeastSquaresClassifierCV(L2, solver="products", scoring="accuracy", calibration="sigmoid").fit(X, Y)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+    assert model.report_.rows == 3 * N  # the third is for the sample that calibrates
+
+
+def test_tables_too_large_are_refused_before_the_scan():
+    with pytest.raises(MemoryError, match=r"products of 5 features by 5.*snb.SoftmaxRegression"):
+        snb.LeastSquaresClassifierCV(L2, solver="products").fit(X, Y, memory_limit=300)
+    with pytest.raises(ValueError, match="solver='qr' is unknown"):
+        snb.LeastSquaresClassifierCV(L2, solver="qr").fit(X, Y)

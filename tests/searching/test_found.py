@@ -1,0 +1,56 @@
+"""What a search returns: a table, its order, a picture, a file."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import streamnb as snb
+from streamnb.passes.report import Report
+from streamnb.searching.found import Judged, best_of
+
+mpl.use("Agg")
+X = np.random.default_rng(0).poisson(1.0, (40, 3)).astype(float)
+Y = np.arange(40) % 2
+
+
+def judged(name, accuracy, auc=0.5, n_features=3):
+    return Judged(name, {}, {}, {"accuracy": np.array(accuracy), "roc_auc": np.array([auc])}, n_features, 2, 0.1)
+
+
+def test_the_first_scoring_chooses_then_the_next_then_fewer_features():
+    scorings = ["accuracy", "roc_auc"]
+    candidates = [
+        judged("a", [0.5, 0.7]),
+        judged("b", [0.6, np.nan], 0.6),
+        judged("c", [np.nan]),
+        judged("d", [0.6], 0.6, 2),
+    ]
+    assert best_of(candidates, scorings) == 3 and best_of(candidates[:3], scorings) == 1
+    found = snb.Search(candidates, {}, scorings, None, Report())
+    assert [one.name for one in found.ranked] == ["d", "b", "a", "c"]
+    assert str(found).splitlines()[-1].split() == ["c", "-", "0.5000", "3", "2", "0.1"]
+
+
+def test_the_table_the_picture_and_the_file_say_the_same(tmp_path):
+    with pytest.warns(snb.StreamnbWarning, match="left out"):
+        found = snb.search(
+            X, Y, families=["poisson"], schemes=["joint", "ovo"], scoring="neg_log_loss", folds=2, show=False
+        )
+    frame = found.results_
+    assert frame["neg_log_loss"].is_monotonic_decreasing and frame["candidate"][0] == found.ranked[0].name
+    assert {"std_neg_log_loss", "n_features", "reads", "seconds", "point", "family", "smoothing"} <= {*frame.columns}
+    picture = found.plot(n_best=1)
+    np.testing.assert_array_equal(picture.means_.get_xdata(), frame["neg_log_loss"][:1])
+    found.save(tmp_path / "found.snb")
+    again = snb.load(tmp_path / "found.snb")
+    assert str(again) == str(found) and "Left out: 2 candidates, such as poisson, scheme=ovo:" in str(again)
+    np.testing.assert_array_equal(again.best_.predict_proba(X), found.best_.predict_proba(X))
+    assert repr(again).startswith("<Search: 2 candidates by neg_log_loss, best poisson")
+
+
+def test_a_model_of_others_is_kept_in_no_file(tmp_path):
+    found = snb.search(X, Y, families=[], others={"logistic": LogisticRegression()}, folds=2, show=False)
+    with pytest.raises(TypeError, match="is not a model of streamnb"):
+        found.save(tmp_path / "found.snb")
+    assert found.best_.predict(X).shape == (40,)

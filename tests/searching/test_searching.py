@@ -1,0 +1,165 @@
+"""search: the scores of each candidate are those it has alone, from two reads; nothing leaks; what is wrong is said."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.feature_selection import SelectKBest, f_classif
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import PredefinedSplit, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+import streamnb as snb
+
+rng = np.random.default_rng(0)
+N = 90
+Y = np.array(["ash", "birch", "cedar"])[np.arange(N) % 3]
+X = rng.poisson(np.array([[1, 3, 1, 2, 1], [3, 1, 1, 2, 1], [2, 2, 3, 2, 1]])[np.arange(N) % 3]).astype(float)
+QUIET = {"show": False, "folds": 3}
+
+
+def by_name(found):
+    return {judged.name: judged for judged in found.candidates}
+
+
+def test_each_setting_has_the_scores_that_it_has_alone():
+    top, options = snb.TopK([1, 3]), {"smoothing": 0.1, "scheme": "ovr"}
+    found = snb.search(
+        sp.csr_array(X),
+        Y,
+        families=["multinomial", "gaussian"],
+        transforms=[None, ("l1:10", "log1p")],
+        normalize=[None, "l2"],
+        idf=[False, True],
+        smoothing=[0.1],
+        penalties=[None, top],
+        schemes=["ovr"],
+        **QUIET,
+    )
+    judged = {name.replace(", scheme=ovr, smoothing=0.1", ""): one for name, one in by_name(found).items()}
+    assert len(judged) == 32 and not found.left_out
+    for name, of_setting in {
+        "multinomial, normalize=l2": {"normalize": "l2", "penalty": "none"},
+        f"gaussian, {top!r}, transform=('l1:10', 'log1p')": {
+            "family": "gaussian",
+            "penalty": top,
+            "transform": ("l1:10", "log1p"),
+        },
+        f"multinomial, {top!r}, idf=True": {"idf": True, "penalty": top},
+    }.items():
+        alone = snb.LinearNBCV(**options, **of_setting, folds=3, scoring=["accuracy", "roc_auc"]).fit(X, Y)
+        at = alone.cv_results_["params"].tolist().index(alone.best_)
+        assert judged[name].point == alone.best_ and judged[name].mean("accuracy") == alone.best_score_
+        assert judged[name].mean("roc_auc") == alone.cv_results_["mean_test_roc_auc"][at]
+        assert judged[name].n_features == alone.cv_results_["n_features"][at]
+    assert {one.reads for one in found.candidates} == {2} and found.report.rows == 2 * N
+
+
+def test_the_best_is_fitted_to_all_rows_without_a_further_read():
+    opened = []
+
+    def rows():
+        opened.append(1)
+        yield from ((X[i : i + 20], Y[i : i + 20]) for i in range(0, N, 20))
+
+    found = snb.search(rows, families=["poisson"], penalties=[snb.L1([0.5, 2.0])], transforms=["sqrt"], **QUIET)
+    point = found.candidates[0].point
+    alone = snb.LinearNB("poisson", snb.L1(point["l1"]), transform="sqrt").fit(X, Y)
+    np.testing.assert_array_equal(found.best_.coef_, alone.coef_)
+    assert len(opened) == 2 and found.best_.predict(X[:3]).tolist() == alone.predict(X[:3]).tolist()
+
+
+def test_models_and_any_other_estimator_are_judged_on_the_same_folds():
+    softmax, logistic = snb.SoftmaxRegressionCV([0.1, 10.0], max_passes=5), LogisticRegression(C=0.1)
+    given = {"models": [softmax, snb.LinearNBCV("poisson")], "others": {"logistic": logistic}, "seed": 3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", snb.StreamnbWarning)  # that reads were spent
+        found = snb.search(X, Y, families=[], **given, **QUIET)
+        alone = snb.SoftmaxRegressionCV([0.1, 10.0], max_passes=5, folds=3, seed=3, scoring="accuracy").fit(X, Y)
+    judged = by_name(found)
+    split = PredefinedSplit(snb.fold_numbers(N, 3, seed=3))
+    for scoring, name in (("accuracy", "accuracy"), ("roc_auc_ovr", "roc_auc")):
+        theirs = cross_val_score(logistic, X, Y, cv=split, scoring=scoring)
+        np.testing.assert_allclose(judged["logistic"].scores[name], theirs, rtol=1e-12)
+    ours = next(one for name, one in judged.items() if name.startswith("Softmax"))
+    assert ours.mean("accuracy") == alone.best_score_ and ours.reads > 2
+    assert len(judged) == 3 and softmax.folds == 5
+
+
+def test_nothing_of_a_held_out_row_is_in_a_score():
+    noise, labels = rng.poisson(0.05, (200, 400)).astype(float), rng.integers(0, 2, 200)
+    leaky = make_pipeline(SelectKBest(f_classif, k=20), LogisticRegression())
+    found = snb.search(
+        noise, labels, families=["multinomial", "gaussian"], idf=[False, True], transforms=[None, "log1p"],
+        normalize=[None, "l2"], penalties=[None, snb.TopK([20])], others={"pipeline": leaky}, **QUIET,
+    )  # fmt: skip
+    assert len(found.candidates) > 30
+    for judged in found.candidates:
+        assert 0.35 < judged.mean("accuracy") < 0.65 and 0.35 < judged.mean("roc_auc") < 0.65, judged.name
+
+
+def test_what_does_not_take_the_values_is_left_out_and_said_once():
+    with pytest.warns(snb.StreamnbWarning, match="candidates are left out; ") as said:
+        found = snb.search(
+            X - 3.0, Y, families=["multinomial", "gaussian"], penalties=[None], transforms=[None, "sqrt"],
+            others={"broken": LogisticRegression(C=-1.0)}, **QUIET,
+        )  # fmt: skip
+    assert len(said) == 1 and [one.name for one in found.candidates] == ["gaussian"]
+    assert "should be at least 0" in found.left_out["multinomial"] and "C" in found.left_out["broken"]
+    assert "transform='sqrt'" in found.left_out["gaussian, transform=sqrt"]
+
+
+def test_scorings_that_need_probabilities_leave_out_what_has_none():
+    given = {"schemes": ["joint", "ovo"], "penalties": [None], "families": ["poisson"], "scoring": "neg_log_loss"}
+    with pytest.warns(snb.StreamnbWarning, match="2 candidates are left out"):
+        found = snb.search(X, Y, **given, models=[snb.MarginClassifierCV()], **QUIET)
+    assert [one.name for one in found.candidates] == ["poisson"]
+    assert all("needs probabilities" in why for why in found.left_out.values())
+
+
+def test_the_table_says_beforehand_what_is_read(capsys):
+    snb.search(X, Y, penalties=[None], families=["poisson"], transforms=[None, "log1p"], folds=3, show=True)
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "2 settings of naive Bayes, rows prepared in 2 ways: 2 reads"
+    assert said[1].split() == ["accuracy", "roc_auc", "features", "reads", "seconds"] and len(said) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"families": []}, ValueError, r"families=\[\] is empty"),
+        ({"families": "poisson"}, TypeError, "families='poisson' should be a list of candidates"),
+        ({"families": ["weibull"]}, ValueError, "family='weibull' is unknown; it should be one of"),
+        ({"transforms": ["log2"]}, ValueError, "transform='log2' is unknown"),
+        ({"transforms": [snb.Bins(4)]}, ValueError, "learned from rows"),
+        ({"transforms": ("l1", "log1p")}, TypeError, "transforms=.* should be a list of candidates"),
+        ({"normalize": ["l3"]}, ValueError, "normalize='l3' is unknown; it should be one of None, 'l1', 'l2'"),
+        ({"schemes": ["reference"]}, ValueError, "schemes='reference' is unknown"),
+        ({"penalties": ["L1"]}, TypeError, "penalties='L1' is unknown"),
+        ({"smoothing": [1.0, 1.0]}, ValueError, "smoothing has 1.0 twice"),
+        ({"models": [snb.SoftmaxRegression()]}, TypeError, "models has SoftmaxRegression"),
+        ({"models": snb.SoftmaxRegressionCV()}, TypeError, "should be a list"),
+        ({"others": [LogisticRegression()]}, TypeError, "should be a dict"),
+        ({"others": {"a": LogisticRegression}}, TypeError, "should be an estimator"),
+        ({"scoring": "auc"}, ValueError, "scoring='auc' is unknown"),
+        ({"folds": 1}, ValueError, "folds=1"),
+        ({"families": [snb.Beta()]}, ValueError, r"no candidate could be judged. .*Beta\(\): X has"),
+        ({"families": ["poisson"], "smoothing": [-1.0]}, ValueError, "no candidate could be judged. .*poisson"),
+        ({"families": [snb.Gaussian(covariance="full")], "memory_limit": 1000}, MemoryError, "memory_limit"),
+    ],
+)
+def test_what_is_wrong_is_said(options, kind, words):
+    with pytest.raises(kind, match=words):
+        snb.search(X, Y, **{**QUIET, **options})
+
+
+def test_a_fold_without_a_class_is_said():
+    rare = np.where(np.arange(N) == 5, "yew", Y)
+    with pytest.warns(snb.StreamnbWarning, match="2 of 3 folds lack rows of .*yew"):
+        snb.search(X, rare, families=["poisson"], penalties=[None], **QUIET)
+
+
+def test_others_need_rows_in_memory():
+    with pytest.raises(TypeError, match="others= needs rows and labels in memory"):
+        snb.search(lambda: iter([(X, Y)]), others={"logistic": LogisticRegression()}, **QUIET)
