@@ -8,9 +8,9 @@ import numpy as np
 from streamnb.core import arguments, persistence
 from streamnb.encoding.column_maps import check_applied, check_maps, learned_maps
 from streamnb.encoding.learning import of_values
+from streamnb.estimators.densities import Densities
 from streamnb.estimators.learned import learned
 from streamnb.estimators.linear_predictions import LinearPredictions
-from streamnb.estimators.normal_densities import NormalDensities
 from streamnb.estimators.posteriors import Posteriors
 from streamnb.estimators.prepared_rows import PreparedRows, check_coded, family_of_columns
 from streamnb.models.at_hand import UnheldModel
@@ -39,7 +39,7 @@ _STATE = "params", "fitted", "model", "settled", "scores", "scoring_report", "st
 
 
 @persistence.register
-class LinearNB(NormalDensities, Posteriors, PreparedRows, LinearPredictions):
+class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
     """Regularised naive linear Bayes classifier, fitted in one scan of data of any size.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Distances and densities of rows by covariances, where the family has some."""
+"""Distances and densities of rows, where a classifier knows how features move together."""
 
 from typing import Any, cast
 
@@ -8,15 +8,15 @@ from streamnb.models.covariance import CovarianceModel
 from streamnb.problem.families import as_family
 
 
-def _has_covariance(estimator: Any) -> bool:
+def _has_covariance(estimator: "Densities") -> bool:
     try:
         return as_family(estimator.family).covariant
     except (TypeError, ValueError):
         return False
 
 
-class NormalDensities:
-    """A classifier whose model may be one of normal rows."""
+class Densities:
+    """A classifier by normal rows, where its family has covariances."""
 
     family: Any
     _ready: Any
