@@ -274,7 +274,7 @@ def cross_validated(
     singles = [single for some in each for single in some]
     paths = [single.path(run_options.n_threads) for single in singles]
     found, report, sample = judged_together(singles, paths, scorer, rows, run_options, train, sampled)
-    return _joined(found, list(map(len, each))), report, sample
+    return _joined([own[:2] for own in found], list(map(len, each))), report, sample
 
 
 def judged_together(
@@ -285,10 +285,11 @@ def judged_together(
     run_options: RunOptions,
     train: bool = False,
     sampled: int = 0,
-) -> tuple[list[tuple["GridScores", np.ndarray]], Report, RowSample | None]:
-    """Scores of candidates at every point of their grids, whose `paths` are given, and where there is no model, (G,).
+) -> tuple[list[tuple["GridScores", np.ndarray, Any]], Report, RowSample | None]:
+    """Scores of candidates at every point of their grids, whose `paths` are given, from one scan of the rows.
 
-    Their statistics are of the same rows and folds, however these were prepared.
+    Their statistics are of the same rows. With the scores of each comes where there is no model, (G,), and the
+    evaluations of each split.
     """
     stats, folding = candidates[0].stats, candidates[0].stats.folding
     assert folding is not None
@@ -318,7 +319,8 @@ def judged_together(
     if train:
         pairs = zip(found[: len(paths)], found[len(paths) :], strict=True)
         found = [replace(own, train=seen) for own, seen in pairs]
-    return list(zip(found, map(_singular, grids), strict=True)), report, sheet.sample
+    judged = sheet.evaluations[: len(paths)]
+    return list(zip(found, map(_singular, grids), judged, strict=True)), report, sheet.sample
 
 
 def _joined(found: list[tuple[GridScores, np.ndarray]], lengths: list[int]) -> list[GridScores]:
