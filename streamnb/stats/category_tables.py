@@ -127,14 +127,14 @@ class ValueTable:
             if done < len(values):
                 value = float(values[done])
                 if not (value >= 0.0 and value == np.floor(value) and 8 * n_groups * value < NUMBERS):
-                    self._number()
+                    self._number(self._seen)
                     break
                 room = GROWTH * (int(value) + 1)
         return done
 
-    def _number(self) -> None:
+    def _number(self, seen: np.ndarray) -> None:
         """Number the values from now on."""
-        numbers = np.flatnonzero(self._seen)
+        numbers = np.flatnonzero(seen)
         self._values, self._n_numbered = numbers.astype(np.float64).view(np.uint64), len(numbers)
         self._sums, self._seen = self._sums[numbers], None
 
