@@ -22,7 +22,9 @@ from benchmarks.peers import (
     products,
     searching,
     stores,
+    tables,
     texts,
+    values,
 )
 from benchmarks.peers.table import HEAD, PER_ROW, QUICK, Size
 
@@ -51,8 +53,11 @@ PARTS = {  # each yields rows of the table
     "encoding": encoding.encoding_rows,
     "files": files.file_rows,
     "texts": texts.text_rows,
+    "tables": tables.table_rows,
     "groups": groups.group_rows,
     "solve": models.solving_rows,
+    "values": values.value_rows,
+    "calibration": values.calibration_rows,
     "multinomial": models.multinomial_rows,
     "choice": models.choice_rows,
     "shared": models.shared_rows,

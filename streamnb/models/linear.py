@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, label_checks, memory, persistence, row_checks
 from streamnb.core.conditional import available_if
+from streamnb.encoding.learning import opened_through
 from streamnb.kernels.scores import score_cells
 from streamnb.models.curves import Curves
 from streamnb.models.decision_rule import DecisionRule
@@ -23,7 +24,6 @@ from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.domain import Domain
-from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.stats.matching import merged_classes
 from streamnb.stats.moments import MOMENTS, TABLE
@@ -151,7 +151,7 @@ class LinearModel:
 
         Rows that the workers of an active Dask client can open are judged there.
         """
-        means, _ = run(_HitsTask(self), opened(X, y, sample_weight), RunOptions())
+        means, _ = run(_HitsTask(self), opened_through(self.options.step, X, y, sample_weight), RunOptions())
         row_checks.check_total_weight(means.weight)
         return means.mean("right")
 
@@ -264,7 +264,7 @@ class LinearModel:
 
     def answer(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
         """What `finish` makes of the margins of each block, (n_rows,) or (n_rows, width), in the kind of X."""
-        rows = opened(X, labelled=False)
+        rows = opened_through(self.options.step, X, labelled=False)
         if rows.n_features is not None:
             row_checks.check_n_features(rows.n_features, self.n_features, type(self).__name__)
         return answer(partial(self.finished, finish), rows, width, dtype, out=out)
@@ -298,10 +298,11 @@ class LinearModel:
         scale, second = state["scale"], state.get("second")
         # before 0.2 presence was the only function of x
         moments = state.get("moments") or {"sum" if state["binarize"] is None else "above": None}
-        for moment, columns in moments.items():
+        for moment in moments:
             arguments.one_of("moments", moment, MOMENTS)
-            if columns is not None and not np.isin(array(moment, columns, ["i8"], (None,)), range(shape[0])).all():
-                raise ValueError(f"{moment} has columns that are none of the {shape[0]} features")
+        known = [array(moment, columns, ["i8"], (None,)) for moment, columns in moments.items() if columns is not None]
+        if known and not np.array_equal(np.sort(np.concatenate(known)), np.arange(shape[0])):
+            raise ValueError(f"moments should have each of the {shape[0]} features once")
         name, reference = state["scheme"], state.get("reference")
         multilabel = name in (MultiLabel.name, LabelReference.name)
         of_labels = name == LabelReference.name
