@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from streamnb.core import persistence
 from streamnb.encoding.bins import BinEdges, ValueScan
+from streamnb.encoding.category_numbers import warn_of_distinct
 from streamnb.encoding.levels import CategoryColumns, LevelScan, LevelsSeen
 from streamnb.encoding.quantile_normal import quantile_normal
 from streamnb.passes.answering import answer
@@ -72,7 +73,8 @@ def learned_levels(
     """The values of columns of categories, from one pass over the rows."""
     rows.check_read_again(who)
     seen: LevelsSeen
-    seen, _ = run(LevelScan(columns, options.memory_limit), rows, replace(options, checkpoint=None))
+    seen, report = run(LevelScan(columns, options.memory_limit), rows, replace(options, checkpoint=None))
+    warn_of_distinct(list(map(len, seen.values)), seen.columns.tolist(), report.rows)
     return CategoryColumns(seen.n_features, seen.columns, list(seen.values))
 
 

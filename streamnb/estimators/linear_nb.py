@@ -1,20 +1,19 @@
 """LinearNB: one scan, one set of options, one linear model."""
 
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
 
 from streamnb.core import arguments, persistence
 from streamnb.encoding.column_maps import check_applied, check_maps, learned_maps
 from streamnb.encoding.learning import of_values
+from streamnb.estimators.densities import Densities
 from streamnb.estimators.learned import learned
 from streamnb.estimators.linear_predictions import LinearPredictions
 from streamnb.estimators.posteriors import Posteriors
 from streamnb.estimators.prepared_rows import PreparedRows, check_coded, family_of_columns
 from streamnb.models.at_hand import UnheldModel
-from streamnb.models.covariance import CovarianceModel
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
 from streamnb.models.predictive import predictive_model
@@ -38,15 +37,8 @@ from streamnb.stats.second_moments import Products
 _STATE = "params", "fitted", "model", "settled", "scores", "scoring_report", "step", "mapped"  # what is saved
 
 
-def _has_covariance(estimator: "LinearNB") -> bool:
-    try:
-        return as_family(estimator.family).covariant
-    except (TypeError, ValueError):
-        return False
-
-
 @persistence.register
-class LinearNB(Posteriors, PreparedRows, LinearPredictions):
+class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
     """Regularised naive linear Bayes classifier, fitted in one scan of data of any size.
 
     Parameters
@@ -254,36 +246,6 @@ class LinearNB(Posteriors, PreparedRows, LinearPredictions):
     def _penalty(self) -> Penalty | None:
         """The penalty of the one model."""
         return self.penalty
-
-    @available_if(_has_covariance)
-    def mahalanobis(self, X: Any, *, out: Any = None) -> Any:
-        """Squared distances of rows to the mean of each class, (n_rows, K), by its covariance; no root is taken.
-
-        ``(x - mu_y)' Sigma_y^-1 (x - mu_y)``, of features that are not constant: the squares that scikit-learn's
-        `EmpiricalCovariance.mahalanobis` gives, too. For normal rows of class y they are chi-squared with as many
-        degrees of freedom as there are features. There is the method where the family is `Gaussian` with
-        covariance="pooled" or "full". Arguments as for `predict`.
-
-        Examples
-        --------
-        >>> import streamnb as snb
-        >>> X = [[0, 0], [2, 0], [1, 3], [4, 4], [6, 4], [5, 7]]
-        >>> model = snb.LinearNB(snb.Gaussian(covariance="full")).fit(X, [0, 0, 0, 1, 1, 1])
-        >>> model.mahalanobis([[1, 1], [1, 3]]).round(6)
-        array([[ 0., 32.],
-               [ 2., 26.]])
-        """
-        model, rows = self._ready(X)
-        return cast(CovarianceModel, model).of_classes(rows, False, out)
-
-    @available_if(_has_covariance)
-    def log_density(self, X: Any, *, out: Any = None) -> Any:
-        """Logs of the densities of rows in each class, (n_rows, K): ln p(x | y), the normal one.
-
-        ``-(n ln 2 pi + ln det Sigma_y + (x - mu_y)' Sigma_y^-1 (x - mu_y)) / 2``, n features that are not constant.
-        """
-        model, rows = self._ready(X)
-        return cast(CovarianceModel, model).of_classes(rows, True, out)
 
     def refit(self, **options: Any) -> Self:
         """Change parameters, the weights of the classes or the intercept without another look at the data.

@@ -126,7 +126,8 @@ class Screen:
             return None
         share = 2.0 * UNIT * (n + 8)
         reach, slack = share * np.sqrt(2.0 * squares.sum(axis=1)), 4.0 * UNIT * np.abs(finite)
-        held = (side / lengths).reshape(n + 1, -1), squares, offsets, reach, slack
+        side = np.divide(side, lengths, out=np.zeros_like(side), where=lengths > 0.0)  # directions in which no row lies
+        held = side.reshape(n + 1, -1), squares, offsets, reach, slack
         single = [part.astype(np.float32) for part in held]
         return cls(single[0], single[1], single[2], single[3], single[4], share)
 
