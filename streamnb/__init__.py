@@ -18,6 +18,7 @@ _HOMES = {
     "svmlight": "rows.in_svmlight",
     "write_csr": "rows.writing",
     "convert": "encoding.converting",
+    "table": "encoding.table",
     "text": "encoding.text",
     "codegram": "encoding.codegrams",
     "codegram_names": "encoding.codegrams",

@@ -22,6 +22,7 @@ from benchmarks.peers import (
     products,
     searching,
     stores,
+    tables,
     texts,
 )
 from benchmarks.peers.table import HEAD, PER_ROW, QUICK, Size
@@ -51,6 +52,7 @@ PARTS = {  # each yields rows of the table
     "encoding": encoding.encoding_rows,
     "files": files.file_rows,
     "texts": texts.text_rows,
+    "tables": tables.table_rows,
     "groups": groups.group_rows,
     "solve": models.solving_rows,
     "multinomial": models.multinomial_rows,

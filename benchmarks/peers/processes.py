@@ -18,7 +18,7 @@ times.append(time.process_time())
 import streamnb as snb
 for _ in range(2):
     times.append(time.process_time())
-    snb.LinearNB("multinomial").fit(sys.argv[1], "y", progress=False)
+    snb.LinearNB(sys.argv[2]).fit(sys.argv[1], sys.argv[3], progress=False)
 times.append(time.process_time())
 try:  # of this process alone; getrusage counts the one that started it
     peak = int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0])
@@ -28,9 +28,9 @@ print(json.dumps([*times, peak]))
 """
 
 
-def fit_in_a_process(path: str) -> list[float]:
+def fit_in_a_process(path: str, family: str = "multinomial", y: str = "y") -> list[float]:
     """The moments before numpy, before streamnb, before and after two fits; and the peak of memory in KiB."""
-    ended = subprocess.run([sys.executable, "-c", FIT, path], capture_output=True, text=True, check=True)
+    ended = subprocess.run([sys.executable, "-c", FIT, path, family, y], capture_output=True, text=True, check=True)
     return json.loads(ended.stdout)
 
 

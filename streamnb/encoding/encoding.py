@@ -17,6 +17,11 @@ class Encoding:
         """Columns that it makes."""
         raise NotImplementedError
 
+    @property
+    def kinds(self) -> list[tuple[str, int]]:
+        """The family, by name, that fits each group of neighbouring columns, and how many these are."""
+        return [("multinomial", self.n_columns)]
+
     def takes(self, X: Any) -> bool:
         """Whether X, opened by nobody, are raw rows; False for a matrix, and what holds one."""
         raise NotImplementedError

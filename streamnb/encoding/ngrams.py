@@ -166,13 +166,13 @@ def _sizes(name: str, given: Any) -> tuple[int, int] | None:
     return low, high
 
 
-def check_n_features(n_features: Any) -> int:
+def check_n_features(n_features: Any, name: str = "n_features") -> int:
     """A number of hashed columns: a power of two."""
-    n = arguments.positive_integer("n_features", n_features)
+    n = arguments.positive_integer(name, n_features)
     if n & (n - 1) or n > 1 << 30:
         below = 1 << min(n.bit_length() - 1, 30)
         raise ValueError(
-            f"n_features={n_features!r} should be a power of two, at most 2**30, because a column is the low bits of a "
+            f"{name}={n_features!r} should be a power of two, at most 2**30, because a column is the low bits of a "
             f"hash; such as {below:,}" + (f" or {2 * below:,}" if below < 1 << 30 else "")
         )
     return n

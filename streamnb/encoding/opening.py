@@ -5,10 +5,12 @@ from typing import Any
 
 from streamnb.encoding.encoding import Encoding, check_alike
 from streamnb.encoding.svmlight_encoding import SvmlightEncoding
+from streamnb.encoding.table import table
 from streamnb.encoding.text import text
 from streamnb.rows import opening
 from streamnb.rows.in_svmlight import SvmlightSource
 from streamnb.rows.source import Source
+from streamnb.rows.table_opening import is_path, is_table
 from streamnb.rows.text_files import holds_text_files
 from streamnb.rows.texts import holds_texts
 
@@ -24,11 +26,17 @@ def opened(
     labelled: bool = True,
     look: Look | None = None,
     layer: str | None = None,
+    frames: bool = False,
 ) -> Source:
-    """Rows with what is beside them, as `rows.opening.opened` does; texts, too, told by what they are."""
+    """Rows with what is beside them, as `rows.opening.opened` does; texts and tables, too, told by what they are.
+
+    Of tables in memory those of numbers are matrices, unless `frames`.
+    """
     opening.check_layer(X, layer)
     if _holds_texts(X):
         X, y, sample_weight = text(X, y=y, weight=sample_weight), None, None
+    elif is_table(X) and (frames or is_path(X)):
+        X, y, sample_weight = table(X, y, weight=sample_weight), None, None
     rows = opening.opened(X, y, sample_weight, split, labelled=labelled, look=look, layer=layer)
     if isinstance(rows, SvmlightSource):
         rows.encoding = SvmlightEncoding.of(rows.file)

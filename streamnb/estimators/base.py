@@ -46,6 +46,10 @@ class RowsEstimator(BaseEstimator):
     def _check_params(self) -> None:
         """Refuse parameters that are wrong whatever the data."""
 
+    def _by_kinds(self) -> bool:
+        """Whether columns go by their kinds, so that a table in memory is taken as one."""
+        return False
+
     def _take_layer(self, layer: str | None) -> None:
         """Remember the layer of AnnData that is fitted."""
         self.__dict__.pop("layer_", None)
@@ -57,7 +61,7 @@ class RowsEstimator(BaseEstimator):
         look = self._remember_names if fresh else self._check_features
         if not fresh:
             return opened_for(self.encoding_, X, *beside, labelled=labelled, look=look, layer=self.layer_)
-        rows = opened(X, *beside, labelled=labelled, look=look, layer=self.layer_)
+        rows = opened(X, *beside, labelled=labelled, look=look, layer=self.layer_, frames=self._by_kinds())
         self._take_encoding(rows.encoding)
         return rows
 
@@ -182,7 +186,9 @@ class ScanEstimator(RowsEstimator):
         ----------
         X : (n_rows, n_features)
             NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path to one or to an .h5ad or svmlight
-            file, rows that `svmlight` opened, or a stream of chunks.
+            file, rows that `svmlight` or `text` opened, or a stream of chunks. Strings, and the path of plain texts
+            (".txt", a pattern or a folder for each class), become what `text` makes of them by default. How columns
+            were made of raw rows is kept as `encoding_`, and predictions take raw rows then.
         y : (n_rows,) or, for `LinearNB`, (n_rows, n_labels)
             Labels: an array, or the name of one in the group of X, or of a column of a pandas or Dask data frame X,
             which is no feature then: predict from frames without it. Streams bring their own. A 2-D y, dense or CSR,

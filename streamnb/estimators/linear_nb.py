@@ -20,7 +20,7 @@ from streamnb.models.predictive import predictive_model
 from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
-from streamnb.problem.mixed import FamilyDomain
+from streamnb.problem.mixed import Auto, FamilyDomain
 from streamnb.problem.penalties import Penalty, as_penalty
 from streamnb.problem.references import OVERLAPS
 from streamnb.problem.schemes import SCHEMES, as_scheme
@@ -99,7 +99,9 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
         All that was kept of the data.
     n_features_in_ : int
     feature_names_in_ : (n_features,) str
-        Only where X is a data frame with string column names.
+        Only where X is a data frame with string column names, or rows whose columns have names.
+    encoding_ : TextEncoding, SvmlightEncoding or None
+        How columns were made of texts, or numbered in a file: what predictions do with paths, and with strings.
     smoothing_ : float or a prior
         The prior that the model goes by: `smoothing`, or the number that "evidence" came to.
     report_ : Report
@@ -150,6 +152,9 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
         options = self._row_options()
         domain = FamilyDomain(type(self).__name__, family, options.seen)
         return ClassScan(tuple(sorted(moments)), options, classes, domain, how=Products(pooled=family.pooled))
+
+    def _by_kinds(self) -> bool:
+        return isinstance(as_family(self.family), Auto)
 
     def _family(self) -> Family:
         """The family of the columns that weights are of."""

@@ -127,5 +127,6 @@ def family_of_columns(estimator: Any, family: Family) -> Family:
     step = estimator._step
     if isinstance(step, CategoryColumns):
         return family.named(getattr(estimator, "feature_names_in_", None)).widened(step.firsts)
-    family = family.named(names_of_columns(estimator))
+    known = estimator.encoding_ if step is None else None  # whose columns those are that weights are of
+    family = family.named(names_of_columns(estimator), known and known.kinds)
     return family.widened(step.firsts) if isinstance(step, BinEdges) and family.coded else family

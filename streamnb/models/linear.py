@@ -298,10 +298,11 @@ class LinearModel:
         scale, second = state["scale"], state.get("second")
         # before 0.2 presence was the only function of x
         moments = state.get("moments") or {"sum" if state["binarize"] is None else "above": None}
-        for moment, columns in moments.items():
+        for moment in moments:
             arguments.one_of("moments", moment, MOMENTS)
-            if columns is not None and not np.isin(array(moment, columns, ["i8"], (None,)), range(shape[0])).all():
-                raise ValueError(f"{moment} has columns that are none of the {shape[0]} features")
+        known = [array(moment, columns, ["i8"], (None,)) for moment, columns in moments.items() if columns is not None]
+        if known and not np.array_equal(np.sort(np.concatenate(known)), np.arange(shape[0])):
+            raise ValueError(f"moments should have each of the {shape[0]} features once")
         name, reference = state["scheme"], state.get("reference")
         multilabel = name in (MultiLabel.name, LabelReference.name)
         of_labels = name == LabelReference.name

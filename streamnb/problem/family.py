@@ -62,8 +62,11 @@ class Family(persistence.Parameters):
         """The same where a step makes columns firsts[j] to firsts[j + 1] of column j."""
         return self
 
-    def named(self, names: Any) -> "Family":
-        """The same where the columns have these names, (n_features,) or None."""
+    def named(self, names: Any, kinds: Any = None) -> "Family":
+        """The same where the columns have these names, (n_features,) or None.
+
+        `kinds` are what an `Encoding` says of the columns that it makes.
+        """
         return self
 
     @property

@@ -7,8 +7,9 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from streamnb.core import persistence
-from streamnb.problem.families import as_family
+from streamnb.problem.families import FAMILIES, as_family
 from streamnb.problem.family import Family
+from streamnb.problem.multinomial import Categorical
 from streamnb.problem.together import Dirichlet
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.domain import Domain
@@ -96,7 +97,7 @@ class Mixed(Family):
 
     # ---- which columns -----------------------------------------------------------------------------------------------
 
-    def named(self, names: Any) -> "Mixed":
+    def named(self, names: Any, kinds: Any = None) -> "Mixed":
         """The same with numbers for names of columns; `names` (n_features,) is None where X brings none."""
         if not any(isinstance(which, list) for _, which in self._given):
             return self
@@ -175,6 +176,34 @@ class Mixed(Family):
         if self._repeated is not None:
             return f"Mixed([{', '.join(f'({family!r}, {_shown(which)})' for family, which in self._given)}])"
         return f"Mixed({{{', '.join(f'{family!r}: {_shown(which)}' for family, which in self._given)}}})"
+
+
+class Auto(Family):
+    """A family for each column of a table by its kind: a `Mixed` once the table is known.
+
+    Each category, and each number in bins, is a multinomial variable over its indicators, as in `Categorical`; numbers
+    as they are, ``snb.table(bins=None)``, are Gaussian, words multinomial, indicators of what is missing Bernoulli.
+    """
+
+    name = "auto"
+
+    def named(self, names: Any, kinds: Any = None) -> Family:
+        if kinds is None:
+            raise ValueError(
+                "family='auto' goes by the kinds of columns of a table, and X are numbers of no known kind; name a "
+                "family, or open X with snb.table(X, y=..)"
+            )
+        ends = np.cumsum([width for _, width in kinds])
+        groups = [(kind, np.arange(end - width, end)) for (kind, width), end in zip(kinds, ends, strict=True)]
+        of_kind = {kind: [columns for other, columns in groups if other == kind] for kind, _ in groups}
+        pairs: list[tuple[Any, Any]] = [("multinomial", columns) for columns in of_kind.pop("multinomial", [])]
+        for kind, several in of_kind.items():
+            family = Categorical([len(one) for one in several]) if kind == "categorical" else kind
+            pairs.append((family, np.concatenate(several)))
+        return Mixed(pairs)
+
+
+FAMILIES.update({Auto.name: Auto})
 
 
 @dataclass(frozen=True)

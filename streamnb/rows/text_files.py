@@ -5,7 +5,7 @@ import io
 import os
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -105,14 +105,16 @@ class TextFile:
                 yield self.rows[k], self.rows[k + 1], piece
 
 
-def looked_through(path: str, kind: str | None, named: dict[str, str | None], labels: str = "y") -> TextFile:
-    """A file, with the places of its rows."""
+def looked_through(
+    path: str, kind: str | None, named: Any, labels: str = "y", read: Callable = read_format
+) -> TextFile:
+    """A file, with the places of its rows; `read` tells its format, and where they begin."""
     offsets, rows = [0], [0]
     with opened_file(path) as file:
         rest = more = read_exactly(file, PIECE_BYTES, path)
         while more and b"\n" not in rest:  # labels and columns are told by a whole line
             rest += (more := read_exactly(file, max(PIECE_BYTES, len(rest)), path))
-        form, begin = read_format(rest, kind or kind_of(path), named, path)
+        form, begin = read(rest, kind or kind_of(path), named, path)
         begin = max(begin, 3 if rest.startswith(b"\xef\xbb\xbf") else 0)
         offsets[0], rest = begin, rest[begin:]
         while True:
@@ -204,7 +206,7 @@ class TextFiles:
                 if before + first >= stop:
                     break
                 here = max(first, start - before), min(last, stop - before)
-                yield before + here[0], partial(_texts_of, file, piece, (first, last), here)
+                yield before + here[0], partial(texts_of, file, piece, (first, last), here)
 
     def column(self, column: str, name: str) -> np.ndarray:
         """All values of a field, read as labels are."""
@@ -219,7 +221,7 @@ class TextFiles:
         return copy(self)
 
 
-def _texts_of(file: TextFile, piece: bytes, whole: tuple[int, int], part: tuple[int, int]) -> Texts:
+def texts_of(file: TextFile, piece: bytes, whole: tuple[int, int], part: tuple[int, int]) -> Texts:
     texts = file.form.texts(piece, whole[0], file.path)
     if texts.shape[0] != whole[1] - whole[0]:
         raise DataError(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core.messages import DataError, listed
+from streamnb.kernels.ngrams import count_lines
 from streamnb.rows.texts import Texts, of_arrow
 
 LINES, JSON, CSV = "lines", "JSON lines", "CSV"
@@ -135,7 +136,7 @@ def read_format(head: bytes, kind: str, named: dict[str, str | None], where: str
     if kind == JSON:
         return _of_json_head(head, Format(kind, named["text"], named["y"], named["weight"]), where), 0
     begin = 3 if head.startswith(b"\xef\xbb\xbf") else 0
-    first = _record(head[begin:])
+    first = first_record(head[begin:])
     heading = first.decode("utf-8", "replace")
     delimiter = max(",;\t", key=heading.count)
     names = next(csv.reader([heading], delimiter=delimiter), [])
@@ -146,9 +147,14 @@ def read_format(head: bytes, kind: str, named: dict[str, str | None], where: str
             raise DataError(f"{where}: {name!r} {what}; it has {listed(np.array(names))}{like}")
     form = Format(kind, named["text"], named["y"], named["weight"], tuple(names), delimiter)
     begin += len(first) + head[begin + len(first) :].startswith(b"\r") + 1
-    sample = head[begin:]
-    sample = sample[: sample.rfind(b"\n") + 1] or sample
+    sample = whole_lines(head[begin:], form)
     return _with_types(form, form._of_csv(sample, 0, where)) if sample.strip() else form, begin
+
+
+def whole_lines(sample: bytes, form: Format) -> bytes:
+    """The rows at the beginning that are there whole; all of it where none is."""
+    _, end, _ = count_lines(np.frombuffer(sample, np.uint8), form.quoted, form.smallest, False)
+    return sample[:end] or sample
 
 
 def _with_types(form: Format, table: Any) -> Format:
@@ -194,7 +200,7 @@ def _fits(value: Any, kind: Any) -> bool:
     return isinstance(value, takes) and isinstance(value, bool) == (str(kind) == "bool")
 
 
-def _record(head: bytes) -> bytes:
+def first_record(head: bytes) -> bytes:
     """The first line, or more where a quotation goes on."""
     end, quotes = -1, 1
     while quotes % 2:

@@ -30,6 +30,10 @@ class Texts:
     def shape(self) -> tuple[int, int]:
         return len(self.starts), 1
 
+    @property
+    def nbytes(self) -> int:
+        return len(self.buffer)
+
     def __getitem__(self, rows: slice) -> "Texts":
         y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
         return replace(self, starts=self.starts[rows], stops=self.stops[rows], y=y, weight=weight)

@@ -1,7 +1,7 @@
 """Reading what was saved; the name of its class is looked up among those that the modules named here register."""
 
 from streamnb.core.persistence import load
-from streamnb.encoding import svmlight_encoding, text_encoding
+from streamnb.encoding import svmlight_encoding, table_encoding, text_encoding
 from streamnb.estimators import (
     bins,
     categorical_nb,
@@ -21,6 +21,7 @@ from streamnb.searching import found
 from streamnb.selection import comparison
 
 REGISTERED = (
+    table_encoding,
     svmlight_encoding,
     text_encoding,
     found,

@@ -152,7 +152,9 @@ def compare(
     finer, the fewer models are judged at once. Most of the time goes into the weights under Decorrelation.
     """
     rows = opened(X, y, sample_weight, layer=layer)
-    members = _families(families, None if isinstance(transform, LearnsBins) else getattr(rows.given, "columns", None))
+    as_given = not isinstance(transform, LearnsBins)
+    names = getattr(rows.given, "columns", None) if as_given else None
+    members = _families(families, names, rows.encoding.kinds if as_given and rows.encoding else None)
     columns = _penalties(penalties)
     scorer = check_choice(scheme, folds, repeats, seed, _alone(scoring), "best")
     rules = _rules(rule, columns, overall, scorer, scheme)
@@ -193,8 +195,8 @@ def _alone(scoring: Any) -> Any:
     return scoring
 
 
-def _families(families: Any, names: Any) -> dict[str, Family]:
-    """Families by name; objects go by how they are written. `names` are those of the columns of X, or None."""
+def _families(families: Any, names: Any, kinds: Any) -> dict[str, Family]:
+    """Families by name; objects go by how they are written. `names` and `kinds` of the columns of X, or None."""
     given = [families] if isinstance(families, str | Family) or not isinstance(families, Iterable) else list(families)
     if not given:
         raise ValueError("families is empty; give at least one, such as 'poisson'")
@@ -203,7 +205,7 @@ def _families(families: Any, names: Any) -> dict[str, Family]:
         name = one if isinstance(one, str) else repr(one)
         if name in members:
             raise ValueError(f"families has {name} twice; give each family once")
-        members[name] = as_family(one).named(names)
+        members[name] = as_family(one).named(names, kinds)
     return members
 
 

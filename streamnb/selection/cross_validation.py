@@ -11,7 +11,7 @@ from streamnb.core import label_checks, memory, messages
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
 from streamnb.evaluation.judging import Sheet
-from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
+from streamnb.evaluation.reference_evaluation import JudgedRows, ReferenceEvaluation
 from streamnb.evaluation.scorers import Scorer
 from streamnb.models.deciding import in_range
 from streamnb.models.grid_weights import DOUBLE
@@ -100,24 +100,25 @@ class ScoringTask(PassTask):
         self._count(partial, codes, splits)
         if partial.sample is not None:
             partial.sample.add(chunk, codes, block.weight, splits[0])
-        like, prepared = None, chunk
+        judged, like, prepared = list(self._judged(splits, codes, block.weight)), None, chunk
         for number, grids in enumerate(self.candidates):
             if like is None or _rows_of(grids[0].shell) != like:  # those of the candidate before may serve
                 prepared, like = grids[0].shell.prepared(chunk, survey), _rows_of(grids[0].shell)
             known = survey if prepared is chunk else None
             screened = any(models.decider for models in grids) and in_range(prepared, known)
-            for of_rows, split in self._asked(splits):
-                for kind, where in enumerate([of_rows == split, of_rows != split][: 1 + self.train]):
-                    rows = np.flatnonzero(where)
-                    evaluation = partial.evaluations[number + kind * len(self.candidates)][split]
-                    if rows.size:
-                        self._judge(grids[split], evaluation, prepared, screened, rows, codes, block.weight)
+            for split, seen, rows in judged:
+                evaluation = partial.evaluations[number + seen * len(self.candidates)][split]
+                self._judge(grids[split], evaluation, prepared, screened, rows)
 
-    def _asked(self, splits: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-        """The split of each row in every repeat, with each of the splits of that repeat."""
+    def _judged(self, splits: np.ndarray, codes: Any, weight: Any) -> Iterator[tuple[int, bool, JudgedRows]]:
+        """The rows that the models of each split judge, and have not seen or have."""
         n_folds = self.folding.n_folds
         for repeat, of_rows in enumerate(splits):
-            yield from ((of_rows, split) for split in range(repeat * n_folds, (repeat + 1) * n_folds))
+            for split in range(repeat * n_folds, (repeat + 1) * n_folds):
+                for seen in (False, True)[: 1 + self.train]:
+                    rows = np.flatnonzero((of_rows != split) == seen)
+                    if rows.size:
+                        yield split, seen, JudgedRows(rows, codes[rows], None if weight is None else weight[rows])
 
     def _count(self, sheet: Sheet, codes: Any, splits: np.ndarray) -> None:
         if codes.ndim == 2:
@@ -147,25 +148,22 @@ class ScoringTask(PassTask):
         evaluation: GridEvaluation | EachEvaluation | ReferenceEvaluation,
         chunk: Chunk,
         screened: bool,
-        rows: np.ndarray,
-        codes: Any,
-        weight: np.ndarray | None,
+        judged: JudgedRows,
     ) -> None:
-        weight = None if weight is None else weight[rows]
+        rows = judged.rows
         if isinstance(evaluation, GridEvaluation) and models.decider is not None:
-            evaluation.add_decided(models.decider.decide(chunk, rows, screened), codes[rows], weight)
+            evaluation.add_decided(models.decider.decide(chunk, rows, screened), judged.labels, judged.weight)
             return
-        weight = np.ones(len(rows)) if weight is None else weight
         if isinstance(evaluation, ReferenceEvaluation) and models.apart is not None:
-            models.apart.judge(evaluation, chunk, rows, codes[rows], weight)
+            models.apart.judge(evaluation, chunk, judged)
             return
-        n_points, n_rows = models.shape
+        (n_points, n_rows), weight = models.shape, judged.weights
         step = max(self._at_once(models) // (DOUBLE.room(n_points) * max(n_rows, len(self.classes))), 1)
         room = models.room(min(step, len(rows)))
         for first in range(0, len(rows), step):
             some = slice(first, first + step)
             margins = models.margins(chunk, rows[some], room)
-            evaluation.add(models.shell.scheme, margins, codes[rows[some]], weight[some])
+            evaluation.add(models.shell.scheme, margins, judged.labels[some], weight[some])
 
     def _at_once(self, models: GridModels | CovarianceModels) -> int:
         if models.by_columns:

@@ -60,6 +60,14 @@ def cells_of(values: np.ndarray, shift: int = 0) -> ValueCells:
     return _fewer(shift, keys, np.ones(len(keys), np.int64))
 
 
+def counted_cells(values: np.ndarray, counts: np.ndarray) -> ValueCells:
+    """The cells of values (n,) that occur so often each."""
+    keys = np.add(values, 0.0, dtype=np.float64).view(np.int64)
+    keys = keys ^ (keys >> 63) & _MAGNITUDE
+    order = np.argsort(keys, kind="stable")
+    return _fewer(0, keys[order], counts[order])
+
+
 def _fewer(shift: int, keys: np.ndarray, counts: np.ndarray) -> ValueCells:
     """ValueCells of sorted keys, some of them equal, so coarse that they are not too many."""
     while True:

@@ -1,6 +1,7 @@
 """The door for rows of any kind: a fitted model makes its own columns of raw ones."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import streamnb as snb
@@ -32,12 +33,20 @@ def test_texts_are_told_by_what_they_are(folder):
             snb.LinearNB("multinomial").fit(np.eye(3), Y).predict(wrong)
 
 
-def test_files_of_fields_say_what_to_give(tmp_path):
-    (tmp_path / "rows.jsonl").write_text('{"t": "red wine", "y": "wine"}\n')
-    (tmp_path / "rows.csv").write_text("t,y\nred wine,wine\n")
+def test_files_of_fields_are_tables(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"t": "red", "y": "wine"}\n{"t": "green", "y": "tea"}\n' * 2)
+    (tmp_path / "rows.csv").write_text("t,y\n" + "red,wine\ngreen,tea\n" * 2)
     for name in ("rows.jsonl", "rows.csv"):
-        with pytest.raises(snb.DataError, match=r"snb\.text\(path, text="):
-            snb.LinearNB("multinomial").fit(tmp_path / name, "y")
+        model = snb.LinearNB("auto").fit(tmp_path / name, "y")
+        assert model.predict(tmp_path / name).tolist() == ["wine", "tea"] * 2 and model.score(tmp_path / name) == 1.0
+
+
+def test_tables_in_memory_are_tables_where_columns_go_by_their_kinds():
+    frame = pd.DataFrame({"n": [1, 2, 3, 4], "y": [0, 0, 1, 1]})
+    assert opened(frame, "y").n_features == 1 and opened(frame, "y", frames=True).n_features == 4
+    assert snb.LinearNB("auto").fit(frame, "y").predict(frame).tolist() == [0, 0, 1, 1]
+    with pytest.raises(ValueError, match="family='auto' goes by the kinds of columns of a table"):
+        snb.LinearNB("auto").fit(np.eye(4), [0, 0, 1, 1])
 
 
 def test_raw_rows_are_encoded_and_others_are_not():
@@ -51,3 +60,21 @@ def test_raw_rows_are_encoded_and_others_are_not():
     assert opened_for(encoding, again, labelled=False) is again
     with pytest.raises(ValueError, match="n_features=32 and not 16"):
         opened_for(encoding, snb.text(TEXTS, n_features=32, words=(1, 2)), labelled=False)
+
+
+def test_estimators_take_tables(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"s": rng.choice(["a", "b", "c"], 90), "n": rng.integers(0, 9, 90), "x": rng.normal(size=90)})
+    frame["y"] = (frame["s"] == "a") | (frame["n"] > 6)
+    frame.to_parquet(tmp_path / "rows.parquet")
+    chosen = snb.LinearNBCV("auto", snb.TopK([1, 2]), folds=2).fit(tmp_path / "rows.parquet", "y", groups="n")
+    assert {name[0] for name, w in zip(chosen.feature_names_in_, chosen.coef_.any(axis=0)) if w} <= {"s", "n"}
+    chosen.save(tmp_path / "model.snb")
+    again = snb.load(tmp_path / "model.snb")
+    turned = frame[["x", "n", "s"]].assign(more=1)
+    assert np.array_equal(again.predict_proba(turned), chosen.predict_proba(tmp_path / "rows.parquet"))
+    assert again.refit(smoothing=2.0).score(frame, "y") > 0.8
+    trained = snb.SoftmaxRegression(tol=0.1).fit(tmp_path / "rows.parquet", "y")
+    assert trained.score(tmp_path / "rows.parquet") == trained.score(frame, frame["y"]) > 0.8
+    table = snb.compare(tmp_path / "rows.parquet", "y", families="auto", penalties=["plain"], folds=2, show=False)
+    assert np.isfinite(table.scores).all() and snb.scan(tmp_path / "rows.parquet", "y").n_rows == 90

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import streamnb as snb
+from streamnb.problem.families import as_family
 from streamnb.rows.boundary import as_chunk
 from streamnb.solving import weight_paths
 
@@ -473,3 +474,14 @@ def test_pairs_of_many_classes_vote_as_with_all_weights_held(monkeypatch):
     for family in (snb.Beta(), snb.Mixed({"dirichlet": [0, 1], "gaussian": ...})):
         with pytest.raises(MemoryError, match=r"under scheme='ovo' holds the weights of all 6 pairs"):
             snb.LinearNB(family, scheme="ovo").fit(x, y)
+
+
+def test_auto_goes_by_kinds_of_columns():
+    counts, kinds = "multinomial", [("categorical", 2), ("gaussian", 1), ("bernoulli", 1), ("categorical", 3)]
+    family = as_family("auto").named(None, [*kinds, (counts, 2), ("gaussian", 1), (counts, 1)])
+    found = [(member.name, np.arange(11)[columns].tolist()) for member, columns in family.parts(11)]
+    numbers, words = [("gaussian", [2, 9]), ("bernoulli", [3])], [(counts, [7, 8]), (counts, [10])]
+    assert sorted(found) == sorted([*words, ("categorical", [0, 1, 4, 5, 6]), *numbers])
+    assert next(member.sizes for member in family.members if member.name == "categorical") == (2, 3)
+    with pytest.raises(ValueError, match="family='auto' goes by the kinds of columns of a table"):
+        as_family("auto").named(["a"])

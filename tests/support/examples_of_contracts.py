@@ -4,7 +4,6 @@ tests/laws/test_contracts.py finds the classes by walking the package, and puts 
 their contracts. A class without an example fails there by its name; one line in its table is what it needs.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +20,7 @@ from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.counters import CountedColumns, CountTask
 from streamnb.encoding.levels import LevelScan
 from streamnb.encoding.ngrams import NGrams
+from streamnb.encoding.table_scan import LevelCounts, TableCounts, TableScan
 from streamnb.encoding.vocabulary import TokenCounts, TokenScan
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
@@ -37,6 +37,7 @@ from streamnb.passes.contract import PassTask
 from streamnb.passes.report import Report
 from streamnb.problem.families import _Shares
 from streamnb.problem.family import Family
+from streamnb.problem.mixed import Auto
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.positive import _Positive
 from streamnb.problem.pull import Pull
@@ -48,6 +49,7 @@ from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource
 from streamnb.rows.in_svmlight import SvmlightSource
+from streamnb.rows.in_tables import TableSource
 from streamnb.rows.in_texts import TextSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
@@ -55,6 +57,7 @@ from streamnb.rows.of_another import SourceOfAnother
 from streamnb.rows.opening import opened
 from streamnb.rows.prepared import PreparedSource
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.raw import RawSource
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.streams import StreamSource
@@ -78,6 +81,7 @@ from streamnb.training.cutting_planes import CrammerSinger
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
 from tests.support.examples_of_problems import every
+from tests.support.examples_of_raw_rows import counted_columns, kinds_of_columns, table_of, texts_of
 from tests.support.of_users import Highest
 
 N, K = 40, 3
@@ -89,14 +93,14 @@ COUNTS = rng.poisson(0.5 + 2.0 * (np.arange(5) % K == CODES[:, None])).astype(fl
 SETS = (rng.random((N, K)) < 0.4).astype(int)
 WEIGHT = rng.choice([0.25, 0.5, 1.0, 2.0], N)
 REAL, REAL_WEIGHT = rng.normal(size=(N, 5)), rng.random(N)  # whose sums are rounded in every order but in pairs
-WORDS = ["ash", "beech", "cedar", "elm", "fir"]
 GROUPS = np.arange(N) // 3
 FOLDS = as_folding(2, repeats=2, seed=1)
 SOME_CODED = snb.Mixed({"categorical": [1, 3], "poisson": ...})
 
 BASES = {  # of which only subclasses mean something
-    PassTask, Source, SourceOfAnother, Family, _Positive, _Shares, Together, Penalty,
+    PassTask, Source, SourceOfAnother, RawSource, Family, _Positive, _Shares, Together, Penalty,
     _Complement,  # the other half of Beta
+    Auto,  # another family once the columns are known
 }  # fmt: skip
 
 
@@ -180,16 +184,6 @@ def sharing(X: Any, w: Any = None, y: Any = Y) -> Pass:
     return Pass(SharedScan(scans, ((snb.Gaussian(),), (snb.Gaussian(), snb.Gaussian()))), opened(X, y, w))
 
 
-def texts(folder: Any = None) -> TextSource:
-    """The counts as words, in memory or in JSON lines."""
-    words = [" ".join(word for n, word in zip(row, WORDS) for _ in range(int(n))) for row in COUNTS]
-    if folder is None:
-        return snb.text(words, y=Y, weight=WEIGHT, vocabulary=WORDS, n_threads=2)
-    records = ({"of": text, "y": y, "w": w} for text, y, w in zip(words, Y.tolist(), WEIGHT.tolist()))
-    (folder / "texts.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
-    return snb.text(folder / "texts.jsonl", "of", "y", weight="w", vocabulary=WORDS, n_threads=1)
-
-
 def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
     """A read for three models: sums and scores, scores by other weights, and a line that is not judged."""
     sets = np.ndim(y) == 2
@@ -265,8 +259,9 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         hashed=lambda: counting(np.where(COUNTS > 2.0, np.nan, COUNTS), WEIGHT, pairs=[[0, 1], [1, 4]], n_bits=3),
     ),
     TokenScan: every(
-        lambda: Pass(TokenScan(NGrams((1, 2), (2, 3))), texts().with_step(None, 5, "texts")),
+        lambda: Pass(TokenScan(NGrams((1, 2), (2, 3))), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "texts")),
     ),
+    TableScan: every(lambda: Pass(*kinds_of_columns()), all=lambda: Pass(*kinds_of_columns(100))),
     SampleTask: every(
         lambda: Pass(SampleTask(np.unique(Y), Folding(3), 7), opened(COUNTS, Y, WEIGHT)),
         labels=lambda: Pass(SampleTask(np.arange(SETS.shape[1]), Folding(3), 7), opened(sp.csr_array(COUNTS), SETS)),
@@ -378,6 +373,11 @@ def means(seed: int) -> Any:
 PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", decorrelation=1.0)
 MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     TokenCounts: every(lambda seed: TokenCounts([f"t{seed}", "all"], [2, seed + 1])),
+    LevelCounts: every(
+        lambda seed: LevelCounts({f"v{seed}": 2, "all": seed + 1}, seed, 9),
+        full=lambda seed: LevelCounts({f"v{seed}": 2, "all": seed + 1}, seed, 2),
+    ),
+    TableCounts: every(counted_columns),
     ValueCells: every(lambda seed: cells_of(np.random.default_rng(seed).normal(size=3000))),
     Report: every(lambda seed: Report(seed + 1, 8, 2, 0.5, 0.25, seed / 4.0, 0.125)),
     Pull: every(lambda seed: PULLS[seed]),
@@ -465,7 +465,14 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
         stored=(lambda folder: TiledSource(csr_group(folder), 4), LABELLED),
         stream=(lambda _: TiledSource(opened(chunks), 8), LABELLED),
     ),
-    TextSource: every((lambda _: texts(), LABELLED), files=(texts, LABELLED)),
+    TextSource: every(
+        (lambda _: texts_of(COUNTS, Y, WEIGHT), LABELLED),
+        files=(lambda folder: texts_of(COUNTS, Y, WEIGHT, folder), LABELLED),
+    ),
+    TableSource: every(
+        (lambda _: table_of(COUNTS, Y, WEIGHT), LABELLED),
+        files=(lambda folder: table_of(COUNTS, Y, WEIGHT, folder), LABELLED),
+    ),
     StreamSource: every((lambda _: opened(chunks), LABELLED), once=(lambda _: opened(chunks()), LABELLED)),
     DaskSource: every((lambda _: opened(in_dask(COUNTS), in_dask(Y), WEIGHT), LABELLED)),
     NamedColumns: every((lambda _: opened_columns(COLUMNS, LABELS), COLUMNS)),

@@ -9,9 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pandas as pd
 
 import streamnb as snb
 from streamnb.core.persistence import FORMAT_VERSION, save
+from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.passes.checkpoint import Checkpoint
 from streamnb.solving.covariance_path import CovariancePath
 
@@ -31,6 +33,15 @@ TEXTS = [
     "ash tree",
     "ash",
 ]
+TABLE = pd.DataFrame(
+    {
+        "tree": [text.split()[0] for text in TEXTS],
+        "age": X[:, 1],
+        "height": np.where(X[:, 0] > 3, np.nan, X[:, 0]),
+        "day": pd.to_datetime([f"2020-0{1 + i % 3}-0{1 + i % 2}" for i in range(10)]),
+        "note": TEXTS,
+    }
+)
 WEIGHT = np.array([0.1, 1.0, 2.5, 0.3, 1.0, 1.0, 4.0, 0.7, 1.0, 0.2])  # whose sums need pairs
 
 
@@ -111,6 +122,9 @@ KINDS = {
     "linear-model-few": lambda: snb.solve(stats(), "poisson", snb.TopK(1))[0],
     "linear-nb-cv": lambda: snb.LinearNBCV("poisson", snb.L1([0.1, 1.0]), folds=2).fit(X, Y, WEIGHT),
     "softmax-texts": lambda: snb.SoftmaxRegression(tol=1e-3).fit(snb.text(TEXTS, y=Y, chars=(1, 2), n_features=4)),
+    "linear-nb-table": lambda: snb.LinearNB("auto").fit(
+        snb.table(TABLE, Y, bins={"age": 2, "height": None}, text=["note"], pairs=[("tree", "age")], hash_features=4)
+    ),
     "softmax-regression": lambda: snb.SoftmaxRegression(0.5, tol=1e-3, normalize="l2", idf=True).fit(X, Y, WEIGHT),
     "softmax-bins": lambda: snb.SoftmaxRegression(0.5, tol=1e-3, transform=snb.Bins(3)).fit(X, Y),
     "margin-classifier": lambda: snb.MarginClassifier(0.5, tol=1e-3, max_passes=200).fit(X, LABELS),
@@ -180,8 +194,9 @@ def answers(value):
         return [[e.n_rows, e.roc_auc(None).tolist(), e.f_score(None).tolist(), repr(e)] for e in (value, twice)]
     if isinstance(value, Checkpoint):
         return [value.about, list(map(list, value.done)), value.report.rows, answers(value.stats)]
-    scores = value.decision_function(X) if hasattr(value, "decision_function") else value.predict_joint_log_proba(X)
-    return [value.classes_.tolist(), np.asarray(scores).tolist(), value.predict(X).tolist()]
+    rows = TABLE if isinstance(getattr(value, "encoding_", None), TableEncoding) else X
+    of_scores = value.decision_function if hasattr(value, "decision_function") else value.predict_joint_log_proba
+    return [value.classes_.tolist(), np.asarray(of_scores(rows)).tolist(), value.predict(rows).tolist()]
 
 
 def write():

@@ -320,3 +320,11 @@ def test_markers_of_cells_are_the_genes_they_were_made_with(output):
         (line,) = [line for line in output.splitlines() if line.startswith(f"{kind} cell: ")]
         assert line.count(f"{kind}-gene") == 3
     assert "predicted_probability" in output and float(output.split()[0]) > 0.8
+
+
+@example("flights")
+def test_flights(output):
+    ((columns, auc, log_loss, _),) = numbers(output.replace(",", ""), "naive Bayes")
+    ((more, better, less, _),) = numbers(output.replace(",", ""), "logistic regression pairs")
+    assert 0.63 < auc < better - 0.04 and less < log_loss - 0.02 and more > columns > 300
+    assert "late above all: tailnum=N" in output and re.search(r"with probability 0\.\d\d$", output.strip())

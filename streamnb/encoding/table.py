@@ -1,0 +1,294 @@
+"""`table`: rows of tables, whose columns of any kind become those of a model as they are read."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments
+from streamnb.core.memory import check_memory_limit
+from streamnb.core.messages import warn
+from streamnb.core.threads import check_n_threads
+from streamnb.encoding.bins import BinEdges
+from streamnb.encoding.ngrams import NGrams, check_n_features
+from streamnb.encoding.table_codes import BinCodes, Code, HashedCodes, LevelCodes, PlainNumber
+from streamnb.encoding.table_encoding import TableEncoding, rows_of
+from streamnb.encoding.table_scan import LevelCounts, TableCounts, TableScan
+from streamnb.passes.options import RunOptions
+from streamnb.passes.run import run
+from streamnb.rows.in_tables import TableSource
+from streamnb.rows.table_opening import open_tables
+from streamnb.rows.table_values import LEVEL, WEEKDAYS, ColumnPart, part_of, parts_of_dates
+from streamnb.rows.tables import CATEGORY, DATE, NOTHING, Tables, check_has, kind_of
+from streamnb.stats.value_counts import ValueCells
+
+MISSING = "level", "ignore"
+
+
+def table(
+    X: Any,
+    y: Any = None,
+    *,
+    weight: Any = None,
+    columns: Iterable[str] | None = None,
+    categorical: Any = "auto",
+    text: Iterable[str] = (),
+    bins: Any = 16,
+    dates: bool = True,
+    pairs: Iterable[tuple[str, str]] = (),
+    min_count: int = 1,
+    missing: str = "level",
+    hash_features: int = 1 << 18,
+    n_threads: int | None = None,
+    memory_limit: Any = None,
+) -> TableSource:
+    r"""Rows of a table, whose columns of any kind become those of a model: what `fit`, `scan` and `predict` take as X.
+
+    One pass learns what values the columns have; then they are encoded block by block as rows are read, by threads or
+    on the workers of a cluster, again with each pass and from any row on. The encoding is part of what is fitted on
+    them and of its file: such a model takes the path of a table, or a data frame, with columns in any order.
+
+    Parameters
+    ----------
+    X : path, list of paths, or table
+        Parquet, Arrow IPC (Feather), CSV (also ".tsv") or JSON lines files, the latter two also packed (".gz", ".zst");
+        a pattern such as "flights/*.parquet"; a folder of such files (of folders called "month=7" this is a column,
+        too). Or a table in memory: of pandas, Polars (a lazy one is collected), Dask or Arrow, or a dataset of Arrow.
+    y, weight : str or (n_rows,), optional
+        Labels and weights: the name of a column, which is no feature then, or an array.
+    columns : list of str, optional
+        Those that are features; all others by default.
+    categorical : "auto", or list of str
+        Strings, booleans and categories of pandas are categories, and the columns named here, whatever they hold.
+    text : list of str
+        Columns of texts, whose words are counted in `hash_features` columns each, as `snb.text` counts them.
+    bins : int, None, or dict
+        Numbers become indicators of about so many bins with as many rows each (a bin a value where there are no more
+        values than bins); None: they stay as they are, the median where they are missing. A dict says it by column, the
+        others have 16.
+    dates : bool
+        Dates become categories of year, month, weekday and hour; False leaves such columns out.
+    pairs : list of (str, str)
+        Pairs of columns whose values together are a category as well.
+    min_count : int
+        Values of a category that fewer rows have are one together, "is rare", where those never seen belong as well.
+        At 1 what was never seen has no indicator, and says nothing.
+    missing : {"level", "ignore"}
+        What is missing has an indicator of its own in columns where any was, or says nothing.
+    hash_features : int, a power of two
+        Categories of more values than this are hashed into so many columns.
+    n_threads : int, optional
+        Threads that read and encode; as many as there are cores by default.
+    memory_limit : int or str, optional
+        Bytes that values may take while they are learned; half of the free memory by default.
+
+    Returns
+    -------
+    TableSource
+        With `n_rows`, `n_features`, `feature_names` and `encoding`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An argument is wrong; a column that is named is not there, is nested or of mixed kinds; a label is missing: the
+        message names it.
+    DataError
+        A file cannot be read, or files differ in their columns: the message names them, and the row.
+    ImportError
+        Tables need pyarrow, ``pip install streamnb[tables]``.
+
+    Warns
+    -----
+    StreamnbWarning
+        Columns have one value alone or none, and are left out; or a category has another value in each row.
+
+    Notes
+    -----
+    A row has one of the indicators of a column: ``family="auto"`` takes each column as one multinomial variable, which
+    is naive Bayes of categories. A hashed value shares its column with one of v others with probability
+    1 - (1 - 1 / hash_features)^v.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import streamnb as snb
+    >>> frame = pd.DataFrame({"plane": ["N1", "N2", "N1", "N3"], "miles": [90, 200, 1500, 700], "late": [1, 0, 1, 0]})
+    >>> rows = snb.table(frame, "late", bins=2)
+    >>> rows.feature_names.tolist()
+    ['plane=N1', 'plane=N2', 'plane=N3', 'miles in (-inf, 200]', 'miles in (200, inf)']
+    >>> snb.LinearNB("auto").fit(rows).predict(frame).tolist()
+    [1, 0, 1, 0]
+    """
+    n_threads = check_n_threads(n_threads)
+    plan = _Plan(categorical, text, bins, dates, pairs, min_count, missing, hash_features)
+    tables = open_tables(X, plan.strings, n_threads)
+    kinds = plan.kinds(tables, _features(tables, columns, y, weight))
+    rows = rows_of(tables, tuple(kinds), y, weight, n_threads)
+    task = TableScan(plan.parts(tables, kinds), hash_features, check_memory_limit(memory_limit))
+    counts, _ = run(task, rows, RunOptions(False, n_threads))
+    encoding = plan.encoding(counts, kinds, y, weight)
+    _warn_of(counts, [name for name in kinds if name not in encoding.columns])
+    return encoding.applied(rows_of(tables, tuple(encoding.columns), y, weight, n_threads))
+
+
+class _Plan:
+    """What is asked of the columns."""
+
+    def __init__(
+        self,
+        categorical: Any,
+        text: Any,
+        bins: Any,
+        dates: Any,
+        pairs: Any,
+        min_count: Any,
+        missing: Any,
+        n_hashed: int,
+    ):
+        self.categorical = (
+            () if isinstance(categorical, str) and categorical == "auto" else _names("categorical", categorical)
+        )
+        self.text, self.pairs = _names("text", text), _pairs(pairs)
+        self.bins = _bins(bins)
+        self.dates = arguments.one_of("dates", dates, [True, False])
+        self.min_count = arguments.positive_integer("min_count", min_count)
+        self.missing = arguments.one_of("missing", missing, MISSING) == "level"
+        self.n_hashed = check_n_features(n_hashed, "hash_features")
+
+    @property
+    def strings(self) -> tuple[str, ...]:
+        """Columns that are read as strings where a file does not tell types."""
+        return self.categorical + self.text
+
+    def kinds(self, tables: Tables, features: list[str]) -> dict[str, str | None]:
+        """What each column holds, None where anything is a category; refused where it is nothing that is known."""
+        kinds: dict[str, str | None] = {}
+        named = {"categorical": self.categorical, "text": self.text, "bins": tuple(self.bins[1])}
+        for argument, names in {**named, "pairs": tuple(name for pair in self.pairs for name in pair)}.items():
+            check_has(tables.schema.empty_table().select(features).schema, names, argument)
+        for name in features:
+            dtype = tables.schema.field(name).type
+            kind = kind_of(dtype)
+            if kind is None:
+                raise TypeError(
+                    f"X: column {name!r} is nested, of type {dtype}; make columns of its parts, or leave it out with "
+                    "columns="
+                )
+            if name in self.text and kind not in (CATEGORY, NOTHING):
+                raise TypeError(f"text={name!r} is a column of type {dtype}; it should hold strings")
+            if kind != DATE or self.dates:
+                kinds[name] = None if name in self.categorical and kind != DATE else kind
+        return kinds
+
+    def parts(self, tables: Tables, kinds: dict[str, str | None]) -> tuple[ColumnPart, ...]:
+        """What columns are made of: those of indicators first."""
+        parts: list[ColumnPart] = []
+        for name, kind in kinds.items():
+            if kind == DATE:
+                parts += parts_of_dates(name, tables.schema.field(name).type)
+            elif name not in self.text:
+                parts.append(part_of(name, kind))
+        return (*parts, *(ColumnPart(pair, LEVEL) for pair in self.pairs))
+
+    def encoding(self, counts: TableCounts, kinds: dict[str, str | None], y: Any, weight: Any) -> TableEncoding:
+        """What becomes of the columns, from what one pass has learned of them."""
+        found = [(part, self._code(part, one)) for part, one in zip(counts.parts, counts.of_parts, strict=True)]
+        coded = [(part, code) for part, code in found if code is not None]
+        used = {name for part, _ in coded for name in part.columns} | {*self.text}
+        if not used:
+            raise ValueError("X has no column of more than one value, so that nothing tells its rows from each other")
+        named = (given if isinstance(given, str) else None for given in (y, weight))
+        grams = [(name, NGrams(n_features=self.n_hashed)) for name in self.text]
+        return TableEncoding(coded, grams, {name: kind for name, kind in kinds.items() if name in used}, *named)
+
+    def _code(self, part: ColumnPart, learned: Any) -> Code | None:
+        """What becomes of a part; None where all its values are the same."""
+        if isinstance(learned, LevelCounts):
+            return self._of_levels(part, learned)
+        gaps = self.missing and bool(learned.missing[0])
+        if not learned.features[0].keys.size or (learned.low[0] == learned.high[0] and not gaps):
+            return None
+        name = part.columns[0]
+        n_bins = self.bins[1].get(name, self.bins[0])
+        if n_bins is None:
+            return PlainNumber(_median(learned.features[0]), gaps)
+        return BinCodes(BinEdges.learned(learned, n_bins, "quantile", gaps))
+
+    def _of_levels(self, part: ColumnPart, learned: LevelCounts) -> Code | None:
+        gaps = self.missing and learned.missing > 0
+        if learned.full:
+            return HashedCodes(self.n_hashed, gaps)
+        kept = [value for value, count in learned.counts.items() if count >= self.min_count]
+        order = WEEKDAYS.index if part.date_part == "weekday" else _order
+        code = LevelCodes(sorted(kept, key=order), len(kept) < len(learned.counts), gaps)
+        return code if code.n_columns > 1 else None
+
+
+def _median(cells: ValueCells) -> float:
+    """The largest number of the cell that the median lies in."""
+    up_to = np.cumsum(cells.counts)
+    return float(cells.tops()[np.searchsorted(up_to, (up_to[-1] + 1) // 2)])
+
+
+def _order(value: str) -> tuple[float, str]:
+    """Numbers by their size, before all others."""
+    try:
+        return float(value), value
+    except ValueError:
+        return np.inf, value
+
+
+def _warn_of(counts: TableCounts, left_out: list[str]) -> None:
+    if left_out:
+        warn(f"columns {left_out} have one value alone, or none, and are left out")
+    apart = [
+        part.label
+        for part, one in zip(counts.parts, counts.of_parts, strict=True)
+        if isinstance(one, LevelCounts) and len(one.counts) == counts.n_rows > 2
+    ]
+    if apart:
+        warn(
+            f"columns {apart} have another value in each of {counts.n_rows:,} rows, which says nothing of further "
+            "ones; leave them out with columns=, or name those of texts in text="
+        )
+
+
+# ---- arguments -------------------------------------------------------------------------------------------------------
+
+
+def _names(argument: str, given: Any) -> tuple[str, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable) or not all(isinstance(one, str) for one in given):
+        raise TypeError(f"{argument}={given!r} should be a list of names of columns")
+    return tuple(dict.fromkeys(given))
+
+
+def _pairs(given: Any) -> tuple[tuple[str, str], ...]:
+    pairs = [_names("pairs", pair) for pair in given] if isinstance(given, list | tuple) else [()]
+    if any(len(pair) != 2 for pair in pairs):
+        raise TypeError(f"pairs={given!r} should be a list of pairs of names of columns")
+    return tuple((first, second) for first, second in pairs)
+
+
+def _bins(given: Any) -> tuple[int | None, dict[str, int | None]]:
+    """How many bins a column of numbers has, and those that have another number of them; None: no bins."""
+    each = dict(given) if isinstance(given, Mapping) else {}
+    numbers = [*each.values()] if isinstance(given, Mapping) else [given]
+    for n in numbers:
+        if n is not None and arguments.positive_integer("bins", n) < 2:
+            raise ValueError(f"bins={given!r} should be 2 or more, or None for numbers as they are")
+    return (16 if isinstance(given, Mapping) else given), each
+
+
+def _features(tables: Tables, columns: Any, y: Any, weight: Any) -> list[str]:
+    """The columns that are features."""
+    beside = {name: given for name, given in (("y", y), ("weight", weight)) if isinstance(given, str)}
+    if columns is None:
+        return [name for name in tables.schema.names if name not in beside.values()]
+    found = _names("columns", columns)
+    check_has(tables.schema, found, "columns")
+    for argument, name in beside.items():
+        if name in found:
+            raise ValueError(f"columns has {name!r}, which is {argument}; a column is a feature, or what is to be told")
+    if not found:
+        raise ValueError("columns is empty; it should name the columns that are features")
+    return list(found)

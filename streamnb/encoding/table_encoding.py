@@ -1,0 +1,208 @@
+"""How the columns of a table become columns of a model: what is kept of it with the model, and its file."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import persistence
+from streamnb.core.threads import n_cores
+from streamnb.encoding.encoding import Encoding
+from streamnb.encoding.ngrams import NGrams
+from streamnb.encoding.table_codes import NONE, Code, PlainNumber
+from streamnb.encoding.vocabulary import named
+from streamnb.rows.columns import open_columns
+from streamnb.rows.in_tables import TableSource
+from streamnb.rows.raw import Made
+from streamnb.rows.table_opening import is_table, open_tables
+from streamnb.rows.table_values import LEVEL, Coded, ColumnPart, Remembered, levels_of, numbers_of, strings_of
+from streamnb.rows.tables import (
+    BOOLEAN,
+    CATEGORY,
+    NOTHING,
+    NUMBER,
+    Fields,
+    TableRows,
+    Tables,
+    check_has,
+    kind_of,
+    shown_names,
+)
+from streamnb.rows.texts import of_arrow
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class TableEncoding(persistence.Parameters, Encoding):
+    """What becomes of each column of a table.
+
+    `coded` has the parts of its columns and what becomes of each, `texts` the columns of texts and their n-grams;
+    `columns` what each column of the table that is read should hold, None where numbers and strings are both taken as
+    categories; `y` and `weight` name the columns of labels and weights.
+    """
+
+    coded: list[tuple[ColumnPart, Code]]
+    texts: list[tuple[str, NGrams]]
+    columns: dict[str, str | None]
+    y: str | None = None
+    weight: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.coded and not self.texts:
+            raise ValueError("a table should have a column that tells rows from each other")
+
+    def to_state(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @cached_property
+    def _firsts(self) -> np.ndarray:
+        """The first column of each part and of each text, and the number of all."""
+        widths = [code.n_columns for _, code in self.coded] + [grams.n_columns for _, grams in self.texts]
+        return np.concatenate([[0], np.cumsum(widths)])
+
+    @cached_property
+    def _places(self) -> list[Callable[[Any], np.ndarray]]:
+        """Of each part what finds the columns of its values."""
+        found: list[Any] = []
+        for (part, code), first in zip(self.coded, self._firsts.tolist(), strict=False):
+            place = partial(_columns_of, part, code, first)
+            found.append(Remembered(place) if part.role == LEVEL else place)
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.to_state()  # without what was found out on the way
+
+    @property
+    def n_columns(self) -> int:
+        return int(self._firsts[-1])
+
+    @cached_property
+    def column_names(self) -> np.ndarray:
+        """Of the columns it makes, (n_columns,) str."""
+        names = [name for part, code in self.coded for name in code.names(part)]
+        for name, grams in self.texts:
+            known = grams.vocabulary
+            tokens = [named(name, token) for token in known or ()]
+            names += tokens or [f"{name}: hash {column}" for column in range(grams.n_columns)]
+        found = np.empty(len(names), object)
+        found[:] = names
+        return found
+
+    @property
+    def kinds(self) -> list[tuple[str, int]]:
+        coded = [kind for _, code in self.coded for kind in code.kinds]
+        return coded + [("multinomial", grams.n_columns) for _, grams in self.texts]
+
+    # ---- rows --------------------------------------------------------------------------------------------------------
+
+    def takes(self, X: Any) -> bool:
+        return is_table(X)
+
+    def encode(self, X: Any, y: Any = None, weight: Any = None, *, labelled: bool = False) -> TableSource:
+        if labelled:
+            y, weight = self.y if y is None else y, self.weight if weight is None else weight
+        strings = [name for name, kind in self.columns.items() if kind in (None, CATEGORY)]
+        return self.applied(rows_of(open_tables(X, strings, n_cores()), tuple(self.columns), y, weight, n_cores()))
+
+    def applied(self, rows: TableSource) -> TableSource:
+        """The columns of these rows."""
+        self._check(rows.tables)
+        return rows.with_step(self, self.n_columns, persistence.digest(self), self.column_names, self)
+
+    def differs(self, other: Encoding) -> str:
+        if not isinstance(other, TableEncoding):
+            return "they were made of a table"
+        mine, theirs = self.column_names.tolist(), other.column_names.tolist()
+        odd = sorted(set(mine) ^ set(theirs))
+        if odd:
+            return f"{odd[0]!r} is one of {'those fitted' if odd[0] in mine else 'X'} alone"
+        return "" if mine == theirs else "they are in another order"
+
+    def _check(self, tables: Tables) -> None:
+        """Refuse a table that lacks a column, or has another kind of values in it."""
+        for name, kind in self.columns.items():
+            if name not in tables.schema.names:
+                raise ValueError(
+                    f"X has no column {name!r}, which the model was fitted on; it has {shown_names(tables.schema)}"
+                )
+            given = kind_of(tables.schema.field(name).type)
+            takes = (NUMBER, CATEGORY, BOOLEAN) if kind is None else (kind,)
+            if given not in (*takes, NOTHING):
+                should = "numbers or strings" if kind is None else f"of kind {kind!r}, as in the rows that were fitted"
+                raise ValueError(
+                    f"X: column {name!r} is of type {tables.schema.field(name).type} ({given or 'nested'}); it should "
+                    f"be {should}"
+                )
+
+    def __call__(self, rows: TableRows, first_row: int) -> Made:
+        """The columns of some rows, as CSR."""
+        made = self._indicators(rows, first_row)
+        if not self.texts:
+            return made
+        arrays = (np.ones(len(made.indices)) if made.data is None else made.data), made.indices, made.indptr
+        first = int(self._firsts[len(self.coded)])
+        parts = [sp.csr_array(arrays, shape=(made.shape[0], first))] if self.coded else []
+        for name, grams in self.texts:
+            parts.append(grams(of_arrow(rows.columns.column(name), first_row, rows.where), first_row))
+        return sp.hstack(parts, format="csr")
+
+    def _indicators(self, rows: TableRows, first_row: int) -> Made:
+        """One value of each part, or none."""
+        n_rows = rows.shape[0]
+        places: list[np.ndarray] = []
+        values: list[Any] = []
+        for (part, code), first, place in zip(self.coded, self._firsts.tolist(), self._places, strict=False):
+            coded = coded_of(part, rows, first_row)
+            if isinstance(code, PlainNumber):
+                places.append(np.full(n_rows, first, np.int32))
+                values.append(coded.spread(code.filled(coded.values)))
+            if not isinstance(code, PlainNumber) or code.missing:
+                places.append(coded.spread(place(coded.values)))
+                values.append(None)
+        return _joined(places, values, (n_rows, self.n_columns))
+
+
+def _columns_of(part: ColumnPart, code: Code, first: int, values: Any) -> np.ndarray:
+    """The column of each value and, last, of what is missing, where the first of the part is this one."""
+    places = code.places(part, strings_of(part, values) if part.role == LEVEL else values)
+    return np.where(places < 0, NONE, places + np.int32(first))
+
+
+def coded_of(part: ColumnPart, rows: TableRows, first_row: int) -> Coded:
+    """The values of a part of some rows."""
+    return levels_of(part, rows) if part.role == LEVEL else numbers_of(part, rows, first_row)
+
+
+def _joined(places: list[np.ndarray], values: list[Any], shape: tuple[int, int]) -> Made:
+    """Rows that have a value in each of these columns, (n_rows,) each, but where they are -1; values None are 1."""
+    n_rows, width = shape[0], len(places)
+    columns = np.empty((n_rows, width), np.int32)
+    for j, one in enumerate(places):
+        columns[:, j] = one
+    data = None
+    if any(one is not None for one in values):
+        data = np.ones((n_rows, width))
+        for j, one in enumerate(values):
+            if one is not None:
+                data[:, j] = one
+    flat = columns.reshape(-1)
+    if not width or flat.min(initial=0) >= 0:
+        indptr = np.arange(n_rows + 1, dtype=np.int32) * np.int32(width)
+        return Made(None if data is None else data.reshape(-1), flat, indptr, shape)
+    there = columns >= 0
+    indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int32)
+    return Made(None if data is None else data[there], columns[there], indptr, shape)
+
+
+def rows_of(tables: Tables, features: tuple[str, ...], y: Any, weight: Any, n_threads: int) -> TableSource:
+    """Rows of a table whose blocks hold these columns; labels and weights are columns of it by name, or arrays."""
+    names = {name: given if isinstance(given, str) else None for name, given in (("y", y), ("weight", weight))}
+    for argument, name in names.items():
+        check_has(tables.schema, [name] if name is not None else [], argument)
+    beside = [None if isinstance(given, str) else given for given in (y, weight)]
+    columns = open_columns(beside[0], beside[1], tables.n_rows, False)
+    here = tuple(name for name in features if name in tables.schema.names)
+    return TableSource(tables.selected(Fields(here, names["y"], names["weight"])), columns, n_threads=n_threads)

@@ -1,0 +1,155 @@
+"""What is learned of the columns of a table in one pass: which values there are, how often, and how numbers lie."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.core import memory
+from streamnb.encoding.vocabulary import ENTRY_BYTES
+from streamnb.passes.contract import PassTask
+from streamnb.rows.block import Block
+from streamnb.rows.table_values import LEVEL, Coded, ColumnPart, alike, levels_of, numbers_of, strings_of
+from streamnb.stats.value_counts import NOTHING, ValueCells, ValueCounts, cells_of, counted_cells
+
+
+class LevelCounts:
+    """How often each value of a category occurs; nothing of them once they are more than `most`."""
+
+    def __init__(self, counts: Any, missing: int, most: int, full: bool = False):
+        self.counts, self.missing, self.most = Counter[str](), missing, most
+        self.full = full
+        self._add(counts)
+
+    def _add(self, counts: Mapping[str, int]) -> None:
+        self.counts.update(counts)
+        self.full = self.full or len(self.counts) > self.most
+        if self.full:
+            self.counts.clear()
+
+    def add(self, counts: Mapping[str, int], missing: int) -> None:
+        """Add what some rows have, while this is a partial result."""
+        self.missing += missing
+        self._add(counts)
+
+    def __add__(self, other: Self) -> "LevelCounts":
+        both = LevelCounts(self.counts, self.missing + other.missing, self.most, self.full or other.full)
+        both._add(other.counts)
+        return both
+
+    @property
+    def nbytes(self) -> int:
+        return ENTRY_BYTES * len(self.counts)
+
+
+class TableCounts:
+    """What is known of the parts of a table, a `LevelCounts` or a `ValueCounts` each: partial result and total."""
+
+    def __init__(self, parts: tuple[ColumnPart, ...], most: int, limit: int | None = None):
+        self.parts, self._most, self._limit = parts, most, limit
+        self.n_rows = 0
+        self.of_parts: list[Any] = [
+            LevelCounts({}, 0, most) if part.role == LEVEL else _of_numbers(NOTHING, 0, np.empty(0)) for part in parts
+        ]
+        self._waiting: dict[int, tuple[Any, np.ndarray]] = {}  # values of categories of the last blocks, and counts
+
+    @property
+    def nbytes(self) -> int:
+        return sum(one.nbytes for one in self.of_parts)
+
+    def add(self, block: Block) -> None:
+        """Count the values of some rows."""
+        self.n_rows += block.n_rows
+        for k, part in enumerate(self.parts):
+            if part.role == LEVEL:
+                self._add_levels(k, levels_of(part, block.X))
+            else:
+                self.of_parts[k] += _numbers(part, block, self.of_parts[k].features[0].shift)
+        if self.nbytes > (limit := memory.allowed(self._limit)):
+            cure = "leave columns out with columns=, give a smaller hash_features, or a larger memory_limit"
+            memory.refuse(f"the values of {len(self.parts)} columns, counted", self.nbytes, limit, cure)
+
+    def __add__(self, other: "TableCounts") -> "TableCounts":
+        both = TableCounts(self.parts, self._most, self._limit)
+        both.n_rows = self.n_rows + other.n_rows
+        both.of_parts = [a + b for a, b in zip(self.of_parts, other.of_parts, strict=True)]
+        return both
+
+    def _add_levels(self, k: int, coded: Coded) -> None:
+        """Count values, by their places as long as blocks have the same ones."""
+        counts = coded.counts()
+        if k in self._waiting and alike(self._waiting[k][0], coded.values):
+            self._waiting[k][1][:] += counts
+        else:
+            self._settle(k)
+            self._waiting[k] = coded.values, counts
+
+    def _settle(self, k: int) -> None:
+        """Add what waits."""
+        if k in self._waiting:
+            values, counts = self._waiting.pop(k)
+            seen = np.flatnonzero(counts[:-1])
+            of_values = strings_of(self.parts[k], values)[seen].tolist()
+            self.of_parts[k].add(dict(zip(of_values, counts[seen].tolist(), strict=True)), int(counts[-1]))
+
+    def finish(self) -> "TableCounts":
+        for k in range(len(self.parts)):
+            self._settle(k)
+        return self
+
+    def arrays(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"n_rows": self.n_rows}
+        for k, one in enumerate(self.of_parts):
+            if isinstance(one, ValueCounts):
+                found[f"numbers {k}"] = one.arrays()
+            else:
+                values = sorted(one.counts)
+                counts = np.array([one.counts[value] for value in values], np.int64)
+                found[f"levels {k}"] = {"values": values, "counts": counts, "missing": one.missing, "full": one.full}
+        return found
+
+
+@dataclass(frozen=True)
+class TableScan(PassTask):
+    """Counts the values of the columns of a table."""
+
+    parts: tuple[ColumnPart, ...]
+    most: int
+    memory_limit: int | None = None
+    title = "columns"
+
+    def partial(self) -> TableCounts:
+        return TableCounts(self.parts, self.most, self.memory_limit)
+
+    def add(self, partial: TableCounts, block: Block) -> None:
+        partial.add(block)
+
+    def total(self, arrays: Mapping[str, Any]) -> TableCounts:
+        total = self.partial()
+        total.n_rows = arrays["n_rows"]
+        for k, part in enumerate(self.parts):
+            if part.role == LEVEL:
+                saved = arrays[f"levels {k}"]
+                counts = dict(zip(saved["values"], saved["counts"].tolist(), strict=True))
+                total.of_parts[k] = LevelCounts(counts, saved["missing"], self.most, saved["full"])
+            else:
+                total.of_parts[k] = ValueCounts.of_arrays(arrays[f"numbers {k}"])
+        return total
+
+
+def _numbers(part: ColumnPart, block: Block, shift: int) -> ValueCounts:
+    values, codes = numbers_of(part, block.X, block.first_row)
+    if codes is None:
+        known = values[~np.isnan(values)]
+        return _of_numbers(cells_of(known, shift), len(values) - len(known), known)
+    counts = np.bincount(codes, minlength=len(values) + 1)
+    seen = np.flatnonzero(counts[:-1])
+    return _of_numbers(counted_cells(values[seen], counts[seen]), int(counts[-1]), values[seen])
+
+
+def _of_numbers(cells: ValueCells, missing: int, known: np.ndarray) -> ValueCounts:
+    """Value counts of one column."""
+    ends = known.min(initial=np.inf), known.max(initial=-np.inf)
+    return ValueCounts((cells,), np.array([missing]), *(np.array([end]) for end in ends))

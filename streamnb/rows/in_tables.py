@@ -1,0 +1,28 @@
+"""Rows of tables, whose columns are encoded as they are read."""
+
+from typing import Any
+
+import numpy as np
+
+from streamnb.rows.raw import RawSource
+from streamnb.rows.source import multiple
+from streamnb.rows.tables import Fields, Tables, check_has
+
+
+class TableSource(RawSource):
+    """Rows of `Tables`; see `RawSource`. Groups and fold numbers may be columns of the table, by name."""
+
+    @property
+    def tables(self) -> Tables:
+        """What holds them."""
+        return self._raw
+
+    def rows_near(self, n_rows: int) -> int:
+        return multiple(self.tables.step, n_rows)
+
+    def named(self, column: Any, name: str) -> Any:
+        if not isinstance(column, str):
+            return column
+        check_has(self.tables.schema, [column], name)
+        jobs = self.tables.selected(Fields((), y=column, labels=name)).jobs(0, self.tables.n_rows)
+        return np.concatenate([read().y for _, read in jobs])

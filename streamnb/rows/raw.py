@@ -1,0 +1,127 @@
+"""Raw rows, texts or tables, whose features are made as they are read."""
+
+import time
+from collections.abc import Callable, Iterator
+from copy import copy
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from streamnb.core import row_checks
+from streamnb.core.threads import in_order
+from streamnb.rows.block import Block
+from streamnb.rows.columns import RowColumns
+from streamnb.rows.reading import Clock
+from streamnb.rows.source import Source
+
+
+class Made(NamedTuple):
+    """Rows as CSR arrays, as SciPy's classes have them; `data` is None where every value is 1."""
+
+    data: np.ndarray | None
+    indices: np.ndarray
+    indptr: np.ndarray
+    shape: tuple[int, int]
+
+
+class RawSource(Source):
+    """Raw rows, of which `step` makes CSR.
+
+    Parameters
+    ----------
+    raw : any
+        What holds them: it has `n_rows`, `nbytes` and `files`; `jobs(start, stop)`, which yields the number of a first
+        row and a function that reads rows from there on, with their `shape`, `nbytes`, `y` and `weight`; and
+        `cut(start, stop)`, the same to be sent elsewhere.
+    columns : RowColumns
+        Labels, weights and splits that do not come with the raw rows.
+    step : callable, optional
+        Of raw rows and the number of the first one: SciPy CSR (n_rows, n_features), or `Made`; picklable. Without it
+        the blocks hold the raw rows.
+    n_features : int, optional
+        Columns of what it makes.
+    about : str
+        What tells the step from others.
+    n_threads : int
+        That read and make features.
+
+    Attributes
+    ----------
+    making : Clock
+        Seconds that the step took so far, summed over threads; they are part of `reading`.
+    """
+
+    by_users = True
+
+    def __init__(
+        self,
+        raw: Any,
+        columns: RowColumns,
+        step: Callable[[Any, int], Any] | None = None,
+        n_features: int | None = None,
+        about: str = "",
+        n_threads: int = 1,
+    ):
+        super().__init__(columns)
+        self._raw, self._step, self._about, self._n_threads = raw, step, about, n_threads
+        self.n_rows, self.n_features, self.nbytes = raw.n_rows, n_features, raw.nbytes
+        self.files, self.making = raw.files, Clock()
+        row_checks.check_min_size(raw.n_rows, 1)
+
+    def __repr__(self) -> str:
+        where = f" of {self.files[0][0]}" + (" .." if len(self.files) > 1 else "") if self.files else ""
+        return f"<{type(self).__name__}: {self.n_rows} rows{where}, {self.n_features} features>"
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        ask = self._columns.reader(start)
+        for first_row, raw, X, seconds in self._made(self._step, start, stop):
+            self.reading.seconds += sum(seconds)
+            self.making.seconds += seconds[1]
+            y, weight, split = ask(first_row, first_row + raw.shape[0], raw.y, raw.weight)()
+            if self._step is None:
+                yield Block(X, y, weight, split, first_row, raw.nbytes)
+            else:
+                nbytes = X.indices.nbytes + (0 if X.data is None else X.data.nbytes)
+                yield Block((X.data, X.indices, X.indptr, X.shape[1]), y, weight, split, first_row, nbytes)
+
+    def beside(self, step: int) -> Iterator[dict[str, Any]]:
+        ask = self._columns.reader()
+        for first_row, raw, _, _ in self._made(None, 0, None):
+            found = ask(first_row, first_row + raw.shape[0], raw.y, raw.weight)()
+            yield dict(zip(self._columns.names, found, strict=True))
+
+    def _made(self, step: Any, start: int, stop: int | None) -> Iterator[tuple[int, Any, Any, tuple[float, float]]]:
+        jobs = self._raw.jobs(start, self.n_rows if stop is None else stop)
+        return in_order(_Making(step), jobs, self._n_threads)
+
+    def cut(self, start: int, stop: int) -> Self:
+        part = super().cut(start, stop)
+        part._raw, part.reading, part.making = self._raw.cut(start, stop), Clock(), Clock()
+        return part
+
+    def layout(self) -> dict[str, str]:
+        return {"the features": self._about}
+
+    def with_step(
+        self, step: Any, n_features: int, about: str, feature_names: Any = None, encoding: Any = None
+    ) -> Self:
+        """The same rows with other features."""
+        part = copy(self)
+        part.encoding = encoding
+        part._step, part.n_features, part._about, part.feature_names = step, n_features, about, feature_names
+        return part
+
+
+class _Making:
+    """The rows of a job, and what is made of them; the time of both."""
+
+    def __init__(self, step: Any):
+        self._step = step
+
+    def __call__(self, job: tuple[int, Any]) -> tuple[int, Any, Any, tuple[float, float]]:
+        first_row, make = job
+        started = time.perf_counter()
+        raw = make()
+        read = time.perf_counter()
+        X = raw if self._step is None else self._step(raw, first_row)
+        return first_row, raw, X, (read - started, time.perf_counter() - read)

@@ -1,0 +1,195 @@
+"""Tables in files of lines: CSV and JSON lines, packed or not, read piece by piece from any row on."""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
+from typing import Any
+
+from streamnb.core.messages import DataError
+from streamnb.core.threads import in_order
+from streamnb.rows.table_files import common_schema
+from streamnb.rows.tables import CATEGORY, DATE, NOTHING, Fields, Reading, Tables, arrow, kind_of, one_batch
+from streamnb.rows.text_files import looked_through, texts_of, with_sizes
+from streamnb.rows.text_formats import CSV, JSON, Format, first_record, whole_lines
+
+NO_FIELDS = Fields(())
+SHOWN = 60  # letters of a wrong value in a message
+
+
+@dataclass(frozen=True)
+class TableFormat(Format):
+    """How rows of a table lie in a file; `types` has all of its columns."""
+
+    fields: Fields = NO_FIELDS
+
+    def selected(self, schema: Any, fields: Fields) -> "TableFormat":
+        """The same for some columns, of these types: of whole numbers those to come may be others."""
+        pa, types = arrow(), {}
+        strings = pa.dictionary(pa.int32(), pa.string()) if self.kind == CSV else pa.string()
+        for field in schema:
+            types[field.name] = strings if kind_of(field.type) in (NOTHING, CATEGORY) else field.type
+            if pa.types.is_integer(field.type) and field.name != fields.y:
+                types[field.name] = pa.float64()
+        return replace(self, types=types, fields=fields)
+
+    def texts(self, piece: bytes, first_row: int, where: str) -> Any:
+        """The rows of whole lines."""
+        return self.fields.rows(one_batch(self.table(piece, self.fields.all, first_row, where)), first_row, where)
+
+    def table(self, piece: bytes, names: Any, first_row: int, where: str) -> Any:
+        """Some columns of whole lines; all of them, of the types that they seem to have, where `names` is None."""
+        pa = arrow()
+        types = self.types if names is None else {name: self.types[name] for name in names}
+        wrong: list[Any] = []
+        try:
+            return self._csv(piece, names, types, wrong) if self.kind == CSV else self._json(piece, names, types)
+        except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+            rows = f"rows from {first_row} on" if not wrong else _of_another_width(first_row, wrong[0])
+            why = self._why(piece, types, first_row) or f"{rows} cannot be read as {self.kind}: {error}"
+            raise DataError(f"{where}: {why}") from error
+
+    def _csv(self, piece: bytes, names: Any, types: dict[str, Any], wrong: list[Any]) -> Any:
+        from pyarrow import csv as reader
+
+        def refuse(row: Any) -> str:
+            wrong.append(row)
+            return "error"
+
+        convert = reader.ConvertOptions(include_columns=names, column_types=types, strings_can_be_null=True)
+        read = reader.ReadOptions(use_threads=False, block_size=len(piece) + 1, column_names=list(self.names))
+        parse = reader.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=refuse)
+        source = arrow().BufferReader(piece)
+        return reader.read_csv(source, read_options=read, parse_options=parse, convert_options=convert)
+
+    def _json(self, piece: bytes, names: Any, types: dict[str, Any]) -> Any:
+        from pyarrow import json as reader
+
+        schema = None if names is None and not types else arrow().schema(list(types.items()))
+        others = "infer" if names is None else "ignore"
+        parse = reader.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
+        read = reader.ReadOptions(use_threads=False, block_size=len(piece) + 1)
+        return reader.read_json(arrow().BufferReader(piece), read_options=read, parse_options=parse)
+
+    def _why(self, piece: bytes, types: dict[str, Any], first_row: int) -> str | None:
+        """What is wrong with the first row that is, where it is a value of another type or no JSON."""
+        for row, record in enumerate(self._records(piece), first_row):
+            if isinstance(record, str):
+                return f"row {row} is {record}"
+            for name, dtype in types.items():
+                value = record.get(name)
+                if value is not None and not _fits(value, dtype):
+                    cure = f"; categorical=[{name!r}] reads it as strings" if self.kind == CSV else ""
+                    return f"row {row} has {name}={str(value)[:SHOWN]!r}, and rows before are of type {dtype}{cure}"
+        return None
+
+    def _records(self, piece: bytes) -> Iterator[Any]:
+        text = piece.decode("utf-8", "replace")
+        if self.kind == CSV:
+            for record in csv.reader(text.splitlines(), delimiter=self.delimiter):
+                if len(record) == len(self.names):
+                    yield {name: value or None for name, value in zip(self.names, record, strict=True)}
+                elif record:
+                    yield f"of {len(record)} columns, and the first line of {len(self.names)}"
+            return
+        for line in filter(str.strip, text.splitlines()):
+            try:
+                record = json.loads(line)
+            except ValueError as error:
+                yield f"no JSON ({error}): {line[:SHOWN]!r}"
+                return
+            yield record if isinstance(record, dict) else f"no JSON object: {line[:SHOWN]!r}"
+
+
+def _of_another_width(first_row: int, row: Any) -> str:
+    return f"a row from {first_row} on has {row.actual_columns} columns, and the first line {row.expected_columns}"
+
+
+def _fits(value: Any, dtype: Any) -> bool:
+    """Whether a value, of text or of JSON, is of a type."""
+    kind = kind_of(dtype)
+    try:
+        if kind == "number" and (isinstance(value, bool) or float(value) is None):
+            return False
+        if kind == DATE:
+            arrow().scalar(str(value)).cast(dtype)
+        if kind == CATEGORY and not isinstance(value, str):
+            return False
+    except (TypeError, ValueError):
+        return value in ("NA", "NaN", "null", "nan", "N/A", "NULL", "n/a")  # as Arrow reads what is missing
+    return kind != "boolean" or isinstance(value, bool) or str(value).lower() in ("true", "false", "0", "1")
+
+
+class LineTables(Tables):
+    """Files of CSV or of JSON lines, one behind the other; columns in `strings` are read as such."""
+
+    def __init__(self, paths: list[str], n_threads: int, strings: Iterable[str] = ()):
+        look = partial(looked_through, kind=None, named=frozenset(strings), read=read_table_format)
+        self._files = list(in_order(look, paths, n_threads))
+        pa = arrow()
+        schemas = [(file.path, pa.schema(list(file.form.types.items()))) for file in self._files]
+        self.schema = common_schema(schemas)
+        self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
+        self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
+        self.nbytes = sum(file.offsets[-1] for file in self._files)
+        self.step = max((file.rows[-1] for file in self._files if file.packed), default=1)
+
+    def selected(self, fields: Fields) -> "LineTables":
+        part = super().selected(fields)
+        part._files = [replace(file, form=file.form.selected(self.schema, fields)) for file in self._files]
+        return part
+
+    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
+        for file, before in zip(self._files, self._firsts, strict=False):
+            if before + file.rows[-1] <= start or before >= stop:
+                continue
+            for first, last, piece in file.pieces(max(start - before, 0)):
+                if before + first >= stop:
+                    break
+                here = max(first, start - before), min(last, stop - before)
+                yield before + here[0], partial(texts_of, file, piece, (first, last), here)
+
+
+def read_table_format(head: bytes, kind: str, strings: frozenset[str], where: str) -> tuple[TableFormat, int]:
+    """What the first lines of a file tell: its format with the types of its columns, and where its rows begin."""
+    pa = arrow()
+    begin = 3 if head.startswith(b"\xef\xbb\xbf") else 0
+    if kind == CSV:
+        first = first_record(head[begin:])
+        heading = first.decode("utf-8", "replace")
+        delimiter = max(",;\t|", key=heading.count)
+        names = next(csv.reader([heading], delimiter=delimiter), [])
+        form = TableFormat(kind, names=tuple(names), delimiter=delimiter)
+        begin += len(first) + head[begin + len(first) :].startswith(b"\r") + 1
+    elif kind == JSON:
+        form = TableFormat(kind)
+    else:
+        raise DataError(f"{where} is no table that is known; it should be Parquet, Arrow IPC, CSV or JSON lines")
+    sample = whole_lines(head[begin:], form)
+    known = {name: pa.string() for name in strings if kind == JSON or name in form.names}
+    form = replace(form, types=known)
+    if not sample.strip():
+        return replace(form, types={name: pa.null() for name in form.names}), begin
+    table = form.table(sample, None, 0, where)
+    types = {name: column.type for name, column in zip(table.column_names, table.columns, strict=True)}
+    if kind == JSON:
+        types |= {
+            name: dtype for name in types if name not in strings and (dtype := _as_dates(table[name])) is not None
+        }
+    return replace(form, types=types), begin
+
+
+def _as_dates(column: Any) -> Any:
+    """The type of dates that strings of JSON say; None where some do not."""
+    pa = arrow()
+    if kind_of(column.type) != CATEGORY or column.null_count == len(column):
+        return None
+    for dtype in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        try:
+            column.cast(dtype)
+        except pa.ArrowInvalid:
+            continue
+        return dtype
+    return None

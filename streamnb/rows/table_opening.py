@@ -1,0 +1,127 @@
+"""What may be a table: files of several formats, and tables in memory of several packages."""
+
+import os
+from collections.abc import Iterable
+from glob import glob, has_magic
+from pathlib import Path
+from typing import Any
+
+from streamnb.core.messages import DataError
+from streamnb.rows.files import holds_numbers
+from streamnb.rows.lazy import is_dask
+from streamnb.rows.matrices import made_by
+from streamnb.rows.table_files import IPCFiles, ParquetFiles
+from streamnb.rows.table_lines import LineTables
+from streamnb.rows.table_parts import DaskFrame, Dataset
+from streamnb.rows.tables import ArrowTable, FrameTable, Tables, arrow, check_names
+
+PARQUET, IPC, LINES = "Parquet", "Arrow IPC", "lines"
+_ENDINGS = {
+    PARQUET: (".parquet", ".pq"),
+    IPC: (".arrow", ".feather", ".ipc"),
+    LINES: (".csv", ".tsv", ".jsonl", ".ndjson", ".json"),
+}
+_PACKED = (".gz", ".zst")
+_MAGIC = {b"PAR1": PARQUET, b"ARROW1": IPC}
+
+
+def is_table(X: Any) -> bool:
+    """Whether X may be opened as a table: a path to one, by its name, or columns that have names."""
+    if isinstance(X, list | tuple):
+        return bool(X) and all(isinstance(one, os.PathLike) and is_table(one) for one in X)
+    if is_path(X):
+        path = os.fspath(X)
+        folder = os.path.isdir(path) and not holds_numbers(path)
+        return format_of(path) is not None or (folder and any(map(format_of, _files_in(Path(path)))))
+    if made_by(X, "pyarrow") or made_by(X, "polars"):
+        return hasattr(X, "schema") and (hasattr(X, "columns") or hasattr(X, "get_fragments"))
+    return hasattr(X, "iloc") and hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2
+
+
+def is_path(X: Any) -> bool:
+    """Whether X is a path, or several."""
+    return isinstance(X, str | os.PathLike) or (isinstance(X, list | tuple) and isinstance((*X, None)[0], os.PathLike))
+
+
+def format_of(path: str) -> str | None:
+    """The format of a file by its name; None of one that is no table."""
+    name = path.lower()
+    name = next((name.removesuffix(end) for end in _PACKED if name.endswith(end)), name)
+    return next((kind for kind, ends in _ENDINGS.items() if name.endswith(ends)), None)
+
+
+def open_tables(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
+    """A table, wherever it is; columns in `strings` are read as such where files do not tell types."""
+    arrow()
+    if isinstance(X, str | os.PathLike | list | tuple):
+        return _of_paths(X, strings, n_threads)
+    if is_dask(X) and hasattr(X, "columns"):
+        return DaskFrame(X)
+    if made_by(X, "pandas") and hasattr(X, "columns"):
+        return FrameTable(X)
+    if hasattr(X, "get_fragments"):
+        return Dataset(X)
+    if made_by(X, "polars") and hasattr(X, "collect"):
+        X = X.collect()
+    if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
+        raise TypeError(
+            f"X is of type {type(X).__name__}; a table is a path, a data frame of pandas, Polars or Dask, or a table "
+            "or dataset of Arrow"
+        )
+    table = arrow().table(X)
+    check_names(table.column_names, "X")
+    return ArrowTable(table)
+
+
+def _of_paths(X: Any, strings: Iterable[str], n_threads: int) -> Tables:
+    if isinstance(X, str | os.PathLike) and os.path.isdir(X) and any("=" in name for name in _folders_in(Path(X))):
+        import pyarrow.dataset as ds
+
+        return Dataset(ds.dataset(os.fspath(X), partitioning="hive"))
+    paths = [path for one in (X if isinstance(X, list | tuple) else [X]) for path in _paths(one)]
+    formats = {path: _opened_as(path) for path in paths}
+    first = formats[paths[0]]
+    for path, other in formats.items():
+        if other != first:
+            raise DataError(f"{path} is {other}, but {paths[0]} is {first}; files of one table should be of one format")
+    if first == PARQUET:
+        return ParquetFiles(paths, n_threads)
+    return IPCFiles(paths, n_threads) if first == IPC else LineTables(paths, n_threads, strings)
+
+
+def _opened_as(path: str) -> str:
+    """The format of a file, by its first bytes or else by its name."""
+    with open(path, "rb") as file:
+        head = file.read(8)
+    found = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), None)
+    said = format_of(path)
+    if found is None and said != LINES:
+        raise DataError(
+            f"{path} is no {said or 'table that is known'}; it begins with {head!r}, and should be Parquet, Arrow IPC, "
+            "CSV or JSON lines"
+        )
+    return found or LINES
+
+
+def _paths(one: Any) -> list[str]:
+    """The files of a path: itself, those of a pattern, or those in a folder, sorted."""
+    path = os.fspath(one)
+    if os.path.isdir(path):
+        found = [name for name in _files_in(Path(path)) if format_of(name) is not None]
+        if not found:
+            raise FileNotFoundError(f"X={path!r} is a folder without Parquet, Arrow IPC, CSV or JSON lines in it")
+        return found
+    found = sorted(glob(path, recursive=True)) if has_magic(path) and not os.path.exists(path) else [path]
+    if not found or not os.path.isfile(found[0]):
+        raise FileNotFoundError(f"X={path!r}: there is no such file")
+    return found
+
+
+def _files_in(folder: Path) -> list[str]:
+    """Those in a folder and in the folders in it, but not those that are hidden."""
+    inside = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return [str(path) for path in inside if not path.relative_to(folder).parts[-1].startswith((".", "_"))]
+
+
+def _folders_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir() if path.is_dir()]

@@ -1,0 +1,247 @@
+"""Tables of Arrow, some rows at a time: columns of several kinds, and what came beside them in the same table."""
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NoReturn, Self
+
+import numpy as np
+
+from streamnb.core.messages import DataError, listed
+from streamnb.rows.text_formats import pyarrow_for
+
+PIECE_ROWS = 1 << 15  # of a block: enough for vectorised work, few enough that threads share small tables
+Reading = tuple[int, Any]  # the number of the first row, and what reads the rows
+
+NUMBER, CATEGORY, BOOLEAN, DATE, NOTHING = "number", "category", "boolean", "date", "nothing"
+
+
+def arrow() -> Any:
+    """The package, or an error that says how to get it."""
+    return pyarrow_for("snb.table")
+
+
+def kind_of(dtype: Any) -> str | None:
+    """What a column of this type of Arrow holds; None of what is nested."""
+    types = arrow().types
+    if types.is_dictionary(dtype):
+        return CATEGORY if kind_of(dtype.value_type) else None
+    if types.is_null(dtype):
+        return NOTHING
+    if types.is_boolean(dtype):
+        return BOOLEAN
+    if types.is_date(dtype) or types.is_timestamp(dtype):
+        return DATE
+    if types.is_nested(dtype) or isinstance(dtype, arrow().BaseExtensionType):
+        return None
+    number = types.is_integer, types.is_floating, types.is_decimal, types.is_duration, types.is_time
+    return NUMBER if any(fits(dtype) for fits in number) else CATEGORY
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableRows:
+    """Some rows of a table: `columns`, a record batch of Arrow, with labels and weights of the same table."""
+
+    columns: Any
+    y: Any = None
+    weight: Any = None
+    where: str = "X"  # in messages
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.columns.num_rows, self.columns.num_columns
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.columns.nbytes)
+
+    def __getitem__(self, rows: slice) -> "TableRows":
+        y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
+        start, stop, _ = rows.indices(self.shape[0])
+        return replace(self, columns=self.columns.slice(start, stop - start), y=y, weight=weight)
+
+    def copy(self) -> "TableRows":
+        return self  # which nobody changes
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The columns of a table that are features, and those of labels and weights."""
+
+    features: tuple[str, ...]
+    y: str | None = None
+    weight: str | None = None
+    labels: str = "y"  # what is asked for as labels
+
+    @property
+    def all(self) -> list[str]:
+        return list(dict.fromkeys([*self.features, *(name for name in (self.y, self.weight) if name is not None)]))
+
+    def rows(self, batch: Any, first_row: int, where: str = "X") -> TableRows:
+        """The features of a record batch, and its labels and weights."""
+        y = None if self.y is None else labels_of(batch.column(self.y), f"{self.labels}={self.y!r}", first_row, where)
+        weight = None if self.weight is None else weights_of(batch.column(self.weight), self.weight, first_row, where)
+        return TableRows(batch.select(list(self.features)), y, weight, where)
+
+
+def labels_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
+    """Labels, (n_rows,), of a column of Arrow; strings where it holds any, else as NumPy has them."""
+    types = arrow().types
+    if column.null_count:
+        row = first_row + int(np.argmax(np.asarray(column.is_null())))
+        raise ValueError(f"{where}: {name} is missing at row {row}; drop such rows, or give them a label")
+    value_type = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if kind_of(value_type) != CATEGORY:
+        return np.asarray((column.dictionary_decode() if value_type is not column.type else column).to_numpy(False))
+    coded = column if value_type is not column.type else column.dictionary_encode()
+    values = np.array(coded.dictionary.to_pylist() or [""])
+    return values[coded.indices.to_numpy(zero_copy_only=False)]
+
+
+def weights_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:
+    """Weights, (n_rows,), of a column of Arrow."""
+    if kind_of(column.type) not in (NUMBER, BOOLEAN):
+        raise ValueError(f"{where}: weight={name!r} is a column of type {column.type}; it should hold numbers")
+    if column.null_count:
+        row = first_row + int(np.argmax(np.asarray(column.is_null())))
+        raise ValueError(f"{where}: weight={name!r} is missing at row {row}")
+    return np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
+
+
+class Tables:
+    """A table that is read in pieces: in memory, in files, or wherever a subclass finds it.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+    n_rows, nbytes : int
+    files : tuple of (str, int)
+        Paths and bytes of those that others can open.
+    """
+
+    schema: Any
+    n_rows = 0
+    nbytes = 0
+    files: tuple[tuple[str, int], ...] = ()
+    step = 1  # a range of rows that begins at a multiple of it is read without those before
+    fields = Fields(())
+
+    def selected(self, fields: Fields) -> Self:
+        """The same of which these columns are read."""
+        part = copy(self)
+        part.fields = fields
+        return part
+
+    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
+        """What makes the rows in [start, stop), piece by piece in order; threads may call it."""
+        raise NotImplementedError
+
+    def cut(self, start: int, stop: int) -> Self:
+        """The same, to be sent elsewhere for these rows."""
+        return self
+
+
+class ArrowTable(Tables):
+    """A table of Arrow in memory."""
+
+    def __init__(self, table: Any):
+        self._table, self.schema = table, table.schema
+        self.n_rows, self.nbytes = table.num_rows, table.nbytes
+
+    def selected(self, fields: Fields) -> Self:
+        part = super().selected(fields)
+        part._table = self._table.select(fields.all)
+        return part
+
+    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
+        for first in range(start, stop, PIECE_ROWS):
+            yield first, partial(self._rows, first, min(first + PIECE_ROWS, stop))
+
+    def _rows(self, start: int, stop: int) -> TableRows:
+        return self.fields.rows(one_batch(self._table.slice(start, stop - start)), start)
+
+
+class FrameTable(Tables):
+    """A data frame of pandas, whose rows become those of Arrow piece by piece."""
+
+    def __init__(self, frame: Any):
+        self._frame, self.schema = frame, schema_of_frame(frame)
+        self.n_rows, self.nbytes = len(frame), int(frame.memory_usage(index=False).sum())
+
+    def jobs(self, start: int, stop: int) -> Iterator[Reading]:
+        for first in range(start, stop, PIECE_ROWS):
+            yield first, partial(self._rows, first, min(first + PIECE_ROWS, stop))
+
+    def _rows(self, start: int, stop: int) -> TableRows:
+        names = self.fields.all
+        frame = self._frame.loc[:, [self._of_name(name) for name in names]].iloc[start:stop]
+        frame.columns = names
+        schema = arrow().schema([self.schema.field(name) for name in names])
+        return self.fields.rows(batch_of_frame(frame, schema), start)
+
+    def _of_name(self, name: str) -> Any:
+        return next(column for column in self._frame.columns if str(column) == name)
+
+
+def schema_of_frame(frame: Any) -> Any:
+    """The types that the columns of a data frame have in Arrow, by the string of their names."""
+    pa = arrow()
+    names = [str(name) for name in frame.columns]
+    check_names(names, "X")
+    fields = []
+    for j, name in enumerate(names):
+        try:
+            fields.append(pa.field(name, pa.array(frame.iloc[:, j], from_pandas=True).type))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+            raise_mixed(name, error)
+    return pa.schema(fields)
+
+
+def batch_of_frame(frame: Any, schema: Any) -> Any:
+    """Rows of a data frame as a record batch."""
+    pa = arrow()
+    try:
+        return pa.RecordBatch.from_pandas(frame, schema=schema, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise_mixed(str(getattr(error, "args", [""])[-1]), error)
+
+
+def raise_mixed(name: str, error: Exception) -> NoReturn:
+    raise TypeError(
+        f"X: column {name!r} holds values of several kinds, or of one that no table has ({error}); make them of one "
+        "type, such as frame[column].astype(str)"
+    ) from error
+
+
+def one_batch(table: Any) -> Any:
+    """A table, whose columns may lie in chunks, as one record batch."""
+    pa = arrow()
+    columns = [chunk_of(column) for column in table.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)
+
+
+def chunk_of(column: Any) -> Any:
+    """One array of a column in chunks."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    joined = column.combine_chunks()
+    return joined.chunk(0) if isinstance(joined, arrow().ChunkedArray) and joined.num_chunks else joined
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """Refuse a name that several columns have."""
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"{where} has several columns {twice!r}; columns should have names of their own")
+
+
+def check_has(schema: Any, names: Sequence[str], argument: str, where: str = "X") -> None:
+    """Refuse the name of a column that is not there."""
+    for name in names:
+        if name not in schema.names:
+            raise ValueError(f"{argument}={name!r} is none of the columns of {where}: {shown_names(schema)}")
+
+
+def shown_names(schema: Any) -> str:
+    return listed(np.array(schema.names, object))

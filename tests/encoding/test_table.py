@@ -1,0 +1,98 @@
+"""`table`: what is asked of columns, and what is wrong with them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.naive_bayes import CategoricalNB
+from sklearn.preprocessing import OrdinalEncoder
+
+import streamnb as snb
+
+N = 60
+rng = np.random.default_rng(0)
+FRAME = pd.DataFrame(
+    {
+        "s": rng.choice(["a", "b", "c"], N),
+        "i": rng.integers(0, 5, N),
+        "two": rng.integers(0, 2, N),
+        "b": rng.random(N) > 0.5,
+        "late": rng.integers(0, 2, N),
+        "w": rng.random(N),
+    }
+)
+
+
+def names(**options):
+    return snb.table(FRAME, "late", weight="w", **options).feature_names.tolist()
+
+
+def test_categories_are_those_of_naive_bayes():
+    """Equal to scikit-learn's CategoricalNB, a bin a value."""
+    model = snb.LinearNB("auto").fit(snb.table(FRAME, "late", weight="w"))
+    codes = OrdinalEncoder().fit_transform(FRAME[["s", "i", "two", "b"]])
+    theirs = CategoricalNB().fit(codes, FRAME["late"], sample_weight=FRAME["w"])
+    np.testing.assert_allclose(model.predict_proba(FRAME), theirs.predict_proba(codes), rtol=1e-12)
+
+
+def test_what_columns_become():
+    assert names(columns=["two"]) == ["two in (-inf, 0]", "two in (0, inf)"]
+    assert names(columns=["two", "b"], categorical=["two"]) == ["two=0", "two=1", "b=0", "b=1"]
+    assert names(columns=["i", "two"], bins={"i": None})[0] == "i" and len(names(columns=["i"], bins=3)) == 3
+    assert len(names(columns=["s", "b"], pairs=[("s", "b")])) == 3 + 2 + 6
+    assert names(columns=["s"], hash_features=2) == ["s: hash 0", "s: hash 1"]
+    few = min(FRAME["s"].value_counts())
+    assert names(columns=["s"], min_count=few + 1)[-1] == "s is rare"
+    missing = FRAME.assign(s=FRAME["s"].where(FRAME["s"] != "a"))
+    assert snb.table(missing, "late", columns=["s"]).feature_names.tolist() == ["s=b", "s=c", "s is missing"]
+    assert snb.table(missing, "late", columns=["s"], missing="ignore").feature_names.tolist() == ["s=b", "s=c"]
+    dated = FRAME.assign(day=pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(N), "h"))
+    assert snb.table(dated, "late", columns=["day"]).feature_names[-1] == "day: hour=23"
+    assert "day" not in snb.table(dated, "late", dates=False).encoding.columns
+
+
+def test_columns_that_say_nothing_are_left_out():
+    frame = FRAME.assign(same=1, gone=None, row=[f"r{i}" for i in range(N)])
+    with pytest.warns(snb.StreamnbWarning) as said:
+        rows = snb.table(frame, "late")
+    assert [str(one.message).split(" have ")[0] for one in said] == ["columns ['same', 'gone']", "columns ['row']"]
+    assert not {"same", "gone"} & set(rows.encoding.columns) and "row" in rows.encoding.columns
+    with pytest.raises(ValueError, match="X has no column of more than one value"):
+        snb.table(frame, "late", columns=["same"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"y": "soon"}, r"y='soon' is none of the columns of X"),
+        ({"columns": ["s", "late"]}, "columns has 'late', which is y"),
+        ({"columns": ["x"]}, "columns='x' is none of the columns"),
+        ({"columns": []}, "columns is empty"),
+        ({"columns": "s"}, "columns='s' should be a list of names"),
+        ({"categorical": "i"}, "categorical='i' should be a list of names"),
+        ({"text": ["i"]}, "text='i' is a column of type int64; it should hold strings"),
+        ({"pairs": [("s",)]}, "should be a list of pairs"),
+        ({"pairs": [("s", "x")]}, "pairs='x' is none of the columns"),
+        ({"bins": 1}, "bins=1 should be 2 or more"),
+        ({"bins": {"s": 0}}, "bins"),
+        ({"missing": "drop"}, "missing='drop'"),
+        ({"dates": 1.5}, "dates=1.5"),
+        ({"hash_features": 3}, "hash_features=3"),
+        ({"min_count": 0}, "min_count"),
+    ],
+    ids=str,
+)
+def test_arguments_that_are_wrong_are_named(options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        snb.table(FRAME, **{"y": "late", **options})
+
+
+def test_nested_columns_are_refused():
+    frame = FRAME.assign(l=[[1, 2]] * N)
+    with pytest.raises(TypeError, match="column 'l' is nested, of type list"):
+        snb.table(frame, "late")
+    assert snb.table(frame, "late", columns=["s"]).n_features == 3
+
+
+def test_tables_without_rows_are_refused():
+    with pytest.raises(ValueError, match="0 sample"):
+        snb.table(FRAME[:0], "late")

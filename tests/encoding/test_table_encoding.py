@@ -1,0 +1,72 @@
+"""The encoding of a table, kept with a model: columns in any order, and those that are missing or of other kinds."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import streamnb as snb
+from streamnb.core import persistence
+
+FRAME = pd.DataFrame(
+    {
+        "plane": ["a", "b", None, "a", "c", "b"],
+        "miles": [1.0, 2.0, 3.0, np.nan, 5.0, 6.0],
+        "day": pd.to_datetime(["2020-01-06", "2020-02-04", "2020-01-08", "2020-01-06", "2020-02-04", "2020-01-08"]),
+        "note": ["so late", "late late", "", "on time", "so", "so"],
+        "late": [1, 1, 0, 0, 1, 0],
+    }
+)
+
+
+def matrix(rows):
+    blocks = list(rows.blocks())
+    values = [np.ones(len(block.X[1])) if block.X[0] is None else block.X[0] for block in blocks]
+    parts = [sp.csr_array((v, *b.X[1:3]), (b.n_rows, b.X[3])) for v, b in zip(values, blocks, strict=True)]
+    return sp.vstack(parts).toarray()
+
+
+def test_columns_are_what_their_names_say():
+    rows = snb.table(FRAME, "late", bins=None, text=["note"], hash_features=16)
+    named = dict(zip(rows.feature_names, matrix(rows).T, strict=True))
+    assert named["plane=a"].tolist() == [1, 0, 0, 1, 0, 0] and named["plane is missing"].tolist() == [0, 0, 1, 0, 0, 0]
+    assert named["miles"].tolist() == [1, 2, 3, 3, 5, 6] and named["miles is missing"].tolist() == [0, 0, 0, 1, 0, 0]
+    assert named["day: weekday=Tuesday"].tolist() == [0, 1, 0, 0, 1, 0] and "day: year=2020" not in named
+    notes = snb.text(FRAME["note"].tolist(), n_features=16)
+    assert np.array_equal(matrix(rows)[:, -16:], matrix(notes)) and rows.feature_names[-1] == "note: hash 15"
+    numbers, words = [("gaussian", 1), ("bernoulli", 1)], [("multinomial", 16)]
+    assert rows.encoding.kinds == [("categorical", 4), *numbers, ("categorical", 2), ("categorical", 3), *words]
+
+
+def test_rows_to_come_have_the_same_columns():
+    encoding = snb.table(FRAME, "late", bins=2).encoding
+    again = FRAME[FRAME.columns[::-1]].drop(columns="late").assign(more=1)
+    assert np.array_equal(matrix(encoding.encode(again)), matrix(encoding.encode(FRAME)))
+    strange = FRAME.assign(plane="never seen", miles=None)
+    names = encoding.column_names[matrix(encoding.encode(strange)).any(axis=0)]
+    assert not any(name.startswith("plane") for name in names) and "miles is missing" in names
+    assert encoding.encode(FRAME, labelled=True).tables.fields.y == "late"
+    assert encoding.takes(FRAME) and not encoding.takes(np.zeros((2, 2)))
+
+
+def test_columns_that_are_missing_or_of_another_kind_are_named():
+    encoding = snb.table(FRAME, "late").encoding
+    with pytest.raises(ValueError, match=r"X has no column 'miles', which the model was fitted on; it has \['plane',"):
+        encoding.encode(FRAME.drop(columns="miles"))
+    with pytest.raises(ValueError, match=r"'miles' is of type string \(category\); it should be of kind 'number'"):
+        encoding.encode(FRAME.assign(miles="far"))
+    forced = snb.table(FRAME, "late", categorical=["miles"], columns=["miles"]).encoding
+    assert forced.encode(FRAME.assign(miles=["1", "2", "3", None, "5", "6"])).n_features == 6
+    with pytest.raises(ValueError, match="it should be numbers or strings"):
+        forced.encode(FRAME.assign(miles=FRAME["day"]))
+
+
+def test_encodings_are_saved_and_told_apart(tmp_path):
+    encoding = snb.table(FRAME, "late", text=["note"], pairs=[("plane", "note")], hash_features=16).encoding
+    persistence.save(tmp_path / "encoding.snb", encoding)
+    again = persistence.load(tmp_path / "encoding.snb")
+    assert np.array_equal(matrix(again.encode(FRAME)), matrix(encoding.encode(FRAME))) and not again.differs(encoding)
+    other = snb.table(FRAME, "late", bins=3).encoding
+    assert "is one of" in encoding.differs(other) and "table" in encoding.differs(snb.text(["a b"]).encoding)
+    turned = snb.table(FRAME[FRAME.columns[::-1]], "late", bins=3).encoding
+    assert other.differs(turned) == "they are in another order"

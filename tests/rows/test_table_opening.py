@@ -1,0 +1,89 @@
+"""What is taken for a table, and what is not."""
+
+import builtins
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from streamnb.core.messages import DataError
+from streamnb.rows.table_opening import format_of, is_path, is_table, open_tables
+from streamnb.rows.tables import Fields
+
+FRAME = pd.DataFrame({"n": [1, 2], "s": ["a", "b"]})
+
+
+class Lazy:
+    """What a lazy frame of Polars has."""
+
+    __module__ = "polars.lazyframe"
+
+    def __init__(self, table):
+        self._table = table
+
+    def collect(self):
+        return self._table
+
+
+def test_tables_are_told_by_their_names_and_columns(tmp_path):
+    FRAME.to_csv(tmp_path / "a.csv", index=False)
+    assert is_table("x.parquet") and is_table(tmp_path) and is_table(FRAME) and is_table(pa.table(FRAME))
+    assert is_table([tmp_path / "a.csv"]) and is_path([tmp_path / "a.csv"]) and not is_path(["a.csv"])
+    assert not any(map(is_table, ("x.svm", "x.zarr", "x.txt", np.zeros((2, 2)), [], ["a"], pa.array([1]))))
+    assert [format_of(f"X.{end}") for end in ("CSV.gz", "feather", "pq", "npz")] == [
+        "lines",
+        "Arrow IPC",
+        "Parquet",
+        None,
+    ]
+
+
+def test_folders_patterns_and_lists_of_files(tmp_path):
+    for name in ("b.csv", "a.csv", ".hidden.csv", "_log.csv"):
+        FRAME.to_csv(tmp_path / name, index=False)
+    paths = str(tmp_path / "a.csv"), str(tmp_path / "b.csv")
+    for X in (tmp_path, tmp_path / "[ab].csv", [tmp_path / "a.csv", tmp_path / "b.csv"]):
+        assert tuple(path for path, _ in open_tables(X, (), 2).files) == paths
+    (tmp_path / "month=7").mkdir()
+    FRAME.to_parquet(tmp_path / "month=7" / "a.parquet")
+    for path in paths:
+        (tmp_path / path).unlink()
+    rows = open_tables(tmp_path, (), 1).selected(Fields(("month", "n")))
+    assert next(read().columns.column("month").to_pylist() for _, read in rows.jobs(0, 2)) == [7, 7]
+
+
+def test_what_is_no_table_is_refused(tmp_path):
+    FRAME.to_csv(tmp_path / "a.csv", index=False)
+    FRAME.to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(DataError, match=r"b.parquet is Parquet, but .*a.csv is lines"):
+        open_tables(tmp_path, (), 1)
+    with pytest.raises(FileNotFoundError, match="there is no such file"):
+        open_tables(tmp_path / "c*.csv", (), 1)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="a folder without Parquet"):
+        open_tables(tmp_path / "empty", (), 1)
+    (tmp_path / "c.parquet").write_text("a,b\n")
+    with pytest.raises(DataError, match=r"c\.parquet is no Parquet; it begins with b'a,b"):
+        open_tables(tmp_path / "c.parquet", (), 1)
+    with pytest.raises(TypeError, match="X is of type ndarray; a table is a path"):
+        open_tables(np.zeros((2, 2)), (), 1)
+
+
+def test_lazy_frames_are_collected():
+    assert open_tables(Lazy(pa.table(FRAME)), (), 1).n_rows == 2
+
+
+def test_pyarrow_is_asked_for(monkeypatch):
+    monkeypatch.setattr(builtins, "__import__", _without(builtins.__import__))
+    with pytest.raises(ImportError, match=r"snb.table needs pyarrow: pip install streamnb\[tables\]"):
+        open_tables(FRAME, (), 1)
+
+
+def _without(real):
+    def imported(name, *rest):
+        if name == "pyarrow":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    return imported

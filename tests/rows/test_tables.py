@@ -1,0 +1,108 @@
+"""Tables in memory: kinds of columns, pieces of rows, labels and weights beside them."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from streamnb.core.messages import DataError
+from streamnb.rows.tables import (
+    ArrowTable,
+    Fields,
+    FrameTable,
+    check_has,
+    check_names,
+    kind_of,
+    labels_of,
+    one_batch,
+    schema_of_frame,
+    weights_of,
+)
+
+FRAME = pd.DataFrame({"a": [1, 2, 3, 4], "b": ["x", None, "y", "x"], "w": [1.0, 2.0, 0.5, 1.0]})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind"),
+    [
+        (pa.int8(), "number"),
+        (pa.float32(), "number"),
+        (pa.decimal128(5, 2), "number"),
+        (pa.duration("s"), "number"),
+        (pa.bool_(), "boolean"),
+        (pa.date32(), "date"),
+        (pa.timestamp("ns", "UTC"), "date"),
+        (pa.large_string(), "category"),
+        (pa.dictionary(pa.int8(), pa.int64()), "category"),
+        (pa.null(), "nothing"),
+        (pa.list_(pa.int8()), None),
+        (pa.struct([("a", pa.int8())]), None),
+    ],
+    ids=str,
+)
+def test_kinds_of_columns(dtype, kind):
+    assert kind_of(dtype) == kind
+
+
+@pytest.mark.parametrize(
+    "opened", [FrameTable(FRAME), ArrowTable(pa.Table.from_pandas(FRAME))], ids=["pandas", "Arrow"]
+)
+def test_pieces_have_the_rows_that_are_asked_for(opened):
+    rows = opened.selected(Fields(("a",), "b", "w"))
+    ((first, read),) = rows.jobs(2, 4)
+    piece = read()
+    assert (first, piece.shape, opened.n_rows) == (2, (2, 1), 4) and piece.columns.column("a").to_pylist() == [3, 4]
+    assert piece.y.tolist() == ["y", "x"] and piece.weight.tolist() == [0.5, 1.0]
+    part = piece[1:]
+    assert part.shape == (1, 1) and part.y.tolist() == ["x"] and part.copy() is part
+    with pytest.raises(ValueError, match="y='b' is missing at row 1"):
+        [read() for _, read in rows.jobs(0, 4)]
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        (pa.array([1, 0]), [1, 0]),
+        (pa.array([True, False]), [True, False]),
+        (pa.array(["x", "yy"]).dictionary_encode(), ["x", "yy"]),
+        (pa.array([7, 5]).dictionary_encode(), [7, 5]),
+    ],
+    ids=str,
+)
+def test_labels_of_any_type(values, labels):
+    assert labels_of(values, "y='c'", 0, "X").tolist() == labels
+
+
+def test_weights_are_numbers():
+    assert weights_of(pa.array([1, 2]), "w", 0, "X").tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="weight='w' is a column of type string"):
+        weights_of(pa.array(["a"]), "w", 0, "X")
+    with pytest.raises(ValueError, match="missing at row 6"):
+        weights_of(pa.array([1.0, None]), "w", 5, "X")
+
+
+def test_frames_of_mixed_kinds_and_names_that_columns_share_are_refused():
+    with pytest.raises(TypeError, match="column 'b' holds values of several kinds"):
+        schema_of_frame(pd.DataFrame({"a": [1, 2], "b": [1, "x"]}))
+    with pytest.raises(DataError, match="X has several columns '1'"):
+        FrameTable(pd.DataFrame([[1, 2]], columns=["1", 1]))
+    with pytest.raises(DataError, match="several columns 'a'"):
+        check_names(["a", "b", "a"], "f.csv")
+    with pytest.raises(ValueError, match=r"text='c' is none of the columns of X: \['a', 'b', 'w'\]"):
+        check_has(schema_of_frame(FRAME), ["c"], "text")
+
+
+def test_frames_hold_what_pandas_may_have():
+    dates = [datetime.datetime(2020, 1, 2), datetime.datetime(9999, 1, 2)]
+    kinds = [kind_of(one.type) for one in schema_of_frame(pd.DataFrame({"d": dates, 2: pd.array([1, None], "Int64")}))]
+    assert kinds == ["date", "number"]
+    assert FrameTable(pd.DataFrame({2: [1, 2]})).selected(Fields(("2",))).schema.names == ["2"]
+
+
+def test_columns_in_chunks_become_one():
+    table = pa.table({"a": pa.chunked_array([[1], [2, 3]]), "b": pa.chunked_array([["x"], ["y", None]])})
+    assert one_batch(table).to_pydict() == {"a": [1, 2, 3], "b": ["x", "y", None]}
+    assert one_batch(table.slice(0, 0)).num_rows == 0
+    assert np.array_equal(one_batch(table.slice(1, 1)).column("a"), [2])

@@ -1,0 +1,56 @@
+"""Raw rows for the examples of contracts: a matrix as texts and as a table, and columns of several kinds."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import streamnb as snb
+from streamnb.encoding.table_encoding import rows_of
+from streamnb.encoding.table_scan import TableCounts, TableScan
+from streamnb.rows.in_tables import TableSource
+from streamnb.rows.in_texts import TextSource
+from streamnb.rows.table_opening import open_tables
+from streamnb.rows.table_values import LEVEL, MEASURE, ColumnPart
+
+N = 40
+WORDS = ["ash", "beech", "cedar", "elm", "fir"]
+
+
+def texts_of(X: np.ndarray, y: np.ndarray, weight: np.ndarray, folder: Any = None) -> TextSource:
+    """Counts as words, in memory or in JSON lines."""
+    words = [" ".join(word for n, word in zip(row, WORDS) for _ in range(int(n))) for row in X]
+    if folder is None:
+        return snb.text(words, y=y, weight=weight, vocabulary=WORDS, n_threads=2)
+    records = ({"of": text, "y": label, "w": w} for text, label, w in zip(words, y.tolist(), weight.tolist()))
+    (folder / "texts.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return snb.text(folder / "texts.jsonl", "of", "y", weight="w", vocabulary=WORDS, n_threads=1)
+
+
+def table_of(X: np.ndarray, y: Any, weight: Any, folder: Any = None) -> TableSource:
+    """A matrix as columns of a table, in memory or in Parquet."""
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(of=y, w=weight)
+    options: Any = {"y": "of", "weight": "w", "bins": None, "n_threads": 2}
+    if folder is None:
+        return snb.table(frame, **options)
+    frame.to_parquet(folder / "rows.parquet", row_group_size=7)
+    return snb.table(folder / "rows.parquet", **options)
+
+
+def kinds_of_columns(most: int = 9) -> tuple[TableScan, TableSource]:
+    """Numbers of which some are missing, and categories, some of more values than are counted; a task, and rows."""
+    real = np.random.default_rng(0).normal(size=N)
+    real[real > 1.0] = np.nan
+    frame = pd.DataFrame({"real": real, "of": np.array(["ash", "birch", None])[np.arange(N) % 3], "row": np.arange(N)})
+    parts = ColumnPart(("real",), MEASURE), *(ColumnPart(of, LEVEL) for of in (("of",), ("row",), ("of", "row")))
+    return TableScan(parts, most), rows_of(open_tables(frame, (), 1), ("real", "of", "row"), None, None, 1)
+
+
+def counted_columns(seed: int) -> TableCounts:
+    """What is known of nine of the rows."""
+    task, rows = kinds_of_columns()
+    partial = task.partial()
+    for block in rows.blocks(9 * seed, 9 * seed + 9):
+        task.add(partial, block)
+    return partial.finish()
