@@ -180,3 +180,25 @@ def _takes_one(function: Callable[..., Any]) -> bool:
     except ValueError:  # of some written in C
         return True
     return True
+
+
+def check_scorer(scorer: Scorer, empty: Evaluation) -> None:
+    """Refuse a score that has no meaning for such rows, before they are read again."""
+    for one in scorer.each:
+        if not one.by_name:
+            continue  # a function of the user's, which may expect rows
+        try:
+            one.value(empty)
+        except ValueError as error:
+            means = [name for name in SCORERS if name.startswith(f"{one.name}_") and _judges(SCORERS[name], empty)]
+            why = f"it is of one of two classes; take {' or '.join(map(repr, means))}" if means else error
+            raise ValueError(f"scoring={one.name!r} is not for these rows: {why}") from error
+
+
+def _judges(scorer: Scorer, empty: Evaluation) -> bool:
+    """Whether it has a meaning for such rows."""
+    try:
+        scorer.value(empty)
+    except ValueError:
+        return False
+    return True

@@ -12,7 +12,7 @@ from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
 from streamnb.evaluation.judging import Sheet
 from streamnb.evaluation.reference_evaluation import JudgedRows, ReferenceEvaluation
-from streamnb.evaluation.scorers import Scorer
+from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.models.deciding import in_range
 from streamnb.models.grid_weights import DOUBLE
 from streamnb.passes.contract import PassTask, Wants, shown
@@ -32,6 +32,7 @@ from streamnb.selection import grid_models
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.grid_scores import GridScores
+from streamnb.selection.out_of_fold import HeldOut
 from streamnb.selection.row_sample import RowSample
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.solving.weight_paths import weight_path
@@ -261,7 +262,7 @@ def cross_validated(
     run_options: RunOptions,
     train: bool = False,
     sampled: int = 0,
-) -> tuple[list["GridScores"], Report, RowSample | None]:
+) -> tuple[list["GridScores"], Report, HeldOut | None]:
     """Scores of each (family, penalty) of `candidates` at every point of its grid, from one scan of the rows.
 
     `mapped` are the statistics, with folds, of each map of columns that a family tries; "none" of those that try none.
@@ -271,8 +272,8 @@ def cross_validated(
     each = [_of_maps(mapped, as_family(family), penalty, options) for family, penalty in candidates]
     singles = [single for some in each for single in some]
     paths = [single.path(run_options.n_threads) for single in singles]
-    found, report, sample = judged_together(singles, paths, scorer, rows, run_options, train, sampled)
-    return _joined([own[:2] for own in found], list(map(len, each))), report, sample
+    found, report, held_out = judged_together(singles, paths, scorer, rows, run_options, train, sampled)
+    return _joined([own[:2] for own in found], list(map(len, each))), report, held_out
 
 
 def judged_together(
@@ -283,7 +284,7 @@ def judged_together(
     run_options: RunOptions,
     train: bool = False,
     sampled: int = 0,
-) -> tuple[list[tuple["GridScores", np.ndarray, Any]], Report, RowSample | None]:
+) -> tuple[list[tuple["GridScores", np.ndarray, Any]], Report, HeldOut | None]:
     """Scores of candidates at every point of their grids, whose `paths` are given, from one scan of the rows.
 
     Their statistics are of the same rows. With the scores of each comes where there is no model, (G,), and the
@@ -317,8 +318,9 @@ def judged_together(
     if train:
         pairs = zip(found[: len(paths)], found[len(paths) :], strict=True)
         found = [replace(own, train=seen) for own, seen in pairs]
+    held_out = None if sheet.sample is None else HeldOut(sheet.sample.drawn(), grids)
     judged = sheet.evaluations[: len(paths)]
-    return list(zip(found, map(_singular, grids), judged, strict=True)), report, sheet.sample
+    return list(zip(found, map(_singular, grids), judged, strict=True)), report, held_out
 
 
 def _joined(found: list[tuple[GridScores, np.ndarray]], lengths: list[int]) -> list[GridScores]:
@@ -380,14 +382,3 @@ def _rows_of(shell: Any) -> Any:
 def _singular(grids: Sequence[GridModels | CovarianceModels]) -> np.ndarray:
     """The points at which the models of some split do not exist, (G,) bool."""
     return np.any([getattr(models, "singular", np.zeros(models.shape[0], bool)) for models in grids], axis=0)
-
-
-def check_scorer(scorer: Scorer, empty: Evaluation) -> None:
-    """Refuse a score that has no meaning for such rows, before they are read again."""
-    for one in scorer.each:
-        if not one.by_name:
-            continue  # a function of the user's, which may expect rows
-        try:
-            one.value(empty)
-        except ValueError as error:
-            raise ValueError(f"scoring={one.name!r} is not for these rows: {error}") from error
