@@ -22,19 +22,16 @@ LINES_PER_ROW = 5
 def main():
     with TemporaryDirectory() as folder:
         train, test = write(Path(folder))
-        hashed = {"text": "source", "y": "package", "words": (1, 2), "n_features": 2**16}
-        rows, held_out = snb.text(train, **hashed), snb.text(test, **hashed)
-        print(f"{rows.n_rows:,} rows of {len(PACKAGES)} packages, {held_out.n_rows:,} held out")
+        rows = snb.text(train, text="source", y="package", words=(1, 2), n_features=2**16)
+        print(f"{rows.n_rows:,} rows of {len(PACKAGES)} packages")
         print("accuracy")
-        print(f"naive Bayes, one scan         {snb.LinearNB('multinomial').fit(rows).score(held_out):.3f}")
+        print(f"naive Bayes, one scan         {snb.LinearNB('multinomial').fit(rows).score(test):.3f}")
         softmax = snb.SoftmaxRegression(l2=1.0, tol=0.03).fit(rows)
-        print(f"softmax, {softmax.n_passes_:2} reads more        {softmax.score(held_out):.3f}")
+        print(f"softmax, {softmax.n_passes_:2} reads more        {softmax.score(test):.3f}")
 
-        known = {"text": "source", "y": "package"}
-        rows = snb.text(train, **known, vocabulary=3000)
+        rows = snb.text(train, text="source", y="package", vocabulary=3000)
         model = snb.LinearNB("multinomial", snb.TopK(20, by="score")).fit(rows)
-        score = model.score(snb.text(test, **known, vocabulary=rows.vocabulary))
-        print(f"20 words of each package      {score:.3f}")
+        print(f"20 words of each package      {model.score(test):.3f}")
         print("\nThe words that tell most:")
         for label, weights in zip(model.classes_, model.coef_):
             best = np.argsort(-weights)[:6]

@@ -24,6 +24,7 @@ from benchmarks.peers import (
     stores,
     tables,
     texts,
+    values,
 )
 from benchmarks.peers.table import HEAD, PER_ROW, QUICK, Size
 
@@ -55,6 +56,8 @@ PARTS = {  # each yields rows of the table
     "tables": tables.table_rows,
     "groups": groups.group_rows,
     "solve": models.solving_rows,
+    "values": values.value_rows,
+    "calibration": values.calibration_rows,
     "multinomial": models.multinomial_rows,
     "choice": models.choice_rows,
     "shared": models.shared_rows,

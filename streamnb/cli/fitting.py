@@ -11,6 +11,7 @@ from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.trained_cv import MarginClassifierCV, SoftmaxRegressionCV
 from streamnb.passes.dask_workers import connected
+from streamnb.searching.searching import search as find
 
 NAMED = 100_000  # tokens whose columns have names
 READS = {"softmax": SoftmaxRegressionCV, "margin": MarginClassifierCV, "least-squares": LeastSquaresClassifierCV}
@@ -63,3 +64,34 @@ def _model(asked: dict[str, Any]) -> Any:
     if penalty is None or all(part.tau is not None and len(part.tau) == 1 for part in penalty.parts):
         return LinearNB(asked["family"], penalty, **posed)
     return LinearNBCV(asked["family"], penalty, **posed, **chosen)
+
+
+@click.command()
+@click.argument("data")
+@DATA
+@RUN
+@click.option("--family", "families", multiple=True, help="A family to try; several times for several.")
+@click.option("--transform", "transforms", multiple=True, help="Steps to try, none among them; several times, too.")
+@click.option("--cv", type=click.IntRange(2), default=5, show_default=True, help="Folds.")
+@click.option("--scoring", default="accuracy,roc_auc", show_default=True, help="Scorings; the first chooses.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the folds.")
+@click.option("-o", "out", required=True, help="The file of the best model.")
+@click.option("--stats/--no-stats", default=True, help="Keep statistics in the file, for refit.  [default: stats]")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+def search(data: str, out: str, stats: bool, force: bool, client: str | None, **asked: Any) -> None:
+    """Judge many ways to pose a model on the same folds, print the table, and save the best.
+
+    Example: streamnb search store.zarr --y y -o m.snb
+    """
+    path, (X, y) = new_file(out, force), rows_of(data, asked, asked["y"], NAMED)
+    transforms = [steps_of(None if given == "none" else given) for given in asked["transforms"]]
+    named = {"families": list(asked["families"]) or None, "transforms": transforms or None, "folds": asked["cv"]}
+    run = {name: asked[name] for name in ("seed", "n_threads", "memory_limit")}
+    weight = asked["weight"] if asked["text"] is None else None
+    with connected(client):
+        found = find(
+            X, y, **named, **run, scoring=asked["scoring"].split(","), sample_weight=weight, show=False, progress=True
+        )
+    found.best_.save(path, stats=stats)
+    click.echo(found)
+    say(f"{out}: {found.best_}")

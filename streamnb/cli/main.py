@@ -17,6 +17,7 @@ COMMANDS = (
     reading.convert,
     reading.plan,
     fitting.fit,
+    fitting.search,
     reading.predict,
     reading.evaluate,
     reading.inspect,

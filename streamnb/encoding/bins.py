@@ -15,6 +15,7 @@ from streamnb.passes.report import Report
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import Chunk
+from streamnb.rows.column_maps import LearnedStep
 from streamnb.stats.value_counts import CountingValues, ValueCells, ValueCounts
 
 STRATEGIES = ("quantile", "uniform")
@@ -45,8 +46,8 @@ class ValueScan(PassTask):
 
 
 @persistence.register
-@dataclass(frozen=True, eq=False)
-class BinEdges(persistence.Parameters):
+@dataclass(frozen=True, eq=False, repr=False)
+class BinEdges(LearnedStep):
     """The inner borders of the bins of each feature: bin i holds what is above border i - 1 and at most border i.
 
     A feature with a bin for missing values has it last.
@@ -86,12 +87,10 @@ class BinEdges(persistence.Parameters):
 
     @property
     def n_features(self) -> int:
-        """Columns that it takes."""
         return len(self.edges)
 
     @property
     def n_columns(self) -> int:
-        """Columns that it makes, one for each bin."""
         return int(self.firsts[-1])
 
     def applied(self, chunk: Chunk, survey: Any = None) -> sp.csr_array:

@@ -1,12 +1,16 @@
 """Categories of any kind as numbers that tell them apart, the same in every process and on every machine."""
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
+from streamnb.core import messages
 from streamnb.kernels.row_values import GOLDEN, scatter_bits
 from streamnb.rows.matrices import DATES
+
+MANY = 100  # rows, of which no two should agree by chance
 
 
 def as_numbers(X: Any) -> Any:
@@ -78,3 +82,13 @@ def scattered(*columns: np.ndarray, n_bits: int = 53) -> np.ndarray:
         scatter_bits(state, out)
         mixed = out
     return (mixed >> np.uint64(64 - n_bits)).astype(np.float64)
+
+
+def warn_of_distinct(n_values: Sequence[int], columns: Sequence[int], n_rows: int) -> None:
+    """Say so where each of many rows has a value of its own: such a column tells nothing of new rows."""
+    alone = [str(column) for column, n in zip(columns, n_values, strict=True) if n == n_rows >= MANY]
+    if alone:
+        messages.warn(
+            f"each of the {n_rows:,} rows has a category of its own in column {', '.join(alone)} of X, which tells "
+            "nothing of new rows; leave it out, or put values together (such as numbers into bins)"
+        )

@@ -9,12 +9,13 @@ import scipy.sparse as sp
 
 from streamnb.core import persistence
 from streamnb.encoding.bins import BinEdges, ValueScan
+from streamnb.encoding.category_numbers import warn_of_distinct
 from streamnb.encoding.levels import CategoryColumns, LevelScan, LevelsSeen
 from streamnb.encoding.quantile_normal import quantile_normal
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.rows.column_maps import QUANTILE_NORMAL, QuantileNormal
+from streamnb.rows.column_maps import QUANTILE_NORMAL, LearnedStep, QuantileNormal
 from streamnb.rows.opening import opened
 from streamnb.rows.prepared import PreparedSource
 from streamnb.rows.preparing import TRANSFORMS
@@ -22,7 +23,6 @@ from streamnb.rows.source import Source
 from streamnb.stats.value_counts import ValueCounts
 
 Which = Callable[[int], np.ndarray]  # columns of X, of so many
-Step = BinEdges | QuantileNormal | CategoryColumns
 
 
 class LearnsBins:
@@ -56,7 +56,7 @@ def of_values(transform: Any) -> Any:
     return transform if to_learn(transform) is None else None
 
 
-def learned(transform: Any, rows: Source, options: RunOptions, who: str) -> Step | None:
+def learned(transform: Any, rows: Source, options: RunOptions, who: str) -> LearnedStep | None:
     """What `transform` asks to be learned, from one pass over the rows."""
     asked = to_learn(transform)
     if asked is None:
@@ -72,11 +72,12 @@ def learned_levels(
     """The values of columns of categories, from one pass over the rows."""
     rows.check_read_again(who)
     seen: LevelsSeen
-    seen, _ = run(LevelScan(columns, options.memory_limit), rows, replace(options, checkpoint=None))
+    seen, report = run(LevelScan(columns, options.memory_limit), rows, replace(options, checkpoint=None))
+    warn_of_distinct(list(map(len, seen.values)), seen.columns.tolist(), report.rows)
     return CategoryColumns(seen.n_features, seen.columns, list(seen.values))
 
 
-def prepared(step: Step | None, rows: Source, *beside: Any, labelled: bool = True) -> Source:
+def prepared(step: LearnedStep | None, rows: Source, *beside: Any, labelled: bool = True) -> Source:
     """The rows as the step makes them, block by block; `beside` are their labels and weights, which Dask needs anew."""
     if step is None:
         return rows
@@ -85,7 +86,12 @@ def prepared(step: Step | None, rows: Source, *beside: Any, labelled: bool = Tru
     return PreparedSource(rows, step.applied, step.n_columns, persistence.digest(step))
 
 
-def matrix(step: Step, rows: Source) -> Any:
+def opened_through(step: LearnedStep | None, X: Any, *beside: Any, labelled: bool = True) -> Source:
+    """Rows of any kind, opened, as the step makes them."""
+    return prepared(step, opened(X, *beside, labelled=labelled), *beside, labelled=labelled)
+
+
+def matrix(step: LearnedStep, rows: Source) -> Any:
     """What the step makes of all rows: a matrix, or of Dask a lazy array; CSR where it makes indicators."""
     width, sparse = step.n_columns, not isinstance(step, QuantileNormal)
     meta: Any = sp.csr_array((0, width)) if sparse else np.empty((0, width))

@@ -15,6 +15,7 @@ from streamnb.passes.report import Report
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import Chunk
+from streamnb.rows.column_maps import LearnedStep
 
 _WHOLE = 2.0**53  # whole numbers up to here have a float64 each
 
@@ -95,21 +96,25 @@ class LevelScan(PassTask):
 
 
 @persistence.register
-@dataclass(frozen=True, eq=False)
-class CategoryColumns(persistence.Parameters):
+@dataclass(frozen=True, eq=False, repr=False)
+class CategoryColumns(LearnedStep):
     """A column for each value of the columns of categories, in their place; other columns stay as they are.
 
     Attributes
     ----------
-    n_features : int
+    taken : int
         Columns that it takes.
     columns : (n,) numbers of those of categories, sorted
     values : list of (n_values,) float64, the values of each, sorted
     """
 
-    n_features: int
+    taken: int
     columns: np.ndarray
     values: list[np.ndarray]
+
+    @property
+    def n_features(self) -> int:
+        return self.taken
 
     def to_state(self) -> dict[str, Any]:
         n_values = np.array(list(map(len, self.values)), np.int64)

@@ -56,7 +56,7 @@ def text(
         Columns, a power of two: a column is the low bits of the hash of an n-gram.
     vocabulary : int or list of str, optional
         In place of hashing a column for each of these n-grams; of a number the most frequent ones of the texts,
-        learned in one pass before. Use ``vocabulary=rows.vocabulary`` for further texts.
+        learned in one pass before. A model that is fitted on the rows keeps all this as its `encoding_`.
     keep_tokens : int, optional
         Learn so many tokens for names of hashed columns, from a sample of at most 16,384 rows.
     lowercase : bool
@@ -104,7 +104,7 @@ def text(
     >>> import streamnb as snb
     >>> rows = snb.text(["red wine", "white wine", "green tea"], y=["wine", "wine", "tea"], n_features=2**10)
     >>> model = snb.LinearNB("multinomial").fit(rows)
-    >>> model.predict(snb.text(["white tea, green tea"], n_features=2**10)).tolist()
+    >>> model.predict(["white tea, green tea"]).tolist()
     ['tea']
     """
     n_threads = check_n_threads(n_threads)

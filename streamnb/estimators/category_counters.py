@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.encoding import pseudo_counts
-from streamnb.encoding.category_numbers import as_numbers
+from streamnb.encoding.category_numbers import as_numbers, warn_of_distinct
 from streamnb.encoding.counters import Codes, CountedColumns, Counters, CountTask
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
@@ -327,6 +327,8 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         task: Any = CountTask(self._columns(rows.n_features), classes, Folding(2), options.memory_limit)
         task, rows = with_folds(task, rows, self.folds, None, 1, self.seed)
         counts, self.report_ = run(task, rows, options)
+        n_given = len(counts.values) - len(task.columns.pairs)
+        warn_of_distinct(list(map(len, counts.values[:n_given])), range(n_given), self.report_.rows)
         self._know(counts, task.columns)
 
     def _know(self, counts: CategoryCounts, columns: CountedColumns) -> None:

@@ -100,7 +100,9 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
         All that was kept of the data.
     n_features_in_ : int
     feature_names_in_ : (n_features,) str
-        Only where X is a data frame with string column names.
+        Only where X is a data frame with string column names, or rows whose columns have names.
+    encoding_ : TextEncoding, SvmlightEncoding or None
+        How columns were made of texts, or numbered in a file: what predictions do with paths, and with strings.
     smoothing_ : float or a prior
         The prior that the model goes by: `smoothing`, or the number that "evidence" came to.
     report_ : Report

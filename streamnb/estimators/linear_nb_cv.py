@@ -26,8 +26,8 @@ from streamnb.scanning.class_scan import with_folds
 from streamnb.scanning.side_by_side import run_scans
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.grid_scores import RULES, GridScores, check_choice, check_rule
-from streamnb.selection.out_of_fold import calibrated_out_of_fold, check_calibration
-from streamnb.selection.row_sample import SampledRows, sample_size
+from streamnb.selection.out_of_fold import HeldOut, calibrated_out_of_fold, check_calibration
+from streamnb.selection.row_sample import sample_size
 from streamnb.solving.own_variances import is_own
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
@@ -237,15 +237,15 @@ class LinearNBCV(LinearNB):
             sampled = self._sampled(stats, report)
             asked = [(self._family(), self._grid())], self._options(), as_scorer(self.scoring)
             run_options = replace(options, checkpoint=None), self.return_train_score, sampled
-            (scores,), scoring_report, sample = cross_validated(mapped, *asked, rows, *run_options)
+            (scores,), scoring_report, held_out = cross_validated(mapped, *asked, rows, *run_options)
             scores.warn_missing(self.reference if self.scoring == "roc_auc_reference" else None)
             self._keep(stats, report)
             self._mapped = mapped if len(mapped) > 1 else {}
             self._scores, self.scoring_report_ = scores, scoring_report
             self._choose()
             self._settle()
-            if sample is not None:
-                self._calibrate(sample.drawn())
+            if held_out is not None:
+                self._calibrate(held_out)
         return self
 
     def _sampled(self, stats: ClassStats, report: Report) -> int:
@@ -256,13 +256,16 @@ class LinearNBCV(LinearNB):
         check_calibrated(replace(path.shell(), intercept_=path.intercepts))
         return sample_size(len(stats.classes), report.bytes / stats.n_rows)
 
-    def _calibrate(self, rows: SampledRows) -> None:
+    def _calibrate(self, held_out: HeldOut) -> None:
         def of_rest(fold: int) -> LinearModel:
+            at_hand = None if self.rule == "per_split" else held_out.model(fold, self._scores.best(self.rule))
+            if at_hand is not None:
+                return at_hand
             stats = self.stats_.without_fold(fold, 0)
             return weight_path(stats, self._family(), self._penalty(), n_threads=self._n_threads, **self._options())[0]
 
         assert self.calibration is not None
-        self._learned["_model"] = calibrated_out_of_fold(self._now("_model"), rows, of_rest, self.calibration)
+        self._learned["_model"] = calibrated_out_of_fold(self._now("_model"), held_out.rows, of_rest, self.calibration)
 
     @available_if(_never)
     def partial_fit(self, *_: Any, **__: Any) -> Self:

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from streamnb.encoding.bins import BinEdges
-from streamnb.encoding.learning import LearnsBins, Step, check_learned, learned, learned_levels, prepared, to_learn
+from streamnb.encoding.learning import LearnsBins, check_learned, learned, learned_levels, prepared, to_learn
 from streamnb.encoding.levels import CategoryColumns
 from streamnb.estimators.base import Parameter
 from streamnb.passes.options import RunOptions
 from streamnb.problem.family import Family
+from streamnb.rows.column_maps import LearnedStep
 from streamnb.rows.source import Source
 
 
@@ -21,7 +22,7 @@ class PreparedRows:
     """
 
     transform = Parameter()
-    _step: Step | None = None
+    _step: LearnedStep | None = None
     _step_of: str | None = None  # what it was learned for, in words
     _get_param_names: Any
     feature_names_in_: Any
@@ -51,7 +52,7 @@ class PreparedRows:
         assert family is not None
         return family.named(getattr(self, "feature_names_in_", None)).coded_columns
 
-    def _learn(self, rows: Source, options: RunOptions) -> Step | None:
+    def _learn(self, rows: Source, options: RunOptions) -> LearnedStep | None:
         """What is asked for, from one pass over the rows."""
         transform, who = self._asked_transform(), type(self).__name__
         if self._coded() is None or to_learn(transform) is not None:

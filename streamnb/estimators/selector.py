@@ -101,7 +101,7 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
         criterion = self._criterion()
         domain = Domain(f"{type(self).__name__}(by={self.by!r})", criterion.lowest, criterion.highest)
         options = RowOptions(binarize=self.binarize, centre=as_family(self.family).centre)
-        grid = check_histogram(None if self.values == "presence" else self.values, self.n_bins)
+        grid = None if self.values == "presence" else check_histogram(self.values, self.n_bins)
         return ClassScan(tuple(sorted(criterion.moments)), options, classes, domain, grid=grid)
 
     def _check_params(self) -> None:

@@ -140,10 +140,10 @@ class GridEvaluation:
             losses.restore(kept)
         return grid
 
-    def accuracy_and_recall(self) -> tuple[np.ndarray, np.ndarray]:
-        """Accuracy of all models (G,), and the recall of each class (G, K), NaN of those without rows."""
+    def accuracy_and_recall(self) -> tuple[np.ndarray, np.ndarray, None]:
+        """Accuracy of all models (G,), and the recall of each class (G, K), NaN of those without rows; both exact."""
         assert self._decisions is not None
-        return self._decisions.rates()
+        return *self._decisions.rates(), None
 
 
 @persistence.register

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import label_checks
+from streamnb.encoding.learning import opened_through
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.tallied import raw_scores
 from streamnb.models.linear import LinearModel
@@ -15,7 +16,6 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
-from streamnb.rows.opening import opened
 from streamnb.stats.matching import merged_classes, positions
 
 
@@ -105,5 +105,5 @@ def judged(model: LinearModel, X: Any, y: Any, sample_weight: Any, needs: Iterab
     needs = frozenset(needs)
     if "probabilities" in needs and not model.scheme.has_probabilities:
         raise ValueError(f"scheme={model.scheme.name!r} has no probabilities; take 'joint', 'ovr' or 'reference'")
-    sheet, _ = run(JudgingTask(model, needs), opened(X, y, sample_weight), RunOptions())
+    sheet, _ = run(JudgingTask(model, needs), opened_through(model.options.step, X, y, sample_weight), RunOptions())
     return sheet.evaluations

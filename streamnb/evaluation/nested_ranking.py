@@ -1,6 +1,7 @@
 """The order of scores by models of which each has the features of the one before it, and some more."""
 
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,27 +11,29 @@ from streamnb.kernels import nested
 
 
 class Steps(NamedTuple):
-    """Scores of rows by G models, where they change: scores[t] from model points[t] on.
+    """Scores of rows by G models, where they change: from a model on, row rows[t] has scores[t].
 
-    Those of row i end at ends[i], and begin where those of the row before it end, at model 0.
+    Those of model g end at ends[g], and begin where those of the model before it end; those of model 0 are all rows.
     """
 
     ends: np.ndarray
-    points: np.ndarray
+    rows: np.ndarray
     scores: np.ndarray
 
     @classmethod
     def of(cls, scores: np.ndarray) -> "Steps":
         """Of all scores (n, G)."""
         n_rows, n_points = scores.shape
-        points = np.tile(np.arange(n_points, dtype=np.int32), n_rows)
-        return cls(n_points * np.arange(1, n_rows + 1), points, scores.reshape(-1))
+        rows = np.tile(np.arange(n_rows, dtype=np.int32), n_points)
+        return cls(n_rows * np.arange(1, n_points + 1), rows, scores.T.flatten())
 
-    def of_all(self, n_points: int) -> np.ndarray:
+    def of_all(self) -> np.ndarray:
         """All scores, (n, G)."""
-        stops = np.append(self.points[1:], 0)
-        stops[stops == 0] = n_points
-        return np.repeat(self.scores, stops - self.points).reshape(len(self.ends), n_points)
+        scores = np.empty((self.ends[0], len(self.ends)))
+        for model, (begin, end) in enumerate(pairwise([0, *self.ends.tolist()])):
+            scores[:, model] = scores[:, max(model - 1, 0)]
+            scores[self.rows[begin:end], model] = self.scores[begin:end]
+        return scores
 
 
 class NestedRanking(Ranking):
@@ -40,17 +43,15 @@ class NestedRanking(Ranking):
     then costs as much as it has features, not as there are models.
     """
 
+    nested = True
+
     def __init__(self, *, exact_rows: int, n_bins: int, n_models: int):
         options: Any = {"multilabel": True, "pairs": False, "exact_rows": exact_rows, "n_bins": n_bins}
         super().__init__(1, n_models=n_models, **options)
         self._blocks: list[Any] = []  # steps, labels, weights
 
-    @property
-    def _shape(self) -> tuple[int, int]:
-        return 1, self._n_groups * self._n_models
-
     def add(self, scores: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
-        self.add_steps(Steps.of(scores[:, 0, : self._n_models].copy()), labels, weight)
+        self.add_steps(Steps.of(scores[:, 0, : self._n_models]), labels, weight)
 
     def add_steps(self, steps: Steps, labels: np.ndarray, weight: np.ndarray) -> None:
         """Add rows with these scores, not NaN; labels (n, 1), positive weights (n,)."""
@@ -65,9 +66,9 @@ class NestedRanking(Ranking):
         if not np.isfinite([low, high]).all():
             finite = steps.scores[np.isfinite(steps.scores)]
             low, high = finite.min(initial=np.inf), finite.max(initial=-np.inf)
-        histogram.widen(np.array([low]), np.array([high]))
-        table = histogram.table.reshape(-1, self._n_groups, self._n_models)
-        nested.count(*steps, labels[:, 0], weight, histogram.shift[0], histogram.first[0], table)
+        histogram.widen(np.full(self._n_models, low), np.full(self._n_models, high))
+        bins = np.empty(len(weight), np.int32)
+        nested.count(*steps, labels[:, 0], weight, histogram.shift[0], histogram.first[0], bins, histogram.table)
 
     def __add__(self, other: "Ranking") -> "Ranking":
         total = super().__add__(other)
@@ -76,24 +77,23 @@ class NestedRanking(Ranking):
 
     @cached_property
     def _of_models(self) -> list[np.ndarray]:
-        """The histogram of each model, (G, bins, groups), or the scores of each block, (n, G)."""
+        """The histograms of all models, (G, bins, groups), or the scores of each block, (n, G)."""
         if self._histogram is None:
-            return [steps.of_all(self._n_models) for steps, _, _ in self._blocks]
-        table = self._histogram.table.reshape(-1, self._n_groups, self._n_models)
-        return [np.ascontiguousarray(np.moveaxis(table.cumsum(axis=2), 2, 0))]
+            return [steps.of_all() for steps, _, _ in self._blocks]
+        return [self._histogram.table.cumsum(axis=0)]
 
     def of_model(self, model: int) -> Ranking:
         one = Ranking(1, multilabel=True, pairs=False, exact_rows=self.exact_rows, n_bins=self.n_bins)
         one.n_rows, columns = self.n_rows, slice(model, model + 1)
         if self._histogram is not None:
-            one._histogram = self._histogram.with_table(self._of_models[0][columns])
+            one._histogram = self._histogram.with_table(self._of_models[0]).of_columns(columns)
         else:
             blocks = zip(self._of_models, self._blocks, strict=True)
             one._blocks = [(scores[:, columns], labels, weight) for scores, (_, labels, weight) in blocks]
         return one
 
     def to_state(self) -> dict[str, Any]:
-        blocks = [[steps.of_all(self._n_models), labels, weight] for steps, labels, weight in self._blocks]
+        blocks = [[steps.of_all(), labels, weight] for steps, labels, weight in self._blocks]
         return {**super().to_state(), "blocks": blocks}
 
     def restore(self, state: dict[str, Any]) -> None:

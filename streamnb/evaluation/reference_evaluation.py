@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,8 +14,59 @@ from streamnb.evaluation.decision_metrics import mean
 from streamnb.evaluation.nested_ranking import NestedRanking, Steps
 from streamnb.evaluation.score_order import Ranking
 from streamnb.problem.schemes import Scheme, TwoClasses
+from streamnb.rows.chunk import Chunk, SparseRows
 
-OWN, REFERENCE, NEITHER = 1, 0, 2  # what a row is to a class
+OWN, REFERENCE = 1, 0  # what a row is to a class
+
+
+class AskedRows(NamedTuple):
+    """The rows that a row of weights is asked about, (n,) numbers each: those of its class and those of the reference.
+
+    Rows of weights that are asked about the same rows of the reference have the same array of them.
+    """
+
+    row: int
+    own: np.ndarray
+    reference: np.ndarray
+
+    @property
+    def rows(self) -> np.ndarray:
+        return np.concatenate([self.reference, self.own])
+
+    @property
+    def sides(self) -> np.ndarray:
+        """What each of `rows` is, (n, 1)."""
+        return np.repeat(np.array([[REFERENCE], [OWN]], np.uint8), [len(self.reference), len(self.own)], axis=0)
+
+
+@dataclass(eq=False)
+class JudgedRows:
+    """Rows of a block with labels (n,) or an indicator (n, K) and weights, which models of several grids judge.
+
+    What is asked of them, and how they lie, is found once.
+    """
+
+    rows: np.ndarray
+    labels: Any
+    weight: np.ndarray | None
+    _asked: list[AskedRows] | None = None
+    _together: tuple[Chunk, SparseRows] | None = None
+
+    @property
+    def weights(self) -> np.ndarray:
+        return np.ones(len(self.rows)) if self.weight is None else self.weight
+
+    def together(self, chunk: Chunk) -> SparseRows:
+        """These rows of a prepared block, one after the other."""
+        if self._together is None or self._together[0] is not chunk:
+            self._together = chunk, chunk.together(self.rows)
+        return self._together[1]
+
+    def asked(self, evaluation: "ReferenceEvaluation") -> list[AskedRows]:
+        """As the evaluation says, which is like all others that judge these rows."""
+        if self._asked is None:
+            self._asked = list(evaluation.asked(self.labels, self.weights))
+        return self._asked
 
 
 @persistence.register
@@ -72,20 +124,28 @@ class ReferenceEvaluation:
 
     def add(self, scheme: Scheme, margins: np.ndarray, labels: Any, weight: np.ndarray) -> None:
         """Add rows with their margins (n, R, G), and room behind these; labels (n,) or an indicator (n, K)."""
-        for row, asked, sides in self.asked(labels, weight):
-            self.add_row(row, margins[asked, row], sides, weight[asked])
+        for one in self.asked(labels, weight):
+            rows = one.rows
+            self.add_row(one.row, margins[rows, one.row], one.sides, weight[rows])
 
-    def asked(self, labels: Any, weight: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """For each row of weights the rows of its two groups that have any weight, and the side of each, (n, 1)."""
-        sides = self._sides(labels)
-        sides[weight == 0.0] = NEITHER
-        for row, of_row in enumerate(np.ascontiguousarray(sides.T)):
-            asked = np.flatnonzero(of_row != NEITHER)
-            if asked.size:
-                yield row, asked, of_row[asked, None]
+    def asked(self, labels: Any, weight: np.ndarray) -> Iterator[AskedRows]:
+        """For each row of weights the rows of its two groups that have any weight, none of both."""
+        if sp.issparse(labels):
+            bears = labels.toarray().astype(bool)
+            bears = np.vstack([bears.T, ~bears.any(axis=1)])  # the rows without any label have the last number
+        else:
+            bears = labels == np.arange(len(self.classes))[:, None]
+        bears[:, weight == 0.0] = False
+        references = {r: np.flatnonzero(bears[r]) for r in set(self._against.tolist())}
+        for row, (u, r) in enumerate(np.broadcast(self._own, self._against)):
+            own, reference = np.flatnonzero(bears[u]), references[r]
+            if bears[r][own].any():
+                own, reference = own[~bears[r][own]], reference[~bears[u][reference]]
+            if len(own) or len(reference):
+                yield AskedRows(row, own, reference)
 
     def add_row(self, row: int, scores: "np.ndarray | Steps", sides: np.ndarray, weight: np.ndarray) -> None:
-        """Add rows that `asked` gave for a row of weights; scores (n, G), and room behind these, or steps of nested."""
+        """Add rows that a row of weights is asked about; scores (n, G), and room behind these, or steps of nested."""
         ranking = self._rankings[row]
         if isinstance(scores, Steps):
             row_checks.check_scores(scores.scores[:, None], len(scores.scores), 1)
@@ -94,34 +154,35 @@ class ReferenceEvaluation:
             row_checks.check_scores(scores, *scores.shape)
             ranking.add(scores[:, None], sides, weight)
 
-    def _sides(self, labels: Any) -> np.ndarray:
-        """What each row is to the class of each row of weights, (n, R) uint8."""
-        if sp.issparse(labels):
-            bears = labels.toarray().astype(bool)
-            bears = np.column_stack([bears, ~bears.any(axis=1)])  # the rows without any label have the last number
-            own, reference = bears[:, self._own], bears[:, self._against]
-        else:
-            own, reference = labels[:, None] == self._own, labels[:, None] == self._against
-        return np.where(own == reference, NEITHER, np.where(own, OWN, REFERENCE)).astype(np.uint8)
-
     def __add__(self, other: "ReferenceEvaluation") -> "ReferenceEvaluation":
         total = copy(self)
-        total.__dict__.pop("_areas", None)
+        total.__dict__.pop("_found", None)
         total._rankings = [mine + theirs for mine, theirs in zip(self._rankings, other._rankings, strict=True)]
         return total
 
     def of_point(self, point: int) -> "ReferenceEvaluation":
         """Those of one model."""
         one = copy(self)
-        one.__dict__.pop("_areas", None)
+        one.__dict__.pop("_found", None)
         one._sizes, one._nested = self._sizes | {"n_models": 1}, False
         one._rankings = [ranking.of_model(point) for ranking in self._rankings]
         return one
 
     @cached_property
-    def _areas(self) -> np.ndarray:
-        """Of the first model, that of each row of weights, (R,)."""
-        return np.array([ranking.auc(0) for ranking in self._rankings])
+    def _found(self) -> np.ndarray:
+        """Areas and bounds on their errors, (2, R, G)."""
+        found = np.stack([ranking.areas() for ranking in self._rankings], axis=1)
+        if all(ranking.is_exact for ranking in self._rankings):
+            found[1] = 0.0
+        return found
+
+    def of_all(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """`roc_auc` of all models, (G,), of each class (G, K), and `roc_auc_error` (G,)."""
+        areas, errors = self._found
+        of_classes = np.full((areas.shape[1], len(self.classes)), np.nan)
+        of_classes[:, slice(None) if self._either else self._own] = areas.T
+        means = np.array([mean(of_model[~np.isnan(of_model)]) for of_model in areas.T])
+        return means, of_classes, np.fmax.reduce(errors, axis=0)
 
     def roc_auc(self, average: str | None = "macro") -> Any:
         """Probability that a row of u has a higher margin than one of r, ties counted half, of the first model.
@@ -129,19 +190,13 @@ class ReferenceEvaluation:
         The mean over the classes that have both; ``average=None``: each class, (K,), NaN where undefined and for the
         reference. Of two classes both have the one there is.
         """
-        if average is not None:
-            return mean(self._areas[~np.isnan(self._areas)])
-        values = np.full(len(self.classes), np.nan)
-        values[slice(None) if self._either else self._own] = self._areas
-        return values
+        means, of_classes, _ = self.of_all()
+        return means[0] if average is not None else of_classes[0]
 
     @property
     def roc_auc_error(self) -> float:
         """Bound on the error of `roc_auc`, the largest of any class; 0 while scores are kept one by one."""
-        if all(ranking.is_exact for ranking in self._rankings):
-            return 0.0
-        errors = [ranking.auc_error(0) for ranking in self._rankings]
-        return max((error for error in errors if not np.isnan(error)), default=np.nan)
+        return self.of_all()[2][0]
 
     def to_state(self) -> dict[str, Any]:
         groups = {"own": self._own, "against": self._against, "either": self._either, "classes": self.classes}

@@ -10,10 +10,10 @@ import numpy as np
 from streamnb.core import arguments, persistence
 from streamnb.evaluation.levels import Levels, exact_levels
 from streamnb.kernels import ranks
-from streamnb.kernels.lanes import LANES
 
 ScoredRows = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, labels, weight
 CACHED_SCORES = 1 << 20  # counted at once, some columns after the others
+MODELS_AT_ONCE = 32  # whose histograms stay in the cache
 
 
 class Histogram:
@@ -44,7 +44,7 @@ class Histogram:
     def add(self, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
         """Count rows: scores (n, m, room) without NaN, of m columns of each model, and room behind the models.
 
-        Weight is (n,); groups (n, m) are not counted from n_groups on.
+        Weight is (n,), groups are (n, m).
         """
         n_rows, m, room = scores.shape
         table = self.table.reshape(-1, m, *self.table.shape[1:])
@@ -53,10 +53,10 @@ class Histogram:
         self.widen(*(end.reshape(m, room)[:, : len(table)].T.reshape(-1) for end in (low, high)))
         shift, first = (np.ascontiguousarray(of_bins.reshape(-1, m).T) for of_bins in (self.shift, self.first))
         step = max(CACHED_SCORES // (m * room), 1)
-        spare = np.empty(min(step, n_rows), np.int64), np.empty(LANES, np.int64)
+        bins = np.empty(MODELS_AT_ONCE, np.int64)
         for start in range(0, n_rows, step):
             some = slice(start, start + step)
-            ranks.fill(scores[some], groups[some], weight[some], shift, first, spare, table)
+            ranks.fill(scores[some], groups[some], weight[some], shift, first, bins, table)
 
     def __add__(self, other: "Histogram") -> "Histogram":
         total = Histogram(self.table.shape[0], self.table.shape[2], self.n_bins)
@@ -141,7 +141,9 @@ class Histogram:
 
 def _narrowest(low: np.ndarray, high: np.ndarray, shift: np.ndarray, n_bins: int) -> np.ndarray:
     """The least doublings, not fewer than `shift`, with which keys from `low` to `high` lie in `n_bins` bins."""
-    shift = shift.copy()
+    # keys 2^e apart or more, less rounding, lie in n_bins bins of 2^s only if s >= e - log2(n_bins)
+    apart = np.frexp(np.maximum(high - low, 0).astype(np.float64))[1] - 2
+    shift = np.maximum(shift, apart - n_bins.bit_length())
     while (narrow := (high >> shift) - (low >> shift) >= n_bins).any():
         shift[narrow] += 1
     return shift
@@ -177,6 +179,8 @@ class Ranking:
     pairs : bool
         Keep what `levels` needs to set two classes against each other: a histogram for each pair of classes.
     """
+
+    nested = False  # whether histograms are kept as differences from one model to the next
 
     def __init__(
         self,
@@ -308,6 +312,15 @@ class Ranking:
         own, rest = self._binned(column, class_, None)
         pairs = own.sum() * rest.sum()  # the outermost bins hold one score each
         return float(0.5 * (own[1:-1] @ rest[1:-1]) / pairs) if pairs > 0.0 else np.nan
+
+    def areas(self) -> np.ndarray:
+        """Of one label: `auc` and `auc_error` of each model, (2, models)."""
+        if self._histogram is None:
+            each = [self.of_model(model).levels(0) for model in range(self._n_models)]
+            return np.array([[one.auc() for one in each], [one.auc_error() for one in each]])
+        found = np.empty((2, self._n_models))
+        ranks.areas(self._histogram.table, self.nested, np.empty(self._histogram.table.shape[1:]), found)
+        return found
 
     def levels(self, class_: int, versus: int | None = None) -> Levels:
         """One class against all others, or against one (`pairs`), by the scores of the class.

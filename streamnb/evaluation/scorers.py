@@ -12,6 +12,7 @@ from streamnb.core import arguments
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import GridEvaluation
 from streamnb.evaluation.ranking_metrics import margin_error, micro_error
+from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
 from streamnb.evaluation.tallied import ranking
 
 # ---- scores by name --------------------------------------------------------------------------------------------------
@@ -28,7 +29,8 @@ class Scorer:
     value : function of an Evaluation, a number
     per_class : function of an Evaluation, (K,), or None where it makes no sense
     error : function of an Evaluation, a bound on the error of the value, or None where that is exact
-    of_grid : function of a GridEvaluation, the values (G,) and (G, K) of all its models at once, where there is one
+    of_grid : function of a GridEvaluation or a ReferenceEvaluation, the values (G,), those of each class (G, K) and
+        bounds on errors (G,) or None, of all its models at once, where there is one
     others : scorers whose values are to stand beside this one's; `needs` are those of all
     """
 
@@ -37,7 +39,7 @@ class Scorer:
     value: Callable[[Evaluation], float]
     per_class: Callable[[Evaluation], np.ndarray] | None = None
     error: Callable[[Evaluation], float] | None = None
-    of_grid: Callable[[GridEvaluation], tuple[np.ndarray, np.ndarray]] | None = None
+    of_grid: Callable[[Any], tuple[np.ndarray, np.ndarray, np.ndarray | None]] | None = None
     others: tuple["Scorer", ...] = ()
 
     @property
@@ -117,9 +119,8 @@ def _scorers() -> dict[str, Scorer]:
             scorers.append(_scorer(f"{name}_{average}", "hits", method, method, average=average))
         if name != "specificity":  # whose mean over rows is not kept
             scorers.append(_scorer(f"{name}_samples", "multilabel", method, method, average="samples"))
-    scorers.append(
-        replace(_scorer("roc_auc_reference", "ranking reference", "roc_auc"), per_class=_areas, error=_bound)
-    )
+    areas = _scorer("roc_auc_reference", "ranking reference", "roc_auc")
+    scorers.append(replace(areas, per_class=_areas, error=_bound, of_grid=ReferenceEvaluation.of_all))
     scorers[0] = replace(scorers[0], of_grid=GridEvaluation.accuracy_and_recall)
     return {scorer.name: scorer for scorer in scorers}
 
@@ -178,4 +179,26 @@ def _takes_one(function: Callable[..., Any]) -> bool:
         return False
     except ValueError:  # of some written in C
         return True
+    return True
+
+
+def check_scorer(scorer: Scorer, empty: Evaluation) -> None:
+    """Refuse a score that has no meaning for such rows, before they are read again."""
+    for one in scorer.each:
+        if not one.by_name:
+            continue  # a function of the user's, which may expect rows
+        try:
+            one.value(empty)
+        except ValueError as error:
+            means = [name for name in SCORERS if name.startswith(f"{one.name}_") and _judges(SCORERS[name], empty)]
+            why = f"it is of one of two classes; take {' or '.join(map(repr, means))}" if means else error
+            raise ValueError(f"scoring={one.name!r} is not for these rows: {why}") from error
+
+
+def _judges(scorer: Scorer, empty: Evaluation) -> bool:
+    """Whether it has a meaning for such rows."""
+    try:
+        scorer.value(empty)
+    except ValueError:
+        return False
     return True

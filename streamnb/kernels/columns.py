@@ -17,26 +17,27 @@ at = np.uintp  # of an index: unsigned, it need not be looked at whether it coun
 
 
 @kernel
-def turn(data, indices, indptr, ends, values, rows):
-    # values and rows of the entries, column by column; column j ends at ends[j] and begins where that before it ends
-    first = at(indptr[0])
-    n_stored = at(indptr[-1]) - first
+def turn(data, indices, indptr, chosen, ends, values, rows):
+    # values of some rows, and which of these they are of, column by column; column j ends at ends[j] and begins where
+    # that before it ends
+    start, last = indptr[0], indptr[-1] - indptr[0] - 1
     ends[:] = 0
-    for q in range(n_stored):
-        ends[at(indices[q])] += 1
+    for i in chosen:
+        for p in range(indptr[i] - start, indptr[i + 1] - start):
+            ends[at(indices[at(p)])] += 1
     begin = 0
     for column in range(len(ends)):
         count = int(ends[column])
         ends[column] = begin
         begin += count
-    for i in range(len(indptr) - 1):
-        for p in range(at(indptr[i]) - first, at(indptr[i + 1]) - first):
-            coming = ends[at(indices[min(p + at(LOOK_AHEAD), n_stored - at(1))])]
+    for e in range(len(chosen)):
+        for p in range(indptr[chosen[e]] - start, indptr[chosen[e] + 1] - start):
+            coming = ends[at(indices[at(min(p + LOOK_AHEAD, last))])]
             prefetch(values, 0, coming)
             prefetch(rows, 0, coming)
-            j = at(indices[p])
+            j = at(indices[at(p)])
             spot = at(ends[j])
-            values[spot], rows[spot] = data[p], i
+            values[spot], rows[spot] = data[at(p)], e
             ends[j] += 1
 
 

@@ -114,3 +114,17 @@ def compress(values, rows, data, indices, indptr):
             data[at(stored)], indices[at(stored)] = values[rows[e], j], j
             stored += values[rows[e], j] != 0.0
     indptr[len(rows)] = stored
+
+
+@kernel
+def pick(data, indices, indptr, rows, picked_data, picked_indices, picked_indptr):
+    # some rows one after the other
+    start, stored = indptr[0], 0
+    for e in range(len(rows)):
+        coming = rows[min(e + ROWS_AHEAD, len(rows) - 1)]
+        ask_for(data, indices, indptr[coming] - start, indptr[coming + 1] - start)
+        picked_indptr[e] = stored
+        for p in range(indptr[rows[e]] - start, indptr[rows[e] + 1] - start):
+            picked_data[at(stored)], picked_indices[at(stored)] = data[at(p)], indices[at(p)]
+            stored += 1
+    picked_indptr[len(rows)] = stored

@@ -27,6 +27,9 @@ def find_hard(buffer, starts, stops, rules, out):
         out[i] = False
         at = int(starts[i])
         while at < stops[i] and not out[i]:
+            if at + 4 <= stops[i] and four_bytes(buffer, at) & 0x80808080 == 0:  # ASCII, of which nothing is hard
+                at += 4
+                continue
             lead = int(buffer[at])
             size = 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
             if 0x80 <= lead < 0xC2 or lead > 0xF4 or at + size > stops[i]:

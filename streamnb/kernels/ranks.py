@@ -7,11 +7,12 @@ same on every machine, cannot swap two scores, and costs a tenth.
 
 import numpy as np
 
-from streamnb.kernels.compiler import kernel
-from streamnb.kernels.lanes import LANES, prefetch
+from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.lanes import prefetch
 
 KEY_OF_ONE = 0x3FF0000000000000  # the bits of 1.0
 SCORES_AHEAD = 16  # that are asked for: those of other rows lie far apart
+at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
 
 
 @kernel
@@ -32,30 +33,58 @@ def extremes(scores, low, high):
                 high[k] = max(high[k], x)
 
 
+@brick
+def bin_of(x, shift, first, n_bins):
+    """The bin of a score: b holds keys with key >> shift equal to first + b - 1, the outermost two the infinities."""
+    within = (key(x) >> shift) - first + 1
+    return within if abs(x) < np.inf else np.int64(n_bins - 1 if x > 0.0 else 0)
+
+
 @kernel
-def fill(scores, groups, weight, shift, first, spare, table):
-    # table[g, c, bin of scores[i, c, g], groups[i, c]] += weight[i] for model g; bin b holds the keys with
-    # key >> shift[c, g] equal to first[c, g] + b - 1; the outermost two are for -infinity and +infinity. A score whose
-    # group is none of the table's is not counted. `spare` is room for the numbers of all rows and for LANES bins: so
-    # many neighbouring scores are counted at once, and their part of the table is close while the rows go by.
-    rows, bins = spare
+def fill(scores, groups, weight, shift, first, bins, table):
+    # table[g, c, bin of scores[i, c, g], groups[i, c]] += weight[i] for model g; column c of it has the grid of bins
+    # shift[c, g], first[c, g]. As many neighbouring scores as `bins` has room for are counted at once: their part of
+    # the table is close while the rows go by.
     n_models, n_columns, n_bins, n_groups = table.shape
+    cells, of_model = table.reshape(-1), n_columns * n_bins * n_groups
     for c in range(n_columns):
-        n_counted = 0
-        for i in range(len(scores)):
-            rows[n_counted] = i
-            n_counted += groups[i, c] < n_groups
-        for begin in range(0, n_models, LANES):
-            width = min(LANES, n_models - begin)
-            for e in range(n_counted):
-                i = rows[e]
-                prefetch(scores[rows[min(e + SCORES_AHEAD, n_counted - 1)]], c, begin)
+        for begin in range(0, n_models, len(bins)):
+            width = min(len(bins), n_models - begin)
+            start = at(begin * of_model + c * n_bins * n_groups)
+            for i in range(len(scores)):
+                prefetch(scores[min(i + SCORES_AHEAD, len(scores) - 1)], c, begin)
                 for lane in range(width):
-                    g, x = begin + lane, scores[i, c, begin + lane]
-                    within = (key(x) >> shift[c, g]) - first[c, g] + 1
-                    bins[lane] = within if abs(x) < np.inf else (n_bins - 1 if x > 0.0 else 0)
+                    g = begin + lane
+                    bins[at(lane)] = bin_of(
+                        scores[at(i), at(c), at(g)], shift[at(c), at(g)], first[at(c), at(g)], n_bins
+                    )
+                group, w = at(groups[at(i), at(c)]), weight[at(i)]
                 for lane in range(width):
-                    table[begin + lane, c, bins[lane], groups[i, c]] += weight[i]
+                    cells[start + at(lane * of_model) + at(bins[at(lane)] * n_groups) + group] += w
+
+
+@kernel
+def areas(tables, nested, sums, found):
+    # found[:, c] = the area of column c and a bound on its error: its bins (n_bins, 2) hold the others and the own
+    # rows, or with `nested` how much more than those of the column before it. Areas as in `auc`; what shares a bin
+    # other than the outermost, which hold one score each, may stand in any order. `sums` has room for the bins.
+    last = tables.shape[1] - 1
+    sums[:] = 0.0
+    for c in range(len(tables)):
+        pairs, tied, n_own, n_rest = 0.0, 0.0, 0.0, 0.0
+        for b in range(last, -1, -1):
+            rest, own = tables[c, b, 0], tables[c, b, 1]
+            if nested:
+                rest += sums[b, 0]
+                own += sums[b, 1]
+                sums[b, 0], sums[b, 1] = rest, own
+            pairs += rest * (n_own + 0.5 * own)
+            tied += own * rest if 0 < b < last else 0.0
+            n_own += own
+            n_rest += rest
+        some = n_own > 0.0 and n_rest > 0.0
+        found[0, c] = pairs / (n_own * n_rest) if some else np.nan
+        found[1, c] = 0.5 * tied / (n_own * n_rest) if some else np.nan
 
 
 @kernel

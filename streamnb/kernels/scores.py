@@ -22,17 +22,16 @@ def ask_for(data, indices, first, stop):
 def sum_row(data, indices, first, stop, table, out):
     # out[0, c] = sum over p from first to stop of data[p] * table[indices[p], c], in their order; the table is LANES
     # wide or wider
-    width = table.shape[1]
-    whole = width // (4 * LANES) * (4 * LANES)
-    rest = (width - whole) // LANES
-    for column in range(0, whole, 4 * LANES):
+    width, column = table.shape[1], 0
+    while width - column >= 4 * LANES:
         sum_lanes(out, column, data, indices, first, stop, table, 4)
-    if rest == 3:
-        sum_lanes(out, whole, data, indices, first, stop, table, 3)
-    elif rest == 2:
-        sum_lanes(out, whole, data, indices, first, stop, table, 2)
-    elif rest == 1:
-        sum_lanes(out, whole, data, indices, first, stop, table, 1)
+        column += 4 * LANES
+    if width - column >= 3 * LANES:  # asked whether it is 3, 2 or 1, LLVM makes loops that take half as long again
+        sum_lanes(out, column, data, indices, first, stop, table, 3)
+    elif width - column >= 2 * LANES:
+        sum_lanes(out, column, data, indices, first, stop, table, 2)
+    elif width - column >= LANES:
+        sum_lanes(out, column, data, indices, first, stop, table, 1)
     if width % LANES:  # the last lanes, some of which were among those before
         sum_lanes(out, width - LANES, data, indices, first, stop, table, 1)
 
@@ -41,13 +40,19 @@ def sum_row(data, indices, first, stop, table, out):
 def add_table(data, indices, indptr, rows, begin, end, table, spots, top, out):
     # out[e - begin, spots[c]] += sum over stored j of x[rows[e], j] * table[j, c] for e from begin to end, each in the
     # order of j; top (1, width) is room for a row of the table
-    start = indptr[0]
+    start, neighbours = indptr[0], True
+    for c in range(len(spots)):
+        neighbours &= spots[at(c)] == spots[0] + c
     for e in range(begin, end):
         coming = rows[min(e + ROWS_AHEAD, len(rows) - 1)]
         ask_for(data, indices, indptr[coming] - start, indptr[coming + 1] - start)
         sum_row(data, indices, indptr[rows[e]] - start, indptr[rows[e] + 1] - start, table, top)
-        for c in range(len(spots)):
-            out[at(e - begin), at(spots[at(c)])] += top[0, at(c)]
+        if neighbours:  # several at once
+            for c in range(len(spots)):
+                out[at(e - begin), at(spots[0]) + at(c)] += top[0, at(c)]
+        else:
+            for c in range(len(spots)):
+                out[at(e - begin), at(spots[at(c)])] += top[0, at(c)]
 
 
 @kernel

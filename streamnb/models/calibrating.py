@@ -115,7 +115,7 @@ def fit_platt(margin: np.ndarray, target: np.ndarray, weight: np.ndarray) -> tup
 
 def platt_targets(target: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """(N+ + 1) / (N+ + 2) and 1 / (N- + 2) in place of 1 and 0, which no finite number of rows shows (Platt 1999)."""
-    on, off = weight @ target, weight @ (1.0 - target)
+    on, off = (np.einsum("n,n->", weight, side) for side in (target, 1.0 - target))  # BLAS would wake other threads
     return np.where(target > 0.0, (on + 1.0) / (on + 2.0), 1.0 / (off + 2.0))
 
 
@@ -225,7 +225,7 @@ def _scored(model: LinearModel, rows: Source) -> Scored:
 def _check_rows(model: LinearModel, scored: Scored) -> None:
     """Refuse rows that show one side of a row of weights only."""
     row_checks.check_total_weight(scored.weight.sum())
-    total = scored.weight @ scored.targets
+    total = np.einsum("n,nk->k", scored.weight, scored.targets)
     if model.scheme.multilabel:
         lacking = (total == 0.0) | (scored.weight @ (1.0 - scored.targets) == 0.0)
         if lacking.any():

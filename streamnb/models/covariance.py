@@ -9,10 +9,10 @@ import numpy as np
 from streamnb.core import persistence, row_checks
 from streamnb.core.attributes import attribute
 from streamnb.core.blas import one_thread
+from streamnb.encoding.learning import opened_through
 from streamnb.models.linear import LinearModel
 from streamnb.passes.answering import answer
 from streamnb.rows.chunk import Chunk, CSRChunk
-from streamnb.rows.opening import opened
 
 TILE = 256  # rows that are multiplied at once; always as many, so that what BLAS rounds does not depend on the others
 _OF_CLASSES = "means", "roots", "log_dets"
@@ -88,7 +88,8 @@ class CovarianceModel(LinearModel):
 
     def of_classes(self, X: Any, density: bool, out: Any = None) -> Any:
         """Squared distances of rows of any kind to each class, or logs of densities, (n_rows, K)."""
-        rows, function = opened(X, labelled=False), self.log_densities if density else self.squared_distances
+        function = self.log_densities if density else self.squared_distances
+        rows = opened_through(self.options.step, X, labelled=False)
         if rows.n_features is not None:
             row_checks.check_n_features(rows.n_features, self.n_features, type(self).__name__)
         return answer(function, rows, len(self.classes_), np.dtype(np.float64), out=out)

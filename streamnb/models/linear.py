@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, label_checks, memory, persistence, row_checks
 from streamnb.core.conditional import available_if
+from streamnb.encoding.learning import opened_through
 from streamnb.kernels.scores import score_cells
 from streamnb.models.curves import Curves
 from streamnb.models.decision_rule import DecisionRule
@@ -23,7 +24,6 @@ from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.domain import Domain
-from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.stats.matching import merged_classes
 from streamnb.stats.moments import MOMENTS, TABLE
@@ -151,7 +151,7 @@ class LinearModel:
 
         Rows that the workers of an active Dask client can open are judged there.
         """
-        means, _ = run(_HitsTask(self), opened(X, y, sample_weight), RunOptions())
+        means, _ = run(_HitsTask(self), opened_through(self.options.step, X, y, sample_weight), RunOptions())
         row_checks.check_total_weight(means.weight)
         return means.mean("right")
 
@@ -264,7 +264,7 @@ class LinearModel:
 
     def answer(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
         """What `finish` makes of the margins of each block, (n_rows,) or (n_rows, width), in the kind of X."""
-        rows = opened(X, labelled=False)
+        rows = opened_through(self.options.step, X, labelled=False)
         if rows.n_features is not None:
             row_checks.check_n_features(rows.n_features, self.n_features, type(self).__name__)
         return answer(partial(self.finished, finish), rows, width, dtype, out=out)

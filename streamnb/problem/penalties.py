@@ -108,6 +108,8 @@ class L2(Penalty):
 class TopK(Penalty):
     """Keep the k best features of each row of weights, w = 0 for the rest (L0); ties go to the lower index.
 
+    A column of categories (`Categorical`) is one feature, kept with all of its values or with none.
+
     Parameters
     ----------
     k : int, grid of ints, or {label: int}

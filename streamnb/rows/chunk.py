@@ -25,6 +25,14 @@ class Entries(NamedTuple):
     weight: np.ndarray
 
 
+class ColumnForm(NamedTuple):
+    """Stored values of rows, column by column: column j ends at ends[j], and begins where that before it ends."""
+
+    values: np.ndarray  # float64
+    rows: np.ndarray
+    ends: np.ndarray
+
+
 class SparseRows(NamedTuple):
     """Some rows of CSR arrays."""
 
@@ -33,13 +41,12 @@ class SparseRows(NamedTuple):
     indptr: np.ndarray
     rows: np.ndarray
 
-
-class ColumnForm(NamedTuple):
-    """Stored values of rows, column by column: column j ends at ends[j], and begins where that before it ends."""
-
-    values: np.ndarray  # float64
-    rows: np.ndarray
-    ends: np.ndarray
+    def columns(self, n_features: int) -> ColumnForm:
+        """Their stored values, fewer than 2^31 in up to 2^16 rows, by columns."""
+        n_stored = int((self.indptr[self.rows + 1] - self.indptr[self.rows]).sum())
+        found = ColumnForm(np.empty(n_stored), np.empty(n_stored, np.uint16), np.empty(n_features, np.int32))
+        columns.turn(*self, found.ends, found.values, found.rows)
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +120,14 @@ class DenseChunk:
             n_rows = some.stop - first
             grid_scores.compress(self.values, rows[some], data, indices, indptr)
             yield some, SparseRows(data, indices, indptr[: n_rows + 1], np.arange(n_rows))
+
+    def together(self, rows: np.ndarray) -> SparseRows:
+        """Those rows without their zeros, one after the other."""
+        most = len(rows) * self.shape[1] + 1
+        data, indices = np.empty(most, self.values.dtype), np.empty(most, np.int32)
+        indptr = np.empty(len(rows) + 1, np.int64)
+        grid_scores.compress(self.values, rows, data, indices, indptr)
+        return SparseRows(data, indices, indptr, np.arange(len(rows)))
 
     def of_rows(self, start: int, stop: int) -> "DenseChunk":
         """Some rows of the block."""
@@ -227,14 +242,17 @@ class CSRChunk:
 
     def columns(self) -> ColumnForm:
         """The stored values, fewer than 2^31 in up to 2^16 rows, by columns."""
-        n_stored = len(self.data)
-        found = ColumnForm(np.empty(n_stored), np.empty(n_stored, np.uint16), np.empty(self.n_features, np.int32))
-        columns.turn(self.data, self.indices, self.indptr, found.ends, found.values, found.rows)
-        return found
+        rows = np.arange(self.shape[0])
+        return SparseRows(self.data, self.indices, self.indptr, rows).columns(self.n_features)
 
     def sparse(self, rows: np.ndarray) -> Iterator[tuple[slice, SparseRows]]:
         """Those rows, as `DenseChunk.sparse` gives them; all at once."""
         yield slice(0, len(rows)), SparseRows(self.data, self.indices, self.indptr, rows)
+
+    def together(self, rows: np.ndarray) -> SparseRows:
+        """Those rows one after the other."""
+        some = self.picked(rows)
+        return SparseRows(some.data, some.indices, some.indptr, np.arange(len(rows)))
 
     def of_rows(self, start: int, stop: int) -> "CSRChunk":
         """Some rows of the block."""
@@ -246,9 +264,11 @@ class CSRChunk:
 
     def picked(self, rows: np.ndarray) -> "CSRChunk":
         """Rows of these numbers."""
-        some = self.to_matrix()[rows]
-        data, indices, indptr = map(frozen, (some.data, some.indices, some.indptr))
-        return CSRChunk(data, indices, indptr, self.n_features, self.first_row)
+        n_stored = int((self.indptr[rows + 1] - self.indptr[rows]).sum())
+        data, indices = (np.empty(n_stored, array.dtype) for array in (self.data, self.indices))
+        indptr = np.empty(len(rows) + 1, np.int64)
+        grid_scores.pick(self.data, self.indices, self.indptr, rows, data, indices, indptr)
+        return CSRChunk(frozen(data), frozen(indices), frozen(indptr), self.n_features, self.first_row)
 
     def used_columns(self) -> np.ndarray:
         """Features with a stored value."""

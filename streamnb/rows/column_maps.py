@@ -16,25 +16,45 @@ ABOVE = float(np.nextafter(-1.0, 0.0))  # the least value with a logarithm of on
 LEAST = 1e-7  # probability of the values at either end
 
 
-class ColumnMap(persistence.Parameters):
-    """A value, alike and shown by all that it holds."""
-
-    name: str
+class LearnedStep(persistence.Parameters):
+    """What rows go through once it was learned of some; a value, alike and shown by all that it holds."""
 
     @property
     def n_features(self) -> int:
         """Columns that it takes."""
         raise NotImplementedError
 
-    def mapped(self, chunk: Chunk, survey: Any) -> Chunk:
-        """A checked block with its columns mapped."""
+    @property
+    def n_columns(self) -> int:
+        """Columns that it makes."""
+        raise NotImplementedError
+
+    def applied(self, chunk: Chunk, survey: Any = None) -> Any:
+        """What it makes of a block of rows, (n_rows, n_columns), CSR or dense."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and repr(self) == repr(other)
+        return self is other or (type(self) is type(other) and repr(self) == repr(other))
 
     def __hash__(self) -> int:
         return hash(repr(self))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.n_features:,} features, {persistence.digest(self)}>"
+
+
+class ColumnMap(LearnedStep):
+    """A map of each column, which leaves as many."""
+
+    name: str
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_features
+
+    def mapped(self, chunk: Chunk, survey: Any) -> Chunk:
+        """A checked block with its columns mapped."""
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.n_features:,} features, {persistence.digest(self)}>"
@@ -86,11 +106,6 @@ class QuantileNormal(ColumnMap):
 
     @property
     def n_features(self) -> int:
-        return len(self.quantiles)
-
-    @property
-    def n_columns(self) -> int:
-        """Columns that it makes."""
         return len(self.quantiles)
 
     def mapped(self, chunk: Chunk, survey: Any) -> Chunk:

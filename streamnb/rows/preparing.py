@@ -1,4 +1,4 @@
-"""What is done to a row before it is summed or scored; nothing is learned here."""
+"""What is done to a row before it is summed or scored; nothing is learned here, but what was is kept."""
 
 from dataclasses import dataclass, fields
 from hashlib import sha256
@@ -10,7 +10,7 @@ from streamnb.core import arguments, persistence, row_checks
 from streamnb.kernels import row_values
 from streamnb.rows.boundary import surveyed
 from streamnb.rows.chunk import Chunk
-from streamnb.rows.column_maps import ColumnMap
+from streamnb.rows.column_maps import ColumnMap, LearnedStep
 from streamnb.rows.domain import Domain
 from streamnb.rows.survey import Survey
 
@@ -101,6 +101,7 @@ class RowOptions:
     centre: float = 0.0
     scale: FeatureScale | None = None  # between transform and normalize
     columns: ColumnMap | None = None  # in place of the others
+    step: LearnedStep | None = None  # before the others, done by the source of the rows
 
     def __post_init__(self) -> None:
         if isinstance(self.transform, list | tuple):
@@ -131,14 +132,15 @@ class RowOptions:
         transform, normalize, *others = saved
         if len(others) > 2 and others[2] is not None:
             others[2] = FeatureScale(persistence.array("scale", others[2], ["f8"], (len(others[2]),)))
-        if len(others) > 3 and not isinstance(others[3], ColumnMap):
-            raise ValueError("columns should be a map of columns")
+        kinds = zip(others[3:], (ColumnMap, LearnedStep), strict=False)
+        if len(others) > 5 or not all(learned is None or isinstance(learned, kind) for learned, kind in kinds):
+            raise ValueError("columns should be a map of columns, and step what was learned of rows")
         return cls(transform, normalize, *others)
 
     def to_state(self) -> list[Any]:
         """What `of_state` takes."""
-        *saved, scale, columns = (getattr(self, part.name) for part in fields(self))
-        last = [None if scale is None else scale.values, columns]
+        *saved, scale, columns, step = (getattr(self, part.name) for part in fields(self))
+        last = [None if scale is None else scale.values, columns, step]
         while last and last[-1] is None:
             last.pop()
         return [*saved, *last]
@@ -146,6 +148,6 @@ class RowOptions:
     @property
     def seen(self) -> str:
         """What is summed, in words."""
-        steps = ((name, getattr(self, name)) for name in ("transform", "scale", "normalize", "columns"))
+        steps = ((name, getattr(self, name)) for name in ("step", "transform", "scale", "normalize", "columns"))
         done = [f"{name}={how!r}" for name, how in steps if how is not None]
         return f"X after {' and '.join(done)}" if done else "X"

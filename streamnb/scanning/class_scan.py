@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import label_checks, memory, messages, row_checks
+from streamnb.encoding.learning import learned, prepared
 from streamnb.encoding.opening import opened
 from streamnb.passes.contract import PassTask, Wants, shown
 from streamnb.passes.options import RunOptions
@@ -15,6 +16,7 @@ from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import as_chunk, checked
+from streamnb.rows.column_maps import LearnedStep
 from streamnb.rows.domain import Domain, TakesValues
 from streamnb.rows.lazy import check_not_delayed
 from streamnb.rows.preparing import RowOptions, transformed
@@ -32,7 +34,7 @@ from streamnb.stats.sparse_tables import LARGE, compact
 
 PER_PRODUCT, PER_STORED = 1e-10, 2e-9  # seconds of a product by BLAS, and of two stored values, about
 LONG = 300.0  # seconds that nobody should wait without a word
-_UNSAID = ("scale", None), ("columns", None)  # in checkpoints, which older ones do not know
+_UNSAID = ("scale", None), ("columns", None), ("step", None)  # in checkpoints, which older ones do not know
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def scan(
     repeats: int = 1,
     seed: int = 0,
     histogram: str | None = None,
-    n_bins: int = 64,
+    n_bins: int | None = None,
     exact: bool = False,
     pooled: bool = False,
     progress: bool | None = None,
@@ -156,7 +158,8 @@ def scan(
     ----------
     X : (n_rows, n_features)
         NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path to one or to an .h5ad or svmlight
-        file, rows that `svmlight` opened, or a stream of chunks.
+        file, rows that `svmlight` or `text` opened, or a stream of chunks. Strings, and the path of plain texts
+        (".txt", a pattern or a folder for each class), become what `text` makes of them by default.
     y : (n_rows,) or (n_rows, n_labels)
         Labels: ints, strings or bools; an array, or the name of one in the group of X, or of a column of a pandas or
         Dask data frame X, which is no feature then. Streams bring their own.
@@ -172,10 +175,13 @@ def scan(
         "gram_sq" those of the features and their squares, for shrinkage by Ledoit and Wolf.
     binarize, centre : float
         `above` counts x > binarize, `deviation` is the distance from the centre.
-    transform : {None, "binary", "log1p", "sqrt"} or tuple of steps
+    transform : {None, "binary", "log1p", "sqrt"}, tuple of steps, "quantile_normal" or Bins
         Applied to each value; "binary" puts 1 for whatever is not 0. Steps of a tuple, one after the other, may also
         be norms, with the length that rows are to have: ("l1:10000", "log1p") is scanpy's recipe (normalize_total with
         that target sum, then log1p).
+        `snb.Bins` and "quantile_normal" are learned in a pass of their own before, of rows that can be read again;
+        models of the statistics then take the raw columns. `ClassStats.step` is what was learned, and as `transform`
+        of another scan does the same to its rows, so that both add up.
     normalize : {None, "l1", "l2"}
         Then each row is divided by its length.
     folds : int or (n_rows,) ints, optional
@@ -189,8 +195,8 @@ def scan(
     histogram : {None, "value", "bins"}
         Keep the weight of the rows of each class in each of `n_bins` bins of each feature, `ClassStats.histogram`:
         "value" one bin for each of the whole numbers 0, 1, .., n_bins - 1; "bins" any values, in bins of one width.
-    n_bins : int
-        Bins of each feature.
+    n_bins : int, optional
+        Bins of each feature of the histogram, 64 by default.
     exact : bool
         Sum products of real values without rounding. Otherwise they are rounded once in each 2,048 rows, in float64.
     pooled : bool
@@ -248,10 +254,12 @@ def scan(
         The tables would take more than `memory_limit`: the message says how much.
     """
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
-    row_options, listed = RowOptions(transform, normalize, binarize, centre), label_checks.check_classes(classes)
+    listed, source = label_checks.check_classes(classes), opened(X, y, sample_weight, layer=layer)
+    step = transform if isinstance(transform, LearnedStep) else learned(transform, source, run_options, "scan")
+    row_options = RowOptions(transform if step is None else None, normalize, binarize, centre, step=step)
     task = ClassScan(check_moments(moments), row_options, listed, memory_limit=run_options.memory_limit)
     task = replace(task, grid=check_histogram(histogram, n_bins), how=Products(exact, pooled))
-    task, rows = with_folds(task, opened(X, y, sample_weight, layer=layer), folds, groups, repeats, seed)
+    task, rows = with_folds(task, prepared(step, source, y, sample_weight), folds, groups, repeats, seed)
     return run_scan(task, rows, run_options)[0]
 
 

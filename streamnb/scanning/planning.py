@@ -94,7 +94,7 @@ def plan(
     groups: Any = None,
     repeats: int = 1,
     histogram: str | None = None,
-    n_bins: int = 64,
+    n_bins: int | None = None,
     pooled: bool = False,
     memory_limit: Any = None,
     model: Any = None,

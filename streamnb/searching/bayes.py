@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import memory
+from streamnb.core import memory, messages
 from streamnb.estimators.linear_nb import LinearNB, fitted_from
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
@@ -94,25 +94,36 @@ def judged(
         kept.append(setting)
     if not asked:
         return [], Report()
-    scores, report, _ = judged_together(asked, paths, _of_all_classes(scorer), found.rows, options)
+    first = replace(scorer, per_class=None, error=None, others=())  # which chooses the point that the others are of
+    scores, report, _ = judged_together(asked, paths, first, found.rows, options)
+    _warn_missing(asked[0].stats)
     cost = found.report.seconds + report.seconds
     of_best: list[tuple[Judged, Setting, ClassStats]] = []
-    for setting, (grid, lacking), candidate in zip(kept, scores, asked, strict=True):
+    for setting, (grid, lacking, splits), candidate in zip(kept, scores, asked, strict=True):
         try:
-            of_best.append((_at_best(setting, grid.without(lacking), scorer, cost), setting, candidate.stats))
+            of_best.append((_at_best(setting, grid.without(lacking), splits, scorer, cost), setting, candidate.stats))
         except ValueError as error:
             left_out[setting.name] = str(error)
     return of_best, report
 
 
-def _of_all_classes(scorer: Scorer) -> Scorer:
-    """The scorer without what it tells of each class and of its error, which take as long as the score itself."""
-    each = [replace(one, per_class=None, error=None, others=()) for one in scorer.each]
-    return replace(each[0], needs=scorer.needs, others=tuple(each[1:]))
+def _warn_missing(stats: ClassStats) -> None:
+    """Say once which classes have no rows in some fold."""
+    missing = np.array([part.weight == 0.0 for part in stats.folds])
+    if missing.any():
+        n_lacking, names = np.count_nonzero(missing.any(axis=1)), messages.listed(stats.classes[missing.any(axis=0)])
+        messages.warn(
+            f"{n_lacking} of {len(missing)} folds lack rows of {names}: scores there are of the other classes"
+        )
 
 
-def _at_best(setting: Setting, scores: GridScores, scorer: Scorer, seconds: float) -> Judged:
-    return judged_at(setting.name, setting.words, scores, scores.best("best"), scorer, (2, seconds))
+def _at_best(setting: Setting, scores: GridScores, splits: Sequence[Any], scorer: Scorer, seconds: float) -> Judged:
+    """A setting at its best point by the first scoring, with what the others say of it there."""
+    point = scores.best("best")
+    at_point = [judged.of_point(point) for judged in splits]
+    others = {other.name: np.array([float(other.value(judged)) for judged in at_point]) for other in scorer.others}
+    best = judged_at(setting.name, setting.words, scores, point, scorer, (2, seconds))
+    return replace(best, scores={**best.scores, **others})
 
 
 def judged_at(

@@ -1,6 +1,6 @@
 """What a search has found: a table of all candidates, and the best of them, fitted to all rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -51,6 +51,15 @@ def best_of(candidates: Sequence[Judged], scorings: Sequence[str]) -> int:
         return (*(-np.inf if np.isnan(mean) else mean for mean in means), fewer)
 
     return max(range(len(candidates)), key=lambda number: goodness(candidates[number]))
+
+
+def reasons(left_out: Mapping[str, str]) -> list[str]:
+    """Why candidates are left out, each reason once."""
+    of_reason: dict[str, list[str]] = {}
+    for name, why in left_out.items():
+        of_reason.setdefault(why, []).append(name)
+    several = {why: f"{len(names)} candidates, such as {names[0]}" for why, names in of_reason.items()}
+    return [f"{names[0] if len(names) == 1 else several[why]}: {why}" for why, names in of_reason.items()]
 
 
 @persistence.register
@@ -106,15 +115,7 @@ class Search(persistence.Saved):
         table = [head, *map(self._cells, self.ranked)]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in table]
-        return "\n".join([*lines, *self._notes()])
-
-    def _notes(self) -> list[str]:
-        """What is left out, and why, each reason once."""
-        reasons: dict[str, list[str]] = {}
-        for name, why in self.left_out.items():
-            reasons.setdefault(why, []).append(name)
-        many = {why: f"{len(names)} candidates, such as {names[0]}" for why, names in reasons.items()}
-        return [f"Left out: {names[0] if len(names) == 1 else many[why]}; {why}" for why, names in reasons.items()]
+        return "\n".join([*lines, *(f"Left out: {one}" for one in reasons(self.left_out))])
 
     def _cells(self, judged: Judged) -> list[str]:
         means = [judged.mean(name) for name in self.scorings]

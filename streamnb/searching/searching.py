@@ -16,7 +16,7 @@ from streamnb.rows.splits import fold_numbers
 from streamnb.searching import bayes, of_estimators
 from streamnb.searching.axes import Setting, settings_of
 from streamnb.searching.blind import usual_for
-from streamnb.searching.found import Judged, Search, best_of
+from streamnb.searching.found import Judged, Search, best_of, reasons
 from streamnb.selection.grid_scores import check_choice
 
 
@@ -194,12 +194,11 @@ class _Finding:
     def result(self) -> Search:
         """The table, and the best candidate fitted to all rows."""
         if not self._judged:
-            reasons = "; ".join(f"{name}: {why}" for name, why in self._left_out.items())
-            raise ValueError(f"no candidate could be judged. {reasons}")
+            raise ValueError(f"no candidate could be judged. {'; '.join(reasons(self._left_out))}")
         if self._left_out:
             messages.warn(
-                f"{len(self._left_out)} candidates are left out, such as {next(iter(self._left_out))}: "
-                f"{next(iter(self._left_out.values()))}; left_out has the reasons of all"
+                f"{len(self._left_out)} candidates are left out; {reasons(self._left_out)[0]}; left_out has the "
+                "reasons of all"
             )
         scorings = [one.name for one in self._scorer.each]
         best = self._makers[best_of(self._judged, scorings)]()

@@ -53,6 +53,8 @@ class Criterion:
         arguments.finite_number("min_rows", self.min_rows, minimum=0.0)
         if self.n_bins is not None:
             arguments.positive_integer("n_bins", self.n_bins)
+            if self.values == "presence":
+                raise ValueError(f"n_bins={self.n_bins} joins bins; give values='value' or 'bins', or leave it out")
         if self.values != "presence" and not self.takes_values:
             able = ", ".join(repr(by) for by, criterion in CRITERIA.items() if criterion.takes_values)
             named = next((f"by={by!r}" for by, criterion in CRITERIA.items() if criterion is type(self)), "this one")

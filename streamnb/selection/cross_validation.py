@@ -11,8 +11,8 @@ from streamnb.core import label_checks, memory, messages
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
 from streamnb.evaluation.judging import Sheet
-from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
-from streamnb.evaluation.scorers import Scorer
+from streamnb.evaluation.reference_evaluation import JudgedRows, ReferenceEvaluation
+from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.models.deciding import in_range
 from streamnb.models.grid_weights import DOUBLE
 from streamnb.passes.contract import PassTask, Wants, shown
@@ -32,6 +32,7 @@ from streamnb.selection import grid_models
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.grid_scores import GridScores
+from streamnb.selection.out_of_fold import HeldOut
 from streamnb.selection.row_sample import RowSample
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.solving.weight_paths import weight_path
@@ -100,24 +101,25 @@ class ScoringTask(PassTask):
         self._count(partial, codes, splits)
         if partial.sample is not None:
             partial.sample.add(chunk, codes, block.weight, splits[0])
-        like, prepared = None, chunk
+        judged, like, prepared = list(self._judged(splits, codes, block.weight)), None, chunk
         for number, grids in enumerate(self.candidates):
             if like is None or _rows_of(grids[0].shell) != like:  # those of the candidate before may serve
                 prepared, like = grids[0].shell.prepared(chunk, survey), _rows_of(grids[0].shell)
             known = survey if prepared is chunk else None
             screened = any(models.decider for models in grids) and in_range(prepared, known)
-            for of_rows, split in self._asked(splits):
-                for kind, where in enumerate([of_rows == split, of_rows != split][: 1 + self.train]):
-                    rows = np.flatnonzero(where)
-                    evaluation = partial.evaluations[number + kind * len(self.candidates)][split]
-                    if rows.size:
-                        self._judge(grids[split], evaluation, prepared, screened, rows, codes, block.weight)
+            for split, seen, rows in judged:
+                evaluation = partial.evaluations[number + seen * len(self.candidates)][split]
+                self._judge(grids[split], evaluation, prepared, screened, rows)
 
-    def _asked(self, splits: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-        """The split of each row in every repeat, with each of the splits of that repeat."""
+    def _judged(self, splits: np.ndarray, codes: Any, weight: Any) -> Iterator[tuple[int, bool, JudgedRows]]:
+        """The rows that the models of each split judge, and have not seen or have."""
         n_folds = self.folding.n_folds
         for repeat, of_rows in enumerate(splits):
-            yield from ((of_rows, split) for split in range(repeat * n_folds, (repeat + 1) * n_folds))
+            for split in range(repeat * n_folds, (repeat + 1) * n_folds):
+                for seen in (False, True)[: 1 + self.train]:
+                    rows = np.flatnonzero((of_rows != split) == seen)
+                    if rows.size:
+                        yield split, seen, JudgedRows(rows, codes[rows], None if weight is None else weight[rows])
 
     def _count(self, sheet: Sheet, codes: Any, splits: np.ndarray) -> None:
         if codes.ndim == 2:
@@ -147,25 +149,22 @@ class ScoringTask(PassTask):
         evaluation: GridEvaluation | EachEvaluation | ReferenceEvaluation,
         chunk: Chunk,
         screened: bool,
-        rows: np.ndarray,
-        codes: Any,
-        weight: np.ndarray | None,
+        judged: JudgedRows,
     ) -> None:
-        weight = None if weight is None else weight[rows]
+        rows = judged.rows
         if isinstance(evaluation, GridEvaluation) and models.decider is not None:
-            evaluation.add_decided(models.decider.decide(chunk, rows, screened), codes[rows], weight)
+            evaluation.add_decided(models.decider.decide(chunk, rows, screened), judged.labels, judged.weight)
             return
-        weight = np.ones(len(rows)) if weight is None else weight
         if isinstance(evaluation, ReferenceEvaluation) and models.apart is not None:
-            models.apart.judge(evaluation, chunk, rows, codes[rows], weight)
+            models.apart.judge(evaluation, chunk, judged)
             return
-        n_points, n_rows = models.shape
+        (n_points, n_rows), weight = models.shape, judged.weights
         step = max(self._at_once(models) // (DOUBLE.room(n_points) * max(n_rows, len(self.classes))), 1)
         room = models.room(min(step, len(rows)))
         for first in range(0, len(rows), step):
             some = slice(first, first + step)
             margins = models.margins(chunk, rows[some], room)
-            evaluation.add(models.shell.scheme, margins, codes[rows[some]], weight[some])
+            evaluation.add(models.shell.scheme, margins, judged.labels[some], weight[some])
 
     def _at_once(self, models: GridModels | CovarianceModels) -> int:
         if models.by_columns:
@@ -263,7 +262,7 @@ def cross_validated(
     run_options: RunOptions,
     train: bool = False,
     sampled: int = 0,
-) -> tuple[list["GridScores"], Report, RowSample | None]:
+) -> tuple[list["GridScores"], Report, HeldOut | None]:
     """Scores of each (family, penalty) of `candidates` at every point of its grid, from one scan of the rows.
 
     `mapped` are the statistics, with folds, of each map of columns that a family tries; "none" of those that try none.
@@ -273,8 +272,8 @@ def cross_validated(
     each = [_of_maps(mapped, as_family(family), penalty, options) for family, penalty in candidates]
     singles = [single for some in each for single in some]
     paths = [single.path(run_options.n_threads) for single in singles]
-    found, report, sample = judged_together(singles, paths, scorer, rows, run_options, train, sampled)
-    return _joined(found, list(map(len, each))), report, sample
+    found, report, held_out = judged_together(singles, paths, scorer, rows, run_options, train, sampled)
+    return _joined([own[:2] for own in found], list(map(len, each))), report, held_out
 
 
 def judged_together(
@@ -285,10 +284,11 @@ def judged_together(
     run_options: RunOptions,
     train: bool = False,
     sampled: int = 0,
-) -> tuple[list[tuple["GridScores", np.ndarray]], Report, RowSample | None]:
-    """Scores of candidates at every point of their grids, whose `paths` are given, and where there is no model, (G,).
+) -> tuple[list[tuple["GridScores", np.ndarray, Any]], Report, HeldOut | None]:
+    """Scores of candidates at every point of their grids, whose `paths` are given, from one scan of the rows.
 
-    Their statistics are of the same rows and folds, however these were prepared.
+    Their statistics are of the same rows. With the scores of each comes where there is no model, (G,), and the
+    evaluations of each split.
     """
     stats, folding = candidates[0].stats, candidates[0].stats.folding
     assert folding is not None
@@ -318,7 +318,9 @@ def judged_together(
     if train:
         pairs = zip(found[: len(paths)], found[len(paths) :], strict=True)
         found = [replace(own, train=seen) for own, seen in pairs]
-    return list(zip(found, map(_singular, grids), strict=True)), report, sheet.sample
+    held_out = None if sheet.sample is None else HeldOut(sheet.sample.drawn(), grids)
+    judged = sheet.evaluations[: len(paths)]
+    return list(zip(found, map(_singular, grids), judged, strict=True)), report, held_out
 
 
 def _joined(found: list[tuple[GridScores, np.ndarray]], lengths: list[int]) -> list[GridScores]:
@@ -380,14 +382,3 @@ def _rows_of(shell: Any) -> Any:
 def _singular(grids: Sequence[GridModels | CovarianceModels]) -> np.ndarray:
     """The points at which the models of some split do not exist, (G,) bool."""
     return np.any([getattr(models, "singular", np.zeros(models.shape[0], bool)) for models in grids], axis=0)
-
-
-def check_scorer(scorer: Scorer, empty: Evaluation) -> None:
-    """Refuse a score that has no meaning for such rows, before they are read again."""
-    for one in scorer.each:
-        if not one.by_name:
-            continue  # a function of the user's, which may expect rows
-        try:
-            one.value(empty)
-        except ValueError as error:
-            raise ValueError(f"scoring={one.name!r} is not for these rows: {error}") from error

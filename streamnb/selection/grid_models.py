@@ -1,5 +1,6 @@
 """All models of a path, which score rows together."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from streamnb.core import persistence
 from streamnb.core.memory import aligned
 from streamnb.models.deciding import Decider
 from streamnb.models.grid_weights import DOUBLE, GridWeights
+from streamnb.models.linear import LinearModel
 from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.family import column_blocks
 from streamnb.rows.chunk import Chunk
@@ -80,6 +82,17 @@ class GridModels:
         """Tells these models from others: what they are like, and intercepts, in which every weight has its part."""
         return persistence.digest([self.shell, self._intercepts])
 
+    def of_point(self, point: int) -> LinearModel | None:
+        """The model of one point, where the weights of all are kept ready in full."""
+        if self._weights is None:
+            return None
+        weights = self._weights.of_point(
+            point, *self._intercepts.shape
+        )  # which count idf, as the intercepts do absence
+        absent = self.shell.absent
+        intercept = self._intercepts[:, point] - (absent @ weights if absent.any() else 0.0)
+        return replace(self.shell, weights=weights, intercept_=intercept, scale=None)
+
     def _raw(self, weights: sp.csr_array, columns: Any) -> sp.csr_array:
         """Weights for rows before idf, (n_columns, G * R)."""
         if self.shell.scale is None:
@@ -127,6 +140,9 @@ class QuadraticGrid(GridModels):
     @property
     def by_columns(self) -> bool:
         return False
+
+    def of_point(self, point: int) -> LinearModel | None:
+        return self.shell
 
     def digest(self) -> str:
         return persistence.digest([self.shell.weights, self.shell.halves, self.shell.intercept_])

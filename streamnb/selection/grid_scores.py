@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from streamnb.core import arguments, label_checks, messages, persistence
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.grid_evaluation import GridEvaluation
+from streamnb.evaluation.grid_evaluation import EachEvaluation
 from streamnb.evaluation.scorers import Scorer, as_scorer
 from streamnb.problem.penalties import Penalty, TopK, loaded_point
 from streamnb.rows.splits import as_folding, check_no_splits
@@ -301,8 +301,8 @@ def _standard_error(scores: np.ndarray) -> float:
 
 def scored(scorer: Scorer, judged: Any, n_points: int) -> tuple[Any, Any, Any]:
     """Values of the models of one split (G,), those of each class (G, K) and bounds on errors (G,), None without."""
-    if scorer.of_grid is not None and isinstance(judged, GridEvaluation):
-        return *scorer.of_grid(judged), None
+    if scorer.of_grid is not None and not isinstance(judged, EachEvaluation):
+        return scorer.of_grid(judged)
     points = [judged.of_point(i) for i in range(n_points)]
     per_class, errors = (f and [f(e) for e in points] for f in (scorer.per_class, scorer.error))
     return [_value(scorer, e) for e in points], per_class, errors

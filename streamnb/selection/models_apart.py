@@ -1,21 +1,21 @@
 """Models of a path whose rows of weights are asked apart, each about the rows of its own two groups."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core.memory import aligned
 from streamnb.evaluation.nested_ranking import Steps
-from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
+from streamnb.evaluation.reference_evaluation import AskedRows, JudgedRows, ReferenceEvaluation
 from streamnb.kernels import nested
 from streamnb.models.grid_weights import DOUBLE, GridWeights
-from streamnb.rows.chunk import Chunk, SparseRows
+from streamnb.rows.chunk import Chunk, ColumnForm
 
 AT_ONCE = 1 << 18  # scores that stay in the cache until they are judged
-ROWS_AT_ONCE = 1 << 13  # of nested models, whose scores are few
+ROWS_AT_ONCE = 1 << 14  # of nested models; fewer than 2^16
 FEW_POINTS = 8  # that are scored in less time than their steps are found
 
 
@@ -24,55 +24,63 @@ class ModelsApart:
 
     nested = False
 
-    def __init__(self, step: int, nbytes: int):
-        self.step, self.nbytes = step, nbytes
+    def __init__(self, nbytes: int):
+        self.nbytes = nbytes
 
-    def room(self, n_rows: int) -> np.ndarray:
-        """Where scores of so many rows find room, again and again."""
-        return np.zeros((n_rows, 0))
-
-    def scores(self, row: int, rows: SparseRows, room: np.ndarray) -> np.ndarray | Steps:
-        """Of some rows of data, by row `row` of weights."""
+    def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:
+        """Have an evaluation judge some rows of a prepared block."""
         raise NotImplementedError
-
-    def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, rows: np.ndarray, labels: Any, weight: Any) -> None:
-        """Have an evaluation judge some rows of a prepared block, with their labels and weights."""
-        room = self.room(min(self.step, len(rows)))
-        for first in range(0, len(rows), self.step):
-            for some, arrays in chunk.sparse(rows[first : first + self.step]):
-                at = slice(first + some.start, first + some.stop)
-                of_rows = weight[at]
-                for row, asked, sides in evaluation.asked(labels[at], of_rows):
-                    scores = self.scores(row, arrays._replace(rows=arrays.rows[asked]), room)
-                    evaluation.add_row(row, scores, sides, of_rows[asked])
 
 
 class TablesApart(ModelsApart):
     """A layout of weights for each row of these."""
 
     def __init__(self, weights: list[GridWeights], intercepts: np.ndarray):
-        width = DOUBLE.room(len(intercepts))
-        super().__init__(max(AT_ONCE // width, 1), sum(of_row.nbytes for of_row in weights))
+        super().__init__(sum(of_row.nbytes for of_row in weights))
         self._weights = weights
-        self._intercepts = np.zeros((len(weights), width))
+        self._intercepts = np.zeros((len(weights), DOUBLE.room(len(intercepts))))
         self._intercepts[:, : len(intercepts)] = intercepts.T
 
-    def room(self, n_rows: int) -> np.ndarray:
-        return aligned(n_rows, self._intercepts.shape[1])
+    def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:
+        arrays, weight, width = judged.together(chunk), judged.weights, self._intercepts.shape[1]
+        step = max(AT_ONCE // width, 1)
+        room = aligned(min(step, len(weight)), width)
+        for one in judged.asked(evaluation):
+            every, sides = one.rows, one.sides
+            for first in range(0, len(every), step):
+                some = slice(first, first + step)
+                rows = every[some]
+                scores = room[: len(rows)]
+                scores[:] = self._intercepts[one.row]
+                self._weights[one.row].add_sparse(arrays._replace(rows=rows), scores)
+                evaluation.add_row(one.row, scores, sides[some], weight[rows])
 
-    def scores(self, row: int, rows: SparseRows, room: np.ndarray) -> np.ndarray:
-        out = room[: len(rows.rows)]
-        out[:] = self._intercepts[row]
-        self._weights[row].add_sparse(rows, out)
-        return out
 
+class Entering(NamedTuple):
+    """The features of one row of weights in the order in which they come in, how many each of G points has; weights."""
 
-@dataclass(frozen=True, eq=False)
-class Entering:
-    """At which of G points each feature comes into each row of weights, G for none, and with what weight, (R, n)."""
-
-    enters: np.ndarray
+    order: np.ndarray
+    n_in: np.ndarray
     weights: np.ndarray
+
+    @classmethod
+    def of(cls, enters: np.ndarray, weights: np.ndarray, n_points: int) -> "Entering":
+        """Where each feature comes in, at point G none, (n,)."""
+        order = np.argsort(enters, kind="stable")
+        n_in = np.searchsorted(enters[order], np.arange(n_points), side="right")
+        return cls(order, n_in, weights)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self)
+
+    def steps(self, some: ColumnForm, others: ColumnForm, n_some: int, n_others: int) -> Steps:
+        """The scores of so many rows and of others."""
+        n_rows = n_some + n_others
+        most = len(some.values) + len(others.values) + n_rows + 1
+        ends, rows, scores = np.empty(len(self.n_in), np.int64), np.empty(most, np.int32), np.empty(most)
+        nested.walk(some, others, n_some, *self, np.zeros(n_rows), np.zeros(n_rows, np.int32), ends, rows, scores)
+        return Steps(ends, rows[: ends[-1]], scores[: ends[-1]])
 
 
 class NestedApart(ModelsApart):
@@ -84,19 +92,28 @@ class NestedApart(ModelsApart):
 
     nested = True
 
-    def __init__(self, n_points: int, entries: Entering):
-        super().__init__(ROWS_AT_ONCE, entries.enters.nbytes + entries.weights.nbytes)
-        self._n_points, self._entries = n_points, entries
+    def __init__(self, entering: list[Entering]):
+        super().__init__(sum(of_row.nbytes for of_row in entering))
+        self._entering = entering
 
-    def scores(self, row: int, rows: SparseRows, room: np.ndarray) -> Steps:
-        most = int((rows.indptr[rows.rows + 1] - rows.indptr[rows.rows]).sum()) + len(rows.rows) + 1
-        ends, points, scores = np.empty(len(rows.rows), np.int64), np.empty(most, np.int32), np.empty(most)
-        added = np.zeros(self._n_points + 1)
-        marks = np.zeros(self._n_points // nested.WORD + 1, np.int64)
-        enters, weights = self._entries.enters[row], self._entries.weights[row]
-        nested.walk(*rows, enters, weights, added, marks, ends, points, scores)
-        used = int(ends[-1])
-        return Steps(ends, points[:used], scores[:used])
+    def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:
+        arrays, weight = judged.together(chunk), judged.weights
+
+        def turned(rows: np.ndarray) -> tuple[np.ndarray, ColumnForm]:
+            return rows, arrays._replace(rows=rows).columns(chunk.shape[1])
+
+        def parts(rows: np.ndarray) -> Iterator[tuple[np.ndarray, ColumnForm]]:
+            return (turned(rows[first : first + ROWS_AT_ONCE]) for first in range(0, len(rows), ROWS_AT_ONCE))
+
+        nothing = turned(np.arange(0))
+        reference, of_reference = None, []
+        for one in judged.asked(evaluation):
+            if one.reference is not reference:  # which it is for few rows of weights, or one
+                reference, of_reference = one.reference, list(parts(one.reference))
+            for (some, columns), (own, more) in zip_longest(of_reference, parts(one.own), fillvalue=nothing):
+                steps = self._entering[one.row].steps(columns, more, len(some), len(own))
+                few = AskedRows(one.row, own, some)
+                evaluation.add_row(one.row, steps, few.sides, weight[few.rows])
 
 
 def of_blocks(found: Sequence[sp.csr_array], intercepts: np.ndarray, most_bytes: int) -> ModelsApart | None:
@@ -107,8 +124,8 @@ def of_blocks(found: Sequence[sp.csr_array], intercepts: np.ndarray, most_bytes:
     n_points, n_rows = intercepts.shape
     parts = [entries_of(block, n_points, n_rows) for block in found] if n_points > FEW_POINTS else [None]
     if np.isfinite(intercepts).all() and all(parts):
-        enters, weights = (np.hstack([getattr(part, name) for part in parts]) for name in ("enters", "weights"))
-        return NestedApart(n_points, Entering(enters, weights))
+        of_rows = zip(*(np.hstack(blocks) for blocks in zip(*parts, strict=True)), strict=True)
+        return NestedApart([Entering.of(enters, weights, n_points) for enters, weights in of_rows])
     tables = []
     for row in range(n_rows):
         of_row = GridWeights.within(most_bytes // n_rows, [block[:, row::n_rows] for block in found], 1)
@@ -118,8 +135,11 @@ def of_blocks(found: Sequence[sp.csr_array], intercepts: np.ndarray, most_bytes:
     return TablesApart(tables, intercepts)
 
 
-def entries_of(block: sp.csr_array, n_points: int, n_rows: int) -> Entering | None:
-    """Where features come in, if all those of a block of weights stay from then on as they are, else None."""
+def entries_of(block: sp.csr_array, n_points: int, n_rows: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """At which of G points each feature of a block comes into each row of weights, G for none, and its weight, (R, n).
+
+    None if some weight does not stay from then on as it is.
+    """
     feature = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
     point, row = np.divmod(block.indices.astype(np.int64), n_rows)
     cell = row * block.shape[0] + feature
@@ -129,4 +149,4 @@ def entries_of(block: sp.csr_array, n_points: int, n_rows: int) -> Entering | No
     if (block.data != weights[cell]).any() or (n_stored != n_points - enters).any():
         return None
     shape = n_rows, block.shape[0]
-    return Entering(enters.reshape(shape), weights.reshape(shape))
+    return enters.reshape(shape), weights.reshape(shape)

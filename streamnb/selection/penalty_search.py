@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import memory, messages
-from streamnb.evaluation.scorers import Scorer
+from streamnb.evaluation.scorers import Scorer, check_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.rows.source import Source
-from streamnb.selection.cross_validation import check_scorer, check_sheet
+from streamnb.selection.cross_validation import check_sheet
 from streamnb.selection.grid_scores import GridScores, check_defined, scored
 from streamnb.selection.shared_reads import Asked, Judge, SharedRead
 from streamnb.stats.class_stats import ClassStats

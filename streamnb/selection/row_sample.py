@@ -38,8 +38,10 @@ class SampledRows:
     fold: np.ndarray
     key: np.ndarray
 
-    def picked(self, rows: Any) -> "SampledRows":
-        """Some of them."""
+    def picked(self, rows: np.ndarray) -> "SampledRows":
+        """Some of them, in this order; itself where these are all as they are."""
+        if np.array_equal(rows, np.arange(len(self.key))):
+            return self
         return SampledRows(**{name: part[rows] for name, part in vars(self).items()})
 
     @property
@@ -48,11 +50,10 @@ class SampledRows:
 
 
 def _together(parts: list[SampledRows]) -> SampledRows:
-    """All rows of several lots, in the order of their keys."""
+    """All rows of several lots, one lot after the other."""
     if len(parts) == 1:
         return parts[0]
-    both = SampledRows(**{name: _stacked([vars(part)[name] for part in parts]) for name in vars(parts[0])})
-    return both.picked(np.argsort(both.key))
+    return SampledRows(**{name: _stacked([vars(part)[name] for part in parts]) for name in vars(parts[0])})
 
 
 def _stacked(parts: list[Any]) -> Any:
@@ -91,8 +92,7 @@ class RowSample:
         weight = np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)
         X = chunk.picked(rows).to_matrix()
         X = X.copy() if isinstance(X, np.ndarray) else X
-        kept = SampledRows(X, sp.csr_array(labels[rows]), weight[rows], folds[rows], key[rows])
-        self._kept.append(kept.picked(np.argsort(kept.key)))
+        self._kept.append(SampledRows(X, sp.csr_array(labels[rows]), weight[rows], folds[rows], key[rows]))
         if sum(len(part.key) for part in self._kept[1:]) > self._size:
             self._lower()
 
@@ -107,12 +107,13 @@ class RowSample:
             return
         rows = _together(self._kept)
         key, labels = rows.key.astype(np.float64), rows.labels.tocsc()
-        self._limits[-1] = key[self._size] if len(key) > self._size else EVERY
+        self._limits[-1] = np.partition(key, self._size)[self._size] if len(key) > self._size else EVERY
         each = max(self._size // self._n_classes, 1)
         for k, (start, stop) in enumerate(zip(labels.indptr[:-1], labels.indptr[1:], strict=True)):
             if stop - start > each:
-                self._limits[k] = key[labels.indices[start + each]]
-        self._kept = [rows.picked(np.flatnonzero(key <= self._limit(rows.labels)))]
+                self._limits[k] = np.partition(key[labels.indices[start:stop]], each)[each]
+        order = np.argsort(rows.key)
+        self._kept = [rows.picked(order[(key <= self._limit(rows.labels))[order]])]
 
     def settled(self) -> "RowSample":
         """Itself, without rows that others have pushed out."""

@@ -18,7 +18,7 @@ class TopRanking:
 
     def __init__(self, parts: Sequence[Part], n_rows: int, n_features: int):
         self.parts, self.n_rows, self.n_features = parts, n_rows, n_features
-        self._merits: dict[tuple[str, int], np.ndarray] = {}
+        self._found: dict[tuple[str, int], tuple[np.ndarray, np.ndarray | None]] = {}
         self._together: dict[tuple[str, Part], np.ndarray] = {}
         self._last = self._last_columns()
 
@@ -40,27 +40,32 @@ class TopRanking:
         for r, k in enumerate(numbers):
             if k == 0:  # no merit is above infinity
                 continue
-            merit = self._merit(by, r)
-            merit = merit if self._last is None else merit[self._last]
-            cut[r] = np.partition(merit, -k)[-k]
-            ties = k - np.count_nonzero(merit > cut[r])
-            at = np.flatnonzero(merit == cut[r])[ties - 1]
-            last[r] = at if self._last is None else self._last[at]
+            merit, order = self._ranked(by, r)
+            if order is None:
+                ties = k - np.count_nonzero(merit > (worst := np.partition(merit, -k)[-k]))
+                at = np.flatnonzero(merit == worst)[ties - 1]
+            else:
+                at = order[k - 1]
+            cut[r], last[r] = merit[at], at if self._last is None else self._last[at]
         return Kept(self, by, cut, last)
 
-    def _merit(self, by: str, r: int) -> np.ndarray:
-        """What TopK ranks the features of a row of weights by, (n_features,); kept for other numbers where it is small.
+    def _ranked(self, by: str, r: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """What a row of weights ranks by, (n_ranked,), and the order, equal ones by number; kept where they are small.
 
-        However many numbers of features a grid has, they are ranked once.
+        The order, which takes longer than the best k alone, is found for the second number that is asked for: however
+        many a grid has, features are ranked once.
         """
-        if (by, r) in self._merits:
-            return self._merits[by, r]
-        merit, row = np.empty(self.n_features), slice(r, r + 1)
-        for part in self.parts:
-            merit[part.columns] = self.merits(part, by, row, partial(_at_rest, part, row))[0]
+        if (by, r) in self._found:
+            merit, order = self._found[by, r]
+            order = np.argsort(-merit, kind="stable") if order is None else order
+        else:
+            merit, order, row = np.empty(self.n_features), None, slice(r, r + 1)
+            for part in self.parts:
+                merit[part.columns] = self.merits(part, by, row, partial(_at_rest, part, row))[0]
+            merit = merit if self._last is None else merit[self._last]
         if self.n_rows * self.n_features <= MERITS:
-            self._merits[by, r] = merit
-        return merit
+            self._found[by, r] = merit, order
+        return merit, order
 
     def merits(self, part: Part, by: str, rows: slice, equations: Callable[[], Equations]) -> np.ndarray:
         """What features of a part are ranked by, (R, n); as one the same for all of them, (R, 1)."""

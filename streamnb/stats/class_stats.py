@@ -80,6 +80,8 @@ class ClassStats(Drifts, persistence.Saved):
         The products of the features and, after these, of their squares.
     multilabel : bool
         True where y was an indicator: rows enter each of their labels, and a total once.
+    step : object or None
+        What `scan` learned for `transform`, such as bins: models of these statistics take the raw columns.
     n_folds : int
         Folds in each repeat; `fold` and `without_fold` give the statistics of their rows and of the others.
     """
@@ -122,6 +124,7 @@ class ClassStats(Drifts, persistence.Saved):
 
     sum, sum_sq, nonzero, above, log_sum, inv_sum, log1m_sum, deviation = map(_values_of, MOMENTS)
     histogram = attribute(_histogram_of)
+    step = attribute(lambda stats: stats.options.step)
     gram, gram_above, gram_sq = map(_matrices_of, SECOND_MOMENTS)
 
     @property
@@ -282,10 +285,13 @@ class ClassStats(Drifts, persistence.Saved):
             raise ValueError(
                 f"these statistics have {ours} features, the others {theirs}; scan the same columns of both"
             )
-        for name in ("transform", "scale", "normalize", "binarize", "centre", "columns"):
+        for name in ("step", "transform", "scale", "normalize", "binarize", "centre", "columns"):
             ours, theirs = getattr(self.options, name), getattr(other.options, name)
             if ours != theirs:
-                raise ValueError(f"these statistics were scanned with {name}={ours!r}, the others with {theirs!r}")
+                cure = "; scan both with transform=stats.step" if name == "step" else ""
+                raise ValueError(
+                    f"these statistics were scanned with {name}={ours!r}, the others with {theirs!r}{cure}"
+                )
         if self.tables.keys() != other.tables.keys():
             have, get = (sorted(set(s.tables) - {"weight"}) for s in (self, other))
             raise ValueError(f"these statistics hold the moments {have}, the others {get}; scan both with the same")
@@ -370,6 +376,8 @@ class ClassStats(Drifts, persistence.Saved):
                 height = 1 if isinstance(table, PooledTable) else n_classes
             if table.shape != (height, width) or isinstance(table, Histograms) != (name == "histogram"):
                 raise ValueError(f"{name} has shape {table.shape} for {n_classes} classes, {self.n_features} features")
+        if self.step is not None and self.step.n_columns != self.n_features:
+            raise ValueError(f"the step makes {self.step.n_columns} columns, and the sums are of {self.n_features}")
         alike = all(part._look() == self._look() and part.folding is None for part in self._parts)
         if self.overlaps is not None and self.overlaps.counts.shape != (n_classes, n_classes):
             raise ValueError(f"overlaps are of {self.overlaps.counts.shape[0]} labels, and there are {n_classes}")

@@ -14,6 +14,7 @@ from streamnb.stats.moment_sums import GrowingTable
 from streamnb.stats.tables import Table, low_of_state, low_state, renormalised, spread
 
 MODES = ("value", "bins")
+N_BINS = 64  # of a feature, unless told otherwise
 DIGITS = 52  # bits of a number of a bin, so that float64 has room for it
 FINEST = -1000  # the exponent of the narrowest bins; their scale is a float64 yet
 MOST = 2**31 - 1  # bins of all features, which are counted in int32
@@ -30,7 +31,7 @@ class Grid:
     """
 
     mode: str
-    n_bins: int = 64
+    n_bins: int = N_BINS
     low: np.ndarray | None = None  # (n_features,) the least value, inf where there was none; None before the first row
     high: np.ndarray | None = None
 
@@ -156,9 +157,11 @@ def _number(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
     return np.floor(x * np.ldexp(1.0, -exponents)).astype(np.int64)
 
 
-def check_histogram(histogram: str | None, n_bins: int) -> Grid | None:
+def check_histogram(histogram: str | None, n_bins: int | None) -> Grid | None:
     """The grid that `scan` is asked for, without rows."""
-    return None if histogram is None else Grid(histogram, n_bins)
+    if histogram is None and n_bins is not None:
+        raise ValueError(f"n_bins={n_bins!r} is for histograms; give histogram='value' or 'bins', or leave it out")
+    return None if histogram is None else Grid(histogram, N_BINS if n_bins is None else n_bins)
 
 
 def bytes_of(grid: Grid | None, n_groups: int, n_features: int) -> int:

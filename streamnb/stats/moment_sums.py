@@ -63,11 +63,15 @@ class MomentSums:
     def _add_to_dense(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int) -> None:
         tables = dict(self._dense)
         both = [tables[name] for name in ("sum", "sum_sq") if name in tables]
-        if len(both) == 2 and all(t.lo is not None for t in both) and may_add_both(chunk, survey, entries, n_groups):
-            spilled = add_both(chunk, survey, entries, n_groups, *((table.hi, table.lo) for table in both))
-            for table, more in zip(both, spilled, strict=True):
+        in_parts = "sum" in tables and all(table.lo is not None for table in both)
+        if in_parts and may_add_both(chunk, survey, entries, n_groups):
+            parts = [(table.hi, table.lo) for table in both]
+            if len(parts) == 1:  # sums of squares that nobody asked for cost less than they save
+                parts.append((np.zeros(both[0].hi.shape), np.zeros((3, *both[0].hi.shape))))
+            spilled = add_both(chunk, survey, entries, n_groups, *parts)
+            for table, more in zip(both, spilled, strict=False):
                 table.spilled |= more
-            del tables["sum"], tables["sum_sq"]
+            tables = {name: table for name, table in tables.items() if name not in ("sum", "sum_sq")}
         for name, table in tables.items():
             table.spilled |= chunk.add_moment(entries, *self._moment(name, survey), table.hi, table.lo)
 

@@ -53,3 +53,13 @@ def test_texts_have_names_and_make_their_columns_again(tmp_path, capsys):
     assert ran(capsys, "fit", path, *asked, "-o", out)[0] == 0
     assert ran(capsys, "predict", out, path)[1].split()[1:] == LABELS.tolist()
     assert 'body: "gem' in ran(capsys, "inspect", out, "--class", "ruby")[1]
+
+
+def test_a_search_prints_its_table_and_saves_the_best(tmp_path, capsys):
+    path, out = store(tmp_path), tmp_path / "m.snb"
+    asked = ["--family", "poisson", "--transform", "none", "--transform", "sqrt", "--cv", 3, "--scoring", "accuracy"]
+    ended, said, words = ran(capsys, "search", path, "--y", "y", *asked, "-o", out)
+    assert ended == 0, words
+    options = {"families": ["poisson"], "transforms": [None, "sqrt"], "folds": 3, "scoring": ["accuracy"]}
+    same = snb.search(str(path), "y", **options, show=False)
+    assert np.array_equal(snb.load(out).coef_, same.best_.coef_) and "sqrt" in said

@@ -1,9 +1,11 @@
 import datetime
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import streamnb as snb
 from streamnb.encoding.category_numbers import as_numbers, scattered
 
 
@@ -43,3 +45,16 @@ def test_scattered_numbers_depend_on_all_columns_alone():
     assert np.abs(np.bincount(scattered(a, n_bits=4).astype(int), minlength=16) - 256).max() < 80
     np.testing.assert_array_equal(scattered(0.0 * a), scattered(-0.0 * a))
     assert not (scattered(a, b) == scattered(b, a)).any()
+
+
+def test_a_value_in_each_row_is_warned_of_once():
+    rows = np.column_stack([np.arange(120), np.arange(120) % 5, np.arange(120) * 3])
+    y = np.arange(120) % 2
+    for estimator in (snb.LinearNB("categorical"), snb.CategoryCounters(folds=2)):
+        with pytest.warns(snb.StreamnbWarning, match="category of its own in column 0, 2 of X") as said:
+            estimator.fit(rows, y)
+        assert len(said) == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            estimator.fit(rows[:, 1:2], y)
+            estimator.fit(rows[:99], y[:99])  # too few to tell

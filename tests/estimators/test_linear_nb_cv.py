@@ -247,7 +247,7 @@ def test_saved_and_loaded(tmp_path):
         ({"seed": -3}, "seed=-3"),
         ({"scheme": "ovo", "scoring": "neg_log_loss"}, "needs probabilities"),
         ({"penalty": "l1"}, "penalty='l1'"),
-        ({"scoring": "f1"}, "average='binary' is for two classes"),
+        ({"scoring": "f1"}, "scoring='f1' is not for these rows.*'f1_macro'"),
     ],
 )
 def test_what_cannot_be(params, message):

@@ -81,7 +81,7 @@ def test_decisions_made_elsewhere_count_the_same(needs, weighted):
     w = weight if weighted else None
     grid = GridEvaluation(lambda: Evaluation(K, needs), G)
     grid.add_decided(decided, labels, w)
-    accuracy, recall = grid.accuracy_and_recall()
+    accuracy, recall, _ = grid.accuracy_and_recall()
     for g in range(G):
         alone = Evaluation(K, needs)
         alone.add(labels, w, predicted=decided[:, g])

@@ -19,8 +19,8 @@ SCORES[8, :5] = -np.inf
 def steps_of(scores):
     """Where they change."""
     first = np.ones((len(scores), 1), bool)
-    starts = np.hstack([first, scores[:, 1:] != scores[:, :-1]])
-    return Steps(starts.sum(axis=1).cumsum(), np.nonzero(starts)[1].astype(np.int32), scores[starts])
+    starts = np.hstack([first, scores[:, 1:] != scores[:, :-1]]).T
+    return Steps(starts.sum(axis=1).cumsum(), np.nonzero(starts)[1].astype(np.int32), scores.T[starts])
 
 
 def ranking(n_rows, exact_rows, step):
@@ -45,7 +45,8 @@ def test_against_scikit_learn(exact_rows):
         area, error = roc_auc_score(LABELS[:, 0], finite, sample_weight=WEIGHT), one.auc_error(0)
         assert error == 0.0 if exact_rows == N else 0.0 < error < 5e-3
         assert one.auc(0) == pytest.approx(area, abs=error + 1e-12)
-        assert one.auc(0) == alike.of_model(g).auc(0) == again.of_model(g).auc(0)
+        assert one.auc(0) == alike.of_model(g).auc(0) == again.of_model(g).auc(0) == whole.areas()[0, g]
+        assert whole.areas()[1, g] == pytest.approx(error, rel=1e-12)
 
 
 def test_areas_follow_what_is_added_later():

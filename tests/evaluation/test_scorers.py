@@ -9,6 +9,7 @@ from sklearn import metrics as sk
 
 import streamnb as snb
 from streamnb.evaluation.grid_evaluation import GridEvaluation
+from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
 from streamnb.evaluation.scorers import SCORERS, Scorer, as_scorer
 from tests.support.judged import random_rows, set_evaluation
 
@@ -99,10 +100,15 @@ def test_models_of_a_grid_score_at_once_what_each_scores_by_itself(name, weighte
     """Also where a class has no rows, and where no row has any weight."""
     scorer, rng = SCORERS[name], np.random.default_rng(0)
     for n_rows, weights in ((50, rng.random(50)), (3, np.zeros(3))):
-        judged = GridEvaluation(lambda: snb.Evaluation(4, scorer.needs), 6)
         labels, decided = rng.integers(0, 3, n_rows), rng.integers(0, 4, (n_rows, 8)).astype(np.int32)
-        judged.add_decided(decided, labels, weights if weighted else None)
-        values, of_classes = scorer.of_grid(judged)
+        if "reference" in scorer.needs:
+            judged = ReferenceEvaluation(np.arange(3), np.full(3, 3), False, np.arange(4), 6, 10, 8)
+            margins = rng.normal(size=(n_rows, 3, 8))
+            judged.add(None, margins, (labels + 1) % 4, weights if weighted else np.ones(n_rows))
+        else:
+            judged = GridEvaluation(lambda: snb.Evaluation(4, scorer.needs), 6)
+            judged.add_decided(decided, labels, weights if weighted else None)
         points = [judged.of_point(i) for i in range(6)]
-        np.testing.assert_array_equal(values, [scorer.value(e) for e in points])
-        np.testing.assert_array_equal(of_classes, [scorer.per_class(e) for e in points])
+        for found, one in zip(scorer.of_grid(judged), (scorer.value, scorer.per_class, scorer.error), strict=True):
+            expected = None if one is None else np.array([one(e) for e in points])
+            np.testing.assert_equal(found, expected)

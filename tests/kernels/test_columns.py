@@ -14,7 +14,7 @@ X = sp.vstack([X[:30], sp.csr_array((3, 40)), X[30:]], format="csr")  # rows wit
 def turned(x):
     values, rows = np.empty(x.nnz), np.empty(x.nnz, np.uint16)
     ends = np.empty(x.shape[1], np.int32)
-    columns.turn(x.data, x.indices, x.indptr, ends, values, rows)
+    columns.turn(x.data, x.indices, x.indptr, np.arange(x.shape[0]), ends, values, rows)
     return values, rows, ends
 
 
@@ -26,11 +26,17 @@ def test_columns_hold_what_rows_held():
     np.testing.assert_array_equal(ends, expected.indptr[1:])
     indptr = X.indptr[20:51]  # of a part
     part = slice(indptr[0], indptr[-1])
-    columns.turn(X.data[part], X.indices[part], indptr, ends, values, rows)
+    columns.turn(X.data[part], X.indices[part], indptr, np.arange(len(indptr) - 1), ends, values, rows)
     expected = X[20:50].tocsc()
     np.testing.assert_array_equal(values[: expected.nnz], expected.data)
     np.testing.assert_array_equal(ends, expected.indptr[1:])
     assert not turned(sp.csr_array((5, 4)))[2].any()
+    few = np.array([70, 2, 2, 31])  # of some rows, in any order
+    columns.turn(X.data, X.indices, X.indptr, few, ends, values, rows)
+    expected = X[few].tocsc()
+    np.testing.assert_array_equal(values[: expected.nnz], expected.data)
+    np.testing.assert_array_equal(rows[: expected.nnz], expected.indices)
+    np.testing.assert_array_equal(ends, expected.indptr[1:])
 
 
 @pytest.mark.parametrize("width", [2, 4, 7, 8, 16, 31, 45])  # some, and all, at once

@@ -40,8 +40,7 @@ def filled(scores, groups, weight, shift, first, n_bins, room=0):
     by_column = np.pad(scores.reshape(n, n_models, m).swapaxes(1, 2), [(0, 0), (0, 0), (0, room)])
     table = np.zeros((n_models, m, n_bins + 2, 3))
     grids = (np.ascontiguousarray(of_bins.reshape(n_models, m).T) for of_bins in (shift, first))
-    spare = np.empty(n, np.int64), np.empty(ranks.LANES, np.int64)
-    ranks.fill(np.ascontiguousarray(by_column), groups, weight, *grids, spare, table)
+    ranks.fill(np.ascontiguousarray(by_column), groups, weight, *grids, np.empty(2, np.int64), table)
     return table.reshape(scores.shape[1], n_bins + 2, 3)
 
 
@@ -95,6 +94,16 @@ def test_auc_counts_pairs(levels):
         assert np.isnan(found)
 
 
+@given(arrays(float, (3, 4, 2), elements=st.integers(0, 3)), st.booleans())
+def test_areas_of_all_columns_are_those_of_each(tables, nested):
+    found = np.empty((2, 3))
+    ranks.areas(tables, nested, np.empty((4, 2)), found)
+    for area, error, (rest, own) in zip(*found, (tables.cumsum(axis=0) if nested else tables).transpose(0, 2, 1)):
+        np.testing.assert_equal(area, ranks.auc(own[::-1], rest[::-1]))
+        pairs = own.sum() * rest.sum()
+        np.testing.assert_equal(error, 0.5 * (own[1:-1] @ rest[1:-1]) / pairs if pairs else np.nan)
+
+
 @given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=4, max_size=4), min_size=1, max_size=5))
 def test_ranking_loss_is_the_share_of_pairs_in_the_wrong_order(rows):
     scores, on = np.array(rows, float).transpose(2, 0, 1)
@@ -103,9 +112,3 @@ def test_ranking_loss_is_the_share_of_pairs_in_the_wrong_order(rows):
     for row, found in zip(rows, out):
         wrong = [a <= b for a, is_on in row if is_on for b, is_on_too in row if not is_on_too]
         assert found == (sum(wrong) / len(wrong) if wrong else 0.0)
-
-
-def test_scores_of_no_group_of_the_table_are_not_counted():
-    scores, groups = np.array([[1.0, 2.0], [np.inf, 3.0]]), np.array([[1, 3], [7, 0]], np.uint8)
-    table = filled(scores, groups, np.array([0.5, 2.0]), np.full(2, 52), np.zeros(2, np.int64), 4)
-    assert table.sum() == 2.5 and table[0, :, 1].sum() == 0.5 and table[1, :, 0].sum() == 2.0

@@ -24,6 +24,31 @@ def through_one_buffer(step=10):
         yield rows, labels
 
 
+@pytest.mark.parametrize(
+    ("transform", "family"), [(snb.Bins(3), "bernoulli"), ("quantile_normal", snb.Gaussian(covariance="pooled"))]
+)
+def test_what_is_learned_for_a_scan_stays_with_its_statistics_and_models(transform, family, tmp_path):
+    rng = np.random.default_rng(0)
+    y, late = np.repeat([0, 1, 2], 20), slice(40, None)
+    x = rng.normal(size=(60, 2)) + y[:, None]
+    stats = snb.scan(x, y, transform=transform, moments=["sum", "above", "gram"], folds=3)
+    fitted = snb.LinearNB(family, transform=transform).fit(x, y)
+    stats.save(tmp_path / "stats.snb")
+    for some in (stats, snb.load(tmp_path / "stats.snb"), stats.fold(0) + stats.without_fold(0)):
+        model = snb.solve(some, family, scheme="joint")[0]
+        model.save(tmp_path / "model.snb")
+        for one in (model, snb.load(tmp_path / "model.snb")):
+            np.testing.assert_allclose(one.decision_function(x), fitted.decision_function(x), rtol=1e-9)
+            assert one.score(x, y) == fitted.score(x, y)
+            assert (one.predict(da.from_array(x, chunks=(25, 2))).compute() == fitted.predict(x)).all()
+    again, parts = snb.scan(x[late], y[late], transform=stats.step), snb.scan(x, y, transform=stats.step)
+    assert parts.step == stats.step and (parts - again).n_rows == 40
+    with pytest.raises(ValueError, match=r"step=<.*transform=stats.step"):
+        parts + snb.scan(x[late], y[late], transform=transform)
+    with pytest.raises(ValueError, match="read once, but scan reads the rows twice"):
+        snb.scan(iter([(x, y)]), transform=transform)
+
+
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_a_stream_may_fill_its_buffers_again(n_threads):
     stats = snb.scan(through_one_buffer(), n_threads=n_threads)

@@ -44,7 +44,7 @@ def test_the_table_the_picture_and_the_file_say_the_same(tmp_path):
     np.testing.assert_array_equal(picture.means_.get_xdata(), frame["neg_log_loss"][:1])
     found.save(tmp_path / "found.snb")
     again = snb.load(tmp_path / "found.snb")
-    assert str(again) == str(found) and "Left out: 2 candidates, such as poisson, scheme=ovo;" in str(again)
+    assert str(again) == str(found) and "Left out: 2 candidates, such as poisson, scheme=ovo:" in str(again)
     np.testing.assert_array_equal(again.best_.predict_proba(X), found.best_.predict_proba(X))
     assert repr(again).startswith("<Search: 2 candidates by neg_log_loss, best poisson")
 

@@ -240,6 +240,7 @@ def test_labels_are_ranked_one_by_one(tmp_path):
         ("one_r", {"values": "presences"}, "values='presences' is unknown"),
         ("one_r", {"values": "bins", "strategy": "kmeans"}, "strategy='kmeans' is unknown"),
         ("one_r", {"values": "bins", "n_bins": 0}, "n_bins=0"),
+        ("one_r", {"values": "presence", "n_bins": 8}, "n_bins=8 joins bins; give values="),
         ("one_r", {"values": "bins", "min_rows": -1}, "min_rows=-1"),
         ("one_r", {"values": "value", "stats": STATS}, "hold no histogram"),
         (

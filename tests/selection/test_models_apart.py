@@ -68,5 +68,5 @@ def test_what_is_not_nested():
         block = sp.csr_array(weights.reshape(2, 9))
         assert type(models_apart.of_blocks([block], np.full((9, 1), intercept), 1 << 20)) is kind
     assert models_apart.of_blocks([sp.csr_array(changes.reshape(2, 9))], np.zeros((9, 1)), 1) is None
-    entries = models_apart.entries_of(sp.csr_array(stays.reshape(2, 9)), 9, 1)
-    assert entries.enters.tolist() == [[3, 5]] and entries.weights.tolist() == [[0.5, -2.0]]
+    enters, weights = models_apart.entries_of(sp.csr_array(stays.reshape(2, 9)), 9, 1)
+    assert enters.tolist() == [[3, 5]] and weights.tolist() == [[0.5, -2.0]]

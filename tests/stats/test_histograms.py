@@ -129,6 +129,9 @@ def test_what_is_asked_must_be_known_and_fit():
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             scan(X, Y, **wrong)
+    for verb in (snb.scan, snb.plan):
+        with pytest.raises(ValueError, match="n_bins=32 is for histograms"):
+            verb(X, Y, n_bins=32)
     with pytest.raises(ValueError, match=r"these statistics hold no histogram; scan\(histogram="):
         _ = snb.scan(X, Y).histogram
     with pytest.raises(

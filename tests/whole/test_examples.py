@@ -113,6 +113,16 @@ def test_counters_leak_where_rows_know_themselves(output):
     assert all(0.45 < each < 0.56 for each in auc[4:]), "five folds, two folds, naive Bayes on held-out folds"
 
 
+@example("against_others")
+def test_others_are_stood_beside_on_digits(output):
+    accuracy = {
+        line.split(",")[1].split()[0]: float(line.split()[-4]) for line in output.splitlines() if "streamnb," in line
+    }
+    assert accuracy["regularised"] > 0.97 and accuracy["SoftmaxRegression"] > 0.95 and accuracy["LinearNBCV"] > 0.85
+    theirs = numbers(output, "scikit-learn, LogisticRegression")[0]
+    assert theirs[0] > 0.95 and theirs[2] < 0.2 and "flights" not in output
+
+
 @example("covariance")
 def test_covariances_help_where_features_go_together(output):
     digits = output[output.index("digits") :]
