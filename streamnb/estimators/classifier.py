@@ -12,6 +12,7 @@ from streamnb.estimators.predicting import RowClassifier
 from streamnb.estimators.prepared_rows import names_of_columns
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
 from streamnb.rows.source import Source
 
 
@@ -39,6 +40,14 @@ class ScanClassifier(RowClassifier, ScanEstimator):
 
     def _settle(self) -> None:
         self._now("_model")
+
+    def _fit_from(self, stats: Any, report: Report, given: tuple[Any, Any, Any]) -> None:
+        self._check_params()
+        self._opened(*given, fresh=True)  # for the names of columns
+        self._check_against(stats)
+        self._check_whole(stats)
+        self._keep(stats, report)
+        self._settle()
 
     def forget(self, X: Any, y: Any = None, *, sample_weight: Any = None, key: str | int | None = None) -> Self:
         """Take rows away that were fitted before, exactly as if they had never been seen.
@@ -171,6 +180,12 @@ def with_key(used: tuple[str | int, ...], key: Any) -> tuple[str | int, ...]:
             "twice: give rows that are to go as well a key of their own"
         )
     return (*used, key if isinstance(key, str) else int(key))
+
+
+def fitted_from(estimator: Any, stats: Any, report: Report, given: tuple[Any, Any, Any]) -> Any:
+    """The estimator, fitted to rows that were summed before; `given` are X, y and weights, which are not read."""
+    estimator._fit_from(stats, report, given)
+    return estimator
 
 
 class NaiveBayes(ScanClassifier):

@@ -18,7 +18,6 @@ from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
 from streamnb.models.predictive import predictive_model
 from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import Auto, FamilyDomain
@@ -230,14 +229,6 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
                 "(partial_fit accepts one class and waits for a second)"
             )
 
-    def _fit_from(self, stats: ClassStats, report: Report, given: tuple[Any, Any, Any]) -> None:
-        self._check_params()
-        self._opened(*given, fresh=True)  # for the names of columns
-        self._check_against(stats)
-        self._check_whole(stats)
-        self._keep(stats, report)
-        self._settle()
-
     # ---- the model ---------------------------------------------------------------------------------------------------
 
     def _solved(self) -> LinearModel:
@@ -371,9 +362,3 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
 def solved_from(estimator: LinearNB) -> tuple[dict[str, Any], Any]:
     """The parameters that the model was solved with, and the statistics with the weights of the classes."""
     return estimator._settled, estimator._weighted
-
-
-def fitted_from(estimator: LinearNB, stats: ClassStats, report: Report, given: tuple[Any, Any, Any]) -> LinearNB:
-    """The estimator, fitted to rows that were summed before; `given` are X, y and weights, which are not read."""
-    estimator._fit_from(stats, report, given)
-    return estimator

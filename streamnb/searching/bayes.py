@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import memory, messages
-from streamnb.estimators.linear_nb import LinearNB, fitted_from
+from streamnb.estimators.classifier import fitted_from
+from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report

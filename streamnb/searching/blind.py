@@ -8,6 +8,7 @@ from streamnb.rows.source import Source
 from streamnb.searching.axes import DEFAULTS
 
 FEW_FEATURES = 300  # whose products of two take little beside reading
+WIDE = 4096  # features, which dense rows seldom have
 FEW_VALUES = 0.5  # of those that dense rows have
 TF_IDF: dict[str, Any] = {"transform": "log1p", "idf": True, "normalize": "l2"}
 
@@ -23,7 +24,7 @@ def usual_for(rows: Source) -> tuple[list[Any], list[Any]]:
 
 
 def is_sparse(rows: Source) -> bool:
-    """Whether most values of the rows are not stored; False where they do not tell."""
+    """Whether most values of the rows are not stored; rows that do not tell are dense unless they are wide."""
     if rows.n_values is None or not rows.n_rows or not rows.n_features:
-        return False
+        return rows.n_features is not None and rows.n_features > WIDE
     return rows.n_values < FEW_VALUES * rows.n_rows * rows.n_features

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Self
 
 import numpy as np
@@ -42,15 +43,11 @@ class Judged(persistence.Parameters):
         return float(values.sum() / len(values)) if len(values) else np.nan
 
 
-def best_of(candidates: Sequence[Judged], scorings: Sequence[str]) -> int:
-    """The best by the first scoring; of equal ones by the next, then that with the fewest features."""
-
-    def goodness(judged: Judged) -> tuple[float, ...]:
-        means = (judged.mean(scoring) for scoring in scorings)
-        fewer = -float(judged.n_features if judged.n_features >= 0 else np.inf)
-        return (*(-np.inf if np.isnan(mean) else mean for mean in means), fewer)
-
-    return max(range(len(candidates)), key=lambda number: goodness(candidates[number]))
+def goodness(judged: Judged, scorings: Sequence[str]) -> tuple[float, ...]:
+    """The means of the scorings in turn, then how few the features are: what candidates are ordered by."""
+    means = (judged.mean(scoring) for scoring in scorings)
+    fewer = -float(judged.n_features if judged.n_features >= 0 else np.inf)
+    return (*(-np.inf if np.isnan(mean) else mean for mean in means), fewer)
 
 
 def reasons(left_out: Mapping[str, str]) -> list[str]:
@@ -91,10 +88,7 @@ class Search(persistence.Saved):
     @property
     def ranked(self) -> list[Judged]:
         """The candidates, the best first."""
-        left, order = list(self.candidates), []
-        while left:
-            order.append(left.pop(best_of(left, self.scorings)))
-        return order
+        return sorted(self.candidates, key=lambda judged: goodness(judged, self.scorings), reverse=True)
 
     @property
     def results_(self) -> Any:
@@ -111,11 +105,21 @@ class Search(persistence.Saved):
         return {"candidate": judged.name, **scores, **stds, **cost, "point": judged.point, **judged.words}
 
     def __str__(self) -> str:
-        head = ["", *self.scorings, "features", "reads", "seconds"]
-        table = [head, *map(self._cells, self.ranked)]
+        table = self._table()
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in table]
         return "\n".join([*lines, *(f"Left out: {one}" for one in reasons(self.left_out))])
+
+    def _repr_html_(self) -> str:
+        head, *rows = ([escape(cell) for cell in row] for row in self._table())
+        lines = [f"<tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>"]
+        lines += [f"<tr><th>{row[0]}</th>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>" for row in rows]
+        notes = "".join(f"<p>Left out: {escape(one)}</p>" for one in reasons(self.left_out))
+        return f"<table>{''.join(lines)}</table>{notes}"
+
+    def _table(self) -> list[list[str]]:
+        """Cells, the head first, then the best."""
+        return [["", *self.scorings, "features", "reads", "seconds"], *map(self._cells, self.ranked)]
 
     def _cells(self, judged: Judged) -> list[str]:
         means = [judged.mean(name) for name in self.scorings]

@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import messages, notebook, row_checks
+from streamnb.encoding.opening import opened
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
-from streamnb.rows.opening import opened, with_labels
+from streamnb.rows.opening import with_labels
 from streamnb.rows.source import Source
 from streamnb.rows.splits import fold_numbers
 from streamnb.searching import bayes, of_estimators
 from streamnb.searching.axes import Setting, settings_of
 from streamnb.searching.blind import usual_for
-from streamnb.searching.found import Judged, Search, best_of, reasons
+from streamnb.searching.found import Judged, Search, goodness, reasons
 from streamnb.selection.grid_scores import check_choice
 
 
@@ -201,8 +202,8 @@ class _Finding:
                 "reasons of all"
             )
         scorings = [one.name for one in self._scorer.each]
-        best = self._makers[best_of(self._judged, scorings)]()
-        return Search(self._judged, self._left_out, scorings, best, self._report)
+        best = max(range(len(self._judged)), key=lambda number: goodness(self._judged[number], scorings))
+        return Search(self._judged, self._left_out, scorings, self._makers[best](), self._report)
 
 
 def _settings(

@@ -15,6 +15,7 @@ def test_rows_of_each_kind_have_candidates_that_suit_them():
     families, models = usual_for(opened(sp.csr_array(np.eye(6)), labelled=False))
     assert len(families) == 3 and all(model.idf for model in models) and len(models) == 2
     assert not is_sparse(opened(lambda: iter([np.ones((4, 3))]), labelled=False))
+    assert is_sparse(snb.text(["ash birch"], n_features=2**18))
 
 
 def test_a_blind_search_finds_what_suits_flowers():

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
 from streamnb.passes.report import Report
-from streamnb.searching.found import Judged, best_of
+from streamnb.searching.found import Judged
 
 mpl.use("Agg")
 X = np.random.default_rng(0).poisson(1.0, (40, 3)).astype(float)
@@ -26,9 +26,9 @@ def test_the_first_scoring_chooses_then_the_next_then_fewer_features():
         judged("c", [np.nan]),
         judged("d", [0.6], 0.6, 2),
     ]
-    assert best_of(candidates, scorings) == 3 and best_of(candidates[:3], scorings) == 1
     found = snb.Search(candidates, {}, scorings, None, Report())
     assert [one.name for one in found.ranked] == ["d", "b", "a", "c"]
+    assert "<tr><th>d</th><td>0.6000</td>" in found._repr_html_()
     assert str(found).splitlines()[-1].split() == ["c", "-", "0.5000", "3", "2", "0.1"]
 
 

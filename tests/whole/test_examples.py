@@ -119,6 +119,7 @@ def test_others_are_stood_beside_on_digits(output):
         line.split(",")[1].split()[0]: float(line.split()[-4]) for line in output.splitlines() if "streamnb," in line
     }
     assert accuracy["regularised"] > 0.97 and accuracy["SoftmaxRegression"] > 0.95 and accuracy["LinearNBCV"] > 0.85
+    assert accuracy["search"] > 0.97
     theirs = numbers(output, "scikit-learn, LogisticRegression")[0]
     assert theirs[0] > 0.95 and theirs[2] < 0.2 and "flights" not in output
 

@@ -100,6 +100,10 @@ def what_pages_take_for_granted(tmp_path, monkeypatch):
         dump_svmlight_file(X, digit, content)
         Path(name).write_bytes(gzip.compress(content.getvalue()) if name.endswith("gz") else content.getvalue())
     frame = pd.DataFrame(X[:, 2:14] // 6, columns=["age", "height", *"abcdefghij"])
+    flights = frame.loc[:, frame.nunique() > 1].assign(late=well, carrier=y)
+    flights.to_parquet("flights.parquet"), flights[:1].to_parquet("one_flight.parquet")
+    news = pd.DataFrame({"body": [f"{animal} news of day {n % 9}" for n, animal in enumerate(y)], "section": y})
+    news.to_json("news.jsonl", orient="records", lines=True)
     fever, cough = digit % 3 == 0, digit > 5
     healthy = ~fever & ~cough & (digit != 1)
     names = ["fever", "cough", "healthy"]
