@@ -186,8 +186,9 @@ class ScanEstimator(RowsEstimator):
         ----------
         X : (n_rows, n_features)
             NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path to one or to an .h5ad or svmlight
-            file, rows that `svmlight` or `text` opened, or a stream of chunks. Strings, and the path of plain texts
-            (".txt", a pattern or a folder for each class), become what `text` makes of them by default. How columns
+            file, rows that `svmlight`, `text` or `table` opened, or a stream of chunks. The path of a table becomes
+            what `table` makes of it by default; strings, and the path of plain texts (".txt", a pattern or a folder for
+            each class), become what `text` makes of them by default. How columns
             were made of raw rows is kept as `encoding_`, and predictions take raw rows then.
         y : (n_rows,) or, for `LinearNB`, (n_rows, n_labels)
             Labels: an array, or the name of one in the group of X, or of a column of a pandas or Dask data frame X,

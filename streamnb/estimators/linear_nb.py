@@ -43,8 +43,9 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
 
     Parameters
     ----------
-    family : {"multinomial", "poisson", "bernoulli", "gaussian", "categorical"}, Family or Mixed
-        Distribution of each feature given the class; `Mixed` gives columns of different kinds families of their own.
+    family : {"multinomial", "poisson", "bernoulli", "gaussian", "categorical", "auto"}, Family or Mixed
+        Distribution of each feature given the class; `Mixed` gives columns of different kinds families of their own,
+        and "auto" those of a table by their kinds; frames in memory are opened by `table` then, as paths always are.
         The values of columns of `Categorical()` are learned in a pass of their own, as bins are.
     penalty : None, L1(tau), L2(tau), TopK(k), Decorrelation(tau), Separable(derivative, tau), Custom or a sum of them
         With one tau each; (6.2), Shishkova 2016.

@@ -175,7 +175,7 @@ class FrameTable(Tables):
 
     def _rows(self, start: int, stop: int) -> TableRows:
         names = self.fields.all
-        frame = self._frame.loc[:, [self._of_name(name) for name in names]].iloc[start:stop]
+        frame = self._frame.iloc[start:stop][[self._of_name(name) for name in names]]
         frame.columns = names
         schema = arrow().schema([self.schema.field(name) for name in names])
         return self.fields.rows(batch_of_frame(frame, schema), start)

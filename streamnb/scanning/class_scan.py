@@ -158,7 +158,8 @@ def scan(
     ----------
     X : (n_rows, n_features)
         NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path to one or to an .h5ad or svmlight
-        file, rows that `svmlight` or `text` opened, or a stream of chunks. Strings, and the path of plain texts
+        file, rows that `svmlight`, `text` or `table` opened, or a stream of chunks. The path of a table becomes what
+        `table` makes of it by default; strings, and the path of plain texts
         (".txt", a pattern or a folder for each class), become what `text` makes of them by default.
     y : (n_rows,) or (n_rows, n_labels)
         Labels: ints, strings or bools; an array, or the name of one in the group of X, or of a column of a pandas or

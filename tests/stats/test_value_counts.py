@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from streamnb.rows.boundary import as_chunk
-from streamnb.stats.value_counts import N_CELLS, CountingValues, ValueCells, ValueCounts, cells_of
+from streamnb.stats.value_counts import N_CELLS, CountingValues, ValueCells, ValueCounts, cells_of, counted_cells
 
 rng = np.random.default_rng(0)
 REAL = {
@@ -89,3 +89,11 @@ def test_what_does_not_fit_is_refused():
     counting.add(as_chunk([[1.0, 2.0]])[0])
     with pytest.raises(ValueError, match="3 features"):
         counting.add(as_chunk([[1.0, 2.0, 3.0]])[0])
+
+
+@pytest.mark.parametrize("name", ["few", "zeros"])
+def test_cells_of_values_that_were_counted_are_those_of_all(name):
+    values, counts = np.unique(REAL[name], return_counts=True)
+    some, all_of_them = counted_cells(values[::-1], counts[::-1]), cells_of(REAL[name])
+    assert some.shift == all_of_them.shift and np.array_equal(some.keys, all_of_them.keys)
+    assert np.array_equal(some.counts, all_of_them.counts)
