@@ -91,15 +91,31 @@ class LeastSquaresClassifier(CalibratedClassifier):
         super()._check_params()
         arguments.one_of("solver", self.solver, ["conjugate_gradients", "products"])
 
+    @property
+    def _by_products(self) -> bool:
+        return self.solver == "products"
+
+    def plan_scan(self) -> tuple[tuple[str, ...], Any]:
+        moments, folds = super().plan_scan()
+        return ((*moments, "gram") if self._by_products else moments), folds
+
+    def plan_pooled(self) -> bool:
+        """For `snb.plan`: whether products are summed over all classes."""
+        return self.class_weight is None
+
+    def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        plan = super().plan_reads(n_features, n_rows, n_folds, limit)
+        if not self._by_products:
+            return plan
+        return {**plan, "most_reads": self._n_scans() + (self.calibration is not None)}
+
     def _scan(self, options: RunOptions) -> ClassScan:
         scan = super()._scan(options)
-        if self.solver != "products":
-            return scan
-        return replace(scan, how=Products(pooled=self.class_weight is None)).with_moments(["gram"])
+        return replace(scan, how=Products(pooled=self.plan_pooled())) if self._by_products else scan
 
     def _posed(self, stats: ClassStats, options: RunOptions) -> Posed:
         posed = super()._posed(stats, options)
-        if self.solver != "products":
+        if not self._by_products:
             return posed
         factors = self._class_factors(stats)
         path = LeastSquaresPath(stats if factors is None else stats.reweighted(factors), posed.scale)
@@ -159,3 +175,9 @@ class LeastSquaresClassifierCV(TrainedClassifierCV, LeastSquaresClassifier):
         options["solver"] = solver
         LeastSquaresClassifier.__init__(self, l2, **options)
         self._keep_choice(folds, scoring, rule, seed)
+
+    def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        plan = super().plan_reads(n_features, n_rows, n_folds, limit)
+        if not self._by_products:
+            return plan
+        return {**plan, "most_reads": self._n_scans() + plan["n_groups"] + (self.calibration is not None)}

@@ -1,4 +1,4 @@
-"""Values of columns of categories, numbered as they come by a table of hashes, and their weights by group."""
+"""Values of columns of categories, numbers as they are or as a table of hashes numbers them; their weights by group."""
 
 import numpy as np
 
@@ -29,6 +29,25 @@ def home_of(bits, shift):
     mixed = (bits ^ (bits >> HALF)) * ODD[0]
     mixed = (mixed ^ (mixed >> MOST)) * ODD[1]
     return np.int64(mixed >> shift)
+
+
+@kernel
+def count_numbers(values, codes, weight, first, sums, seen):
+    """Add weight[i] to sums[values[i], codes[i]] from row `first` on; return the first row whose value has no place.
+
+    Places are for whole numbers from 0 on; `seen` is 1 for those that occur. Of no weight each row counts 1.
+    """
+    for i in range(first, len(values)):
+        if i + AHEAD < len(values) and 0.0 <= values[i + AHEAD] < len(sums):
+            prefetch(sums, np.int64(values[i + AHEAD]), codes[i + AHEAD])
+        if not 0.0 <= values[i] < len(sums):
+            return i
+        k = np.int64(values[i])
+        if k != values[i]:
+            return i
+        seen[k] = 1
+        sums[k, codes[i]] += weight[i] if len(weight) else 1.0
+    return len(values)
 
 
 @kernel

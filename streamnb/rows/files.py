@@ -10,13 +10,14 @@ from codecs import getincrementaldecoder
 from typing import Any
 
 HEAD = 1 << 12  # bytes that are looked at
-_FRAME = "and pass the frame or, of a large file, write it to a store in parts with snb.write_csr"
+_TABLE = "open it with snb.table(path, y=..)"
+_TEXTS = f'{_TABLE}, texts with snb.text(path, text="field", y=..); its name should end with what it is, such as'
 CURES = {
     "an HDF5": "pass an .h5ad file of AnnData under a path of this machine; of another file a dataset, read by h5py: "
     "h5py.File(path)['..'][:]",
-    "a Parquet": f"read it with pandas.read_parquet(path) {_FRAME}",
-    "a CSV": f'read texts with snb.text(path, text="field", y=..), numbers with pandas.read_csv(path) {_FRAME}',
-    "a JSON": f'read texts with snb.text(path, text="field", y=..), numbers with pandas.read_json(path) {_FRAME}',
+    "a Parquet": _TABLE,
+    "a CSV": f"{_TEXTS} .csv",
+    "a JSON": f"{_TEXTS} .jsonl, a record a line",
 }
 _HDF5 = "an HDF5"
 _SVMLIGHT = ".svm", ".svmlight", ".libsvm"

@@ -34,7 +34,8 @@ def is_table(X: Any) -> bool:
         folder = os.path.isdir(path) and not holds_numbers(path)
         return format_of(path) is not None or (folder and any(map(format_of, _files_in(Path(path)))))
     if made_by(X, "pyarrow") or made_by(X, "polars"):
-        return hasattr(X, "schema") and (hasattr(X, "columns") or hasattr(X, "get_fragments"))
+        kind = type(X)  # lazy frames themselves would be resolved
+        return hasattr(kind, "schema") and (hasattr(kind, "columns") or hasattr(kind, "get_fragments"))
     return hasattr(X, "iloc") and hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2
 
 

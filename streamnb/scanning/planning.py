@@ -109,7 +109,7 @@ def plan(
         an indicator of labels in a store.
     model : estimator, optional
         A model of several reads, such as ``SoftmaxRegressionCV(l2=[0.1, 1.0])``: the plan is that of its `fit`, and
-        tells what its models take, and how often the rows are read. `moments` and `folds` are its own then.
+        tells what its models take, and how often the rows are read. `moments`, `folds` and `pooled` are its own then.
     layer : str, optional
         As for `scan`.
 
@@ -124,7 +124,7 @@ def plan(
     'sparse'
     """
     X, y = with_labels(X, y)
-    moments, folds = (moments, folds) if model is None else model.plan_scan()
+    moments, folds, pooled = (moments, folds, pooled) if model is None else _of_model(model)
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
     listed, limit = label_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
     rows = opened(X, labelled=False, layer=layer)
@@ -171,3 +171,8 @@ def _kind(dense: int | None, sparse: int | None, others: int, limit: int) -> str
     if dense is None:
         return None
     return moment_sums.kind(dense, sparse, limit) if others <= limit else "too large"
+
+
+def _of_model(model: Any) -> tuple[tuple[str, ...], Any, bool]:
+    """The moments and folds of its scan, and whether that sums products over all classes."""
+    return *model.plan_scan(), hasattr(model, "plan_pooled") and model.plan_pooled()

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import messages, notebook, row_checks
+from streamnb.encoding.opening import opened
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
-from streamnb.rows.opening import opened, with_labels
+from streamnb.rows.opening import with_labels
 from streamnb.rows.source import Source
 from streamnb.rows.splits import fold_numbers
 from streamnb.searching import bayes, of_estimators

@@ -7,7 +7,7 @@ that starts at tau = 0.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -62,8 +62,10 @@ def decorrelated_each(points: Iterable[tuple[Equations, Pull]]) -> list[Solution
     """`decorrelated` for several points of a grid and features of one family, followed all at once."""
     solutions: list[Solution] = []
     alike: dict[Any, list[Any]] = {}  # by what `Separable` adds: features that are followed at once
+    at_rest: dict[int, Any] = {}
+    points = list(points)
     for equations, pull in points:
-        weights, shifts = equations.solved(pull)
+        weights, shifts = _some_of(equations, pull, at_rest) if len(points) > 1 else equations.solved(pull)
         solution = weights, shifts, np.zeros(weights.shape[1], bool)
         solutions.append(solution)
         if pull.decorrelation == 0.0:
@@ -84,6 +86,17 @@ def decorrelated_each(points: Iterable[tuple[Equations, Pull]]) -> list[Solution
             for part, found in zip(solution, end, strict=True):
                 part[..., columns] = found.T
     return solutions
+
+
+def _some_of(equations: Equations, pull: Pull, at_rest: dict[int, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """`Equations.solved`; where nothing but TopK acts on single weights, those of all features are solved once."""
+    if equations.kept is None or pull.l1 > 0.0 or pull.smooth or pull.general:
+        return equations.solved(pull)
+    like = id(equations.t_star)
+    if like not in at_rest:
+        at_rest[like] = equations, replace(equations, kept=None).solved(pull)
+    weights, shifts = (np.where(equations.kept, part, 0.0) for part in at_rest[like][1])
+    return weights, shifts
 
 
 def _strengths(equations: Equations, pull: Pull) -> np.ndarray:

@@ -14,6 +14,7 @@ from streamnb.stats.tables import Table
 
 PIECE = 1 << 16  # rows that are added at once, for which there has to be room
 GROWTH = 4  # times as much room as is needed; what is never touched takes no memory
+NUMBERS = 1 << 27  # bytes of a table with a place for each whole number up to the highest
 EXACT = 2.0**53  # whole numbers below it add up exactly
 FILLED = 8  # a table with fewer cells than one of so many is sparse
 
@@ -82,14 +83,22 @@ class GroupTables:
 
 
 class ValueTable:
-    """The values of one column, numbered as they come, and their sums in each group."""
+    """The values of one column and their sums in each group.
+
+    Small whole numbers are places in a table as they are; from the first other value on all are numbered as they come.
+    """
 
     def __init__(self) -> None:
-        self.n_values = 0
-        self._table = np.zeros((0, 2), np.uint64)
-        self._values = np.zeros(0, np.uint64)
         self._sums = np.zeros((0, 0))
+        self._seen: np.ndarray | None = np.zeros(0, np.uint8)  # which numbers occur; None where values are others
+        self._values = np.zeros(0, np.uint64)  # their bits by number
+        self._n_numbered = 0
+        self._table = np.zeros((0, 2), np.uint64)
         self._homes = np.empty(category_sums.BATCH, np.int64)
+
+    @property
+    def n_values(self) -> int:
+        return self._n_numbered if self._seen is None else int(np.count_nonzero(self._seen))
 
     @property
     def nbytes(self) -> int:
@@ -97,13 +106,37 @@ class ValueTable:
 
     def add(self, values: np.ndarray, codes: np.ndarray, weight: np.ndarray, n_groups: int) -> None:
         """Add the values of some rows, float64; `weight` is (n_rows,), or none where each counts 1."""
-        for first in range(0, len(values), PIECE):
+        done = 0 if self._seen is None else self._add_numbers(values, codes, weight, n_groups)
+        for first in range(done, len(values), PIECE):
             rows = slice(first, first + PIECE)
             bits = values[rows].view(np.uint64)
-            self._make_room(self.n_values + len(bits), n_groups)
-            tables = self._table, self._shift, self.n_values, self._values, self._sums, self._homes
+            self._make_room(self._n_numbered + len(bits), n_groups)
+            tables = self._table, self._shift, self._n_numbered, self._values, self._sums, self._homes
             with np.errstate(over="ignore"):  # of interpreted kernels
-                self.n_values = category_sums.count_values(bits, codes[rows], weight[rows], *tables)
+                self._n_numbered = category_sums.count_values(bits, codes[rows], weight[rows], *tables)
+
+    def _add_numbers(self, values: np.ndarray, codes: np.ndarray, weight: np.ndarray, n_groups: int) -> int:
+        """Add the rows up to the first whose value is no small whole number; return how many these are."""
+        assert self._seen is not None
+        done, room = 0, len(self._seen)
+        while done < len(values):
+            if room > len(self._seen) or n_groups > self._sums.shape[1]:
+                self._sums = _resized(self._sums, (room, n_groups))
+                self._seen = _resized(self._seen, (room,))
+            done = category_sums.count_numbers(values, codes, weight, done, self._sums, self._seen)
+            if done < len(values):
+                value = float(values[done])
+                if not (value >= 0.0 and value == np.floor(value) and 8 * n_groups * value < NUMBERS):
+                    self._number(self._seen)
+                    break
+                room = GROWTH * (int(value) + 1)
+        return done
+
+    def _number(self, seen: np.ndarray) -> None:
+        """Number the values from now on."""
+        numbers = np.flatnonzero(seen)
+        self._values, self._n_numbered = numbers.astype(np.float64).view(np.uint64), len(numbers)
+        self._sums, self._seen = self._sums[numbers], None
 
     @property
     def _shift(self) -> np.uint64:
@@ -113,21 +146,30 @@ class ValueTable:
         """Room for so many values, the table at most three quarters full, and for so many groups."""
         if n_values > len(self._values) or n_groups > self._sums.shape[1]:
             room = GROWTH * n_values if n_values > len(self._values) else len(self._values)
-            values, sums = np.empty(room, np.uint64), np.zeros((room, n_groups))
-            values[: self.n_values] = self._values[: self.n_values]
-            sums[: self.n_values, : self._sums.shape[1]] = self._sums[: self.n_values]
-            self._values, self._sums = values, sums
+            self._values, self._sums = _resized(self._values, (room,)), _resized(self._sums, (room, n_groups))
         if 4 * n_values > 3 * len(self._table):
             self._table = np.zeros((1 << (2 * n_values - 1).bit_length(), 2), np.uint64)
             with np.errstate(over="ignore"):
-                category_sums.place_values(self._values[: self.n_values], self._table, self._shift, self._homes)
+                category_sums.place_values(self._values[: self._n_numbered], self._table, self._shift, self._homes)
 
     def taken(self, groups: np.ndarray, sums: np.ndarray, start: int) -> np.ndarray:
         """The values, sorted, NaN last; fill in their sums in some groups, from column `start` on."""
-        values = self._values[: self.n_values].view(np.float64)
-        order = np.argsort(values)
+        if self._seen is not None:
+            order = np.flatnonzero(self._seen)
+            values = order.astype(np.float64)
+        else:
+            values = self._values[: self._n_numbered].view(np.float64)
+            order = np.argsort(values)
+            values = values[order]
         category_sums.lay_out(self._sums, order, groups, sums, start)
-        return values[order]
+        return values
+
+
+def _resized(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The same with room for more, 0 there."""
+    out = np.zeros(shape, array.dtype)
+    out[tuple(map(slice, array.shape))] = array
+    return out
 
 
 def _compact(table: Table) -> AnyTable:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn.covariance import EmpiricalCovariance
 
 import streamnb as snb
 
@@ -18,6 +19,9 @@ def test_log_density_is_that_of_normal_rows(covariance):
     for k in (0, 1):
         known = multivariate_normal(X[k == Y].mean(axis=0), sigma[k])
         np.testing.assert_allclose(model.log_density(X)[:, k], known.logpdf(X), rtol=1e-9)
+    if covariance == "full":  # scikit-learn's distances are squares, too
+        theirs = EmpiricalCovariance().fit(X[Y == 0]).mahalanobis(X)
+        np.testing.assert_allclose(model.mahalanobis(X)[:, 0], theirs, rtol=1e-9)
     apart = model.mahalanobis(X)[:, 0] - model.mahalanobis(X)[:, 1]
     assert (apart < 0).any() and (apart > 0).any()
 

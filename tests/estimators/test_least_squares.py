@@ -62,6 +62,18 @@ def test_calibration_needs_no_further_reads():
     assert model.report_.rows == 3 * N  # the third is for the sample that calibrates
 
 
+def test_what_it_takes_is_told_beforehand():
+    plans = [
+        snb.plan(X, Y, model=snb.LeastSquaresClassifierCV(L2, solver="products", class_weight=weight))
+        for weight in (None, "balanced")
+    ]
+    assert [plan.product_bytes for plan in plans] == [5 * 15 * 8, 3 * 5 * 15 * 8]  # pooled, and by class; 5 folds
+    assert plans[0].most_reads == 2 and "gram" in plans[0].moments
+    once = snb.plan(X, Y, model=snb.LeastSquaresClassifier(solver="products", calibration="sigmoid"))
+    assert once.most_reads == 2  # the second is for the sample that calibrates
+    assert "gram" not in snb.plan(X, Y, model=snb.LeastSquaresClassifier()).moments
+
+
 def test_tables_too_large_are_refused_before_the_scan():
     with pytest.raises(MemoryError, match=r"products of 5 features by 5.*snb.SoftmaxRegression"):
         snb.LeastSquaresClassifierCV(L2, solver="products").fit(X, Y, memory_limit=300)

@@ -45,6 +45,21 @@ def test_values_are_numbered_as_they_come_and_their_weights_add_up(weighted):
     assert same == n  # every value is found again
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("odd", [-1.0, 0.5, 9.0, np.nan, np.inf])
+def test_whole_numbers_are_places_up_to_the_first_value_that_is_none(weighted, odd):
+    values, codes = rng.integers(0, 9, 60).astype(float), rng.integers(0, 2, 60)
+    weight = rng.integers(0, 3, 60).astype(float) if weighted else np.zeros(0)
+    values[3], values[40] = -0.0, odd
+    sums, seen = np.zeros((9, 2)), np.zeros(9, np.uint8)
+    assert category_sums.count_numbers(values, codes, weight, 10, sums, seen) == 40
+    expected = np.zeros((9, 2))
+    np.add.at(expected, (values[10:40].astype(int), codes[10:40]), weight[10:40] if weighted else 1.0)
+    np.testing.assert_array_equal(sums, expected)
+    np.testing.assert_array_equal(np.flatnonzero(seen), np.unique(values[10:40]))
+    assert category_sums.count_numbers(values[:4], codes[:4], weight[:4], 0, sums, seen) == 4
+
+
 def test_sums_in_the_order_of_values():
     sums, order, groups = rng.normal(size=(50, 4)), rng.permutation(50)[:40], np.array([3, 0, 2])
     out = np.zeros((3, 60))

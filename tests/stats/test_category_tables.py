@@ -14,7 +14,8 @@ from streamnb.stats.sparse_tables import SparseTable
 
 rng = np.random.default_rng(0)
 N = 400
-X = np.column_stack([rng.integers(0, 9, N) - 4.0, np.where(rng.random(N) < 0.1, np.nan, rng.normal(size=N).round(1))])
+REAL = np.where(rng.random(N) < 0.1, np.nan, rng.normal(size=N).round(1))
+X = np.column_stack([rng.integers(0, 9, N) - 4.0, rng.integers(0, 9, N), REAL])
 Y = np.sort(rng.integers(0, 3, N))  # classes appear late
 W = rng.integers(0, 4, N).astype(float)
 FOLDING = Folding(3)
@@ -29,9 +30,10 @@ def grown(pieces=3, weight=W):
 
 
 @pytest.mark.parametrize("weight", [None, W])
-@pytest.mark.parametrize("piece", [7, 1 << 16])
-def test_sums_of_values_classes_and_folds(weight, piece, monkeypatch):
+@pytest.mark.parametrize(("piece", "numbers"), [(7, 1 << 27), (1 << 16, 8 * 9 * 6)])
+def test_sums_of_values_classes_and_folds(weight, piece, numbers, monkeypatch):
     monkeypatch.setattr(category_tables, "PIECE", piece)
+    monkeypatch.setattr(category_tables, "NUMBERS", numbers)
     values, sums = grown(weight=weight).counts()
     w = np.ones(N) if weight is None else weight
     start = 0
