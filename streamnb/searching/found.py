@@ -10,6 +10,7 @@ import numpy as np
 from streamnb.core import persistence
 from streamnb.passes.report import Report
 from streamnb.plotting.candidates import SearchDisplay
+from streamnb.problem.penalties import loaded_point
 
 
 @persistence.register
@@ -159,7 +160,11 @@ class Search(persistence.Saved):
         self = cls(**state)
         if not self.candidates or not self.scorings or not hasattr(self.best_, "predict"):
             raise ValueError("a search should have candidates, scorings and a model")
+        first = self.candidates[0].scores
         for judged in self.candidates:
-            for name in self.scorings:
-                persistence.array(name, judged.scores.get(name), ["f8"], (None,))
+            loaded_point(judged.point)
+            if judged.scores.keys() != first.keys() or not {*self.scorings} <= first.keys():
+                raise ValueError("every candidate should have the scores of each scoring")
+            for name, values in judged.scores.items():
+                persistence.array(name, values, ["f8"], first[name].shape[:1])
         return self
