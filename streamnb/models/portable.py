@@ -174,6 +174,10 @@ class PortableModel:
             width = step.width(width)
         if width != n_columns or (names is not None and len(names) != n_features):
             raise ValueError(f"{n_features} features become {width} columns, and there are weights for {n_columns}")
+        if state["encoding"] is not None and not hasattr(state["encoding"], "encode"):
+            raise ValueError(f"encoding={state['encoding']!r} makes no columns")
+        if state["meta_"] is not None and not isinstance(state["meta_"], dict):
+            raise ValueError(f"meta_={state['meta_']!r} should be a dict")
         if state["probabilities"] not in (None, *PROBABILITIES) or not persistence.is_a(bool, state["multilabel"]):
             raise ValueError(f"probabilities={state['probabilities']!r}, multilabel={state['multilabel']!r}")
         return cls(

@@ -357,7 +357,9 @@ def at_point(penalty: Penalty, point: dict[str, float]) -> Penalty:
 def loaded_point(point: dict[str, Any]) -> dict[str, Any]:
     """A point from a file, of which older ones have the number of features as a float."""
     for kind, tau in point.items():
-        if tau == LEDOIT_WOLF or (kind == "map" and tau in MAPS):
+        if kind == "map" and tau not in MAPS:
+            raise ValueError(f"a point of a grid has map={tau!r}; it should be one of {', '.join(MAPS)}")
+        if tau == LEDOIT_WOLF or kind == "map":
             continue
         numbers = dict[Any, int] if kind == TopK.kind and isinstance(tau, dict) else float
         if not persistence.is_a(numbers, tau):

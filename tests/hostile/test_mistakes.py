@@ -62,7 +62,7 @@ REFUSED = {
     ),
     "derivative of text": (lambda: snb.Separable(lambda w: "down", 1.0), "derivative should give one number.*'down'"),
     "X of dicts": (lambda: fit(X=[{"a": 1}, {"b": 2}], y=[0, 1]), "X holds objects of type dict; .*feature_extraction"),
-    "X of texts": (lambda: fit(X=["a b", "b c"], y=[0, 1]), "X holds objects of type str; .*feature_extraction"),
+    "X of texts": (lambda: fit(X=["a b", 3], y=[0, 1]), "X: row 1 is 3, of type int; every row should be a string"),
     "X None": (lambda: fit(X=None), "X is of type NoneType"),
     "column of words": (lambda: fit(X=pd.DataFrame({"n": y, "s": words})), "not numbers, in column 's'"),
     "list of a word": (lambda: fit(X=np.array([[1, "a"]] * 2, object), y=[0, 1]), "not numbers, in column 1 "),

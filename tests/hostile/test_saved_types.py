@@ -81,6 +81,8 @@ def may_be(name, what):
     part = name.rpartition("/")[2]
     return {
         "classes": what in ("another size", "another kind"),
+        "classes_": what in ("another size", "another kind"),
+        "rows": name.endswith("/meta_/rows"),  # what users put there
         "tau": what in ("another size", "another kind", "one less"),
         "k": what in ("another size", "another kind", "one less", "dict"),  # one number for all rows of weights
         "b": what in ("another size", "another kind"),
