@@ -30,6 +30,7 @@ def table(
     y: Any = None,
     *,
     weight: Any = None,
+    groups: str | None = None,
     columns: Iterable[str] | None = None,
     categorical: Any = "auto",
     text: Iterable[str] = (),
@@ -56,6 +57,9 @@ def table(
         too). Or a table in memory: of pandas, Polars (a lazy one is collected), Dask or Arrow, or a dataset of Arrow.
     y, weight : str or (n_rows,), optional
         Labels and weights: the name of a column, which is no feature then, or an array.
+    groups : str, optional
+        A column whose rows of one value stay in one fold, wherever rows are split into folds by number; no feature,
+        unless `columns` says so. `fit(.., groups=)` comes before it.
     columns : list of str, optional
         Those that are features; all others by default.
     categorical : "auto", or list of str
@@ -122,13 +126,15 @@ def table(
     n_threads = check_n_threads(n_threads)
     plan = _Plan(categorical, text, bins, dates, pairs, min_count, missing, hash_features)
     tables = open_tables(X, plan.strings, n_threads)
-    kinds = plan.kinds(tables, _features(tables, columns, y, weight))
+    kinds = plan.kinds(tables, _features(tables, columns, y, weight, groups))
     rows = rows_of(tables, tuple(kinds), y, weight, n_threads)
     task = TableScan(plan.parts(tables, kinds), hash_features, check_memory_limit(memory_limit))
     counts, _ = run(task, rows, RunOptions(False, n_threads))
     encoding = plan.encoding(counts, kinds, y, weight)
     _warn_of(counts, [name for name in kinds if name not in encoding.columns])
-    return encoding.applied(rows_of(tables, tuple(encoding.columns), y, weight, n_threads))
+    rows = encoding.applied(rows_of(tables, tuple(encoding.columns), y, weight, n_threads))
+    rows.own_groups = groups
+    return rows
 
 
 class _Plan:
@@ -279,11 +285,15 @@ def _bins(given: Any) -> tuple[int | None, dict[str, int | None]]:
     return (16 if isinstance(given, Mapping) else given), each
 
 
-def _features(tables: Tables, columns: Any, y: Any, weight: Any) -> list[str]:
+def _features(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any) -> list[str]:
     """The columns that are features."""
+    if groups is not None:
+        if not isinstance(groups, str):
+            raise TypeError(f"groups is of type {type(groups).__name__}; it should be the name of a column")
+        check_has(tables.schema, [groups], "groups")
     beside = {name: given for name, given in (("y", y), ("weight", weight)) if isinstance(given, str)}
     if columns is None:
-        return [name for name in tables.schema.names if name not in beside.values()]
+        return [name for name in tables.schema.names if name not in (*beside.values(), groups)]
     found = _names("columns", columns)
     check_has(tables.schema, found, "columns")
     for argument, name in beside.items():

@@ -19,6 +19,10 @@ class SourceOfAnother(Source):
         return self._rows.arrays
 
     @property
+    def own_groups(self) -> str | None:  # type: ignore[override]
+        return self._rows.own_groups
+
+    @property
     def n_blocks(self) -> int | None:
         return self._rows.n_blocks
 

@@ -270,6 +270,8 @@ def with_folds(
     """The scan that keeps folds, and the rows with what must be read beside them for it."""
     check_not_delayed(folds=folds, groups=groups)
     check_no_splits(folds)
+    if groups is None and isinstance(folds, numbers.Number):
+        groups = rows.own_groups
     column = folds
     if folds is not None and not isinstance(folds, numbers.Number):
         folds = rows.whole_column(folds, "folds")  # gaps show in the whole only

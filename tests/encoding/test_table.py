@@ -96,3 +96,23 @@ def test_nested_columns_are_refused():
 def test_tables_without_rows_are_refused():
     with pytest.raises(ValueError, match="0 sample"):
         snb.table(FRAME[:0], "late")
+
+
+def test_rows_of_a_group_stay_in_one_fold_without_being_asked_again():
+    rows = snb.table(FRAME, "late", groups="i")
+    assert not any(name.startswith("i ") for name in rows.feature_names)
+    own, asked = (
+        snb.scan(rows, folds=3),
+        snb.scan(snb.table(FRAME.drop(columns="i"), "late"), folds=3, groups=FRAME["i"]),
+    )
+    for fold in range(3):
+        assert np.array_equal(own.fold(fold).sum, asked.fold(fold).sum)
+    model = snb.LinearNBCV("auto", penalty="none", folds=3).fit(rows)
+    same = snb.LinearNBCV("auto", penalty="none", folds=3).fit(
+        snb.table(FRAME.drop(columns="i"), "late"), groups=FRAME["i"]
+    )
+    assert model.best_score_ == same.best_score_ and model.predict(FRAME).shape == (N,)
+    with pytest.raises(ValueError, match="groups"):
+        snb.table(FRAME, "late", groups="none")
+    with pytest.raises(TypeError, match="groups is of type ndarray"):
+        snb.table(FRAME, "late", groups=np.arange(N))
