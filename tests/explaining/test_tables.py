@@ -19,6 +19,7 @@ MODELS = [
     snb.LinearNB("bernoulli", transform=snb.Bins(4)),
     snb.LinearNB(snb.Gaussian(covariance="pooled")),
     snb.SoftmaxRegression(idf=True, normalize="l2"),
+    snb.LinearDiscriminantAnalysis(),
 ]
 
 
