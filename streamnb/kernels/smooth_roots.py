@@ -12,6 +12,7 @@ MOST_STEPS = 400
 CHUNK = 512  # weights that are worked on at a time: what is kept of them stays in the cache
 STEPS = 4  # from a weight of 0 on, after which few weights are left to be found one by one
 NEAR = 1e-5  # of its weight, at most, is the last step, so that what is left of it is beyond all digits
+ANY = 1e200  # times the end of a step: as long as it may be
 FAR = 1e300  # odds beyond which, either way, no step is trusted
 
 
@@ -67,7 +68,7 @@ def log_roots(m_plus, r_plus, m_minus, r_minus, start, tau, t_star, w):
     # w[i] = root of the i-th weight, to its last digits; the steps of all are vectors of the processor
     w[:] = 0.0
     for k in range(STEPS):
-        near = NEAR if k == STEPS - 1 else np.inf
+        near = NEAR if k == STEPS - 1 else ANY
         for i in range(len(w)):
             far = np.divide(t_star[i] - start[i], tau)
             w[i] = stepped(m_plus[i], r_plus[i], m_minus[i], r_minus[i], start[i], tau, far, w[i], near)
@@ -87,7 +88,7 @@ def pulled_from(excess, share, threshold, total):
 def weights_at(plus, r_plus, minus, r_minus, of_minus, excess, share, threshold, tau, total, w, n_steps):
     # w = the weights at T, from those at another T, or 0, on
     for k in range(n_steps):
-        near = NEAR if k == n_steps - 1 else np.inf
+        near = NEAR if k == n_steps - 1 else ANY
         for j in range(len(w)):
             t_star, start = pulled_from(excess[j], share[j], threshold[j], total)
             a, b, far = plus[j] * r_plus, minus[j] * of_minus, np.divide(t_star - start, tau)
