@@ -8,8 +8,8 @@ DEV := $(VENV)/.installed-dev
 # index that leaves its array is an error there.
 INTERPRETED := tests/kernels tests/stats tests/scanning \
 	$(patsubst %,tests/%.py,rows/test_splits rows/test_opening models/test_predictive evaluation/test_metrics_blocks)
-# Tests that reach no line which the others do not.
-REST := $(addprefix tests/,hostile laws problem)
+# Tests that run beside the quick ones, so that each part takes about as long.
+REST := $(addprefix tests/,hostile laws problem rows selection)
 BENCH := $(VENV)/.installed-bench
 SECONDS ?= 20
 
@@ -31,7 +31,8 @@ demo: $(DEV)
 	$(VENV)/bin/python examples/source_lines.py
 
 # Several parts at a time: nothing in them goes by the clock. The first compiles the kernels while the second needs none;
-# the others, which wait for processes now and then, find them on the disk. Lines that only these reach are not counted.
+# the others, which wait for processes now and then, find them on the disk. Lines that only the slow ones reach are not
+# counted.
 test: $(DEV)
 	@rm -f .coverage-*.json
 	$(MAKE) --no-print-directory --keep-going --jobs=3 test-quick test-interpreted test-slow test-rest
@@ -57,7 +58,7 @@ test-slow: $(DEV)
 	@echo "$@ begins"; $(RUN) pytest -m "slow or cluster or process" $(WHOLE)
 
 test-rest: $(DEV)
-	@echo "$@ begins"; $(RUN) pytest $(QUICK) $(REST) $(WHOLE)
+	@echo "$@ begins"; $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(REST) $(WHOLE)
 
 test-checked: $(DEV)
 	@echo "$@ begins"; NUMBA_BOUNDSCHECK=1 $(RUN) pytest tests/kernels $(WHOLE)

@@ -36,7 +36,8 @@ def is_table(X: Any) -> bool:
     if made_by(X, "pyarrow") or made_by(X, "polars"):
         kind = type(X)  # lazy frames themselves would be resolved
         return hasattr(kind, "schema") and (hasattr(kind, "columns") or hasattr(kind, "get_fragments"))
-    return hasattr(X, "iloc") and hasattr(X, "columns") and len(getattr(X, "shape", ())) == 2
+    shape = getattr(X, "shape", None)  # delayed objects of Dask have anything that is asked for
+    return hasattr(X, "iloc") and hasattr(X, "columns") and isinstance(shape, tuple) and len(shape) == 2
 
 
 def is_path(X: Any) -> bool:
