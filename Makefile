@@ -10,6 +10,8 @@ INTERPRETED := tests/kernels tests/stats tests/scanning \
 	$(patsubst %,tests/%.py,rows/test_splits rows/test_opening models/test_predictive evaluation/test_metrics_blocks)
 # Tests that run beside the quick ones, so that each part takes about as long.
 REST := $(addprefix tests/,hostile laws problem rows selection)
+# Files that have slow tests: to look through the others takes as long as some of these.
+SLOW := $(shell grep -rlE "mark\.(slow|cluster|process)" --include="test_*.py" tests)
 BENCH := $(VENV)/.installed-bench
 SECONDS ?= 20
 
@@ -55,7 +57,7 @@ test-interpreted: $(DEV)
 test-slow test-rest: | test-interpreted
 
 test-slow: $(DEV)
-	@echo "$@ begins"; $(RUN) pytest -m "slow or cluster or process" $(WHOLE)
+	@echo "$@ begins"; $(RUN) pytest -m "slow or cluster or process" $(SLOW) $(WHOLE)
 
 test-rest: $(DEV)
 	@echo "$@ begins"; $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(REST) $(WHOLE)

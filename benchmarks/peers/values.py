@@ -40,7 +40,7 @@ def value_rows(size: Size, _: Path) -> Iterator[Row]:
 
 def calibration_rows(size: Size, _: Path) -> Iterator[Row]:
     """The first scan is no part of it, but neither is it much of a fit."""
-    X, y = topics(size.n_rows, 27_551, 20)
+    X, y = topics(size.n_rows, min(27_551, 10 * max(size.features)), 20)
     for family in ("poisson", "multinomial"):
         plain, calibrated = (snb.LinearNBCV(family, calibration=method) for method in (None, "sigmoid"))
         sides = (lambda model=model: model.fit(X, y, n_threads=1).coef_ for model in (calibrated, plain))
