@@ -32,7 +32,8 @@ help:
 demo: $(DEV)
 	$(VENV)/bin/python examples/source_lines.py
 
-# Several parts at a time: nothing in them goes by the clock. The first compiles the kernels while the second needs none;
+# Several parts at a time: nothing in them goes by the clock, and those that would end first are nice to the others. The
+# first compiles the kernels while the second needs none;
 # the others, which wait for processes now and then, find them on the disk. Lines that only the slow ones reach are not
 # counted.
 test: $(DEV)
@@ -49,7 +50,7 @@ WHOLE = 2>&1 | sed --unbuffered "s/^/$@ | /"; exit $${PIPESTATUS[0]}
 
 # The compiler reads the code of kernels, where nothing may be counted.
 test-quick: $(DEV)
-	@echo "$@ begins"; $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(addprefix --ignore=,$(REST)) $(WHOLE)
+	@echo "$@ begins"; nice $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(addprefix --ignore=,$(REST)) $(WHOLE)
 
 test-interpreted: $(DEV)
 	@echo "$@ begins"; NUMBA_DISABLE_JIT=1 $(COUNTING) -m pytest $(QUICK) $(INTERPRETED) $(WHOLE)
@@ -60,7 +61,7 @@ test-slow: $(DEV)
 	@echo "$@ begins"; $(RUN) pytest -m "slow or cluster or process" $(SLOW) $(WHOLE)
 
 test-rest: $(DEV)
-	@echo "$@ begins"; $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(REST) $(WHOLE)
+	@echo "$@ begins"; nice $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(REST) $(WHOLE)
 
 test-checked: $(DEV)
 	@echo "$@ begins"; NUMBA_BOUNDSCHECK=1 $(RUN) pytest tests/kernels $(WHOLE)
