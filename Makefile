@@ -33,9 +33,8 @@ demo: $(DEV)
 	$(VENV)/bin/python examples/source_lines.py
 
 # Several parts at a time: nothing in them goes by the clock, and those that would end first are nice to the others. The
-# first compiles the kernels while the second needs none;
-# the others, which wait for processes now and then, find them on the disk. Lines that only the slow ones reach are not
-# counted.
+# first compiles the kernels while the second needs none; the others, which wait for processes now and then, find them on
+# the disk. Lines that only the slow ones reach are not counted.
 test: $(DEV)
 	@rm -f .coverage-*.json
 	$(MAKE) --no-print-directory --keep-going --jobs=3 test-quick test-interpreted test-slow test-rest

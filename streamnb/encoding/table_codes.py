@@ -17,7 +17,10 @@ NONE = -1  # no indicator
 class Code(persistence.Parameters):
     """What becomes of the values of a `ColumnPart`: so many columns of the model, of which a row has one, or none."""
 
-    n_columns: int
+    @property
+    def n_columns(self) -> int:
+        """Columns that it makes."""
+        raise NotImplementedError
 
     @property
     def kinds(self) -> list[tuple[str, int]]:
@@ -46,7 +49,7 @@ class LevelCodes(Code):
     missing: bool = False
 
     @property
-    def n_columns(self) -> int:  # type: ignore[override]
+    def n_columns(self) -> int:
         return len(self.values) + self.rare + self.missing
 
     @cached_property
@@ -74,7 +77,7 @@ class HashedCodes(Code):
     missing: bool = False
 
     @property
-    def n_columns(self) -> int:  # type: ignore[override]
+    def n_columns(self) -> int:
         return self.n_features + self.missing
 
     def places(self, part: ColumnPart, values: Any) -> np.ndarray:
@@ -94,7 +97,7 @@ class BinCodes(Code):
     edges: BinEdges  # of one feature
 
     @property
-    def n_columns(self) -> int:  # type: ignore[override]
+    def n_columns(self) -> int:
         return self.edges.n_columns
 
     def places(self, part: ColumnPart, values: Any) -> np.ndarray:
@@ -118,7 +121,7 @@ class PlainNumber(Code):
     missing: bool = False
 
     @property
-    def n_columns(self) -> int:  # type: ignore[override]
+    def n_columns(self) -> int:
         return 1 + self.missing
 
     @property

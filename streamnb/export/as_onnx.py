@@ -52,7 +52,7 @@ class _Graph:
     """Nodes and constants of a graph, named one after the other."""
 
     def __init__(self, onnx: Any):
-        self.onnx, self.nodes, self.constants = onnx, [], []  # type: ignore[var-annotated]
+        self.onnx, self.nodes, self.constants = onnx, list[Any](), list[Any]()
 
     def add(self, kind: str, inputs: Sequence[str], **attributes: Any) -> str:
         """Add a node and return the name of what it gives."""

@@ -100,19 +100,13 @@ class PortableModel:
         if len(shape := np.shape(X)) != 2 or shape[0] > FEW:
             return None
         if hasattr(X, "columns") and self.feature_names_in_ is not None:
-            self._check_names(np.asarray(X.columns))
+            _check_names(np.asarray(X.columns), self.feature_names_in_)
         x = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
         if x.dtype.kind not in "biuf":
             return None  # whose fault the door says
         if x.shape[1] != self.n_features_in_:
             raise ValueError(f"X has {x.shape[1]} features, but the model is expecting {self.n_features_in_}")
         return x.astype(np.float64)
-
-    def _check_names(self, given: np.ndarray) -> None:
-        if not np.array_equal(given, self.feature_names_in_):  # type: ignore[arg-type]
-            absent = [name for name in self.feature_names_in_ if name not in given]  # type: ignore[union-attr]
-            what = f"has no column {absent[0]!r}" if absent else "has them in another order, or others beside"
-            raise ValueError(f"X should have the columns that were fitted; it {what}")
 
     def _scores(self, x: np.ndarray) -> np.ndarray:
         """Scores of the classes, (n_rows, K)."""
@@ -188,6 +182,14 @@ class PortableModel:
                 "feature_names_in_": None if names is None else np.array(names, object),
             }
         )
+
+
+def _check_names(given: np.ndarray, fitted: np.ndarray) -> None:
+    """Refuse a data frame whose columns are not those of the fit, in their order."""
+    if not np.array_equal(given, fitted):
+        absent = [name for name in fitted if name not in given]
+        what = f"has no column {absent[0]!r}" if absent else "has them in another order, or others beside"
+        raise ValueError(f"X should have the columns that were fitted; it {what}")
 
 
 def _second_less_first(scores: np.ndarray) -> np.ndarray:

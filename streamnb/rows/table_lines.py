@@ -12,7 +12,7 @@ from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
 from streamnb.rows.table_files import common_schema
 from streamnb.rows.tables import CATEGORY, DATE, NOTHING, Fields, Reading, Tables, arrow, kind_of, one_batch
-from streamnb.rows.text_files import looked_through, texts_of, with_sizes
+from streamnb.rows.text_files import jobs_of, looked_through, with_sizes
 from streamnb.rows.text_formats import CSV, JSON, Format, first_record, whole_lines
 
 NO_FIELDS = Fields(())
@@ -142,14 +142,7 @@ class LineTables(Tables):
         return part
 
     def jobs(self, start: int, stop: int) -> Iterator[Reading]:
-        for file, before in zip(self._files, self._firsts, strict=False):
-            if before + file.rows[-1] <= start or before >= stop:
-                continue
-            for first, last, piece in file.pieces(max(start - before, 0)):
-                if before + first >= stop:
-                    break
-                here = max(first, start - before), min(last, stop - before)
-                yield before + here[0], partial(texts_of, file, piece, (first, last), here)
+        return jobs_of(self._files, self._firsts, start, stop)
 
 
 def read_table_format(head: bytes, kind: str, strings: frozenset[str], where: str) -> tuple[TableFormat, int]:

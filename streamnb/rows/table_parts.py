@@ -19,6 +19,7 @@ class _InParts(Tables):
         self.n_rows, self.step = self._firsts[-1], max(lengths, default=1)
 
     def _batches(self, part: int) -> Iterator[Any]:
+        """Yield the record batches of a part; each subclass says how."""
         raise NotImplementedError
 
     def jobs(self, start: int, stop: int) -> Iterator[Reading]:

@@ -199,14 +199,7 @@ class TextFiles:
                     raise DataError(f"{file.path}: {name!r} is of type {kind}, but {there}; make them of one type")
 
     def jobs(self, start: int, stop: int) -> Iterator[Job]:
-        for file, before in zip(self._files, self._firsts, strict=False):
-            if before + file.rows[-1] <= start or before >= stop:
-                continue
-            for first, last, piece in file.pieces(max(start - before, 0)):
-                if before + first >= stop:
-                    break
-                here = max(first, start - before), min(last, stop - before)
-                yield before + here[0], partial(texts_of, file, piece, (first, last), here)
+        return jobs_of(self._files, self._firsts, start, stop)
 
     def column(self, column: str, name: str) -> np.ndarray:
         """All values of a field, read as labels are."""
@@ -221,7 +214,22 @@ class TextFiles:
         return copy(self)
 
 
-def texts_of(file: TextFile, piece: bytes, whole: tuple[int, int], part: tuple[int, int]) -> Texts:
+def jobs_of(files: Iterable[TextFile], firsts: Iterable[int], start: int, stop: int) -> Iterator[Job]:
+    """Yield the number of a row and what reads rows from there on, for the rows in [start, stop) of files in order.
+
+    `firsts` are the numbers of the first rows of the files.
+    """
+    for file, before in zip(files, firsts, strict=False):
+        if before + file.rows[-1] <= start or before >= stop:
+            continue
+        for first, last, piece in file.pieces(max(start - before, 0)):
+            if before + first >= stop:
+                break
+            here = max(first, start - before), min(last, stop - before)
+            yield before + here[0], partial(_texts_of, file, piece, (first, last), here)
+
+
+def _texts_of(file: TextFile, piece: bytes, whole: tuple[int, int], part: tuple[int, int]) -> Texts:
     texts = file.form.texts(piece, whole[0], file.path)
     if texts.shape[0] != whole[1] - whole[0]:
         raise DataError(

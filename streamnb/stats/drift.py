@@ -15,6 +15,7 @@ class Drifts:
     """Statistics whose means can be set beside those of other rows."""
 
     __slots__ = ()
+    n_features: int
 
     def drift(self, new: Any, n_features: int = 20, *, feature_names: Any = None) -> Any:
         """The features whose means have moved most from these rows to others, class by class; reads no data.
@@ -59,9 +60,9 @@ class Drifts:
 
         n_features = arguments.positive_integer("n_features", n_features)
         names = arguments.as_array("feature_names", feature_names) if feature_names is not None else None
-        if names is not None and names.shape != (self.n_features,):  # type: ignore[attr-defined]
+        if names is not None and names.shape != (self.n_features,):
             raise ValueError(
-                f"feature_names has shape {names.shape}; it should have one for each of the {self.n_features} features"  # type: ignore[attr-defined]
+                f"feature_names has shape {names.shape}; it should have one for each of the {self.n_features} features"
             )
         moved = sorted(_moved(self, new, n_features, names), key=lambda one: -abs(one[-1]))[:n_features]
         return DataFrame(moved, columns=["class", "feature", "old", "new", "z"])
