@@ -61,7 +61,7 @@ def table(
         A column whose rows of one value stay in one fold, wherever rows are split into folds by number; no feature,
         unless `columns` says so. `fit(.., groups=)` comes before it.
     columns : list of str, optional
-        Those that are features; all others by default.
+        Those that are features; all others by default, but for the index of a data frame that pandas wrote.
     categorical : "auto", or list of str
         Strings, booleans and categories of pandas are categories, and the columns named here, whatever they hold.
     text : list of str
@@ -285,6 +285,12 @@ def _bins(given: Any) -> tuple[int | None, dict[str, int | None]]:
     return (16 if isinstance(given, Mapping) else given), each
 
 
+def _index_of(schema: Any) -> list[str]:
+    """The columns that are the index of the data frame which was written: no features, as pandas reads them."""
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in index if isinstance(name, str)]
+
+
 def _features(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any) -> list[str]:
     """The columns that are features."""
     if groups is not None:
@@ -293,7 +299,8 @@ def _features(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any) ->
         check_has(tables.schema, [groups], "groups")
     beside = {name: given for name, given in (("y", y), ("weight", weight)) if isinstance(given, str)}
     if columns is None:
-        return [name for name in tables.schema.names if name not in (*beside.values(), groups)]
+        others = *beside.values(), groups, *_index_of(tables.schema)
+        return [name for name in tables.schema.names if name not in others]
     found = _names("columns", columns)
     check_has(tables.schema, found, "columns")
     for argument, name in beside.items():

@@ -116,3 +116,10 @@ def test_rows_of_a_group_stay_in_one_fold_without_being_asked_again():
         snb.table(FRAME, "late", groups="none")
     with pytest.raises(TypeError, match="groups is of type ndarray"):
         snb.table(FRAME, "late", groups=np.arange(N))
+
+
+def test_the_index_of_a_frame_is_no_feature(tmp_path):
+    FRAME[FRAME["i"] > 1].to_parquet(tmp_path / "some.parquet")  # which keeps the numbers of the rows
+    model = snb.LinearNB("auto").fit(tmp_path / "some.parquet", "late")
+    assert not any("index" in name for name in model.feature_names_in_)
+    assert model.predict(FRAME).tolist() == model.predict(FRAME.reset_index(drop=True)).tolist()
