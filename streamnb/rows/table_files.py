@@ -145,4 +145,4 @@ def common_schema(schemas: list[tuple[str, Any]]) -> Any:
                     f"{path}: column {field.name!r} is of type {field.type}, but {known.type} in {first_path}; make "
                     "them of one type"
                 )
-    return pa.schema(list(fields.values()))
+    return pa.schema(list(fields.values()), first.metadata)
