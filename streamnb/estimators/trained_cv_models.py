@@ -44,7 +44,7 @@ class SoftmaxRegressionCV(TrainedClassifierCV, SoftmaxRegression):
         A row for each penalty after each read: params, param_l2, param_l1, param_max_passes, mean_test_score,
         std_test_score, rank_test_score, split<s>_test_score, class_test_score_<label>, n_features (that are used, the
         mean over folds). NaN where a fold lacks a class; means are over the others.
-    history_ : dict of (n_passes_,) arrays
+    history_ : dict of (`n_passes_`,) arrays
         Of the fit to all rows, a value a read: objective, gradient_norm, seconds, and held_out_score, the mean score of
         this penalty after as many reads.
     report_ : Report
