@@ -78,6 +78,15 @@ class Search(persistence.Saved):
     candidates : list of Judged, with the scores of each fold
     report : Report
         Of the two reads of naive Bayes together.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [1, 4], [0, 5]] * 3, ["cat", "cat", "dog", "dog"] * 3
+    >>> families = {"families": ["poisson", "bernoulli"], "penalties": [None]}
+    >>> found = snb.search(X, y, **families, folds=2, scoring="accuracy", show=False)
+    >>> found.best_.predict([[4, 0]]).tolist(), len(found.results_)
+    (['cat'], 2)
     """
 
     candidates: list[Judged]
