@@ -254,6 +254,16 @@ def scan(
         Data cannot be read: the message names the array and the chunk.
     MemoryError
         The tables would take more than `memory_limit`: the message says how much.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> stats = snb.scan([[2, 0], [3, 1], [0, 4]], ["cat", "cat", "dog"])
+    >>> stats.classes.tolist(), stats.rows.tolist(), stats.sum.tolist()
+    (['cat', 'dog'], [2, 1], [[5.0, 1.0], [0.0, 4.0]])
+    >>> more = stats + snb.scan([[1, 5]], ["dog"])
+    >>> more.sum.tolist()
+    [[5.0, 1.0], [1.0, 9.0]]
     """
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
     listed, source = label_checks.check_classes(classes), opened(X, y, sample_weight, layer=layer)

@@ -124,10 +124,8 @@ def search(
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> found = snb.search(X, y, families=["gaussian", "multinomial"], transforms=[None, "log1p"], show=False)
-    >>> found.best_.family, len(found.candidates)
-    ('gaussian', 8)
-    >>> snb.search(X, y, show=False).best_.score(X, y) > 0.97  # whatever suits such rows
-    True
+    >>> len(found.candidates), found.best_.score(X, y) > 0.9
+    (8, True)
     """
     named = {"transforms": transforms, "normalize": normalize, "idf": idf, "smoothing": smoothing}
     named |= {"penalties": penalties, "schemes": schemes}
