@@ -276,10 +276,8 @@ def scan(
     return run_scan(task, rows, run_options)[0]
 
 
-def with_folds(
-    task: ClassScan, rows: Source, folds: Any, groups: Any, repeats: int, seed: int
-) -> tuple[ClassScan, Source]:
-    """The scan that keeps folds, and the rows with what must be read beside them for it."""
+def with_folds(task: Any, rows: Source, folds: Any, groups: Any, repeats: int, seed: int) -> tuple[Any, Source]:
+    """The scan, or another task, that keeps folds, and the rows with what must be read beside them for it."""
     check_not_delayed(folds=folds, groups=groups)
     check_no_splits(folds)
     if groups is None and isinstance(folds, numbers.Number):
