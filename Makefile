@@ -6,8 +6,8 @@ RUN := $(VENV)/bin/python -m
 DEV := $(VENV)/.installed-dev
 # Tests that reach the lines of all kernels, run without the compiler: lines of compiled code cannot be counted, and an
 # index that leaves its array is an error there.
-INTERPRETED := tests/kernels tests/stats tests/scanning \
-	$(patsubst %,tests/%.py,rows/test_splits rows/test_opening models/test_predictive evaluation/test_metrics_blocks)
+INTERPRETED := tests/kernels tests/stats \
+	$(patsubst %,tests/%.py,rows/test_splits models/test_predictive evaluation/test_metrics_blocks)
 # Tests that run beside the quick ones, so that each part takes about as long.
 REST := $(addprefix tests/,hostile laws problem rows selection)
 # Files that have slow tests: to look through the others takes as long as some of these.
@@ -43,6 +43,7 @@ test: $(DEV)
 # Lines are counted from before pytest begins, because it imports streamnb to read its warning filters.
 COUNTING = $(RUN) slipcover --source streamnb --json --out .coverage-$@.json
 QUICK := -m "not slow and not cluster and not process"
+FEW_ROWS := -m "not slow and not cluster and not process and not compiled"
 # Each part says what it is from its first second on, and every line of it which part it is of.
 SHELL := /bin/bash
 WHOLE = 2>&1 | sed --unbuffered "s/^/$@ | /"; exit $${PIPESTATUS[0]}
@@ -52,7 +53,7 @@ test-quick: $(DEV)
 	@echo "$@ begins"; nice $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(addprefix --ignore=,$(REST)) $(WHOLE)
 
 test-interpreted: $(DEV)
-	@echo "$@ begins"; NUMBA_DISABLE_JIT=1 $(COUNTING) -m pytest $(QUICK) $(INTERPRETED) $(WHOLE)
+	@echo "$@ begins"; NUMBA_DISABLE_JIT=1 $(COUNTING) -m pytest $(FEW_ROWS) $(INTERPRETED) $(WHOLE)
 
 test-slow test-rest: | test-interpreted
 

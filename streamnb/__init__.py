@@ -71,6 +71,8 @@ _HOMES = {
     "LinearNBCV": "estimators.linear_nb_cv",
     "SoftmaxRegression": "estimators.trained_models",
     "MarginClassifier": "estimators.trained_models",
+    "LabelSpace": "estimators.label_space",
+    "LabelSpaceCV": "estimators.label_space",
     "LeastSquaresClassifier": "estimators.least_squares",
     "CrammerSingerSVM": "estimators.crammer_singer",
     "GeneralizedNB": "estimators.generalized_nb",

@@ -174,10 +174,11 @@ class TrainedClassifierCV(TrainedClassifier):
             return self._posed(rest, options)
 
         def trainer(fold: int, point: dict[str, Any]) -> tuple[Trainer, Reads]:
-            return self._reads(posed(fold), _penalties(point), self.max_passes)
+            return self._reads_at(posed(fold), point)
 
-        judge = Judge(scheme, stats.classes, needs, len(self._grid()) * len(stats.folds))
-        return PenaltySearch(self._grid(), stats, trainer, judge, scorer)
+        grid = self._grid(self._n_rows(stats))
+        judge = Judge(scheme, stats.classes, needs, len(grid) * len(stats.folds))
+        return PenaltySearch(grid, stats, trainer, judge, scorer)
 
     def _check_calibration(self, stats: ClassStats, options: RunOptions) -> None:
         """Refuse, before models are trained, folds that calibration can do nothing with, or has no memory for."""
@@ -190,10 +191,14 @@ class TrainedClassifierCV(TrainedClassifier):
         self, n_features: int, n_rows: int, n_folds: int, options: RunOptions, n_used: int | None = None
     ) -> Turns:
         """How many models of n_rows rows of weights there are, and how many are open at a time."""
-        return Turns.of(len(self._grid()) * n_folds, n_features, n_rows, self._held, options, n_used)
+        return Turns.of(len(self._grid(n_rows)) * n_folds, n_features, n_rows, self._held, options, n_used)
 
-    def _grid(self) -> list[dict[str, Any]]:
-        """The points of the grid of penalties."""
+    def _reads_at(self, posed: Posed, point: dict[str, Any]) -> tuple[Trainer, Reads]:
+        """What trains at a point of the grid."""
+        return self._reads(posed, _penalties(point), self.max_passes)
+
+    def _grid(self, n_rows: int | None = None) -> list[dict[str, Any]]:
+        """The points of the grid of penalties, for so many rows of weights."""
         return [dict(zip(self._kinds, point, strict=True)) for point in product(*map(self._strengths, self._kinds))]
 
     @property

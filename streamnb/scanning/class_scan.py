@@ -48,6 +48,7 @@ class ClassScan(PassTask):
     folding: Folding | None = None
     grid: Grid | None = None  # of histograms
     how: Products = ROUNDED  # of second moments
+    labels: bool = False  # of an indicator, the weight of rows that bear each two labels, too
     memory_limit: int | None = None  # of the tables, in bytes; None for half of what is free where they are made
     title = "scan"
     called = "ScanPlan"  # in checkpoints
@@ -58,7 +59,7 @@ class ClassScan(PassTask):
 
     def partial(self) -> Any:
         known = self.moments, self.options, self.classes, self.folding, self.memory_limit
-        return Accumulator(*known, grid=self.grid, how=self.how)
+        return Accumulator(*known, grid=self.grid, how=self.how, labels=self.labels)
 
     def add(self, partial: Any, block: Block) -> None:
         """Check one block of rows and add it."""
@@ -97,7 +98,7 @@ class ClassScan(PassTask):
         return total
 
     def about(self) -> dict[str, str]:
-        about, unsaid = {"the model": self.called}, (("grid", None), ("how", ROUNDED))
+        about, unsaid = {"the model": self.called}, (("grid", None), ("how", ROUNDED), ("labels", False))
         for name, value in vars(self).items():
             if name == "options":
                 about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) not in _UNSAID}

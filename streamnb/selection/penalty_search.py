@@ -22,7 +22,7 @@ from streamnb.selection.grid_scores import GridScores, check_defined, scored
 from streamnb.selection.shared_reads import Asked, Judge, SharedRead
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.fitting import Reads, Trainer, check_rows, options_of
-from streamnb.training.reading import ReadSums
+from streamnb.training.reading import ReadSums, n_used
 
 PATIENCE = 5  # reads at least without a better score on its fold, after which a model is left where it is
 DIGITS = 12  # of scores: what is beyond may depend on the order in which weights were added up
@@ -115,8 +115,7 @@ class Contender:
         if self.asks is None or self._gains_nothing():
             self.asks = self._open = None
         elif self.asks.judged is not None:
-            kept = self.asks.judged[:-1] != 0.0
-            self.used.append(np.append(np.count_nonzero(kept, axis=0), np.count_nonzero(kept.any(axis=1))))
+            self.used.append(n_used(self.asks.judged))
 
     def after(self, n_reads: int) -> int:
         """Which of the weights that were judged the model was after so many reads."""
@@ -234,7 +233,7 @@ class PenaltySearch:
 
 
 def chosen(scores: GridScores, rule: str) -> int:
-    """The point chosen: of those good enough by the rule, that with the fewest features, then the fewest reads.
+    """The point chosen: of those good enough by the rule, that with the fewest features, components and reads.
 
     Of the best points, where several are, it is the best by the other scorings in turn that come first.
     """
@@ -243,7 +242,8 @@ def chosen(scores: GridScores, rule: str) -> int:
         mean = np.nan_to_num(other.mean[enough], nan=-np.inf)
         enough = enough[mean == mean.max()]
     reads = np.array([scores.grid[i]["max_passes"] for i in enough.tolist()])
-    return int(enough[np.lexsort([-scores.mean[enough], reads, scores.n_features[enough]])[0]])
+    n_components = np.array([scores.grid[i].get("n_components", 0) for i in enough.tolist()])
+    return int(enough[np.lexsort([-scores.mean[enough], reads, n_components, scores.n_features[enough]])[0]])
 
 
 def course_of(scores: GridScores, point: int) -> np.ndarray:

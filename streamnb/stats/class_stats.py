@@ -16,7 +16,7 @@ from streamnb.rows.splits import Folding
 from streamnb.stats.drift import Drifts
 from streamnb.stats.histograms import Histograms, found_in
 from streamnb.stats.matching import merged_classes, positions
-from streamnb.stats.moments import ALL_MOMENTS, MOMENTS, SECOND_MOMENTS
+from streamnb.stats.moments import ALL_MOMENTS, LABELS, MOMENTS, SECOND_MOMENTS
 from streamnb.stats.overlaps import Overlaps
 from streamnb.stats.possible import check_left
 from streamnb.stats.second_moments import PooledTable, matrices, n_multiplied, n_pairs
@@ -363,13 +363,13 @@ class ClassStats(Drifts, persistence.Saved):
         labels, n_classes = label_checks.check_labels(self.classes, "classes"), len(self.classes)
         persistence.array("rows", self.rows, ["i8"], (n_classes,))
         arguments.whole_number("n_features", self.n_features)
-        if self.tables.keys() - {*ALL_MOMENTS, "weight", "histogram"} or not (
+        if self.tables.keys() - {*ALL_MOMENTS, "weight", "histogram", LABELS} or not (
             self.multilabel or (labels[1:] > labels[:-1]).all()
         ):
             raise ValueError("classes should be sorted, and tables be of moments")
         for name, table in self.tables.items():
             n_bins = table.grid.n_bins if isinstance(table, Histograms) else 1
-            width = 1 if name == "weight" else self.n_features * n_bins
+            width = {"weight": 1, LABELS: table.shape[1]}.get(name, self.n_features * n_bins)
             height = n_classes
             if name in SECOND_MOMENTS:
                 width = n_pairs(n_multiplied(name, self.n_features))

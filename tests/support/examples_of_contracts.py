@@ -214,6 +214,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         folds=lambda: scan("sum", X=COUNTS, folding=FOLDS),
         listed=lambda: scan("sum", "above", classes=np.array(["yew", "cedar", "birch", "ash"])),
         labels=lambda: scan("sum", y=SETS, folding=FOLDS),
+        together=lambda: scan("sum", y=SETS, w=REAL_WEIGHT, folding=FOLDS, labels=True),
         csr=lambda: scan(X=sp.csr_array(COUNTS)),
         real=lambda: scan(X=REAL, w=REAL_WEIGHT, folding=FOLDS),
         bins=lambda: scan("sum", X=REAL, w=REAL_WEIGHT, folding=FOLDS, grid=Grid("bins", 8)),
