@@ -41,8 +41,8 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
     by : str or search
         The criterion, a name as in `rank_features`, where all are described. Those of presence do not tell values
         {1, 2} from {3, 4, 5}: all of these are present. Or a search, by its name or as an object with parameters of
-        its own, such as ``snb.FCBF(delta=0.05)``: "fcbf", "sfs", "iwss", "backward", "exhaustive". It
-        reads the rows a second time, which therefore have to be there twice.
+        its own, such as ``snb.FCBF(delta=0.05)``: "fcbf", "sfs", "iwss", "backward", "exhaustive", "relief",
+        "trees". It reads the rows a second time, which therefore have to be there twice.
     k : int, "all" or "auto"
         How many features to keep; of equal scores the first columns. "all" ranks, and keeps every feature. "auto":
         as many as a search finds good; "fcbf" and "iwss" keep no more than that in any case.
@@ -111,11 +111,11 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
     # ---- what is scanned ---------------------------------------------------------------------------------------------
 
     def _task(self, classes: np.ndarray | None) -> ClassScan:
-        criterion = self._criterion()
-        domain = Domain(f"{type(self).__name__}(by={self.by!r})", criterion.lowest, criterion.highest)
+        criterion, search = self._criterion(), self._search()
+        taken = (criterion.lowest, criterion.highest) if search is None else search.range(criterion)
+        domain = Domain(f"{type(self).__name__}(by={self.by!r})", *taken)
         options = RowOptions(binarize=self.binarize, centre=as_family(self.family).centre)
         grid = None if self.values == "presence" else check_histogram(self.values, self.n_bins)
-        search = self._search()
         moments = criterion.moments if search is None else search.moments(criterion)
         return ClassScan(tuple(sorted({*moments})), options, classes, domain, grid=grid)
 
@@ -165,7 +165,8 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
     def _n_kept(self, n_features: int, chosen: np.ndarray | None = None) -> int:
         n_chosen = n_features if chosen is None else len(chosen)
         if isinstance(self.k, str):
-            arguments.one_of("k", self.k, ["all"] if as_search(self.by) is None else ["all", "auto"])
+            search = as_search(self.by)
+            arguments.one_of("k", self.k, ["all", "auto"] if search is not None and search.keeps else ["all"])
             return n_chosen if self.k == "auto" else n_features
         return min(arguments.positive_integer("k", self.k), n_chosen)
 

@@ -12,7 +12,7 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.source import Source
 from streamnb.selection.fold_models import SampleTask
-from streamnb.selection.searches import check_same_rows
+from streamnb.selection.searches import FeatureSearch, check_same_rows
 from streamnb.stats.class_stats import ClassStats, check_stats
 
 CURE = "take fewer rows of each class, fewer candidates, or give a larger memory_limit"
@@ -143,6 +143,13 @@ def sampled(
     drawn = found.sample.drawn(weighed=False)
     columns = np.arange(stats.n_features) if columns is None else columns
     return ClassSample(drawn.X, drawn.labels.indices.astype(np.int64), drawn.weight, drawn.fold, columns)
+
+
+def check_sample(search: FeatureSearch, given: Any) -> ClassSample:
+    """The sample that a search looks at, or say what it should be."""
+    if not isinstance(given, ClassSample):
+        raise ValueError(f"by={search.name!r} looks at {search.reads}; snb.FeatureSelector reads what it needs")
+    return given
 
 
 def _columns(columns: Any, n_features: int) -> np.ndarray | None:

@@ -8,14 +8,24 @@ from streamnb.core import arguments
 from streamnb.selection.criteria import CRITERIA, Criterion, as_criterion
 from streamnb.selection.feature_ranking import FeatureRanking, scored
 from streamnb.selection.redundancy import FCBF
+from streamnb.selection.relief import ReliefF
 from streamnb.selection.searches import FeatureSearch, searched
+from streamnb.selection.tree_features import TreeFeatures
 from streamnb.selection.wrappers import BackwardElimination, ExhaustiveSearch, ForwardSelection, IncrementalSelection
 from streamnb.stats.class_stats import ClassStats, check_stats
 from streamnb.stats.rests import with_and_without
 
 SEARCHES: dict[str, type[FeatureSearch]] = {
     search.name: search
-    for search in (FCBF, ForwardSelection, IncrementalSelection, BackwardElimination, ExhaustiveSearch)
+    for search in (
+        FCBF,
+        ForwardSelection,
+        IncrementalSelection,
+        BackwardElimination,
+        ExhaustiveSearch,
+        ReliefF,
+        TreeFeatures,
+    )
 }
 
 
@@ -139,6 +149,9 @@ def rank_features(
     - ``"sfs"`` (`ForwardSelection`), ``"backward"`` (`BackwardElimination`), ``"exhaustive"`` (`ExhaustiveSearch`) and
       ``"iwss"`` (`IncrementalSelection`): subsets judged by the accuracy of naive Bayes models of `family` with them
       alone, cross-validated on a `sample` of rows, none of which is fitted.
+    - ``"relief"`` (`ReliefF`): features that set the rows of a `sample` apart from their neighbours of other classes;
+      it scores and ranks, and keeps none.
+    - ``"trees"`` (`TreeFeatures`): those of the first levels of small entropy trees on a `sample`.
 
     Examples
     --------
@@ -155,7 +168,7 @@ def rank_features(
 
     >>> stats = snb.scan(X, y, folds=5)
     >>> sample = snb.sample_rows(X, y, stats, rows=1000, columns=best)
-    >>> print(snb.rank_features(stats, "sfs", family="poisson", sample=sample).chosen)  # doctest: +SKIP
+    >>> print(snb.rank_features(stats, "sfs", family="poisson", sample=sample).chosen)
     """
     check_stats(stats)
     of_model = {"family": family, "scheme": scheme, "reference": reference, "smoothing": smoothing}

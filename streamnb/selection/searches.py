@@ -41,6 +41,7 @@ class FeatureSearch(persistence.Parameters):
 
     name: ClassVar[str]
     reads: ClassVar[str]  # what it looks at beside the sums, in words
+    keeps: ClassVar[bool] = True  # False where it ranks alone
 
     @property
     def begins(self) -> str:
@@ -55,6 +56,10 @@ class FeatureSearch(persistence.Parameters):
     def moments(self, criterion: Criterion) -> tuple[str, ...]:
         """What that scan sums."""
         return criterion.moments
+
+    def range(self, criterion: Criterion) -> tuple[float, float]:
+        """The least and the largest value of x that it takes."""
+        return criterion.lowest, criterion.highest
 
     def asked(self, k: Any) -> "FeatureSearch":
         """The search for k features, "auto" for as many as it finds good, or "all"."""
@@ -76,6 +81,13 @@ def best_first(stats: ClassStats, search: FeatureSearch, criterion: Criterion) -
     """Scores (n_features,) by the criterion that a search begins with, and features, the best first."""
     scores, _ = scored(stats, search.begins, criterion)
     return scores, np.argsort(-scores, kind="stable")
+
+
+def among(stats: ClassStats, search: FeatureSearch, criterion: Criterion, candidates: int | None) -> np.ndarray | None:
+    """The best features by that criterion, ascending; None for all."""
+    if candidates is None or candidates >= stats.n_features:
+        return None
+    return np.sort(best_first(stats, search, criterion)[1][:candidates])
 
 
 def searched(stats: ClassStats, search: FeatureSearch, criterion: Criterion, beside: Any) -> FeatureRanking:

@@ -15,7 +15,7 @@ from streamnb.passes.options import RunOptions
 from streamnb.problem.families import as_family
 from streamnb.problem.penalties import as_penalty
 from streamnb.rows.source import Source
-from streamnb.selection.class_sample import ClassSample, sampled
+from streamnb.selection.class_sample import ClassSample, check_sample, sampled
 from streamnb.selection.contributions import JudgedSubsets, check_adds_up, judged
 from streamnb.selection.criteria import Criterion
 from streamnb.selection.searches import FeatureSearch, Found, best_first
@@ -83,6 +83,10 @@ class Wrapper(FeatureSearch):
     def moments(self, criterion: Criterion) -> tuple[str, ...]:
         return *criterion.moments, *as_family(criterion.family).moments
 
+    def range(self, criterion: Criterion) -> tuple[float, float]:
+        family = as_family(criterion.family)
+        return max(criterion.lowest, family.lowest), min(criterion.highest, family.highest)
+
     def asked(self, k: Any) -> "Wrapper":
         return replace(self, k=None if k in ("auto", "all") else k)
 
@@ -95,8 +99,7 @@ class Wrapper(FeatureSearch):
         return sampled(stats, rows, self.rows, np.sort(order[: self.candidates]), self.seed, options)
 
     def found(self, stats: ClassStats, criterion: Criterion, beside: Any) -> Found:
-        if not isinstance(beside, ClassSample) or stats.folding is None:
-            raise ValueError(f"by={self.name!r} looks at {self.reads}; snb.FeatureSelector reads what it needs")
+        beside = check_sample(self, beside if stats.folding is not None else None)
         self._check_k(len(beside.columns), stats.n_features)
         scores, order = best_first(stats, self, criterion)
         options = {name: getattr(criterion, name) for name in ("family", "scheme", "reference", "smoothing")}
