@@ -5,7 +5,6 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 
 from streamnb.core import memory
 from streamnb.core.blas import one_thread
@@ -24,6 +23,7 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import TABLE
 
 CURE = "take fewer rows of each class, or fewer candidates"
+FEW = 128  # rows whose contributions stay in the cache until they are rounded
 AT_ONCE = 1 << 22  # scores of rows by models with one feature more
 
 
@@ -205,12 +205,14 @@ def _check_each_fold(sample: ClassSample, ends: np.ndarray) -> None:
 
 
 def _values(sample: ClassSample, moments: dict[str, np.ndarray | None], options: Any) -> np.ndarray:
-    """What weights multiply, (n_rows, n) float64."""
-    X = sample.X.toarray() if sp.issparse(sample.X) else sample.X
-    out = X.astype(np.float64)
+    """What weights multiply, (n_rows, n)."""
+    X = sample.dense()
+    out = np.empty(X.shape)
     for moment, columns in moments.items():
         mine = slice(None) if columns is None else np.isin(sample.columns, columns)
-        out[:, mine] = TABLE[moment].of(X[:, mine], options) + TABLE[moment].of_absent(options)
+        out[:, mine] = TABLE[moment].of(X[:, mine], options)
+        if absent := TABLE[moment].of_absent(options):
+            out[:, mine] += absent
     return out
 
 
@@ -234,8 +236,10 @@ def _added(
         values = _values(sample, problem.moments, rest.options) if values is None else values
         weights, shifts = _of_each(problem, sample.columns, pull)
         base[start:stop] = problem.intercepts[:, None]
-        np.multiply(values[start:stop, None], weights, out=parts[start:stop], casting="same_kind")
-        parts[start:stop] += shifts.astype(np.float32)
+        for first in range(start, stop, FEW):
+            added = values[first : min(first + FEW, stop), None] * weights
+            added += shifts  # before it is rounded: of values far from 0 both are large, and their sum is not
+            parts[first : first + len(added)] = added
     return AddedScores(scheme, base, parts)
 
 
@@ -267,5 +271,5 @@ def _counted(
         sums[fold] = rest.table("sum").value(sample.columns) + smoothing
         with np.errstate(divide="ignore"):  # a class that this fold has alone
             base[start:stop] = np.log(rest.weight / rest.total_weight)[:, None]
-        np.multiply(counts[start:stop, None], np.log(sums[fold]), out=parts[start:stop], casting="same_kind")
+        parts[start:stop] = counts[start:stop, None] * np.log(sums[fold])
     return CountedScores(base, parts, counts, sums, sample.fold)

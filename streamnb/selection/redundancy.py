@@ -173,11 +173,11 @@ class FCBF(FeatureSearch):
         check_same_rows(pairs.n_rows, stats)
         return PairTable(columns, matrices(pairs.table("gram_above").dense()), pairs.total_weight)
 
-    def found(self, stats: ClassStats, criterion: Criterion, beside: PairTable | None) -> Found:
+    def found(self, stats: ClassStats, criterion: Criterion, beside: Any) -> Found:
         scores, order = self._candidates(stats, criterion)
         if not len(order):
             return Found(order, order, scores)
-        pairs = _summed(stats, criterion, np.sort(order)) if beside is None else beside
+        pairs = beside if isinstance(beside, PairTable) else _summed(stats, criterion, np.sort(order))
         return Found(_kept(order, scores, pairs), order, scores)
 
 

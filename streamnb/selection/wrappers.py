@@ -34,7 +34,8 @@ class Wrapper(FeatureSearch):
     is then all that is needed: h rows, c candidates and R rows of weights take 4 h c R bytes. Of families and penalties
     under which the weight of a feature does not depend on the others, and of "multinomial", whose normaliser
     ``ln S_yA`` follows from the sums of the subset A: ``sum_A x_j [ln S_yj - ln S_yA]``. The variance of Gaussian
-    features is that beside all of them.
+    features is that beside all of them. Scores are those of a choice: candidates are chosen by all rows, and the best
+    of many scores is a little high; what the features are worth is told by other rows.
 
     Parameters
     ----------
