@@ -15,7 +15,7 @@ SLOW := $(shell grep -rlE "mark\.(slow|cluster|process)" --include="test_*.py" t
 BENCH := $(VENV)/.installed-bench
 SECONDS ?= 20
 
-.PHONY: help demo test sklearn test-quick test-interpreted test-slow test-rest test-checked lint bench fuzz peers clean
+.PHONY: help demo test sklearn test-quick test-interpreted test-slow test-rest test-checked lint docs bench fuzz peers clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
@@ -23,6 +23,7 @@ help:
 	@echo "make test-checked  those of the kernels compiled with bounds checking, after changes of kernels"
 	@echo "make sklearn scikit-learn's own tests of naive Bayes, run against the drop-ins"
 	@echo "make lint    ruff and mypy"
+	@echo "make docs    the site of all pages and of the reference, into build/site"
 	@echo "make bench   the benchmarks, quickly"
 	@echo "make fuzz    input made to break things, led by the lines it reaches; SECONDS=20 for each of four harnesses"
 	@echo "make peers   streamnb beside other tools, into benchmarks/RESULTS.md; quickly with PEERS=--quick"
@@ -74,6 +75,12 @@ lint: $(DEV)
 	$(RUN) ruff format --check --quiet
 	$(RUN) mypy --no-error-summary
 
+# Into a folder of its own: the pages of the reference are made anew, so that none stays of a name that is gone.
+docs: $(VENV)/.installed-docs
+	rm -rf docs/api
+	$(RUN) sphinx --fail-on-warning --keep-going --quiet -d build/doctrees docs build/site
+	@echo "the site is in build/site/index.html"
+
 bench: $(BENCH)
 	$(RUN) asv machine --yes --config benchmarks/asv.conf.json > /dev/null
 	$(RUN) asv run --config benchmarks/asv.conf.json --python=same --quick --show-stderr
@@ -87,7 +94,7 @@ peers: $(BENCH)
 	$(RUN) benchmarks.peers $(PEERS)
 
 clean:
-	rm -rf .venv .venv-* .asv .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
+	rm -rf .venv .venv-* .asv .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist docs/api *.egg-info
 	find streamnb tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The package, editable, with the extras of that name; done again only when pyproject.toml changes.

@@ -53,7 +53,7 @@ def table(
     ----------
     X : path, list of paths, or table
         Parquet, Arrow IPC (Feather), CSV (also ".tsv") or JSON lines files, the latter two also packed (".gz", ".zst");
-        a pattern such as "flights/*.parquet"; a folder of such files (of folders called "month=7" this is a column,
+        a pattern such as `flights/*.parquet`; a folder of such files (of folders called "month=7" this is a column,
         too). Or a table in memory: of pandas, Polars (a lazy one is collected), Dask or Arrow, or a dataset of Arrow.
     y, weight : str or (n_rows,), optional
         Labels and weights: the name of a column, which is no feature then, or an array.

@@ -41,7 +41,7 @@ def text(
     Parameters
     ----------
     X : path, list of paths, or texts
-        Files, a pattern such as "news/*.jsonl", or a folder. What a file holds its ending tells: ".jsonl", ".ndjson"
+        Files, a pattern such as `news/*.jsonl`, or a folder. What a file holds its ending tells: ".jsonl", ".ndjson"
         and ".json" JSON lines, ".csv" and ".tsv" a table with a first row of names, all others plain text, a line a
         row; ".gz" and ".zst" behind that are unpacked. A folder of folders has a class in each, and in it a file a row.
         Or texts in memory: a list, an array, a column of pandas, Polars or Arrow, or a table of these.

@@ -36,7 +36,7 @@ MOST_GROUPS = 12  # classes whose features are shown without being asked for
 
 
 class RegularizationPathDisplay:
-    """Weights of the features in one row of coef_ against tau.
+    """Weights of the features in one row of `coef_` against tau.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ class TellingFeaturesDisplay:
     Parameters
     ----------
     groups : list of (name, (m,) feature names, (m,) weights)
-        The weights of each row of coef_ that is shown, the largest in absolute value first.
+        The weights of each row of `coef_` that is shown, the largest in absolute value first.
 
     Attributes
     ----------
@@ -292,7 +292,7 @@ class TellingFeaturesDisplay:
         ----------
         estimator : LinearNB, LinearNBCV, SoftmaxRegression or the like, or a model of a path
         class_ : label, or list of labels, optional
-            Whose weights; (earlier, later) labels for scheme="ovo". All rows of coef_ unless given, up to 12.
+            Whose weights; (earlier, later) labels for scheme="ovo". All rows of `coef_` unless given, up to 12.
         n_features : int, optional
             How many of each class: 15 of one, 4 of each of several unless given.
         feature_names : (n_features_in,), optional

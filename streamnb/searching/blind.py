@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streamnb.estimators.trained_cv import MarginClassifierCV, SoftmaxRegressionCV
+from streamnb.estimators.trained_cv_models import MarginClassifierCV, SoftmaxRegressionCV
 from streamnb.problem.families import Gaussian
 from streamnb.rows.source import Source
 from streamnb.searching.axes import DEFAULTS
