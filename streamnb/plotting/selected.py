@@ -34,6 +34,13 @@ class SelectionDisplay:
         The mean, and the mark of the number chosen.
     band_ : PolyCollection
         The mean plus and minus one standard deviation over folds.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> X, y = np.eye(4)[[0, 0, 1, 1, 2, 2, 3, 3] * 5], [0, 0, 1, 1] * 10
+    >>> selector = snb.FeatureSelector("sfs", k="auto", family="bernoulli").fit(X, y)
+    >>> snb.SelectionDisplay.from_estimator(selector).figure_.savefig("selection.png")
     """
 
     def __init__(self, curve: np.ndarray, n_chosen: int, by: str, names: Sequence[str] | None = None):

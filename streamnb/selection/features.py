@@ -168,7 +168,7 @@ def rank_features(
 
     >>> stats = snb.scan(X, y, folds=5)
     >>> sample = snb.sample_rows(X, y, stats, rows=1000, columns=best)
-    >>> print(snb.rank_features(stats, "sfs", family="poisson", sample=sample).chosen)
+    >>> kept = snb.rank_features(stats, "sfs", family="poisson", sample=sample).chosen
     """
     check_stats(stats)
     of_model = {"family": family, "scheme": scheme, "reference": reference, "smoothing": smoothing}

@@ -134,6 +134,22 @@ class ForwardSelection(Wrapper):
 
     Of equal scores the first column. As scikit-learn's `SequentialFeatureSelector` on the same folds, where
     ``rows=None`` keeps all rows.
+
+    Parameters
+    ----------
+    first, candidates, rows, folds, penalty, k, seed
+        As in every search that judges subsets: the criterion whose best features are candidates, how many of these,
+        how many rows of each class are judged, by how many folds, under which penalty of one tau; how many features to
+        find (None: as many as are judged best), and the seed of folds and sample.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 300)
+    >>> X = rng.poisson(1.0 + np.outer(y, [0.0, 2.0, 0.0, 2.0]))
+    >>> snb.FeatureSelector(snb.ForwardSelection(folds=3), k=2, family="poisson").fit(X, y).chosen_
+    array([1, 3])
     """
 
     name: ClassVar[str] = "sfs"
@@ -157,7 +173,18 @@ class IncrementalSelection(Wrapper):
     """Incremental wrapper subset selection, "iwss": one look at each feature, the best by `first` before the others.
 
     The first is kept, and each further one that raises the mean score and the scores of at least two folds (Bermejo,
-    Gamez and Puerta 2011). `k` ends it early.
+    Gamez and Puerta 2011). `k` ends it early. Parameters are those of `ForwardSelection`.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 300)
+    >>> X = rng.poisson(1.0 + np.outer(y, [0.0, 2.0, 0.0, 2.0]))
+    >>> stats = snb.scan(X, y, folds=3)
+    >>> sample = snb.sample_rows(X, y, stats)
+    >>> snb.rank_features(stats, snb.IncrementalSelection(), sample=sample).chosen
+    array([3, 1])
     """
 
     name: ClassVar[str] = "iwss"
@@ -182,7 +209,16 @@ class BackwardElimination(Wrapper):
     """Backward elimination, "backward": from all candidates on, the one goes without which the mean score is best.
 
     Of equal scores the first column goes, as in scikit-learn's `SequentialFeatureSelector`. The curve begins with one
-    feature, as everywhere.
+    feature, as everywhere. Parameters are those of `ForwardSelection`.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 300)
+    >>> X = rng.poisson(1.0 + np.outer(y, [0.0, 2.0, 0.0, 2.0]))
+    >>> snb.FeatureSelector("backward", k=2, family="poisson").fit(X, y).chosen_
+    array([1, 3])
     """
 
     name: ClassVar[str] = "backward"
@@ -221,7 +257,18 @@ class ExhaustiveSearch(Wrapper):
     """All subsets of at most 20 features, "exhaustive": the best one of k features, or of any number.
 
     Of equal scores the one that has the earlier columns; of several numbers of features the least. The curve has the
-    scores of the best subset of each number, which need not have each other's features.
+    scores of the best subset of each number, which need not have each other's features. Parameters are those of
+    `ForwardSelection`.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 300)
+    >>> X = rng.poisson(1.0 + np.outer(y, [0.0, 2.0, 0.0, 2.0]))
+    >>> selector = snb.FeatureSelector("exhaustive", k=2, family="poisson").fit(X, y)
+    >>> selector.chosen_, selector.curve_.shape
+    (array([1, 3]), (4, 5))
     """
 
     candidates: int = MOST_SUBSETS
