@@ -163,9 +163,12 @@ class TrainedClassifierCV(TrainedClassifier):
                 raise ValueError(f"{most_reads} reads are too few for models that go in {turns.n_groups} groups")
         search = self._search(scanned.stats, scanned.options, max_passes)
         more, report = search.run(scanned.rows, scanned.options, turns, folds, over)
-        self._scores = search.scores([*models, *more])
-        self._choose()
+        self._rank(scanned, [*models, *more])
         return [*models, *more], report
+
+    def _rank(self, scanned: "Scanned", models: list[Contender]) -> None:
+        self._scores = self._search(scanned.stats, scanned.options, self.max_passes).scores(models)
+        self._choose()
 
     def _fit_best(self, scanned: "Scanned", read: Report) -> None:
         """The model of all rows at what was chosen."""
@@ -349,6 +352,11 @@ class ChosenOnFolds:
         models, report = self._model._judge(self._scanned, self._models, folds, most_reads, over)
         self._models, self.report = models, self.report + report
         return self._model._scores
+
+    def take(self, other: "ChosenOnFolds") -> None:
+        """What another came to on folds of its own, of the same labels and folds."""
+        self._models, self.report = [*self._models, *other._models], self.report + other.report
+        self._model._rank(self._scanned, self._models)
 
     def fit(self) -> None:
         """The model of all rows, at what is best on the folds so far."""

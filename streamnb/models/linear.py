@@ -68,6 +68,14 @@ class LinearModel:
         for most, [x > binarize] for Bernoulli, abs(x - centre) for Laplace, ln x for chi-squared and Dirichlet. For
         beta T(x) is ln x, and ``ln(1 - X) @ second`` adds to the scores. With `curves`, of a model calibrated by
         isotonic regression, these then take the place of scores: they are not linear.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [0, 4], [1, 5]], ["cat", "cat", "dog", "dog"]
+    >>> linear = snb.solve(snb.scan(X, y), "poisson")[0]
+    >>> linear.predict([[3, 0], [0, 3]]).tolist()
+    ['cat', 'dog']
     """
 
     classes_: np.ndarray

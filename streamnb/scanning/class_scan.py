@@ -254,6 +254,16 @@ def scan(
         Data cannot be read: the message names the array and the chunk.
     MemoryError
         The tables would take more than `memory_limit`: the message says how much.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> stats = snb.scan([[2, 0], [3, 1], [0, 4]], ["cat", "cat", "dog"])
+    >>> stats.classes.tolist(), stats.rows.tolist(), stats.sum.tolist()
+    (['cat', 'dog'], [2, 1], [[5.0, 1.0], [0.0, 4.0]])
+    >>> more = stats + snb.scan([[1, 5]], ["dog"])
+    >>> more.sum.tolist()
+    [[5.0, 1.0], [1.0, 9.0]]
     """
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
     listed, source = label_checks.check_classes(classes), opened(X, y, sample_weight, layer=layer)
@@ -265,10 +275,8 @@ def scan(
     return run_scan(task, rows, run_options)[0]
 
 
-def with_folds(
-    task: ClassScan, rows: Source, folds: Any, groups: Any, repeats: int, seed: int
-) -> tuple[ClassScan, Source]:
-    """The scan that keeps folds, and the rows with what must be read beside them for it."""
+def with_folds(task: Any, rows: Source, folds: Any, groups: Any, repeats: int, seed: int) -> tuple[Any, Source]:
+    """The scan, or another task, that keeps folds, and the rows with what must be read beside them for it."""
     check_not_delayed(folds=folds, groups=groups)
     check_no_splits(folds)
     if groups is None and isinstance(folds, numbers.Number):

@@ -38,6 +38,14 @@ class FeatureRanking(persistence.Parameters, persistence.Saved):
         and `scores` are those of the criterion that it began with.
     curve : (n_steps, n_folds) float64 or None
         Of a search that judges models: row i has the accuracy of that with i + 1 features on the rows of each fold.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [0, 4], [1, 5]], ["cat", "cat", "dog", "dog"]
+    >>> ranking = snb.rank_features(snb.scan(X, y), by="chi2")
+    >>> ranking.ranking.tolist(), ranking.scores.round(2).tolist()
+    ([1, 0], [2.67, 6.4])
     """
 
     by: str

@@ -155,8 +155,10 @@ def rank_features(
 
     Examples
     --------
-    >>> stats = snb.scan(X, y)
-    >>> best = snb.rank_features(stats, by="mutual_info").ranking[:100]
+    >>> import streamnb as snb
+    >>> stats = snb.scan([[2, 1], [3, 1], [0, 1], [0, 2]], [0, 0, 1, 1])
+    >>> snb.rank_features(stats, by="f_classif").ranking.tolist()
+    [0, 1]
 
     Which values there are, not whether there are any:
 
@@ -166,9 +168,11 @@ def rank_features(
 
     Features that do well together, by models of the folds of the scan:
 
-    >>> stats = snb.scan(X, y, folds=5)
-    >>> sample = snb.sample_rows(X, y, stats, rows=1000, columns=best)
-    >>> kept = snb.rank_features(stats, "sfs", family="poisson", sample=sample).chosen
+    >>> X, y = [[0, 1], [1, 0], [1, 1], [0, 0]] * 3, [0, 1, 1, 0] * 3
+    >>> stats = snb.scan(X, y, folds=3)
+    >>> sample = snb.sample_rows(X, y, stats, rows=1000)
+    >>> snb.rank_features(stats, "sfs", family="bernoulli", sample=sample).chosen
+    array([0])
     """
     check_stats(stats)
     of_model = {"family": family, "scheme": scheme, "reference": reference, "smoothing": smoothing}
