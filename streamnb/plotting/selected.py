@@ -40,7 +40,8 @@ class SelectionDisplay:
     >>> import numpy as np, streamnb as snb
     >>> X, y = np.eye(4)[[0, 0, 1, 1, 2, 2, 3, 3] * 5], [0, 0, 1, 1] * 10
     >>> selector = snb.FeatureSelector("sfs", k="auto", family="bernoulli").fit(X, y)
-    >>> snb.SelectionDisplay.from_estimator(selector).figure_.savefig("selection.png")
+    >>> snb.SelectionDisplay.from_estimator(selector).line_.get_xdata().tolist()  # features kept
+    [1, 2, 3, 4]
     """
 
     def __init__(self, curve: np.ndarray, n_chosen: int, by: str, names: Sequence[str] | None = None):

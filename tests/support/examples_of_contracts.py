@@ -203,11 +203,7 @@ def counting(X: Any, weight: Any, pairs: Any = (), n_bits: int = 0) -> Pass:
     return Pass(CountTask(CountedColumns(list(pairs), n_bits), None, Folding(3)), opened(X, Y, weight))
 
 
-def counting_pairs(X: Any, presence: str = "above") -> Pass:
-    columns = {"columns": np.array([0, 2, 4]), "presence": presence}
-    return Pass(PairScan(("gram_above",), RowOptions(), how=Products(pooled=True), **columns), opened(X, Y, WEIGHT))
-
-
+PAIRS = PairScan(("gram_above",), RowOptions(), how=Products(pooled=True), columns=np.array([0, 2, 4]))
 PROBA = rng.permuted(np.tile([0.125, 0.25, 0.625], (N, 1)), axis=1)
 TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ClassScan: every(
@@ -278,13 +274,10 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ),
     TableScan: every(lambda: Pass(*kinds_of_columns()), all=lambda: Pass(*kinds_of_columns(100))),
     SampleTask: every(
-        lambda: Pass(SampleTask(np.unique(Y), Folding(3), 7), opened(COUNTS, Y, WEIGHT)),
+        lambda: Pass(SampleTask(np.unique(Y), None, 3, 2, 5, np.array([1, 3])), opened(COUNTS, Y, WEIGHT)),
         labels=lambda: Pass(SampleTask(np.arange(SETS.shape[1]), Folding(3), 7), opened(sp.csr_array(COUNTS), SETS)),
-        classes=lambda: Pass(
-            SampleTask(np.unique(Y), None, 0, 2, 5, np.array([1, 3]), RowOptions("log1p")), opened(COUNTS, Y, WEIGHT)
-        ),
     ),
-    PairScan: every(lambda: counting_pairs(COUNTS), csr=lambda: counting_pairs(sp.csr_array(COUNTS), "nonzero")),
+    PairScan: every(lambda: Pass(PAIRS, opened(sp.csr_array(COUNTS), Y, WEIGHT))),
     ReadTask: every(
         lambda: reading(Softmax()),
         csr=lambda: reading(Logistic(), sp.csr_array(COUNTS), class_weight=np.array([1.0, 0.3, 2.0])),
@@ -338,8 +331,7 @@ def grid(kind: Any, seed: int, *needs: str, multilabel: bool = False) -> Any:
 
 
 def sampled(number: int, size: int = 3, **options: Any) -> Any:
-    """Of rows that no other part has."""
-    sample, rows = RowSample(K, size, **options), slice(9 * number, 9 * number + 9)
+    sample, rows = RowSample(K, size, **options), slice(9 * number, 9 * number + 9)  # no other part has these
     sample.add(DenseChunk(COUNTS[rows], rows.start), CODES[rows], WEIGHT[rows], np.arange(9) % 2)
     return sample.settled()
 
