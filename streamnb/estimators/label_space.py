@@ -246,8 +246,8 @@ class LabelSpaceCV(LeastSquaresClassifierCV, LabelSpace):
     ) -> Turns:
         return Turns.of(len(self._grid(n_rows)) * n_folds, n_features, self._most(n_rows), self._held, options, n_used)
 
-    def _reads_at(self, posed: Posed, point: dict[str, Any]) -> tuple[Trainer, Reads]:
-        return self._reads(posed, Penalties(point["l2"], 0.0), self.max_passes, point["n_components"])
+    def _reads_at(self, posed: Posed, point: dict[str, Any], max_passes: int) -> tuple[Trainer, Reads]:
+        return self._reads(posed, Penalties(point["l2"], 0.0), max_passes, point["n_components"])
 
     def _chosen(self, n_labels: int) -> int:
         return self.best_["n_components"]
