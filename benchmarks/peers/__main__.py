@@ -24,6 +24,7 @@ from benchmarks.peers import (
     stores,
     tables,
     texts,
+    trees,
     values,
 )
 from benchmarks.peers.table import HEAD, PER_ROW, QUICK, Size
@@ -63,6 +64,7 @@ PARTS = {  # each yields rows of the table
     "shared": models.shared_rows,
     "scoring": models.scoring_rows,
     "products": products.product_rows,
+    "trees": trees.tree_rows,
     "search": searching.search_rows,
     "others": others.other_rows,
     "memory": processes.memory_rows,

@@ -7,6 +7,7 @@ They need matplotlib, ``pip install streamnb[plot]``; nothing else here does. On
 from streamnb.plotting.candidates import SearchDisplay
 from streamnb.plotting.reliability import ReliabilityDisplay
 from streamnb.plotting.scores import ConfusionMatrixDisplay, RocDisplay, ScoreDisplay
+from streamnb.plotting.trees import TreeDisplay
 from streamnb.plotting.weights import RegularizationPathDisplay, TellingFeaturesDisplay
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "ScoreDisplay",
     "SearchDisplay",
     "TellingFeaturesDisplay",
+    "TreeDisplay",
 ]

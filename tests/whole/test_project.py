@@ -25,7 +25,10 @@ matplotlib.use("Agg")
 ROOT = Path(__file__).parents[2]
 PAGES = [
     "README.md",
-    *(f"docs/{page}.md" for page in ("guide", "architecture", "several_passes", "thesis", "covariance", "export")),
+    *(
+        f"docs/{page}.md"
+        for page in ("guide", "architecture", "several_passes", "thesis", "covariance", "trees_and_labels", "export")
+    ),
 ]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
