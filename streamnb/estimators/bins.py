@@ -61,6 +61,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
 
     Examples
     --------
+    >>> import streamnb as snb
     >>> bins = snb.Bins(n_bins=2).fit([[1.0], [2.0], [3.0], [4.0]])
     >>> bins.get_feature_names_out().tolist()
     ['x0 in (-inf, 2]', 'x0 in (2, inf)']
@@ -187,8 +188,11 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
 
         Examples
         --------
-        >>> model = snb.LinearNB("bernoulli").fit(bins.rows("train.zarr", "y"))
-        >>> model.predict(bins.rows("new.zarr"))
+        >>> import streamnb as snb
+        >>> X, y = [[1.0], [2.0], [3.0], [9.0]], [0, 1, 1, 0]  # or a store
+        >>> bins = snb.Bins(n_bins=4).fit(X)
+        >>> snb.LinearNB("bernoulli").fit(bins.rows(X, y)).predict(bins.rows([[2.5], [8.0]])).tolist()
+        [1, 0]
         """
         check_is_fitted(self, "_bins")
         rows = opened(X, y, sample_weight, labelled=False, look=lambda given: self._look(given, False))

@@ -88,6 +88,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
 
     Examples
     --------
+    >>> import streamnb as snb
     >>> f, y = [["a"], ["a"], ["a"], ["b"], ["b"], ["c"]], [0, 1, 1, 0, 0, 1]
     >>> counters = snb.CategoryCounters(folds=[0, 1, 0, 1, 0, 1])
     >>> counters.fit_transform(f, y)[:, 1].round(2).tolist()

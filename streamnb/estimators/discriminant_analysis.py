@@ -320,6 +320,13 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         As in scikit-learn.
     stats_, report_, n_features_in_, feature_names_in_
         As of `GaussianNB`.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X = [[0, 0], [2, 0], [1, 3], [4, 4], [6, 4], [5, 7]]
+    >>> snb.QuadraticDiscriminantAnalysis().fit(X, [0, 0, 0, 1, 1, 1]).predict([[1, 1], [5, 5]]).tolist()
+    [0, 1]
     """
 
     _solvers = ("svd", "eigen")

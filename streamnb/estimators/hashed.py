@@ -148,7 +148,7 @@ class Hashed(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     n_features_in_ : int
-    feature_names_in_ : (n_features_in_,) str
+    feature_names_in_ : (`n_features_in_`,) str
         Only where X is a data frame with string column names; the columns are called x0, x1, .. otherwise.
 
     Notes

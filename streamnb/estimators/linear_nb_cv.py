@@ -114,6 +114,15 @@ class LinearNBCV(LinearNB):
         Of the second scan; `report_` is of the first.
     classes_, coef_, intercept_, stats_, n_features_in_, feature_names_in_
         As of `LinearNB`; the model is fitted to all rows.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = snb.LinearNBCV("gaussian", snb.TopK([1, 2, 4]), folds=3, scoring="accuracy").fit(X, y)
+    >>> model.best_, round(model.best_score_, 2)
+    ({'top_k': 2}, 0.97)
     """
 
     _mapped: Mapping[str, ClassStats] = MappingProxyType({})  # statistics of all maps, where there are several

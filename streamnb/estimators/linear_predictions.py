@@ -62,7 +62,7 @@ class LinearPredictions(AnnotatesCells, Exports, ScanClassifier):
 
     @available_if(_takes_any_value_or_is_fitted)
     def sparsify(self) -> Self:
-        """Store coef_ as a sparse array, in place, as scikit-learn's classifiers do; predictions stay the same.
+        """Store `coef_` as a sparse array, in place, as scikit-learn's classifiers do; predictions stay the same.
 
         Returns
         -------

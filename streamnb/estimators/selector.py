@@ -68,6 +68,15 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
     -----
     `k` may be changed after fitting (``set_params(k=...)``); a change of the criterion takes effect with the next
     fit. To try several criteria on one scan, or after a transform of the values, use `rank_features`.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> selector = snb.FeatureSelector(by="f_classif", k=2).fit(X, y)
+    >>> selector.get_support().tolist(), selector.transform(X).shape
+    ([False, False, True, True], (150, 2))
     """
 
     def __init__(

@@ -45,6 +45,14 @@ class PortableModel:
         What makes columns of raw rows.
     meta_ : dict or None
         What `save` was given beside the model.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [0, 4], [1, 5]], ["cat", "cat", "dog", "dog"]
+    >>> snb.LinearNB("poisson").fit(X, y).save("light.snb", stats=False)
+    >>> snb.load("light.snb").predict([[3, 0], [0, 3]]).tolist()
+    ['cat', 'dog']
     """
 
     classes_: np.ndarray

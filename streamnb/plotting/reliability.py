@@ -23,6 +23,15 @@ class ReliabilityDisplay:
     ----------
     ax_, figure_ : matplotlib axes and figure
     line_, diagonal_ : Line2D
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> shown = snb.ReliabilityDisplay.from_estimator(snb.LinearNB("gaussian").fit(X, y), X, y)
+    >>> len(shown.figure_.axes)
+    1
     """
 
     def __init__(self, proba: np.ndarray, right: np.ndarray, share: np.ndarray, error: float):

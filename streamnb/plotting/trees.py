@@ -28,6 +28,14 @@ class TreeDisplay:
     ax_, figure_ : matplotlib axes and figure
     edges_ : LineCollection
     labels_ : list of Text, of the features that are drawn
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10, [0, 1, 1, 0] * 10
+    >>> display = snb.TreeDisplay.from_estimator(snb.TreeNB().fit(X, y), feature_names=["snow", "wind"])
+    >>> [label.get_text() for label in display.labels_]
+    ['snow', 'wind']
     """
 
     def __init__(self, names: Sequence[Any], parents: np.ndarray, information: np.ndarray):

@@ -48,6 +48,7 @@ class ClassScan(PassTask):
     folding: Folding | None = None
     grid: Grid | None = None  # of histograms
     how: Products = ROUNDED  # of second moments
+    labels: bool = False  # of an indicator, the weight of rows that bear each two labels, too
     memory_limit: int | None = None  # of the tables, in bytes; None for half of what is free where they are made
     title = "scan"
     called = "ScanPlan"  # in checkpoints
@@ -58,7 +59,7 @@ class ClassScan(PassTask):
 
     def partial(self) -> Any:
         known = self.moments, self.options, self.classes, self.folding, self.memory_limit
-        return Accumulator(*known, grid=self.grid, how=self.how)
+        return Accumulator(*known, grid=self.grid, how=self.how, labels=self.labels)
 
     def add(self, partial: Any, block: Block) -> None:
         """Check one block of rows and add it."""
@@ -97,7 +98,7 @@ class ClassScan(PassTask):
         return total
 
     def about(self) -> dict[str, str]:
-        about, unsaid = {"the model": self.called}, (("grid", None), ("how", ROUNDED))
+        about, unsaid = {"the model": self.called}, (("grid", None), ("how", ROUNDED), ("labels", False))
         for name, value in vars(self).items():
             if name == "options":
                 about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) not in _UNSAID}
@@ -253,6 +254,16 @@ def scan(
         Data cannot be read: the message names the array and the chunk.
     MemoryError
         The tables would take more than `memory_limit`: the message says how much.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> stats = snb.scan([[2, 0], [3, 1], [0, 4]], ["cat", "cat", "dog"])
+    >>> stats.classes.tolist(), stats.rows.tolist(), stats.sum.tolist()
+    (['cat', 'dog'], [2, 1], [[5.0, 1.0], [0.0, 4.0]])
+    >>> more = stats + snb.scan([[1, 5]], ["dog"])
+    >>> more.sum.tolist()
+    [[5.0, 1.0], [1.0, 9.0]]
     """
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
     listed, source = label_checks.check_classes(classes), opened(X, y, sample_weight, layer=layer)
@@ -264,10 +275,8 @@ def scan(
     return run_scan(task, rows, run_options)[0]
 
 
-def with_folds(
-    task: ClassScan, rows: Source, folds: Any, groups: Any, repeats: int, seed: int
-) -> tuple[ClassScan, Source]:
-    """The scan that keeps folds, and the rows with what must be read beside them for it."""
+def with_folds(task: Any, rows: Source, folds: Any, groups: Any, repeats: int, seed: int) -> tuple[Any, Source]:
+    """The scan, or another task, that keeps folds, and the rows with what must be read beside them for it."""
     check_not_delayed(folds=folds, groups=groups)
     check_no_splits(folds)
     if groups is None and isinstance(folds, numbers.Number):

@@ -120,7 +120,9 @@ def plan(
 
     Examples
     --------
-    >>> snb.plan("rows.zarr", classes=range(63_000), moments=["sum"]).tables
+    >>> import scipy.sparse as sp, streamnb as snb
+    >>> X = sp.csr_array((1_000_000, 2**18))
+    >>> snb.plan(X, classes=range(63_000), moments=["sum"], memory_limit="4GB").tables
     'sparse'
     """
     X, y = with_labels(X, y)

@@ -150,6 +150,15 @@ def compare(
     Scores are those of `LinearNBCV` for each family and penalty alone, as long as the scores of all rows by all models
     fit into some 250 MB; beyond that ROC AUC and average precision are read off histograms (see `Evaluation`), the
     finer, the fewer models are judged at once. Most of the time goes into the weights under Decorrelation.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tables = snb.compare(X, y, families="gaussian", penalties=["plain", "L1"], folds=3, show=False)
+    >>> tables.scores[0, :, -1].round(3).tolist()
+    [0.833, 0.83]
     """
     rows = opened(X, y, sample_weight, layer=layer)
     as_given = not isinstance(transform, LearnsBins)

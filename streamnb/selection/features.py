@@ -34,6 +34,14 @@ class FeatureRanking(persistence.Parameters, persistence.Saved):
         What the criteria of presence told apart.
     labels : (n_labels,) or None
         Of statistics of an indicator: scores, ranking and pvalues are (n_labels, n_features) then, a row for each.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [0, 4], [1, 5]], ["cat", "cat", "dog", "dog"]
+    >>> ranking = snb.rank_features(snb.scan(X, y), by="chi2")
+    >>> ranking.ranking.tolist(), ranking.scores.round(2).tolist()
+    ([1, 0], [2.67, 6.4])
     """
 
     by: str
@@ -181,8 +189,10 @@ def rank_features(
 
     Examples
     --------
-    >>> stats = snb.scan(X, y)
-    >>> best = snb.rank_features(stats, by="mutual_info").ranking[:100]
+    >>> import streamnb as snb
+    >>> stats = snb.scan([[2, 1], [3, 1], [0, 1], [0, 2]], [0, 0, 1, 1])
+    >>> snb.rank_features(stats, by="f_classif").ranking.tolist()
+    [0, 1]
 
     Which values there are, not whether there are any:
 

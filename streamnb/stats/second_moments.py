@@ -21,7 +21,7 @@ SCATTERED = 16  # a product of two stored values takes as long as so many by BLA
 PACKED, FEWEST_WORDS = 1 << 16, 16  # words of presence that stay in the cache while pairs are counted, and of a column
 CURE = (
     "take pooled=True, fewer folds or moments, fewer features (snb.FeatureSelector), covariance='diagonal' or 'own', "
-    "which need no products, or a model of several reads, such as snb.SoftmaxRegression"
+    "which need no products, or a model of several reads: solver='conjugate_gradients', or snb.SoftmaxRegression"
 )
 
 

@@ -17,6 +17,7 @@ from sklearn.datasets import dump_svmlight_file
 
 import streamnb as snb
 from streamnb.encoding.bins import ValueScan
+from streamnb.encoding.by_fold import OfFolds, TotalsOfFolds
 from streamnb.encoding.counters import CountedColumns, CountTask
 from streamnb.encoding.levels import LevelScan
 from streamnb.encoding.ngrams import NGrams
@@ -208,6 +209,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         folds=lambda: scan("sum", X=COUNTS, folding=FOLDS),
         listed=lambda: scan("sum", "above", classes=np.array(["yew", "cedar", "birch", "ash"])),
         labels=lambda: scan("sum", y=SETS, folding=FOLDS),
+        together=lambda: scan("sum", y=SETS, w=REAL_WEIGHT, folding=FOLDS, labels=True),
         csr=lambda: scan(X=sp.csr_array(COUNTS)),
         real=lambda: scan(X=REAL, w=REAL_WEIGHT, folding=FOLDS),
         bins=lambda: scan("sum", X=REAL, w=REAL_WEIGHT, folding=FOLDS, grid=Grid("bins", 8)),
@@ -249,6 +251,13 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ValueScan: every(
         lambda: Pass(ValueScan(), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
         csr=lambda: Pass(ValueScan(), opened(sp.csr_array(COUNTS), labelled=False)),
+    ),
+    OfFolds: every(
+        lambda: Pass(OfFolds(ValueScan(), Folding(3)), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
+        table=lambda: Pass(OfFolds(kinds_of_columns()[0], Folding(2)), kinds_of_columns()[1]),
+        texts=lambda: Pass(
+            OfFolds(TokenScan(NGrams()), Folding(2)), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "texts")
+        ),
     ),
     LevelScan: every(
         lambda: Pass(LevelScan(snb.Categorical().coded_columns), opened(COUNTS, labelled=False)),
@@ -372,6 +381,7 @@ def means(seed: int) -> Any:
 
 PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", decorrelation=1.0)
 MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
+    TotalsOfFolds: every(lambda seed: TotalsOfFolds([TokenCounts(["a"], [seed]), TokenCounts([f"t{seed}"], [2])])),
     TokenCounts: every(lambda seed: TokenCounts([f"t{seed}", "all"], [2, seed + 1])),
     LevelCounts: every(
         lambda seed: LevelCounts({f"v{seed}": 2, "all": seed + 1}, seed, 9),
