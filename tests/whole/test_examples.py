@@ -131,6 +131,13 @@ def test_covariances_help_where_features_go_together(output):
     assert accuracy["naive Bayes"] < accuracy["linear"] < accuracy["regularised"] and accuracy["regularised"] > 0.98
 
 
+@example("trees")
+def test_trees_see_what_naive_bayes_does_not(output):
+    found = [[float(v) for v in re.findall(r"0\.\d+", line)] for line in output.splitlines() if "accuracy" in line]
+    assert all(tree > naive - 0.003 for naive, tree in found) and found[0][1] > 0.94 and len(found) == 3
+    assert len(re.findall(r"pixel_\d_\d and pixel_\d_\d tell", output)) == 3
+
+
 @example("penalties")
 def test_penalties_choose_shrink_and_help(output):
     plain = numbers(output, "none")[0]
