@@ -51,6 +51,9 @@ FEW_ROWS := -m "not slow and not cluster and not process and not compiled"
 SHELL := /bin/bash
 WHOLE = 2>&1 | sed --unbuffered "s/^/$@ | /"; exit $${PIPESTATUS[0]}
 
+# Parts share the cores: threads of BLAS would only wait for each other, in loops that take ten times as long.
+test-%: export OMP_NUM_THREADS = 1
+
 # The compiler reads the code of kernels, where nothing may be counted.
 test-quick: $(DEV)
 	@echo "$@ begins"; nice $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(addprefix --ignore=,$(REST)) $(WHOLE)

@@ -315,14 +315,18 @@ class ScanEstimator(RowsEstimator):
         stats, report = run_scan(task, rows, options)
         if not first:
             row_checks.check_n_features(stats.n_features, self.stats_.n_features, type(self).__name__)
-        if getattr(stats, "multilabel", False) and not self._takes_indicator:
-            raise ValueError(f"y is a 2-D indicator of labels; {type(self).__name__} takes one label a row")
+        self._check_labels(stats)
         if not first and self._takes_indicator and stats.multilabel and len(stats.classes) < len(self.classes_):
             raise ValueError(
                 f"y has {len(stats.classes)} columns and {len(self.classes_)} before; give one for each label"
             )
         self._check_against(stats)
         return stats, report
+
+    def _check_labels(self, stats: Any) -> None:
+        """Refuse an indicator of labels where a row should have one."""
+        if getattr(stats, "multilabel", False) and not self._takes_indicator:
+            raise ValueError(f"y is a 2-D indicator of labels; {type(self).__name__} takes one label a row")
 
     def _keep(self, stats: Any, report: Report, decay: float = 1.0) -> None:
         self.stats_, self.report_, self.decay_ = stats, report, decay

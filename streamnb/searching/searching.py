@@ -69,7 +69,7 @@ def search(
         ``SoftmaxRegressionCV()``; of sparse rows this one and ``MarginClassifierCV``, both of tf-idf.
     encodings : list, optional
         How raw rows become columns: dicts of what `snb.table`, or for texts `snb.text`, is told, as ``{"bins": 8}`` or
-         ``{"vocabulary": 10_000}``; transformers such as ``snb.CategoryCounters()``, for rows and labels in memory,
+        ``{"vocabulary": 10_000}``; transformers such as ``snb.CategoryCounters()``, for rows and labels in memory,
         whose best model is a pipeline; None for rows as they are. By default tables and paths of these are encoded as
         usual. Whatever is learned is learned of the rows outside each fold, which takes two reads for each of them.
     transforms, normalize, idf, smoothing, penalties, schemes : lists, optional
