@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.opening import opened, opened_for
 from streamnb.passes.options import RunOptions
@@ -167,15 +168,15 @@ class ScanEstimator(RowsEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Rows,
+        y: PerRow = None,
+        sample_weight: PerRow = None,
         *,
         classes: Any = None,
         moments: Iterable[str] | None = (),
         progress: bool | None = None,
         n_threads: int | None = None,
-        memory_limit: Any = None,
+        memory_limit: Bytes = None,
         client: Any = None,
         checkpoint: Any = None,
         layer: str | None = None,
@@ -241,15 +242,15 @@ class ScanEstimator(RowsEstimator):
 
     def partial_fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: Rows,
+        y: PerRow = None,
         classes: Any = None,
-        sample_weight: Any = None,
+        sample_weight: PerRow = None,
         *,
         decay: float = 1.0,
         progress: bool | None = None,
         n_threads: int | None = None,
-        memory_limit: Any = None,
+        memory_limit: Bytes = None,
         client: Any = None,
     ) -> Self:
         """Add rows to those fitted before: the same result, to the last bit, as fitting all rows at once.

@@ -11,6 +11,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.opening import opened_for
 from streamnb.estimators.base import ScanEstimator
 from streamnb.estimators.learned import learned
@@ -217,12 +218,12 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
 
     # ---- selecting ---------------------------------------------------------------------------------------------------
 
-    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
+    def fit_transform(self, X: Rows, y: PerRow = None, **options: Any) -> Any:
         """Fit, and reduce X to the selected features; arguments as for `fit`."""
         X, y = with_labels(X, y)
         return super().fit_transform(X, y, **options)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Rows) -> Any:
         """Reduce X to the selected features, in the order of the columns.
 
         Parameters

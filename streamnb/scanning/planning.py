@@ -6,6 +6,7 @@ from typing import Any
 
 from streamnb.core import label_checks, memory, notebook
 from streamnb.core.memory import check_memory_limit
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.opening import opened
 from streamnb.rows.columns import known_classes
 from streamnb.rows.opening import with_labels
@@ -83,20 +84,20 @@ class Plan:
 
 
 def plan(
-    X: Any,
-    y: Any = None,
+    X: Rows,
+    y: PerRow = None,
     *,
     classes: Any = None,
     moments: Iterable[str] | None = None,
     binarize: float = 0.0,
     centre: float = 0.0,
     folds: Any = None,
-    groups: Any = None,
+    groups: PerRow = None,
     repeats: int = 1,
     histogram: str | None = None,
     n_bins: int | None = None,
     pooled: bool = False,
-    memory_limit: Any = None,
+    memory_limit: Bytes = None,
     model: Any = None,
     layer: str | None = None,
 ) -> Plan:
