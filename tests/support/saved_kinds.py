@@ -162,6 +162,7 @@ KINDS = {
     "linear-own-variances": lambda: snb.LinearNB(snb.Gaussian(covariance="own")).fit(X, Y),
     "quadratic-model": lambda: snb.solve(stats(), snb.Gaussian(covariance="own"))[0],
     "feature-selector": lambda: snb.FeatureSelector("mutual_info", 2).fit(X, Y, WEIGHT),
+    "feature-search": lambda: snb.FeatureSelector(snb.ForwardSelection(folds=2, penalty=snb.L2(0.5)), 2).fit(X, Y),
     "feature-ranking": lambda: snb.rank_features(stats()),
     "comparison": lambda: snb.compare(X, Y, families="poisson", penalties=["plain", "L1"], folds=2, show=False),
     "search": lambda: snb.search(X, Y, families=["poisson"], folds=2, show=False),
