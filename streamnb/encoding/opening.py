@@ -66,5 +66,10 @@ def opened_for(
     return rows
 
 
+def is_raw(X: Any) -> bool:
+    """Whether X holds texts, or is the path of a table, whose columns are made as it is opened."""
+    return _holds_texts(X) or (is_table(X) and is_path(X))
+
+
 def _holds_texts(X: Any) -> bool:
     return holds_texts(X) or holds_text_files(X)
