@@ -293,7 +293,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
 
 @persistence.register
-class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
+class QuadraticDiscriminantAnalysis(Explains, DiscriminantAnalysis):
     """Quadratic discriminant analysis: normal rows with a covariance of each class.
 
     ``ln P(y) - (ln det Sigma_y + (x - mu_y)' Sigma_y^-1 (x - mu_y)) / 2``, as scikit-learn's of this name (version 1.8

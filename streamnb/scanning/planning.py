@@ -7,7 +7,7 @@ from typing import Any
 from streamnb.core import label_checks, memory, notebook
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.encoding.opening import opened
+from streamnb.encoding.opening import is_raw, opened
 from streamnb.rows.columns import known_classes
 from streamnb.rows.opening import with_labels
 from streamnb.rows.preparing import RowOptions
@@ -107,7 +107,7 @@ def plan(
     ----------
     X, y, classes, moments, binarize, centre, folds, groups, repeats, histogram, n_bins, pooled, memory_limit
         As for `scan`. How many classes there are is known where `classes` says so, the labels are in memory, or y is
-        an indicator of labels in a store.
+        an indicator of labels in a store. Of a table one pass learns how many columns its values become.
     model : estimator, optional
         A model of several reads, such as ``SoftmaxRegressionCV(l2=[0.1, 1.0])``: the plan is that of its `fit`, and
         tells what its models take, and how often the rows are read. `moments`, `folds` and `pooled` are its own then.
@@ -130,7 +130,8 @@ def plan(
     moments, folds, pooled = (moments, folds, pooled) if model is None else _of_model(model)
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
     listed, limit = label_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
-    rows = opened(X, labelled=False, layer=layer)
+    beside, y = ((y,), None) if is_raw(X) else ((), y)  # a column of a table is no feature where it is y
+    rows = opened(X, *beside, labelled=False, layer=layer)
     folding = with_folds(ClassScan(names, options, listed), rows, folds, groups, repeats, 0)[0].folding
     n_rows, n_features, n_values = rows.n_rows, rows.n_features, rows.n_values
     n_classes, n_labels = known_classes(y, rows.group, n_rows)
