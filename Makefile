@@ -6,16 +6,17 @@ RUN := $(VENV)/bin/python -m
 DEV := $(VENV)/.installed-dev
 # Tests that reach the lines of all kernels, run without the compiler: lines of compiled code cannot be counted, and an
 # index that leaves its array is an error there.
-INTERPRETED := tests/kernels tests/stats tests/scanning \
-	$(patsubst %,tests/%.py,rows/test_splits rows/test_opening models/test_predictive evaluation/test_metrics_blocks)
+INTERPRETED := tests/kernels tests/stats \
+	$(patsubst %,tests/%.py,rows/test_splits models/test_predictive evaluation/test_metrics_blocks)
 # Tests that run beside the quick ones, so that each part takes about as long.
 REST := $(addprefix tests/,hostile laws problem rows selection)
 # Files that have slow tests: to look through the others takes as long as some of these.
 SLOW := $(shell grep -rlE "mark\.(slow|cluster|process)" --include="test_*.py" tests)
 BENCH := $(VENV)/.installed-bench
 SECONDS ?= 20
+PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: help demo test sklearn test-quick test-interpreted test-slow test-rest test-checked lint bench fuzz peers clean
+.PHONY: help demo test sklearn test-quick test-interpreted test-slow test-rest test-checked lint docs release-check bench fuzz peers clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
@@ -23,6 +24,8 @@ help:
 	@echo "make test-checked  those of the kernels compiled with bounds checking, after changes of kernels"
 	@echo "make sklearn scikit-learn's own tests of naive Bayes, run against the drop-ins"
 	@echo "make lint    ruff and mypy"
+	@echo "make docs    the site of all pages and of the reference, into build/site"
+	@echo "make release-check  wheel and sdist, installed in clean environments of PYTHONS='python3.11 python3.12 ..'"
 	@echo "make bench   the benchmarks, quickly"
 	@echo "make fuzz    input made to break things, led by the lines it reaches; SECONDS=20 for each of four harnesses"
 	@echo "make peers   streamnb beside other tools, into benchmarks/RESULTS.md; quickly with PEERS=--quick"
@@ -43,16 +46,20 @@ test: $(DEV)
 # Lines are counted from before pytest begins, because it imports streamnb to read its warning filters.
 COUNTING = $(RUN) slipcover --source streamnb --json --out .coverage-$@.json
 QUICK := -m "not slow and not cluster and not process"
+FEW_ROWS := -m "not slow and not cluster and not process and not compiled"
 # Each part says what it is from its first second on, and every line of it which part it is of.
 SHELL := /bin/bash
 WHOLE = 2>&1 | sed --unbuffered "s/^/$@ | /"; exit $${PIPESTATUS[0]}
+
+# Parts share the cores: threads of BLAS would only wait for each other, in loops that take ten times as long.
+test-%: export OMP_NUM_THREADS = 1
 
 # The compiler reads the code of kernels, where nothing may be counted.
 test-quick: $(DEV)
 	@echo "$@ begins"; nice $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(addprefix --ignore=,$(REST)) $(WHOLE)
 
 test-interpreted: $(DEV)
-	@echo "$@ begins"; NUMBA_DISABLE_JIT=1 $(COUNTING) -m pytest $(QUICK) $(INTERPRETED) $(WHOLE)
+	@echo "$@ begins"; NUMBA_DISABLE_JIT=1 $(COUNTING) -m pytest $(FEW_ROWS) $(INTERPRETED) $(WHOLE)
 
 test-slow test-rest: | test-interpreted
 
@@ -73,6 +80,15 @@ lint: $(DEV)
 	$(RUN) ruff format --check --quiet
 	$(RUN) mypy --no-error-summary
 
+# Into a folder of its own: the pages of the reference are made anew, so that none stays of a name that is gone.
+docs: $(VENV)/.installed-docs
+	rm -rf docs/api
+	$(RUN) sphinx --fail-on-warning --keep-going --quiet -d build/doctrees docs build/site
+	@echo "the site is in build/site/index.html"
+
+release-check: $(VENV)/.installed-release
+	$(RUN) tests.support.release_check $(PYTHONS)
+
 bench: $(BENCH)
 	$(RUN) asv machine --yes --config benchmarks/asv.conf.json > /dev/null
 	$(RUN) asv run --config benchmarks/asv.conf.json --python=same --quick --show-stderr
@@ -86,7 +102,7 @@ peers: $(BENCH)
 	$(RUN) benchmarks.peers $(PEERS)
 
 clean:
-	rm -rf .venv .venv-* .asv .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist *.egg-info
+	rm -rf .venv .venv-* .asv .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist docs/api *.egg-info
 	find streamnb tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The package, editable, with the extras of that name; done again only when pyproject.toml changes.

@@ -9,7 +9,7 @@ from streamnb.cli.output import say
 from streamnb.estimators.least_squares import LeastSquaresClassifierCV
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.linear_nb_cv import LinearNBCV
-from streamnb.estimators.trained_cv import MarginClassifierCV, SoftmaxRegressionCV
+from streamnb.estimators.trained_cv_models import MarginClassifierCV, SoftmaxRegressionCV
 from streamnb.passes.dask_workers import connected
 from streamnb.searching.searching import search as find
 
@@ -73,6 +73,7 @@ def _model(asked: dict[str, Any]) -> Any:
 @click.option("--family", "families", multiple=True, help="A family to try; several times for several.")
 @click.option("--transform", "transforms", multiple=True, help="Steps to try, none among them; several times, too.")
 @click.option("--cv", type=click.IntRange(2), default=5, show_default=True, help="Folds.")
+@click.option("--budget", help="What may be spent: 600s, or '20 reads'.")
 @click.option("--scoring", default="accuracy,roc_auc", show_default=True, help="Scorings; the first chooses.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the folds.")
 @click.option("-o", "out", required=True, help="The file of the best model.")
@@ -86,7 +87,7 @@ def search(data: str, out: str, stats: bool, force: bool, client: str | None, **
     path, (X, y) = new_file(out, force), rows_of(data, asked, asked["y"], NAMED)
     transforms = [steps_of(None if given == "none" else given) for given in asked["transforms"]]
     named = {"families": list(asked["families"]) or None, "transforms": transforms or None, "folds": asked["cv"]}
-    run = {name: asked[name] for name in ("seed", "n_threads", "memory_limit")}
+    run = {name: asked[name] for name in ("budget", "seed", "n_threads", "memory_limit")}
     weight = asked["weight"] if asked["text"] is None else None
     with connected(client):
         found = find(

@@ -55,7 +55,7 @@ class CrammerSingerSVM(CalibratedClassifier):
     planes_ : CuttingPlanes
         What the reads left, for `start`; not kept in a file.
     coef_, intercept_ : for two classes one row, that of the second less that of the first; else a row a class
-    history_ : dict of (n_passes_,) arrays
+    history_ : dict of (`n_passes_`,) arrays
         A value a read: objective (there, not the least so far), gap, seconds.
     classes_, n_passes_, converged_, report_, n_features_in_, feature_names_in_
         As of `SoftmaxRegression`.
@@ -65,7 +65,7 @@ class CrammerSingerSVM(CalibratedClassifier):
     >>> import streamnb as snb
     >>> X, y = [[0.0, 2.0], [1.0, 2.0], [2.0, 0.0], [2.0, 1.0], [-1.0, -1.0]], ["up", "up", "right", "right", "down"]
     >>> model = snb.CrammerSingerSVM(C=10.0).fit(X, y)
-    >>> model.predict([[0.0, 3.0], [-2.0, 0.0]]).tolist(), model.gap_ < 1e-3
+    >>> model.predict([[0.0, 3.0], [-2.0, -1.0]]).tolist(), model.gap_ < 1e-3
     (['up', 'down'], True)
     """
 

@@ -95,7 +95,7 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
     classes_ : (K,) labels, sorted; of a 2-D y its columns, 0, 1, .. unless `classes` named them
     coef_ : (1, n_features) for two classes; else (K, n_features), (K - 1, ..) for reference, (K(K - 1)/2, ..) for ovo
         Of a 2-D y (K, n_features) or, where one label is the reference, (K - 1, n_features).
-    intercept_ : one for each row of coef_
+    intercept_ : one for each row of `coef_`
     stats_ : ClassStats
         All that was kept of the data.
     n_features_in_ : int
@@ -107,6 +107,16 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
         The prior that the model goes by: `smoothing`, or the number that "evidence" came to.
     report_ : Report
         Rows, bytes, blocks and seconds of the last scan.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [0, 4], [1, 5]], ["cat", "cat", "dog", "dog"]
+    >>> model = snb.LinearNB("poisson", snb.L1(0.5)).fit(X, y)
+    >>> model.predict([[3, 0], [0, 3]]).tolist(), model.coef_.round(2).tolist()
+    (['cat', 'dog'], [[-0.69, 1.01]])
+    >>> model.refit(family="multinomial", penalty=None).predict([[3, 0]]).tolist()
+    ['cat']
     """
 
     _takes_indicator = True
@@ -264,7 +274,7 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
             The model of the rows with their weights times that of their class, as if fitted with that
             ``sample_weight``. "balanced": the total weight divided by K N_y; a label not named has 1. Holds until the
             next `fit`, or `refit` that says otherwise, and is kept as `class_weight_`; `stats_` stay as scanned.
-        intercept_shift : float, or one number for each row of coef_
+        intercept_shift : float, or one number for each row of `coef_`
             Added to `intercept_`, such as `balancing_shift` finds. It belongs to the scores of this very model:
             whatever changes the model next drops it.
 

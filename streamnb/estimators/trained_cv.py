@@ -1,23 +1,26 @@
 """Classifiers of several reads whose penalties, and number of reads, are chosen by cross-validation in shared reads."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from streamnb.core import arguments, messages, persistence
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.estimators.trained import Posed, TrainedClassifier
-from streamnb.estimators.trained_models import MarginClassifier, SoftmaxRegression
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
+from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import run_scan, with_folds
 from streamnb.selection.grid_scores import GridScores, check_choice
 from streamnb.selection.out_of_fold import check_calibration
-from streamnb.selection.penalty_search import PenaltySearch, Turns, chosen, course_of
+from streamnb.selection.penalty_search import Contender, PenaltySearch, Turns, chosen, course_of
 from streamnb.selection.shared_reads import Judge
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training import objectives
@@ -26,6 +29,22 @@ from streamnb.training.fitting import Reads, Trainer, check_memory, checkpoint_f
 
 L2 = tuple(10.0**exponent for exponent in range(3, -3, -1))
 RULES = "best", "parsimonious", "one_se"
+
+
+@dataclass(frozen=True, eq=False)
+class Scanned:
+    """What the scan of rows with folds left, the rows, how they are read on, and what was read before and by it."""
+
+    stats: ClassStats
+    rows: Source
+    options: RunOptions
+    before: Report
+    report: Report
+
+    @property
+    def whole(self) -> ClassStats:
+        """The statistics without folds."""
+        return replace(self.stats, folds=(), folding=None)
 
 
 class TrainedClassifierCV(TrainedClassifier):
@@ -63,14 +82,14 @@ class TrainedClassifierCV(TrainedClassifier):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Rows,
+        y: PerRow = None,
+        sample_weight: PerRow = None,
         *,
-        groups: Any = None,
+        groups: PerRow = None,
         progress: bool | None = None,
         n_threads: int | None = None,
-        memory_limit: Any = None,
+        memory_limit: Bytes = None,
         client: Any = None,
         checkpoint: Any = None,
         layer: str | None = None,
@@ -109,37 +128,64 @@ class TrainedClassifierCV(TrainedClassifier):
         """
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
-            self._check_params()
-            self._take_layer(layer)
-            rows = self._opened(X, y, sample_weight, fresh=True, run=options)
-            rows.check_read_again(type(self).__name__)
-            options = replace(options, checkpoint=checkpoint_folder(checkpoint))
-            before = self._apply(rows, options)
-            scan, rows = with_folds(self._scan(options), rows, self.folds, groups, 1, self.seed)
-            stats, scanned = run_scan(scan, rows, options_of(options, "scan"))
-            n_used = self._n_held(stats)
-            turns = self._turns(stats.n_features, self._n_rows(stats), len(stats.folds), options, n_used)
-            turns.check(options)
-            self._check_calibration(stats, options)
-            whole = replace(stats, folds=(), folding=None)
-            self._posed(whole, options)  # which refuses what no fold can learn from
-            turns.announce(self.max_passes)
-            self._scores, searched = self._search(stats, options).run(rows, options, turns)
-            self._scores.warn_missing()
-            self._choose()
-            trained, scale = self._trained(whole, rows, options)
-            held_out = course_of(self._scores, self._point)[: len(trained.history["seconds"])]
-            history = {**trained.history, "held_out_score": held_out}
-            self._keep(self._model_of(whole, trained, scale), history, trained.converged)
-            self._calibrated = False
-            settled = self._settle(stats, scanned, rows, options)
-            self.report_ = before + scanned + searched + trained.report + settled
-            if self.best_["max_passes"] == self.max_passes and not trained.converged:
-                messages.warn(
-                    f"max_passes={self.max_passes} reads were spent, and the last gave the best score; the model is "
-                    "usable, more reads may make it better"
-                )
+            chosen_on_folds = ChosenOnFolds(self, (X, y, sample_weight), groups, options, checkpoint, layer)
+            chosen_on_folds.judge()
+            chosen_on_folds.fit()
         return self
+
+    def _scan_folds(
+        self, given: Any, groups: Any, options: RunOptions, checkpoint: Any, layer: str | None
+    ) -> "Scanned":
+        """One scan of rows with folds, from which all models start."""
+        self._check_params()
+        self._take_layer(layer)
+        rows = self._opened(*given, fresh=True, run=options)
+        rows.check_read_again(type(self).__name__)
+        options = replace(options, checkpoint=checkpoint_folder(checkpoint))
+        before = self._apply(rows, options)
+        scan, rows = with_folds(self._scan(options), rows, self.folds, groups, 1, self.seed)
+        stats, report = run_scan(scan, rows, options_of(options, "scan"))
+        scanned = Scanned(stats, rows, options, before, report)
+        self._turns_of(scanned, len(stats.folds)).check(options)
+        self._check_calibration(stats, options)
+        self._posed(scanned.whole, options)  # which refuses what no fold can learn from
+        return scanned
+
+    def _judge(
+        self, scanned: "Scanned", models: list[Contender], folds: Any, most_reads: int | None, over: Any
+    ) -> tuple[list[Contender], Report]:
+        """Judge the models of some folds, beside those that were judged before, and choose."""
+        turns = self._turns_of(scanned, len(scanned.stats.folds) if folds is None else len(folds))
+        turns.announce(self.max_passes)
+        max_passes = self.max_passes
+        if most_reads is not None:
+            max_passes = min(max_passes, most_reads // turns.n_groups - self._trainer.judged_later)
+            if max_passes < 2:
+                raise ValueError(f"{most_reads} reads are too few for models that go in {turns.n_groups} groups")
+        search = self._search(scanned.stats, scanned.options, max_passes)
+        more, report = search.run(scanned.rows, scanned.options, turns, folds, over)
+        self._rank(scanned, [*models, *more])
+        return [*models, *more], report
+
+    def _rank(self, scanned: "Scanned", models: list[Contender]) -> None:
+        self._scores = self._search(scanned.stats, scanned.options, self.max_passes).scores(models)
+        self._choose()
+
+    def _fit_best(self, scanned: "Scanned", read: Report) -> None:
+        """The model of all rows at what was chosen."""
+        self._scores.warn_missing()
+        trained, scale = self._trained(scanned.whole, scanned.rows, scanned.options)
+        held_out = course_of(self._scores, self._point)[: len(trained.history["seconds"])]
+        history = {**trained.history, "held_out_score": held_out}
+        self._keep(self._model_of(scanned.whole, trained, scale), history, trained.converged)
+        self._calibrated = False
+        settled = self._settle(scanned.stats, scanned.report, scanned.rows, scanned.options)
+        self.report_ = read + trained.report + settled
+        if self.best_["max_passes"] == self.max_passes and not trained.converged:
+            messages.warn(
+                f"max_passes={self.max_passes} reads were spent, and the last gave the best score; the model is "
+                "usable, more reads may make it better"
+            )
 
     def plan_scan(self) -> tuple[tuple[str, ...], Any]:
         return super().plan_scan()[0], self.folds
@@ -156,8 +202,8 @@ class TrainedClassifierCV(TrainedClassifier):
             "most_reads": most_reads,
         }
 
-    def _search(self, stats: ClassStats, options: RunOptions) -> PenaltySearch:
-        """What is to be judged on these folds."""
+    def _search(self, stats: ClassStats, options: RunOptions, max_passes: int) -> PenaltySearch:
+        """What is to be judged on these folds, in so many reads at most."""
         scorer = as_scorer(self.scoring)
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
         needs = scorer.needs if self._has_probabilities else scorer.needs - {"probabilities"}
@@ -174,10 +220,11 @@ class TrainedClassifierCV(TrainedClassifier):
             return self._posed(rest, options)
 
         def trainer(fold: int, point: dict[str, Any]) -> tuple[Trainer, Reads]:
-            return self._reads(posed(fold), _penalties(point), self.max_passes)
+            return self._reads_at(posed(fold), point, max_passes)
 
-        judge = Judge(scheme, stats.classes, needs, len(self._grid()) * len(stats.folds))
-        return PenaltySearch(self._grid(), stats, trainer, judge, scorer)
+        grid = self._grid(self._n_rows(stats))
+        judge = Judge(scheme, stats.classes, needs, len(grid) * len(stats.folds))
+        return PenaltySearch(grid, stats, trainer, judge, scorer)
 
     def _check_calibration(self, stats: ClassStats, options: RunOptions) -> None:
         """Refuse, before models are trained, folds that calibration can do nothing with, or has no memory for."""
@@ -186,14 +233,26 @@ class TrainedClassifierCV(TrainedClassifier):
             n_rows = len(stats.folds) * self._n_rows(stats)
             check_memory(self._n_held(stats), n_rows, self._held, options.memory_limit)
 
-    def _turns(
-        self, n_features: int, n_rows: int, n_folds: int, options: RunOptions, n_used: int | None = None
-    ) -> Turns:
+    def _turns(self, n_features: int, n_rows: int, n_folds: int, options: RunOptions, n_used: Any = None) -> Turns:
         """How many models of n_rows rows of weights there are, and how many are open at a time."""
-        return Turns.of(len(self._grid()) * n_folds, n_features, n_rows, self._held, options, n_used)
+        return Turns.of(len(self._grid(n_rows)) * n_folds, n_features, n_rows, self._held, options, n_used)
 
-    def _grid(self) -> list[dict[str, Any]]:
-        """The points of the grid of penalties."""
+    def _turns_of(self, scanned: "Scanned", n_folds: int) -> Turns:
+        """Those of the models of so many folds."""
+        stats, n_used = scanned.stats, self._n_held(scanned.stats)
+        return self._turns(stats.n_features, self._n_rows(stats), n_folds, scanned.options, n_used)
+
+    def _most_reads(self) -> tuple[int, int]:
+        most = self.plan_reads(1, 1, 2, 1 << 62)["most_reads"]
+        judging = min(self._n_scans() + self.max_passes + self._trainer.judged_later, most)
+        return judging, most - judging
+
+    def _reads_at(self, posed: Posed, point: dict[str, Any], max_passes: int) -> tuple[Trainer, Reads]:
+        """What trains at a point of the grid, in so many reads at most."""
+        return self._reads(posed, _penalties(point), max_passes)
+
+    def _grid(self, n_rows: int | None = None) -> list[dict[str, Any]]:
+        """The points of the grid of penalties, for so many rows of weights."""
         return [dict(zip(self._kinds, point, strict=True)) for point in product(*map(self._strengths, self._kinds))]
 
     @property
@@ -256,6 +315,56 @@ class TrainedClassifierCV(TrainedClassifier):
         return self
 
 
+def reads_at_most(estimator: TrainedClassifierCV, max_passes: int) -> tuple[int, int]:
+    """How often rows are read to judge all penalties in so many reads of each model, and then to fit the best one."""
+    return clone(estimator).set_params(max_passes=max_passes)._most_reads()
+
+
+class ChosenOnFolds:
+    """Penalties and reads of a classifier, chosen on folds in turn; `fit` then makes the model of all rows.
+
+    The scan is done first. `report` is of all that was read so far.
+    """
+
+    def __init__(
+        self,
+        model: TrainedClassifierCV,
+        given: Any,
+        groups: Any,
+        options: RunOptions,
+        checkpoint: Any = None,
+        layer: str | None = None,
+    ):
+        self._model = model
+        self._scanned = model._scan_folds(given, groups, options, checkpoint, layer)
+        self._models: list[Contender] = []
+        self.report = self._scanned.before + self._scanned.report
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of each read."""
+        return self._scanned.stats.n_rows
+
+    def judge(self, folds: Any = None, most_reads: int | None = None, over: Any = None) -> GridScores:
+        """Scores of all penalties after every read on the folds so far and these, all of them by default.
+
+        In so many reads at most, those for models that wait for memory among them, or until time is `over`.
+        """
+        models, report = self._model._judge(self._scanned, self._models, folds, most_reads, over)
+        self._models, self.report = models, self.report + report
+        return self._model._scores
+
+    def take(self, other: "ChosenOnFolds") -> None:
+        """What another came to on folds of its own, of the same labels and folds."""
+        self._models, self.report = [*self._models, *other._models], self.report + other.report
+        self._model._rank(self._scanned, self._models)
+
+    def fit(self) -> None:
+        """The model of all rows, at what is best on the folds so far."""
+        self._model._fit_best(self._scanned, self.report)
+        self.report = self._model.report_
+
+
 def judged_reads(estimator: TrainedClassifierCV, class_: Any = None) -> tuple[GridScores, int]:
     """The scores of all penalties after each read, or those of one class, and the point the rule takes by them."""
     scores = estimator._scores if class_ is None else estimator._scores.of_class(class_)
@@ -264,100 +373,3 @@ def judged_reads(estimator: TrainedClassifierCV, class_: Any = None) -> tuple[Gr
 
 def _penalties(point: dict[str, Any]) -> Penalties:
     return Penalties(point["l2"], point.get("l1", 0.0))
-
-
-@persistence.register
-class SoftmaxRegressionCV(TrainedClassifierCV, SoftmaxRegression):
-    """`SoftmaxRegression` whose penalties and number of reads are chosen by cross-validation in shared reads.
-
-    Every penalty of the grid is trained without each fold. A read brings all of these models one step, and judges what
-    they have come to on their folds: the rows are read about as often as one model needs, and the score is known after
-    each read, so that the number of reads is chosen, too. A model is left where it is once it has converged, or once
-    five reads, and half as many as its best took, gave no better score on its fold. Then the best penalty is fitted to
-    all rows, in as many reads as were best. All is the same to the last bit for any chunks, threads and workers.
-
-    Parameters
-    ----------
-    l2, l1 : float or list of float, optional
-        Strengths to choose from; the product of both lists is judged. By default 0.01, 0.1, .., 1000 for l2, 0 where l1
-        is given, and 0 for l1.
-    folds : int or (n_rows,) ints
-        Number of folds, or the fold of each row, numbered from 0; see `fold_numbers`.
-    scoring : str, callable or a list of these
-        As for `LinearNBCV`; the first of a list chooses, and of what is equally good by it, the next.
-    rule : {"best", "parsimonious", "one_se"}
-        The penalty and number of reads with the highest mean score; or, of those whose mean is within 1 % of it, or
-        within one standard error of it, that with the fewest features, then the fewest reads.
-    seed : int
-    start, tol, max_passes, transform, normalize, idf, class_weight
-        As for `SoftmaxRegression`, of each model; `max_passes` is at least 2.
-
-    Attributes
-    ----------
-    best_ : dict
-        What was chosen, such as ``{"l2": 1.0, "l1": 0.0, "max_passes": 6}``: ``SoftmaxRegression(**model.best_)``
-        gives the same weights.
-    best_score_ : float
-        Its mean score.
-    cv_results_ : dict of (G,) arrays
-        A row for each penalty after each read: params, param_l2, param_l1, param_max_passes, mean_test_score,
-        std_test_score, rank_test_score, split<s>_test_score, class_test_score_<label>, n_features (that are used, the
-        mean over folds). NaN where a fold lacks a class; means are over the others.
-    history_ : dict of (n_passes_,) arrays
-        Of the fit to all rows, a value a read: objective, gradient_norm, seconds, and held_out_score, the mean score of
-        this penalty after as many reads.
-    report_ : Report
-        Of the scan and of all reads, shared ones and those of the last fit.
-    classes_, coef_, intercept_, n_passes_, converged_, n_features_in_, feature_names_in_
-        As of `SoftmaxRegression`.
-
-    Examples
-    --------
-    >>> import streamnb as snb
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = snb.SoftmaxRegressionCV([0.1, 10.0], scoring="accuracy").fit(X, y)
-    >>> model.best_["l2"], model.best_score_ > 0.95
-    (0.1, True)
-    """
-
-    _has_probabilities = True
-
-
-@persistence.register
-class MarginClassifierCV(TrainedClassifierCV, MarginClassifier):
-    """`MarginClassifier` whose penalties and number of reads are chosen by cross-validation in shared reads.
-
-    Parameters and attributes are those of `SoftmaxRegressionCV`, and:
-
-    Parameters
-    ----------
-    scoring
-        Scores are margins: one that needs probabilities is refused, and a function of an `Evaluation` gets one without.
-    calibration : {None, "sigmoid", "isotonic"}
-        As for `MarginClassifier`, by the models without each fold, five at least, at what was chosen: they are trained
-        once more, in as many reads as the model. The choice is the same.
-    """
-
-    def __init__(
-        self,
-        l2: Any = None,
-        l1: Any = None,
-        *,
-        folds: Any = 5,
-        scoring: Any = "roc_auc",
-        rule: str = "best",
-        seed: int = 0,
-        start: Any = "auto",
-        tol: float = 1e-4,
-        max_passes: int = 50,
-        transform: Any = None,
-        normalize: str | None = None,
-        idf: bool = False,
-        class_weight: Any = None,
-        calibration: str | None = None,
-    ):
-        options = {"start": start, "tol": tol, "max_passes": max_passes, "transform": transform}
-        options |= {"normalize": normalize, "idf": idf, "class_weight": class_weight, "calibration": calibration}
-        MarginClassifier.__init__(self, l2, l1, **options)
-        self._keep_choice(folds, scoring, rule, seed)

@@ -45,12 +45,12 @@ class SoftmaxRegression(TrainedClassifier):
     ----------
     classes_ : (K,) labels, sorted; of a 2-D y its columns
     coef_ : (1, n_features) for two classes; else (K, n_features)
-    intercept_ : one for each row of coef_
+    intercept_ : one for each row of `coef_`
     n_passes_ : int
         Reads of the rows after the scan.
     converged_ : bool
         Whether the gradient came below `tol`.
-    history_ : dict of (n_passes_,) arrays
+    history_ : dict of (`n_passes_`,) arrays
         A value a read: objective, gradient_norm (in units of the curvature: half its square is about what is left to
         fall), seconds. The first read compares steps along the scan's direction; its gradient is that of the start.
     report_ : Report

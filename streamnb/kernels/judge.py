@@ -11,6 +11,14 @@ FEW = 4  # classes, each of which is looked for
 @kernel
 def top_class(scores, out):
     # out[i, g] = the first k where scores[i, k, g] is largest
+    if scores.shape[2] == 1:
+        for i in range(scores.shape[0]):
+            best, highest = 0, scores[i, 0, 0]
+            for k in range(1, scores.shape[1]):
+                higher = scores[i, k, 0] > highest
+                best, highest = (k, scores[i, k, 0]) if higher else (best, highest)
+            out[i, 0] = best
+        return
     top = np.empty(scores.shape[2])
     for i in range(scores.shape[0]):
         top[:] = scores[i, 0]

@@ -6,6 +6,9 @@ from streamnb.kernels.compiler import brick, kernel
 from streamnb.kernels.lanes import LANES, prefetch, sum_lanes
 
 FEW = 3  # columns; fewer are summed one by one
+TILE = 2 * LANES  # rows in full that are scored side by side
+TILED = 256  # of their columns at once, so that these stay in the nearest cache
+TILED_FROM = 8  # among so many values one that is not zero: below it takes less time to look at each
 ROWS_AHEAD = 4  # rows that lie apart do not come by themselves
 at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
 
@@ -74,9 +77,59 @@ def score_csr(data, indices, indptr, weights, out):
 
 @kernel
 def score_dense(values, weights, out):
-    # out[i, r] += sum over j of x[i, j] * weights[j, r]
-    for i in range(out.shape[0]):
-        for j in range(values.shape[1]):
+    # out[i, r] += sum over j of x[i, j] * weights[j, r], j after j, those of x = 0 left out
+    n_rows, n_features = values.shape
+    tiled = n_rows - n_rows % TILE if can_be_tiled(n_rows, weights) else 0
+    step = min(n_features, TILED)
+    numbers, sums = np.arange(step + 1, dtype=np.int32), np.empty((1, TILE))
+    columns, turned = np.empty((out.shape[1], step + 1)), np.empty((step + 1, TILE))
+    for first in range(0, n_features if tiled else 0, TILED):
+        stop = min(first + TILED, n_features)
+        for r in range(out.shape[1]):
+            columns[r, 0] = 1.0  # of what is there already, so that all is added in order
+            for j in range(first, stop):
+                columns[r, 1 + j - first] = weights[j, r]
+        for begin in range(0, tiled, TILE):
+            if TILED_FROM * turn(values, begin, first, stop, turned) < TILE * (stop - first):
+                add_rows(values, weights, begin, begin + TILE, first, stop, out)
+                continue
+            for r in range(out.shape[1]):
+                for i in range(TILE):
+                    turned[0, i] = out[begin + i, r]
+                sum_lanes(sums, 0, columns[r], numbers, 0, 1 + stop - first, turned, 2)
+                for i in range(TILE):
+                    out[begin + i, r] = sums[0, i]
+    add_rows(values, weights, tiled, n_rows, 0, n_features, out)
+
+
+@brick
+def can_be_tiled(n_rows, weights):
+    # are there rows enough to look at each weight once more, and are these finite, so that 0 of each is 0?
+    finite = n_rows >= 2 * TILE
+    for j in range(weights.shape[0] if finite else 0):
+        for r in range(weights.shape[1]):
+            finite &= abs(weights[j, r]) < np.inf
+    return finite
+
+
+@brick
+def turn(values, begin, first, stop, out):
+    # out[1 + j - first, i] = x[begin + i, j] for j from first to stop and TILE rows; how many are not zero
+    stored = 0
+    for i in range(TILE):
+        row = values[begin + i]
+        for j in range(first, stop):
+            x = np.float64(row[j])
+            stored += x != 0.0
+            out[1 + j - first, i] = x
+    return stored
+
+
+@brick
+def add_rows(values, weights, begin, end, first, stop, out):
+    # out[i, r] += sum over j from first to stop of x[i, j] * weights[j, r], where x is not zero
+    for i in range(begin, end):
+        for j in range(first, stop):
             x = np.float64(values[i, j])
             if x != 0.0:
                 for r in range(out.shape[1]):

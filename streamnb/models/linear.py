@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, label_checks, memory, persistence, row_checks
+from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.core.conditional import available_if
+from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.learning import opened_through
 from streamnb.kernels.scores import score_cells
 from streamnb.models.curves import Curves
 from streamnb.models.decision_rule import DecisionRule
+from streamnb.models.sparse_weights import of_stored, quicker_in_full, stored
 from streamnb.passes.answering import answer
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
@@ -22,7 +24,7 @@ from streamnb.problem.references import UNLABELLED
 from streamnb.problem.schemes import LabelReference, MultiLabel, Reference, Scheme, as_scheme, probabilities
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
-from streamnb.rows.chunk import Chunk
+from streamnb.rows.chunk import Chunk, DenseChunk
 from streamnb.rows.domain import Domain
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.stats.matching import merged_classes
@@ -31,9 +33,7 @@ from streamnb.stats.row_means import RowMeans
 
 MARGINS = 1 << 25  # held at once
 CACHED_MARGINS = 1 << 16  # that stay in the cache, and in memory that is used again, while they are worked on
-FEW_WEIGHTS = 1 / 4  # that are not zero: by themselves, with their places, these take less than half of the room
 FEW_ROWS = 512  # beside whose scores a step takes no time
-_INDEX = ["i4", "i8"]
 _STATE = (
     "classes",
     "weights",
@@ -69,6 +69,14 @@ class LinearModel:
         for most, [x > binarize] for Bernoulli, abs(x - centre) for Laplace, ln x for chi-squared and Dirichlet. For
         beta T(x) is ln x, and ``ln(1 - X) @ second`` adds to the scores. With `curves`, of a model calibrated by
         isotonic regression, these then take the place of scores: they are not linear.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [0, 4], [1, 5]], ["cat", "cat", "dog", "dog"]
+    >>> linear = snb.solve(snb.scan(X, y), "poisson")[0]
+    >>> linear.predict([[3, 0], [0, 3]]).tolist()
+    ['cat', 'dog']
     """
 
     classes_: np.ndarray
@@ -117,7 +125,7 @@ class LinearModel:
             )
         return replace(self, intercept_=self.intercept_ + given)
 
-    def decision_function(self, X: Any, *, out: Any = None) -> Any:
+    def decision_function(self, X: Rows, *, out: Any = None) -> Any:
         """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K).
 
         X is anything that `scan` takes. The answer is of its kind: NumPy, or a lazy Dask array for Dask.
@@ -126,19 +134,19 @@ class LinearModel:
         width = self.scheme.width(len(self.classes_))
         return self.answer(X, self.scheme.class_scores, width, np.dtype(np.float64), out)
 
-    def predict(self, X: Any, *, out: Any = None) -> Any:
+    def predict(self, X: Rows, *, out: Any = None) -> Any:
         """Labels, (n_rows,), or multi-label a 0/1 indicator (n_rows, K); `X` and `out` as for `decision_function`."""
         if self.scheme.multilabel:
             return self.answer(X, self._labels, len(self.classes_), np.dtype(np.int64), out)
         return self.answer(X, self._labels, None, self._answers.dtype, out)
 
     @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
+    def predict_log_proba(self, X: Rows, *, out: Any = None) -> Any:
         """Logs of the class probabilities, (n_rows, K); `X` and `out` as for `decision_function`."""
         return self.answer(X, self.scheme.log_proba, len(self.classes_), np.dtype(np.float64), out)
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Any, *, out: Any = None) -> Any:
+    def predict_proba(self, X: Rows, *, out: Any = None) -> Any:
         """Class probabilities, (n_rows, K); `X` and `out` as for `decision_function`.
 
         Two classes: the sigmoid of the score; joint: softmax; ovr: sigmoids divided by their sum; reference: softmax
@@ -146,7 +154,7 @@ class LinearModel:
         """
         return self.answer(X, self._probabilities, len(self.classes_), np.dtype(np.float64), out)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> float:
         """Share of the weight whose label (all of whose labels) is predicted; arguments as in `scan`.
 
         Rows that the workers of an active Dask client can open are judged there.
@@ -184,7 +192,7 @@ class LinearModel:
         return probabilities(self.scheme, margins)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_scorer", "absent")}
+        return {name: value for name, value in vars(self).items() if name not in ("_scorer", "_in_full", "absent")}
 
     # ---- margins of a block ------------------------------------------------------------------------------------------
 
@@ -199,6 +207,11 @@ class LinearModel:
         if self.absent.any():
             intercept = intercept + self.absent @ weights
         return weights, intercept
+
+    @cached_property
+    def _in_full(self) -> np.ndarray:
+        """Sparse weights laid out, for rows that these score sooner."""
+        return self._scorer[0].toarray()
 
     @cached_property
     def absent(self) -> np.ndarray:
@@ -225,6 +238,8 @@ class LinearModel:
         given, chunk = chunk, self.prepared(chunk, survey)
         weights, intercept = self._scorer
         out = np.zeros((chunk.shape[0], weights.shape[1]))
+        if sp.issparse(weights) and quicker_in_full(weights, isinstance(chunk, DenseChunk)):
+            weights = self._in_full
         if sp.issparse(weights):
             for some, rows in chunk.sparse(np.arange(chunk.shape[0])):
                 score_cells(*rows, weights.data, weights.indices, weights.indptr, 0, out[some])
@@ -276,7 +291,7 @@ class LinearModel:
     def to_state(self) -> dict[str, Any]:
         return {
             "classes": self.classes_,
-            "weights": _stored(self.weights),
+            "weights": stored(self.weights),
             "intercept": self.intercept_,
             "scheme": self.scheme.name,
             "reference": None if self.scheme.reference is None else self.classes_[self.scheme.reference].item(),
@@ -291,7 +306,7 @@ class LinearModel:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "LinearModel":
         persistence.known(cls, state, "binarize", *_STATE)
-        classes, weights = label_checks.check_labels(state["classes"], "classes"), _weights(state["weights"])
+        classes, weights = label_checks.check_labels(state["classes"], "classes"), of_stored(state["weights"])
         shape, options = weights.shape, RowOptions.of_state(state["options"])
         array = persistence.array
         intercept = array("intercept", state["intercept"], ["f8"], (shape[1],))
@@ -330,47 +345,6 @@ class LinearModel:
             None if second is None else array("second", second, ["f8"], shape),
             None if curves is None else curves.check(scheme, len(classes)),
         )
-
-
-def _stored(weights: Any) -> Any:
-    """Weights (n_features, R) as they are saved: all of them, or those that are not zero where these are few."""
-    if sp.issparse(weights):
-        return _parts(weights)
-    kept = weights.view(np.int64).T != 0  # -0.0 is kept, too
-    if np.count_nonzero(kept) > FEW_WEIGHTS * kept.size:
-        return weights
-    rows, columns = np.nonzero(kept)
-    return {"coef": _parts(sp.csr_array((weights.T[kept], (rows, columns)), shape=kept.shape))}
-
-
-def _parts(matrix: Any) -> list[Any]:
-    return [matrix.data, matrix.indices, matrix.indptr, list(matrix.shape)]
-
-
-def _weights(saved: Any) -> Any:
-    """Weights (n_features, R) as `_stored` left them: dense if they were, as long as that fits into memory."""
-    if isinstance(saved, np.ndarray):
-        return persistence.array("weights", saved, ["f8"], (None, None))
-    coef = _of_parts(saved["coef"] if isinstance(saved, dict) else saved)
-    if not isinstance(saved, dict):
-        return coef
-    limit = memory.allowed(None)
-    if 8 * coef.shape[1] > limit:
-        raise MemoryError(f"coef_ has {coef.shape[1]:,} columns, more than half of the free memory could hold")
-    if 8 * coef.shape[0] * coef.shape[1] > limit:
-        return sp.csr_array(coef.T)
-    weights = np.zeros(coef.shape[::-1])
-    weights[coef.indices, np.repeat(np.arange(coef.shape[0]), np.diff(coef.indptr))] = coef.data
-    return weights
-
-
-def _of_parts(saved: Any) -> sp.csr_array:
-    data, indices, indptr, shape = saved
-    for name, values, dtypes in (("data", data, ["f8"]), ("indices", indices, _INDEX), ("indptr", indptr, _INDEX)):
-        persistence.array(name, values, dtypes, (None,))
-    matrix = sp.csr_array((data, indices, indptr), shape=[arguments.whole_number("shape", n) for n in shape])
-    matrix.check_format(full_check=True)
-    return matrix
 
 
 @dataclass(frozen=True, eq=False)

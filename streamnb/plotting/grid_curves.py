@@ -59,7 +59,8 @@ def _of_reads(estimator: TrainedClassifierCV, against: str | None, class_: Any, 
     if class_ is not None:
         scores, chosen = judged_reads(estimator, _number_of(scores, class_))
     kinds = [*scores.grid[0]][::-1]  # max_passes, then the penalties
-    against = kinds[0] if against is None else arguments.one_of("against", against, [*kinds, "n_features"])
+    usual = kinds[np.unique([point["max_passes"] for point in scores.grid]).size == 1]  # of products nothing is read
+    against = usual if against is None else arguments.one_of("against", against, [*kinds, "n_features"])
     left_out = {against, "max_passes"}
     tables = {kind: np.array([point[kind] for point in scores.grid], dtype=np.float64) for kind in kinds}
     varied = [kind for kind in kinds[::-1] if kind not in left_out and len(np.unique(tables[kind])) > 1]

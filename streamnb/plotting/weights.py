@@ -36,7 +36,7 @@ MOST_GROUPS = 12  # classes whose features are shown without being asked for
 
 
 class RegularizationPathDisplay:
-    """Weights of the features in one row of coef_ against tau.
+    """Weights of the features in one row of `coef_` against tau.
 
     Parameters
     ----------
@@ -60,6 +60,16 @@ class RegularizationPathDisplay:
     lines_ : (m,) list of Line2D
     breakpoints_ : Line2D or None
         Their marks, on the line of weight zero.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> stats = snb.scan(X, y, moments=["sum", "sum_sq"])
+    >>> shown = snb.RegularizationPathDisplay.from_stats(stats, "gaussian", class_=0)
+    >>> len(shown.figure_.axes)
+    1
     """
 
     def __init__(
@@ -263,13 +273,22 @@ class TellingFeaturesDisplay:
     Parameters
     ----------
     groups : list of (name, (m,) feature names, (m,) weights)
-        The weights of each row of coef_ that is shown, the largest in absolute value first.
+        The weights of each row of `coef_` that is shown, the largest in absolute value first.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
     bars_ : list of BarContainer
         One for each group.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> shown = snb.TellingFeaturesDisplay.from_estimator(snb.LinearNB("gaussian").fit(X, y), [0])
+    >>> len(shown.figure_.axes)
+    1
     """
 
     def __init__(self, groups: Sequence[tuple[Any, Sequence[str], np.ndarray]]):
@@ -292,7 +311,7 @@ class TellingFeaturesDisplay:
         ----------
         estimator : LinearNB, LinearNBCV, SoftmaxRegression or the like, or a model of a path
         class_ : label, or list of labels, optional
-            Whose weights; (earlier, later) labels for scheme="ovo". All rows of coef_ unless given, up to 12.
+            Whose weights; (earlier, later) labels for scheme="ovo". All rows of `coef_` unless given, up to 12.
         n_features : int, optional
             How many of each class: 15 of one, 4 of each of several unless given.
         feature_names : (n_features_in,), optional

@@ -25,8 +25,9 @@ class Judged(persistence.Parameters):
     point : dict, of the grid of its penalty
     scores : dict, of each scoring the scores of all splits, (S,)
     n_features : int, that the model of all rows uses, -1 where it does not tell
-    reads : int, of the rows that it took part in, those of the fit to all rows among these; -1 where nobody counts
+    reads : int, of the rows that it took part in until it was judged; -1 where nobody counts
     seconds : float, of these reads, which others may have shared
+    folds : list of int, that it was judged on, where a budget kept it from the others: elsewhere scores are NaN
     """
 
     name: str
@@ -36,6 +37,22 @@ class Judged(persistence.Parameters):
     n_features: int
     reads: int
     seconds: float
+    folds: Sequence[int] | None = None
+
+    @classmethod
+    def on(cls, folds: Sequence[int], n_folds: int, scores: Mapping[str, Sequence[float]], **about: Any) -> "Judged":
+        """A candidate with scores on some of so many folds; `about` is the rest."""
+        if len(folds) == n_folds:
+            return cls(scores={name: np.array(values, np.float64) for name, values in scores.items()}, **about)
+        of_all = {name: np.full(n_folds, np.nan) for name in scores}
+        for name, values in scores.items():
+            of_all[name][list(folds)] = values
+        return cls(scores=of_all, folds=list(folds), **about)
+
+    @property
+    def n_folds(self) -> int:
+        """How many folds it was judged on."""
+        return len(next(iter(self.scores.values()))) if self.folds is None else len(self.folds)
 
     def mean(self, scoring: str) -> float:
         """Over the splits where the score is defined, NaN where it is in none."""
@@ -45,10 +62,11 @@ class Judged(persistence.Parameters):
 
 
 def goodness(judged: Judged, scorings: Sequence[str]) -> tuple[float, ...]:
-    """The means of the scorings in turn, then how few the features are: what candidates are ordered by."""
+    """What candidates are ordered by: how few folds it lacks, the means of the scorings in turn, how few features."""
     means = (judged.mean(scoring) for scoring in scorings)
     fewer = -float(judged.n_features if judged.n_features >= 0 else np.inf)
-    return (*(-np.inf if np.isnan(mean) else mean for mean in means), fewer)
+    lacks = 0 if judged.folds is None else len(next(iter(judged.scores.values()))) - judged.n_folds
+    return (-lacks, *(-np.inf if np.isnan(mean) else mean for mean in means), fewer)
 
 
 def reasons(left_out: Mapping[str, str]) -> list[str]:
@@ -70,14 +88,23 @@ class Search(persistence.Saved):
     best_ : estimator
         The best candidate by the first scoring, at its best point, fitted to all rows.
     results_ : pandas.DataFrame
-        A row a candidate, the best first: candidate, the mean of each scoring over the folds, std_<scoring>, n_features
-        (of the model of all rows), reads and seconds (which candidates may have shared), point (of its grid), and what
-        it is made of.
+        A row a candidate, the best first, those judged on fewer folds last: candidate, the mean of each scoring over
+        its folds, std_<scoring>, n_features (of the model of all rows), folds (their number), reads and seconds (which
+        candidates may have shared), point (of its grid), and what it is made of.
     left_out : dict {candidate: why}
     scorings : list of str
     candidates : list of Judged, with the scores of each fold
     report : Report
-        Of the two reads of naive Bayes together.
+        Of all reads of naive Bayes and `models`, of the fit to all rows, too.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [1, 4], [0, 5]] * 3, ["cat", "cat", "dog", "dog"] * 3
+    >>> families = {"families": ["poisson", "bernoulli"], "penalties": [None]}
+    >>> found = snb.search(X, y, **families, folds=2, scoring="accuracy", show=False)
+    >>> found.best_.predict([[4, 0]]).tolist(), len(found.results_)
+    (['cat'], 2)
     """
 
     candidates: list[Judged]
@@ -102,7 +129,12 @@ class Search(persistence.Saved):
     def _row(self, judged: Judged) -> dict[str, Any]:
         scores = {name: judged.mean(name) for name in self.scorings}
         stds = {f"std_{name}": float(np.nanstd(values)) for name, values in judged.scores.items() if name in scores}
-        cost = {"n_features": judged.n_features, "reads": judged.reads, "seconds": judged.seconds}
+        cost = {
+            "n_features": judged.n_features,
+            "folds": judged.n_folds,
+            "reads": judged.reads,
+            "seconds": judged.seconds,
+        }
         return {"candidate": judged.name, **scores, **stds, **cost, "point": judged.point, **judged.words}
 
     def __str__(self) -> str:
@@ -120,12 +152,13 @@ class Search(persistence.Saved):
 
     def _table(self) -> list[list[str]]:
         """Cells, the head first, then the best."""
-        return [["", *self.scorings, "features", "reads", "seconds"], *map(self._cells, self.ranked)]
+        return [["", *self.scorings, "features", "folds", "reads", "seconds"], *map(self._cells, self.ranked)]
 
     def _cells(self, judged: Judged) -> list[str]:
         means = [judged.mean(name) for name in self.scorings]
         numbers = ["-" if number < 0 else f"{number:,}" for number in (judged.n_features, judged.reads)]
-        return [judged.name, *("-" if np.isnan(m) else f"{m:.4f}" for m in means), *numbers, f"{judged.seconds:.1f}"]
+        cost = [numbers[0], f"{judged.n_folds}", numbers[1], f"{judged.seconds:.1f}"]
+        return [judged.name, *("-" if np.isnan(m) else f"{m:.4f}" for m in means), *cost]
 
     def __repr__(self) -> str:
         return f"<Search: {len(self.candidates)} candidates by {self.scorings[0]}, best {self.ranked[0].name}>"

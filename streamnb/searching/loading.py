@@ -14,7 +14,7 @@ from streamnb.estimators import (
     least_squares,
     linear_nb_cv,
     selector,
-    trained_cv,
+    trained_cv_models,
 )
 from streamnb.problem import mixed, together
 from streamnb.searching import found
@@ -39,6 +39,6 @@ REGISTERED = (
     least_squares,
     linear_nb_cv,
     selector,
-    trained_cv,
+    trained_cv_models,
 )
 __all__ = ["load"]

@@ -1,20 +1,25 @@
 """Estimators on the folds of a search: those of several reads, which choose by themselves, and any of scikit-learn."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from streamnb.core import row_checks
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
-from streamnb.estimators.trained_cv import TrainedClassifierCV, judged_reads
+from streamnb.estimators.trained_cv import ChosenOnFolds, TrainedClassifierCV, judged_reads, reads_at_most
 from streamnb.evaluation.evaluating import evaluate
-from streamnb.evaluation.scorers import Scorer
-from streamnb.searching.bayes import judged_at
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.rows.source import Source
+from streamnb.searching.budget import Allowed
+from streamnb.searching.contest import Contestants, Judging
+from streamnb.searching.encodings import Encoded, in_memory, some
 from streamnb.searching.found import Judged
+from streamnb.selection.grid_scores import GridScores
 
 CHOOSING = TrainedClassifierCV, LinearNBCV
 
@@ -45,41 +50,182 @@ def check_others(others: Any) -> dict[str, Any]:
     return {str(name): one for name, one in others.items()}
 
 
-def judged_model(
-    name: str, model: Any, given: tuple[Any, Any, Any], folding: dict[str, Any], how: dict[str, Any], scorer: Scorer
-) -> tuple[Judged, Any]:
-    """A model that chooses on the folds of the search, and is fitted to all rows then; `how` goes to its fit."""
-    asked = {name: folding[name] for name in ("folds", "seed", "scoring")}
-    asked |= {"repeats": 1} if isinstance(model, LinearNBCV) else {}
-    model = clone(model).set_params(**asked)
-    model.fit(*given, groups=folding["groups"], **how)
+def others_of(others: Mapping[str, Any], given: Any, judging: Judging) -> list[Contestants]:
+    """Estimators of any kind, which take rows in memory."""
+    if not others:
+        return []
+    X, y, weight = in_memory(given[0], given[1], given[2], "others=")
+    row_checks.check_lengths(X.shape[0], y.shape[0])
+    here = X, y, None if weight is None else np.asarray(weight, np.float64)
+    return [AnyEstimator(name, one, here, judging) for name, one in others.items()]
+
+
+def contestant_of(name: str, model: Any, encoded: Encoded, judging: Judging, options: RunOptions) -> Contestants:
+    """An estimator that chooses on folds."""
     if isinstance(model, LinearNBCV):
-        report, scores = model.report_ + model.scoring_report_, judged_grid(model)[0]
-        point, reads = scores.best(model.rule), 2
-    else:
-        report, (scores, point) = model.report_, judged_reads(model)
-        reads = -1 if folding["n_rows"] is None else report.rows // folding["n_rows"]
-    return judged_at(name, {}, scores, point, scorer, (reads, report.seconds)), model
+        return BayesOnGrid(name, model, encoded.given, judging, options)
+    return ModelOfReads(name, model, encoded, judging, options)
 
 
-def judged_other(name: str, estimator: Any, given: tuple[Any, Any, Any], numbers: np.ndarray, scorer: Scorer) -> Judged:
-    """Any estimator, fitted anew without each fold, and judged on it."""
-    X, y, weight = given
-    began, scores = time.perf_counter(), {one.name: list[float]() for one in scorer.each}
-    classes = None if y.ndim == 2 else np.unique(y)
-    for fold in range(int(numbers.max()) + 1):
+class ModelOfReads(Contestants):
+    """A model of several reads, whose penalties and number of reads are chosen.
+
+    Where columns are learned of rows, the model of each fold is trained in reads of its own.
+    """
+
+    def __init__(self, name: str, model: Any, encoded: Encoded, judging: Judging, options: RunOptions):
+        super().__init__([name])
+        self._encoded, self._judging, self._options = encoded, judging, options
+        self._model = self._asked(model, judging.scoring)
+        self._chosen: ChosenOnFolds | None = None
+        self._learned = Report()
+        self._folds: list[int] = []
+
+    def _asked(self, model: Any, scoring: Any) -> Any:
+        folds = {"folds": self._judging.folds, "seed": self._judging.seed, "scoring": scoring}
+        return clone(model).set_params(**folds)
+
+    def plan(self, most_reads: int | None) -> str:
+        return f"{self.names[0]}: {sum(self.reads(most_reads or self._model.max_passes))} reads at most"
+
+    def reads(self, max_passes: int) -> tuple[int, int]:
+        judging, fitting = reads_at_most(self._model, min(max_passes, self._model.max_passes))
+        if not self._encoded.nested:
+            return judging, fitting
+        return self._encoded.n_reads + 1 + judging * self._judging.n_folds, fitting
+
+    def begin(self) -> None:
+        try:
+            self._learned = self._encoded.learn(self._judging, self._options)
+            self._chosen = self._started(self._model, self._encoded.whole)
+        except (ValueError, TypeError) as error:
+            self.left_out[self.names[0]] = str(error)
+
+    def _started(self, model: Any, rows: Source) -> ChosenOnFolds:
+        return ChosenOnFolds(model, (rows, None, None), self._judging.groups, self._options)
+
+    def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
+        if self._chosen is None:
+            return []
+        try:
+            if self._encoded.nested:
+                for fold in folds:
+                    own = self._started(clone(self._model), self._encoded.outside(fold))
+                    own.judge([fold], allowed.reads, allowed.over)
+                    self._chosen.take(own)
+            else:
+                self._chosen.judge(folds, allowed.reads, allowed.over)
+        except ValueError as error:
+            self.left_out[self.names[0]] = str(error)
+            return []
+        self.report, self._folds = self._learned + self._chosen.report, sorted({*self._folds, *folds})
+        n_reads = self.report.rows // self._chosen.n_rows
+        cost, (scores, point) = (n_reads, self.report.seconds), judged_reads(self._model)
+        return [at_point(self.names[0], scores, point, self._judging, self._folds, cost)]
+
+    def fitted(self, judged: Judged) -> Any:
+        assert self._chosen is not None
+        self._chosen.fit()
+        self.report = self._learned + self._chosen.report
+        return self._encoded.finished(self._model)
+
+
+class BayesOnGrid(Contestants):
+    """A `LinearNBCV`, in two reads."""
+
+    def __init__(self, name: str, model: LinearNBCV, given: Any, judging: Judging, options: RunOptions):
+        super().__init__([name])
+        self._given, self._judging, self._options = given, judging, options
+        asked = {"folds": judging.folds, "seed": judging.seed, "scoring": judging.scoring, "repeats": 1}
+        self._model = clone(model).set_params(**asked)
+        self._judged: list[Judged] = []
+
+    def plan(self, most_reads: int | None) -> str:
+        return f"{self.names[0]}: 2 reads"
+
+    def reads(self, max_passes: int) -> tuple[int, int]:
+        return 2, 0
+
+    def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
+        """On all folds, the first time."""
+        if not self._judged:
+            options = {
+                name: getattr(self._options, name) for name in ("progress", "n_threads", "memory_limit", "client")
+            }
+            try:
+                self._model.fit(*self._given, groups=self._judging.groups, **options)
+            except (ValueError, TypeError) as error:
+                self.left_out[self.names[0]] = str(error)
+                return []
+            self.report, scores = self._model.report_ + self._model.scoring_report_, judged_grid(self._model)[0]
+            point, every = scores.best(self._model.rule), range(self._judging.n_folds)
+            cost = 2, self.report.seconds
+            self._judged = [at_point(self.names[0], scores, point, self._judging, every, cost)]
+        return self._judged
+
+    def fitted(self, judged: Judged) -> LinearNBCV:
+        return self._model
+
+
+class AnyEstimator(Contestants):
+    """An estimator of any kind, fitted anew without each fold; `given` are X, y and weights in memory."""
+
+    def __init__(self, name: str, estimator: Any, given: Any, judging: Judging):
+        super().__init__([name])
+        self._estimator, self._given, self._judging = estimator, given, judging
+        self._scores: dict[int, list[float]] = {}
+        self._seconds = 0.0
+
+    def plan(self, most_reads: int | None) -> str:
+        return f"{self.names[0]}: fitted to the rows outside each fold, in memory"
+
+    def reads(self, max_passes: int) -> tuple[int, int]:
+        return 0, 0
+
+    def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
+        """On the folds that there is time for, on one at least."""
+        began, name = time.perf_counter(), self.names[0]
+        for fold in folds:
+            if self._scores and allowed.over():
+                break
+            try:
+                self._scores[fold] = self._on(fold)
+            except Exception as error:  # of whatever it is made of
+                self.left_out[name] = f"{type(error).__name__}: {error}"
+                return []
+        self._seconds += time.perf_counter() - began
+        done = sorted(self._scores)
+        every = [one.name for one in self._judging.scorer.each]
+        scores = {each: [self._scores[fold][i] for fold in done] for i, each in enumerate(every)}
+        about: dict[str, Any] = {"name": name, "words": {}, "point": {}, "n_features": -1, "reads": -1}
+        return [Judged.on(done, self._judging.n_folds, scores, **about, seconds=self._seconds)]
+
+    def _on(self, fold: int) -> list[float]:
+        """The scores on a fold of the estimator fitted to the other rows."""
+        (X, y, weight), numbers = self._given, self._judging.numbers(self._given[1].shape[0])
         rest, held = np.flatnonzero(numbers != fold), np.flatnonzero(numbers == fold)
+        classes = None if y.ndim == 2 else np.unique(y)
         if classes is not None and len(np.unique(y[rest])) < len(classes):
             raise ValueError(
                 f"a class has no rows outside fold {fold}; take fewer folds, or folds= that mix the classes"
             )
-        model = fitted_other(estimator, (some(X, rest), y[rest], None if weight is None else weight[rest]))
-        said, weights = _said(model, some(X, held), scorer.needs), None if weight is None else weight[held]
-        judged = evaluate(y[held], classes=classes, sample_weight=weights, **said)
-        for one in scorer.each:
-            scores[one.name].append(float(one.value(judged)))
-    seconds = time.perf_counter() - began
-    return Judged(name, {}, {}, {each: np.array(values) for each, values in scores.items()}, -1, -1, seconds)
+        model = fitted_other(self._estimator, (some(X, rest), y[rest], None if weight is None else weight[rest]))
+        said = _said(model, some(X, held), self._judging.scorer.needs)
+        judged = evaluate(y[held], classes=classes, sample_weight=None if weight is None else weight[held], **said)
+        return [float(one.value(judged)) for one in self._judging.scorer.each]
+
+    def fitted(self, judged: Judged) -> Any:
+        return fitted_other(self._estimator, self._given)
+
+
+def at_point(
+    name: str, scores: GridScores, point: int, judging: Judging, folds: Sequence[int], cost: tuple[int, float]
+) -> Judged:
+    """A candidate at a point of its grid; `cost` are reads and seconds."""
+    named = scores.named or {judging.scorer.name: scores}
+    of_splits = {each: own.scores[point].tolist() for each, own in named.items()}
+    about = {"name": name, "words": {}, "point": dict(scores.grid[point]), "reads": cost[0], "seconds": cost[1]}
+    return Judged.on(folds, judging.n_folds, of_splits, n_features=int(scores.n_features[point]), **about)
 
 
 def fitted_other(estimator: Any, given: tuple[Any, Any, Any]) -> Any:
@@ -89,22 +235,6 @@ def fitted_other(estimator: Any, given: tuple[Any, Any, Any]) -> Any:
     if weighed and not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError("sample_weight is given, and its fit takes none")
     return clone(estimator).fit(X, y, **weighed)
-
-
-def in_memory(X: Any, y: Any) -> tuple[Any, Any]:
-    """Rows and labels that any estimator takes, of which some can be picked."""
-    if isinstance(X, list):
-        X = np.asarray(X)
-    if not (isinstance(X, np.ndarray) or hasattr(X, "iloc") or sp.issparse(X)) or y is None or isinstance(y, str):
-        raise TypeError(
-            f"others= needs rows and labels in memory, X a NumPy or SciPy array or a data frame, not {type(X).__name__}"
-        )
-    return sp.csr_array(X) if sp.issparse(X) else X, y.tocsr() if sp.issparse(y) else np.asarray(y)
-
-
-def some(X: Any, rows: np.ndarray) -> Any:
-    """Some of the rows."""
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def _said(model: Any, X: Any, needs: frozenset[str]) -> dict[str, Any]:

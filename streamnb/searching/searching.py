@@ -1,32 +1,32 @@
 """`search`: every candidate on the same folds, in as few reads as may be, and the best one fitted."""
 
-from collections.abc import Callable
-from functools import partial
+import numbers
 from typing import Any
 
-import numpy as np
-
-from streamnb.core import messages, notebook, row_checks
-from streamnb.encoding.opening import opened
-from streamnb.evaluation.scorers import Scorer
+from streamnb.core import notebook
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
 from streamnb.rows.opening import with_labels
 from streamnb.rows.source import Source
-from streamnb.rows.splits import fold_numbers
-from streamnb.searching import bayes, of_estimators
-from streamnb.searching.axes import Setting, settings_of
+from streamnb.rows.splits import as_folding
+from streamnb.searching.axes import checked, settings_of
+from streamnb.searching.bayes import BayesSettings
 from streamnb.searching.blind import usual_for
-from streamnb.searching.found import Judged, Search, goodness, reasons
+from streamnb.searching.budget import Budget
+from streamnb.searching.contest import Contest, Contestants, Judging
+from streamnb.searching.encodings import Encoded, encoded_rows
+from streamnb.searching.found import Search
+from streamnb.searching.of_estimators import check_others, contestant_of, named_models, others_of
 from streamnb.selection.grid_scores import check_choice
 
 
 def search(
-    X: Any,
-    y: Any = None,
+    X: Rows,
+    y: PerRow = None,
     *,
     families: Any = None,
     models: Any = None,
+    encodings: Any = None,
     transforms: Any = None,
     normalize: Any = None,
     idf: Any = None,
@@ -34,15 +34,16 @@ def search(
     penalties: Any = None,
     schemes: Any = None,
     others: Any = None,
+    budget: str | None = None,
     folds: Any = 5,
     scoring: Any = ("accuracy", "roc_auc"),
     seed: int = 0,
-    sample_weight: Any = None,
-    groups: Any = None,
+    sample_weight: PerRow = None,
+    groups: PerRow = None,
     show: bool | None = None,
     progress: bool | None = None,
     n_threads: int | None = None,
-    memory_limit: Any = None,
+    memory_limit: Bytes = None,
     client: Any = None,
 ) -> Search:
     """Judge every candidate on the same folds, and fit the best one to all rows.
@@ -57,6 +58,7 @@ def search(
     ----------
     X, y, sample_weight, groups, folds, seed
         As for `LinearNBCV`; X is read several times, so a stream has to be a callable that returns a fresh iterator.
+        Also the path of a table, or a data frame with columns of any kind, and texts; y names the column of labels.
     families : list of names or Family, optional
         By default multinomial, Bernoulli and Gaussian, and of dense rows of up to 300 features that with a covariance
         of each class, too. [] for none, with `models` or `others`. `Gaussian` with covariances takes no penalty, and
@@ -65,13 +67,25 @@ def search(
         Of those that choose on folds, such as ``[snb.SoftmaxRegressionCV(), snb.MarginClassifierCV(idf=True)]``; their
         `folds`, `seed` and `scoring` are those of the search. By default, where no `families` are named either,
         ``SoftmaxRegressionCV()``; of sparse rows this one and ``MarginClassifierCV``, both of tf-idf.
+    encodings : list, optional
+        How raw rows become columns: dicts of what `snb.table`, or for texts `snb.text`, is told, as ``{"bins": 8}`` or
+        ``{"vocabulary": 10_000}``; transformers such as ``snb.CategoryCounters()``, for rows and labels in memory,
+        whose best model is a pipeline; None for rows as they are. By default tables and paths of these are encoded as
+        usual. Whatever is learned is learned of the rows outside each fold, which takes two reads for each of them.
     transforms, normalize, idf, smoothing, penalties, schemes : lists, optional
         Candidates of what `LinearNB` has one value for: ``transforms=[None, "log1p", ("l1:10000", "log1p")]``; a tuple
-        is one sequence of steps. By default one each, as usual, and of penalties None, plain naive Bayes, and
-        ``L1(scale="score")``; of each penalty the whole grid is judged. Schemes are of "joint", "ovr" and "ovo".
+        is one sequence of steps; ``snb.Bins(16)`` and "quantile_normal" are learned as encodings are. By default one
+        each, as usual, and of penalties None, plain naive Bayes, and ``L1(scale="score")``; of each penalty the whole
+        grid is judged. Schemes are of "joint", "ovr" and "ovo".
     others : dict {name: estimator}, optional
         Any that has scikit-learn's `fit` and `predict`, pipelines, too: fitted once without each fold, so that nothing
         that its steps learn comes from rows held back. They need X and y in memory.
+    budget : str, optional
+        What may be spent, "600s" ("10min", "2h") or "20 reads" of the rows, the fit to all rows among it. Of seconds:
+        all candidates are judged on a ninth of the folds, the better third goes on to a third of them, the better third
+        of these to all; models of several reads make as many as there is time for. Candidates that were left on the
+        way are in the table with the number of their folds. Of reads, which serve all folds at once: each model may
+        make as many as all the others. A search may end late by what was begun in time.
     scoring : str, callable or a list of these
         As for `LinearNBCV`; the first chooses, and of what is equally good by it, the next.
     show : bool, optional
@@ -87,7 +101,8 @@ def search(
     Raises
     ------
     ValueError, TypeError
-        An argument is wrong: the message names it. Or no candidate could be judged: it has the reason of each.
+        An argument is wrong: the message names it. The budget is too small for one candidate: it has the numbers. Or no
+        candidate could be judged: it has the reason of each.
     DataError
         Data cannot be read.
 
@@ -100,7 +115,9 @@ def search(
     Notes
     -----
     Which candidate is best is told by the scores that choose it, so that its own score is a little too good: judge
-    `best_` by rows that took no part. Nothing else of a held-out row is in a score: idf is that of the other rows.
+    `best_` by rows that took no part. Nothing else of a held-out row is in a score of naive Bayes: idf, bins, counters
+    and vocabularies are those of the other rows. Rows that were encoded before, as those of ``snb.table(..)`` are, stay
+    as they are; and `models` with idf and normalize take the idf of all rows, which knows no label.
 
     Examples
     --------
@@ -108,133 +125,64 @@ def search(
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> found = snb.search(X, y, families=["gaussian", "multinomial"], transforms=[None, "log1p"], show=False)
-    >>> found.best_.family, len(found.candidates)
-    ('gaussian', 8)
-    >>> snb.search(X, y, show=False).best_.score(X, y) > 0.97  # whatever suits such rows
-    True
+    >>> len(found.candidates), found.best_.score(X, y) > 0.9
+    (8, True)
     """
     named = {"transforms": transforms, "normalize": normalize, "idf": idf, "smoothing": smoothing}
-    named |= {"families": families, "penalties": penalties, "schemes": schemes}
-    X, y = with_labels(X, y)
+    named |= {"penalties": penalties, "schemes": schemes}
+    limits, given = Budget.of(budget), (*with_labels(X, y), sample_weight)
     scoring = list(scoring) if isinstance(scoring, list | tuple) else scoring
     scorer = check_choice("joint", folds, 1, seed, scoring, "best")
     options = RunOptions(progress, n_threads, memory_limit, client)
-    rows = opened(X, y, sample_weight)
+    rest = check_others({} if others is None else others)
+    chosen = named_models([] if models is None else models)
+    without = bool(chosen or rest) and isinstance(families, list) and not families
+    asked = checked({**named, "families": None if without else families})
+    ways = encoded_rows(given, encodings, asked["learned"], options)
+    rows = ways[0].rows
+    for way in ways:
+        way.rows.check_read_again("search")
+    if without:
+        asked["families"] = []
+    how = Judging(folds, _n_folds(folds, rows), groups, seed, scoring, scorer)
     if families is None:
-        named["families"], usual = usual_for(rows)
-        models = usual if models is None else models
-    chosen = of_estimators.named_models([] if models is None else models)
-    rest = of_estimators.check_others({} if others is None else others)
-    rows.check_read_again("search")
-    settings, left_out = _settings(named, rows, bool(chosen or rest), folds, seed, scoring)
-    given = X, y, sample_weight
-    numbers = _numbers(given, folds, groups, seed) if rest else None
+        del asked["families"]
+    contestants, left_out = _contestants(asked, None if models is None else chosen, ways, how, options)
+    contestants += others_of(rest, given, how)
+    contest = Contest(contestants, [one.name for one in scorer.each], limits, left_out)
     told = show or (show is None and not notebook.in_notebook())
     if told:
-        print(_plan(settings, chosen, rest))
-    folding = {"folds": folds, "groups": groups, "seed": seed, "scoring": scoring, "n_rows": rows.n_rows}
-    found = _Finding(given, scorer, left_out)
-    if settings:
-        found.bayes(settings, rows, folding, options)
-    for name, model in chosen.items():
-        found.model(name, model, folding, options)
-    for name, other in rest.items():
-        found.other(name, other, numbers)
-    result = found.result()
+        print(contest.plan(how.n_folds))
+    found = contest.result(how.n_folds)
     if told:
-        print(result)
-    return result
+        print(found)
+    return found
 
 
-class _Finding:
-    """Candidates that were judged so far, each with what makes its model of all rows."""
-
-    def __init__(self, given: tuple[Any, Any, Any], scorer: Scorer, left_out: dict[str, str]):
-        self._given, self._scorer, self._left_out = given, scorer, left_out
-        self._judged: list[Judged] = []
-        self._makers: list[Callable[[], Any]] = []
-        self._report = Report()
-
-    def bayes(self, settings: list[Setting], rows: Source, folding: dict[str, Any], options: RunOptions) -> None:
-        """Naive Bayes in all settings."""
-        splits = folding["folds"], folding["groups"], folding["seed"]
-        sums = bayes.summed(settings, rows, splits, options, self._left_out)
-        found, report = bayes.judged(sums, self._scorer, options, self._left_out)
-        self._report = sums.report + report
-        for judged, setting, stats in found:
-            self._take(judged, partial(bayes.fitted, setting, judged.point, stats, self._report, self._given))
-
-    def model(self, name: str, model: Any, folding: dict[str, Any], options: RunOptions) -> None:
-        """A model that chooses by itself."""
-        how = {"progress": options.progress, "n_threads": options.n_threads}
-        how |= {"memory_limit": options.memory_limit, "client": options.client}
-        try:
-            judged, fitted = of_estimators.judged_model(name, model, self._given, folding, how, self._scorer)
-        except (ValueError, TypeError) as error:
-            self._left_out[name] = str(error)
-        else:
-            self._take(judged, lambda: fitted)
-
-    def other(self, name: str, other: Any, numbers: Any) -> None:
-        """Any estimator."""
-        given = *of_estimators.in_memory(*self._given[:2]), _weights(self._given[2])
-        try:
-            judged = of_estimators.judged_other(name, other, given, numbers, self._scorer)
-        except Exception as error:  # of whatever it is made of
-            self._left_out[name] = f"{type(error).__name__}: {error}"
-        else:
-            self._take(judged, lambda: of_estimators.fitted_other(other, given))
-
-    def _take(self, judged: Judged, maker: Callable[[], Any]) -> None:
-        if np.isnan(judged.mean(self._scorer.name)):
-            self._left_out[judged.name] = f"it has no {self._scorer.name} in any fold"
-            return
-        self._judged.append(judged)
-        self._makers.append(maker)
-
-    def result(self) -> Search:
-        """The table, and the best candidate fitted to all rows."""
-        if not self._judged:
-            raise ValueError(f"no candidate could be judged. {'; '.join(reasons(self._left_out))}")
-        if self._left_out:
-            messages.warn(
-                f"{len(self._left_out)} candidates are left out; {reasons(self._left_out)[0]}; left_out has the "
-                "reasons of all"
-            )
-        scorings = [one.name for one in self._scorer.each]
-        best = max(range(len(self._judged)), key=lambda number: goodness(self._judged[number], scorings))
-        return Search(self._judged, self._left_out, scorings, self._makers[best](), self._report)
+def _contestants(
+    asked: dict[str, list[Any]], models: Any, ways: list[Encoded], how: Judging, options: RunOptions
+) -> tuple[list[Contestants], dict[str, str]]:
+    """Naive Bayes and models on the rows as each encoding makes them; and why some cannot be."""
+    bayes: list[Contestants] = []
+    others: list[Contestants] = []
+    left_out: dict[str, str] = {}
+    for way in ways:
+        families, usual = (asked["families"], []) if "families" in asked else usual_for(way)
+        if families:
+            of_values = {**asked, "families": families} | ({} if way.transform is None else {"transforms": [None]})
+            settings, why = settings_of(of_values, how, way.words)
+            left_out |= why
+            bayes += [BayesSettings(settings, way, how, options)] if settings else []
+        if way.transform is None:  # models have transforms of their own
+            said = "".join(f", {name}={word}" for name, word in way.words.items())
+            chosen = named_models(usual) if models is None else models
+            others += [contestant_of(name + said, model, way, how, options) for name, model in chosen.items()]
+    return [*bayes, *others], left_out
 
 
-def _settings(
-    named: dict[str, Any], rows: Source, has_others: bool, folds: Any, seed: int, scoring: Any
-) -> tuple[list[Setting], dict[str, str]]:
-    """Settings of naive Bayes, none where no family is asked for but others are."""
-    if has_others and isinstance(named["families"], list) and not named["families"]:
-        return [], {}
-    return settings_of(named, getattr(rows.given, "columns", None), folds, seed, scoring)
-
-
-def _numbers(given: tuple[Any, Any, Any], folds: Any, groups: Any, seed: int) -> np.ndarray:
-    """The fold of each row, which estimators of any kind are fitted without."""
-    X, y = of_estimators.in_memory(*given[:2])
-    row_checks.check_lengths(X.shape[0], y.shape[0])
-    return fold_numbers(y.shape[0], folds, groups=groups, seed=seed) if np.ndim(folds) == 0 else np.asarray(folds)
-
-
-def _weights(given: Any) -> np.ndarray | None:
-    return None if given is None else np.asarray(given, np.float64)
-
-
-def _plan(settings: list[Setting], models: dict[str, Any], others: dict[str, Any]) -> str:
-    """What will be read, in words."""
-    lines = []
-    if settings:
-        n_ways = len({setting.rows for setting in settings})
-        ways = "one way" if n_ways == 1 else f"{n_ways} ways"
-        lines.append(f"{len(settings)} settings of naive Bayes, rows prepared in {ways}: 2 reads")
-    for name, model in models.items():
-        most = 2 * (model.max_passes + 2) if hasattr(model, "max_passes") else 2
-        lines.append(f"{name}: {most} reads at most")
-    lines.extend(f"{name}: fitted to the rows outside each fold, in memory" for name in others)
-    return "\n".join(lines)
+def _n_folds(folds: Any, rows: Source) -> int:
+    if isinstance(folds, numbers.Number):
+        return int(folds)  # type: ignore[call-overload]
+    folding = as_folding(rows.whole_column(folds, "folds"))
+    assert folding is not None
+    return folding.n_folds

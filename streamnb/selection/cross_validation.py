@@ -56,9 +56,9 @@ LONG = 300.0  # seconds that nobody should wait without a word
 class ScoringTask(PassTask):
     """Every row goes to the models of its own splits.
 
-    `candidates` holds, for each path to be judged, the models of each split. With `train` each row also goes to the
-    models that have seen it, and the evaluations of these stand behind the others. So many rows are kept as `sampled`
-    says.
+    `candidates` holds, for each path to be judged, the models of each split; of those in `held` alone, where these are
+    named. With `train` each row also goes to the models that have seen it, and the evaluations of these stand behind
+    the others. So many rows are kept as `sampled` says.
     """
 
     candidates: tuple[tuple[GridModels | CovarianceModels, ...], ...]
@@ -68,6 +68,7 @@ class ScoringTask(PassTask):
     n_rows: int
     train: bool = False
     sampled: int = 0
+    held: tuple[int, ...] | None = None
     title = "scoring"
     most_bytes = SHEETS_BYTES
 
@@ -113,13 +114,13 @@ class ScoringTask(PassTask):
 
     def _judged(self, splits: np.ndarray, codes: Any, weight: Any) -> Iterator[tuple[int, bool, JudgedRows]]:
         """The rows that the models of each split judge, and have not seen or have."""
-        n_folds = self.folding.n_folds
-        for repeat, of_rows in enumerate(splits):
-            for split in range(repeat * n_folds, (repeat + 1) * n_folds):
-                for seen in (False, True)[: 1 + self.train]:
-                    rows = np.flatnonzero((of_rows != split) == seen)
-                    if rows.size:
-                        yield split, seen, JudgedRows(rows, codes[rows], None if weight is None else weight[rows])
+        held = range(self.folding.n_splits) if self.held is None else self.held
+        for place, split in enumerate(held):
+            of_rows = splits[split // self.folding.n_folds]
+            for seen in (False, True)[: 1 + self.train]:
+                rows = np.flatnonzero((of_rows != split) == seen)
+                if rows.size:
+                    yield place, seen, JudgedRows(rows, codes[rows], None if weight is None else weight[rows])
 
     def _count(self, sheet: Sheet, codes: Any, splits: np.ndarray) -> None:
         if codes.ndim == 2:
@@ -237,20 +238,26 @@ def check_sheet(n_models: int, models: str, n_classes: int, scorer: Scorer, mult
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A family and a penalty, whose whole grid is judged, on statistics with folds; `options` are those of `solve`."""
+    """A family and a penalty, whose whole grid is judged, on statistics with folds; `options` are those of `solve`.
+
+    `rests` are the family and statistics of the rows outside each fold, where columns are learned of these alone.
+    """
 
     stats: ClassStats
     family: Any
     penalty: Penalty | None
     options: dict[str, Any]
+    rests: Mapping[int, tuple[Any, ClassStats]] | None = None
 
     def path(self, n_threads: int | None) -> Any:
         """The models of all rows."""
         return weight_path(self.stats, self.family, self.penalty, n_threads=n_threads, **self.options)
 
-    def of_rest(self, rest: ClassStats, penalty: Penalty | None) -> Any:
+    def of_rest(self, split: int, rest: ClassStats | None, penalty: Penalty | None) -> Any:
         """The models of the rows outside a fold, by a penalty whose taus are known."""
-        return weight_path(rest, self.family, penalty, n_threads=1, **self.options)
+        family, stats = (self.family, rest) if self.rests is None else self.rests[split]
+        assert stats is not None
+        return weight_path(stats, family, penalty, n_threads=1, **self.options)
 
 
 def cross_validated(
@@ -284,37 +291,41 @@ def judged_together(
     run_options: RunOptions,
     train: bool = False,
     sampled: int = 0,
+    held: Sequence[int] | None = None,
 ) -> tuple[list[tuple["GridScores", np.ndarray, Any]], Report, HeldOut | None]:
     """Scores of candidates at every point of their grids, whose `paths` are given, from one scan of the rows.
 
     Their statistics are of the same rows. With the scores of each comes where there is no model, (G,), and the
-    evaluations of each split.
+    evaluations of each split; of the splits in `held` alone, where these are named.
     """
     stats, folding = candidates[0].stats, candidates[0].stats.folding
     assert folding is not None
-    most_bytes = WEIGHTS_BYTES // (len(paths) * folding.n_splits)
+    splits = tuple(range(folding.n_splits) if held is None else held)
+    most_bytes = WEIGHTS_BYTES // (len(paths) * len(splits))
     _check_costs(paths, stats, scorer, most_bytes, train)
 
     def models_of(split: int) -> list[GridModels | CovarianceModels]:
-        known = {id(candidate.stats): candidate.stats for candidate in candidates}
+        known = {id(one.stats): one.stats for one in candidates if one.rests is None}
         rests = {number: _without(each, split) for number, each in known.items()}
         every = zip(candidates, paths, strict=True)
-        of_rest = (one.of_rest(rests[id(one.stats)], path.penalty) for one, path in every)
-        return [grid_models.of_path(path, most_bytes, scorer.needs) for path in of_rest]
+        models = (one.of_rest(split, rests.get(id(one.stats)), path.penalty) for one, path in every)
+        return [grid_models.of_path(path, most_bytes, scorer.needs) for path in models]
 
     with ThreadPoolExecutor(run_options.threads, "streamnb-solve") as pool:
-        of_splits = pool.map(models_of, range(folding.n_splits))
+        of_splits = pool.map(models_of, splits)
         for path in paths:
             pool.submit(getattr, path, "n_features")  # kept for the scores; while other threads still make models
         grids = tuple(zip(*of_splits, strict=True))
     probabilities = all(models[0].shell.scheme.has_probabilities for models in grids)
     needs = scorer.needs if probabilities else scorer.needs - {"probabilities"}
-    task = ScoringTask(grids, stats.classes, folding, needs, stats.n_rows, train, sampled)
+    task = ScoringTask(
+        grids, stats.classes, folding, needs, stats.n_rows, train, sampled, None if held is None else splits
+    )
     check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
     sheet, report = run(task, rows, run_options)
     _check_same_rows(stats, sheet, report)
     twice = zip(sheet.evaluations, [*paths, *paths], strict=False)
-    found = [GridScores.of(splits, path, scorer) for splits, path in twice]
+    found = [GridScores.of(judged, path, scorer) for judged, path in twice]
     if train:
         pairs = zip(found[: len(paths)], found[len(paths) :], strict=True)
         found = [replace(own, train=seen) for own, seen in pairs]

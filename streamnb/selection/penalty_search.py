@@ -22,7 +22,7 @@ from streamnb.selection.grid_scores import GridScores, check_defined, scored
 from streamnb.selection.shared_reads import Asked, Judge, SharedRead
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.fitting import Reads, Trainer, check_rows, options_of
-from streamnb.training.reading import ReadSums
+from streamnb.training.reading import ReadSums, n_used
 
 PATIENCE = 5  # reads at least without a better score on its fold, after which a model is left where it is
 DIGITS = 12  # of scores: what is beyond may depend on the order in which weights were added up
@@ -113,10 +113,13 @@ class Contender:
             self.course.append(trainer.reached)
             self.objectives.append(objective)
         if self.asks is None or self._gains_nothing():
-            self.asks = self._open = None
+            self.leave()
         elif self.asks.judged is not None:
-            kept = self.asks.judged[:-1] != 0.0
-            self.used.append(np.append(np.count_nonzero(kept, axis=0), np.count_nonzero(kept.any(axis=1))))
+            self.used.append(n_used(self.asks.judged))
+
+    def leave(self) -> None:
+        """Let it be what it has come to."""
+        self.asks = self._open = None
 
     def after(self, n_reads: int) -> int:
         """Which of the weights that were judged the model was after so many reads."""
@@ -150,29 +153,51 @@ class PenaltySearch:
     judge: Judge
     scorer: Scorer
 
-    def run(self, rows: Source, options: RunOptions, turns: Turns) -> tuple[GridScores, Report]:
-        """The scores of all penalties after every read; a checkpoint is a folder, with a file for each read."""
+    def run(
+        self,
+        rows: Source,
+        options: RunOptions,
+        turns: Turns,
+        folds: Sequence[int] | None = None,
+        over: Callable[[], bool] | None = None,
+    ) -> tuple[list[Contender], Report]:
+        """The models of all penalties, of some folds where they are named, each judged after every read.
+
+        Where time is `over`, models are left where they are, once they can be judged. A checkpoint is a folder, with a
+        file for each read.
+        """
         models = f"{turns.n_models} models of {len(self.judge.classes)} classes"
         check_sheet(turns.n_models, models, len(self.judge.classes), self.scorer, self.judge.scheme.multilabel)
         check_scorer(self.scorer, self.judge.evaluation(1).of_point(0))
-        every = [(fold, point) for point in range(len(self.grid)) for fold in range(len(self.stats.folds))]
+        folds = range(len(self.stats.folds)) if folds is None else folds
+        every = [(fold, point) for point in range(len(self.grid)) for fold in folds]
         done, report = [], Report()
         with ThreadPoolExecutor(options.threads, "streamnb-train") as pool:
             for number, first in enumerate(range(0, len(every), turns.at_once), 1):
                 asked = every[first : first + turns.at_once]
                 group = [Contender(fold, point, *self.trainer(fold, self.grid[point])) for fold, point in asked]
-                report = report + self._train(group, rows, options, f"folds-{number:02}", pool)
+                report = report + self._train(group, rows, options, f"folds-{number:02}", pool, over or _never)
                 done.extend(group)
-        return self._scores(done), report
+        return done, report
 
     def _train(
-        self, group: list[Contender], rows: Source, options: RunOptions, name: str, pool: ThreadPoolExecutor
+        self,
+        group: list[Contender],
+        rows: Source,
+        options: RunOptions,
+        name: str,
+        pool: ThreadPoolExecutor,
+        over: Callable[[], bool],
     ) -> Report:
-        """Read until no model of the group asks for more."""
+        """Read until no model of the group asks for more, or time is over."""
         report, left, sums, number = Report(), group, [None] * len(group), 0
         assert self.stats.folding is not None
         while True:
             list(pool.map(Contender.go_on, left, sums))
+            if all(contender.scores for contender in left) and over():
+                for contender in left:
+                    contender.leave()
+                return report
             left = [contender for contender in left if contender.asks is not None]
             if not left:
                 return report
@@ -210,11 +235,11 @@ class PenaltySearch:
         score, objective = max((np.mean(of_point, axis=0) for of_point in known.values()), key=lambda pair: pair[0])
         return f"{title}, {self.scorer.name} {score:.4f}, objective {objective:.4g}"
 
-    def _scores(self, done: Sequence[Contender]) -> GridScores:
-        """The scores of each penalty after each read, up to the last of its models."""
+    def scores(self, done: Sequence[Contender]) -> GridScores:
+        """The scores of each penalty after each read, up to the last of its models, in the folds of these."""
         grid, found, used = [], [], []
         for number, point in enumerate(self.grid):
-            models = [contender for contender in done if contender.point == number]
+            models = sorted((one for one in done if one.point == number), key=lambda contender: contender.fold)
             for n_reads in range(1, max(1, *(len(model.course) for model in models)) + 1):
                 at = [model.after(n_reads) for model in models]
                 grid.append({**point, "max_passes": n_reads})
@@ -233,8 +258,13 @@ class PenaltySearch:
         return replace(first, named=each) if self.scorer.others else first
 
 
+def _never() -> bool:
+    """Time that is not short."""
+    return False
+
+
 def chosen(scores: GridScores, rule: str) -> int:
-    """The point chosen: of those good enough by the rule, that with the fewest features, then the fewest reads.
+    """The point chosen: of those good enough by the rule, that with the fewest features, components and reads.
 
     Of the best points, where several are, it is the best by the other scorings in turn that come first.
     """
@@ -243,7 +273,8 @@ def chosen(scores: GridScores, rule: str) -> int:
         mean = np.nan_to_num(other.mean[enough], nan=-np.inf)
         enough = enough[mean == mean.max()]
     reads = np.array([scores.grid[i]["max_passes"] for i in enough.tolist()])
-    return int(enough[np.lexsort([-scores.mean[enough], reads, scores.n_features[enough]])[0]])
+    n_components = np.array([scores.grid[i].get("n_components", 0) for i in enough.tolist()])
+    return int(enough[np.lexsort([-scores.mean[enough], reads, n_components, scores.n_features[enough]])[0]])
 
 
 def course_of(scores: GridScores, point: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from streamnb.rows.block import Block
 from streamnb.rows.splits import Folding
 from streamnb.selection.cross_validation import empty_evaluation
 from streamnb.training.objectives import class_codes
-from streamnb.training.reading import AFTER, FewRows, ReadSums, ReadTask, scores_of
+from streamnb.training.reading import AFTER, FactoredWeights, FewRows, JudgedWeights, ReadSums, ReadTask, judged_scores
 
 LONGEST_BLOCK = 32 << 20  # bytes of rows, which the weights of all models come to the cache for
 
@@ -27,7 +27,7 @@ class Asked:
 
     fold: int
     read: ReadTask | None
-    judged: np.ndarray | None
+    judged: JudgedWeights | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class SharedRead(PassTask):
                 scores = model.read.add_rows(sums, others)
                 scores = scores if model.judged is model.read.weights else None
             if model.judged is not None:
-                margins.append(scores_of(rows.chunk.picked(own), model.judged) if scores is None else scores[own])
+                margins.append(judged_scores(rows.chunk.picked(own), model.judged) if scores is None else scores[own])
         if margins and own.size:
             labels, weight = self.judge.labels(rows)[own], rows.weight[own]
             partial.judged[fold].add(self.judge.scheme, np.stack(margins, axis=2), labels, weight)
@@ -134,7 +134,9 @@ class SharedRead(PassTask):
         digest = sha256()
         for model in self.models:
             digest.update(repr((model.fold, None if model.read is None else model.read.about())).encode())
-            digest.update(b"" if model.judged is None else np.ascontiguousarray(model.judged).tobytes())
+            parts = model.judged if isinstance(model.judged, FactoredWeights) else (model.judged,)
+            for part in parts:
+                digest.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
         about = {"the task": self.name, "folding": repr(self.folding), **self.like.about()}
         judge = {"scoring": repr(sorted(self.judge.needs)), "classes": repr(self.judge.classes.tolist())}
         models = {"models": f"{len(self.models)}", f"{AFTER} of the models": digest.hexdigest()[:16]}

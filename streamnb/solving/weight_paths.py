@@ -85,11 +85,19 @@ class WeightPath:
     n_features : (G,) int
         Features with any weight that is not zero.
     n_features_per_class : (G, R) int
-        The same for each row of coef_.
+        The same for each row of `coef_`.
     saturated : (G,) int
         Features whose branch of solutions ends before the tau of `Decorrelation`: they keep the last solution.
     residuals : (G,) float
         What is left of t = -tau R'(W(t)) under `Custom`, the largest difference; 0 without it.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [0, 4], [1, 5]], ["cat", "cat", "dog", "dog"]
+    >>> path = snb.solve(snb.scan(X, y), "poisson", snb.L1([0.0, 9.0]))
+    >>> len(path), path.grid[1], path.n_features.tolist(), path[0].coef_.round(2).tolist()
+    (2, {'l1': 9.0}, [2, 0], [[-0.96, 1.19]])
     """
 
     asked: dict[str, Any]  # what `solve` was told beside the statistics, the family and the penalty
@@ -177,13 +185,13 @@ class WeightPath:
     def breakpoints(self, scale: str | None = None, row: int | None = None) -> np.ndarray:
         """The L1 tau at which each feature loses its last weight, abs(t*) or with scale="score" abs(z), (n_features,).
 
-        `row` asks for the weight in that row of coef_ alone. For multinomial those at the start of the path: its
+        `row` asks for the weight in that row of `coef_` alone. For multinomial those at the start of the path: its
         features are coupled and may come back.
         """
         return self._problem.breakpoints(arguments.one_of("scale", scale, [None, "score"]) == "score", row)
 
     def weights(self, i: int, columns: Columns = slice(None), row: int | None = None) -> np.ndarray:
-        """Weights (R, columns) of point i, computed for these features alone; (columns,) of one row of coef_."""
+        """Weights (R, columns) of point i, computed for these features alone; (columns,) of one row of `coef_`."""
         i = self._number(i)
         alone = row is not None and self._pull(i).decorrelation == 0.0
         rows = slice(row, row + 1) if row is not None and alone else slice(0, self.n_rows)
@@ -203,7 +211,7 @@ class WeightPath:
 
     @property
     def n_rows(self) -> int:
-        """R, the rows of coef_."""
+        """R, the rows of `coef_`."""
         return self._problem.n_rows
 
     @property
@@ -221,7 +229,7 @@ class WeightPath:
         columns : slice or (n_columns,) ints
             The features of the block.
         weights : CSR array (n_columns, G * R)
-            Row r of coef_ at point g is column ``g * R + r``; weights that are zero are not stored.
+            Row r of `coef_` at point g is column ``g * R + r``; weights that are zero are not stored.
         """
         step = max(min(GRID_BLOCK // len(self), BLOCK) // self.n_rows, 1)
         parts = self._problem.parts

@@ -7,9 +7,11 @@ from operator import add
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from streamnb.core import row_checks
 from streamnb.kernels import class_sums
+from streamnb.rows.boundary import csr_chunk
 from streamnb.rows.chunk import Chunk, Entries
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
@@ -18,7 +20,7 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import Groups, LabelCodes, LabelColumns
 from streamnb.stats.histograms import Grid, HistogramSums
 from streamnb.stats.moment_sums import GrowingTable, MomentSums
-from streamnb.stats.moments import SECOND_MOMENTS, TABLE
+from streamnb.stats.moments import LABELS, SECOND_MOMENTS, TABLE
 from streamnb.stats.overlaps import CountedOverlaps
 from streamnb.stats.second_moments import ROUNDED, Products, ProductSums, check_fits, pooled
 from streamnb.stats.sparse_tables import AnyTable
@@ -43,6 +45,8 @@ class Accumulator:
         Keep histograms on it too.
     how : Products
         How the second moments are summed.
+    labels : bool
+        Of an indicator, keep the weight of the rows that bear each two labels, too.
     """
 
     def __init__(
@@ -55,6 +59,7 @@ class Accumulator:
         sparse: bool = False,
         grid: Grid | None = None,
         how: Products = ROUNDED,
+        labels: bool = False,
     ):
         self._options, self._folding = options, folding
         self._groups = Groups(classes, 1 if folding is None else folding.n_splits)
@@ -67,6 +72,7 @@ class Accumulator:
         self._rows = np.zeros(0, np.int64)
         self._negatives = np.zeros(self._groups.n_splits, np.int64)
         self._overlaps = CountedOverlaps()
+        self._labels = MomentSums(["sum"], RowOptions(), memory_limit, sparse) if labels else None
         self.n_features: int | None = None
 
     @property
@@ -75,6 +81,7 @@ class Accumulator:
         others = (
             0 if self._histograms is None else self._histograms.nbytes,
             *(p.nbytes for p in self._products.values()),
+            0 if self._labels is None else self._labels.nbytes,
         )
         return self._sums.nbytes + sum(others)
 
@@ -112,6 +119,9 @@ class Accumulator:
             self._overlaps.add(y, weight, splits, self._groups.n_splits)
         block = chunk, survey, entries, self._groups.n, n_rows * heaviest if whole else np.inf
         self._sums.add(*block)
+        if self._labels is not None and sp.issparse(y):  # labels by labels, as if these were features
+            indicator, known = csr_chunk(y.data, y.indices, y.indptr, y.shape[1], chunk.first_row)
+            self._labels.add(indicator, known, *block[2:])
         if self._histograms is not None:
             self._histograms.add(*block)
         if self._products:
@@ -154,6 +164,8 @@ class Accumulator:
                 tables[name] = spread(weight, n_features).combined(tables[name].dense(), every, every, 1.0)
         if self._histograms is not None:
             tables["histogram"] = self._histograms.take(by_split, n_features)
+        if self._labels is not None and isinstance(self._groups.codes, LabelColumns):
+            tables[LABELS] = self._labels.take("sum", by_split, len(classes))
         n_splits = self._groups.n_splits
         groups = self._groups.pooled_groups() if self._how.pooled else by_split
         of_pairs: dict[str, Any] = {name: sums.take(groups, n_features) for name, sums in self._products.items()}

@@ -16,7 +16,7 @@ from streamnb.rows.splits import Folding
 from streamnb.stats.drift import Drifts
 from streamnb.stats.histograms import Histograms, found_in
 from streamnb.stats.matching import merged_classes, positions
-from streamnb.stats.moments import ALL_MOMENTS, MOMENTS, SECOND_MOMENTS
+from streamnb.stats.moments import ALL_MOMENTS, LABELS, MOMENTS, SECOND_MOMENTS
 from streamnb.stats.overlaps import Overlaps
 from streamnb.stats.possible import check_left
 from streamnb.stats.second_moments import PooledTable, matrices, n_multiplied, n_pairs
@@ -84,6 +84,14 @@ class ClassStats(Drifts, persistence.Saved):
         What `scan` learned for `transform`, such as bins: models of these statistics take the raw columns.
     n_folds : int
         Folds in each repeat; `fold` and `without_fold` give the statistics of their rows and of the others.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> first, second = snb.scan([[2, 0], [0, 4]], ["cat", "dog"]), snb.scan([[1, 5]], ["dog"])
+    >>> both = first + second
+    >>> both.sum.tolist(), (both - second).sum.tolist()
+    ([[2.0, 0.0], [1.0, 9.0]], [[2.0, 0.0], [0.0, 4.0]])
     """
 
     classes: np.ndarray
@@ -363,13 +371,13 @@ class ClassStats(Drifts, persistence.Saved):
         labels, n_classes = label_checks.check_labels(self.classes, "classes"), len(self.classes)
         persistence.array("rows", self.rows, ["i8"], (n_classes,))
         arguments.whole_number("n_features", self.n_features)
-        if self.tables.keys() - {*ALL_MOMENTS, "weight", "histogram"} or not (
+        if self.tables.keys() - {*ALL_MOMENTS, "weight", "histogram", LABELS} or not (
             self.multilabel or (labels[1:] > labels[:-1]).all()
         ):
             raise ValueError("classes should be sorted, and tables be of moments")
         for name, table in self.tables.items():
             n_bins = table.grid.n_bins if isinstance(table, Histograms) else 1
-            width = 1 if name == "weight" else self.n_features * n_bins
+            width = {"weight": 1, LABELS: table.shape[1]}.get(name, self.n_features * n_bins)
             height = n_classes
             if name in SECOND_MOMENTS:
                 width = n_pairs(n_multiplied(name, self.n_features))

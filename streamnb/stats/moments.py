@@ -122,6 +122,7 @@ TABLE = {
 MOMENTS = tuple(TABLE)  # in one order
 SECOND_MOMENTS = ("gram", "gram_above", "gram_sq")  # of two features at a time, see `second_moments`
 ALL_MOMENTS = (*MOMENTS, *SECOND_MOMENTS)
+LABELS = "labels"  # the table, no moment, that has the weight of the rows that bear each two labels
 PLAIN_MOMENTS = MOMENTS[:4]  # what a scan accumulates unless told
 
 

@@ -20,7 +20,7 @@ from streamnb.stats.tables import Table, low_of_state, low_state
 SCATTERED = 16  # a product of two stored values takes as long as so many by BLAS
 CURE = (
     "take pooled=True, fewer folds or moments, fewer features (snb.FeatureSelector), covariance='diagonal' or 'own', "
-    "which need no products, or a model of several reads, such as snb.SoftmaxRegression"
+    "which need no products, or a model of several reads: solver='conjugate_gradients', or snb.SoftmaxRegression"
 )
 
 

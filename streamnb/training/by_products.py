@@ -24,6 +24,6 @@ class ByProducts(Trainer):
 
     def reads(self, tol: float, max_passes: int, towards: np.ndarray | None = None) -> Reads:
         """None but that which judges."""
-        yield None, self._weights * self._factors
+        yield None, self._weights * self._of_all(self._factors)
         history = {name: np.array(column) for name, column in self._history.items()}
         return Trained(self._weights, True, 0.0, history)

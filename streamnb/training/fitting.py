@@ -19,7 +19,7 @@ from streamnb.passes.run import run
 from streamnb.rows.source import Source
 from streamnb.training.descent import PAIRS, Descent, Memory, Penalties, Visit
 from streamnb.training.objectives import RowSums
-from streamnb.training.reading import ReadSums, ReadTask, power_above
+from streamnb.training.reading import JudgedWeights, ReadSums, ReadTask, power_above
 
 LENGTHS = 2.0 ** np.arange(-6.0, 4.0)  # of the first step, compared by its read
 TOWARDS = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0])  # of one towards another model
@@ -42,7 +42,7 @@ class Trained:
     report: Report = field(default_factory=Report)
 
 
-Reads = Generator[tuple[ReadTask | None, np.ndarray | None], Any, Trained]  # it is sent ReadSums, None to begin with
+Reads = Generator[tuple[ReadTask | None, JudgedWeights | None], Any, Trained]  # it is sent ReadSums, None to begin with
 
 
 class Trainer:

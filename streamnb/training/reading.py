@@ -3,18 +3,19 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from streamnb.core import label_checks, row_checks
+from streamnb.core.blas import one_thread
 from streamnb.kernels import descent
 from streamnb.kernels.columns import add_products_columns, score_columns
 from streamnb.kernels.lanes import LANES
 from streamnb.passes.contract import PassTask, shown
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
-from streamnb.rows.chunk import Chunk, ColumnForm, CSRChunk
+from streamnb.rows.chunk import Chunk, ColumnForm, CSRChunk, DenseChunk
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.training.objectives import Objective
 
@@ -173,6 +174,47 @@ class ReadTask(PassTask):
         else:
             descent.add_products_dense(chunk.values, residual, grid, partial.gradient)
         return scores
+
+
+class FactoredWeights(NamedTuple):
+    """Weights (n_features + 1, R) as a product of few columns: ``weights @ axes``, plus `base` on the intercepts.
+
+    `weights` (n_features + 1, M) and `axes` (M, R) take less memory than all weights where M is small.
+    """
+
+    weights: np.ndarray
+    axes: np.ndarray
+    base: np.ndarray
+
+    def expanded(self) -> np.ndarray:
+        """All weights."""
+        with one_thread():
+            weights = self.weights @ self.axes
+        weights[-1] += self.base
+        return weights
+
+
+JudgedWeights = np.ndarray | FactoredWeights
+
+
+def n_used(judged: JudgedWeights) -> np.ndarray:
+    """How many weights of each row are not 0, and how many features have any, (R + 1,)."""
+    if isinstance(judged, FactoredWeights):
+        in_use = np.count_nonzero((judged.weights[:-1] != 0.0).any(axis=1))
+        return np.full(len(judged.base) + 1, in_use)
+    kept = judged[:-1] != 0.0
+    return np.append(np.count_nonzero(kept, axis=0), np.count_nonzero(kept.any(axis=1)))
+
+
+def judged_scores(chunk: Chunk, judged: JudgedWeights) -> np.ndarray:
+    """Scores of rows by weights that are to be judged, (n_rows, R)."""
+    if not isinstance(judged, FactoredWeights):
+        return scores_of(chunk, judged)
+    scores = np.zeros((chunk.shape[0], len(judged.base)))
+    along = DenseChunk(scores_of(chunk, judged.weights), chunk.first_row)
+    along.add_scores(judged.axes, scores)
+    scores += judged.base
+    return scores
 
 
 def scores_of(chunk: Chunk, weights: np.ndarray, columns: ColumnForm | None = None) -> np.ndarray:

@@ -11,6 +11,7 @@ rng = np.random.default_rng(0)
 N, FOLDS = 240, 3
 Y, SETS = rng.integers(0, 3, N), rng.integers(0, 2, (N, 3))
 X = rng.normal(size=(N, 5)) @ rng.normal(size=(5, 5)) + rng.normal(size=(3, 5))[Y]
+X[:, 3] = 0.0  # which no row has
 W = rng.random(N)
 L2 = [0.1, 10.0, 1000.0]
 

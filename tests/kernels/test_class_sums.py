@@ -191,6 +191,7 @@ def test_scores_of_a_grid(n_rows, n_points, falling, seed):
         assert (out[:, :, n_points:] == 1.0).all()
 
 
+@pytest.mark.compiled
 def test_scores_of_a_grid_do_not_depend_on_how_rows_are_stored():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(40, 900)) * (rng.random((40, 900)) < 0.9)  # more units than are listed at once

@@ -43,6 +43,18 @@ def test_few_columns(width, dtype):
         assert (sparse == expected).all() and (dense == expected).all()
 
 
+@pytest.mark.parametrize(("share", "weight"), [(0.9, 1.0), (0.05, 1.0), (0.9, -np.inf)])
+def test_dense_rows_side_by_side(share, weight):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(37, 270)) * (rng.random((37, 270)) < share)  # tiles of rows and of columns, and what is left
+    weights = rng.normal(size=(270, 3))
+    weights[x.any(axis=0).argmin(), 1] *= weight
+    x[:, np.isinf(weights).any(axis=1)] = 0.0  # is left out, where 0 times infinity would be NaN
+    out = np.full((37, 3), 0.5)
+    scores.score_dense(x.astype(np.float32), weights, out)
+    assert (out == added(x.astype(np.float32), weights, range(37), 0.5)).all()
+
+
 @pytest.mark.parametrize(
     ("width", "index"), [*((width, np.int32) for width in (8, 9, 16, 24, 31, 32, 40, 57)), (57, np.uint16)]
 )

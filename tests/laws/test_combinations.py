@@ -1,4 +1,4 @@
-"""Every family under every penalty in every scheme, as README's two tables tell it."""
+"""Every family under every penalty in every scheme, as the two tables of docs/models.md tell it."""
 
 import re
 from functools import cache
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
 K, N_FEATURES, KEPT = 4, 6, 2
 NOT_DEFINED = "–"
 N_ROWS = {"K": K, "K(K - 1)/2": K * (K - 1) // 2, "K - 1": K - 1, "1": 1, "labels": 3, "labels - 1": 2}  # of coef_
@@ -78,12 +78,12 @@ SCHEMES = {  # the scheme's name, number of classes, and whether y is an indicat
 }
 
 
-# ---- what README says ------------------------------------------------------------------------------------------------
+# ---- what PAGE says ------------------------------------------------------------------------------------------------
 
 
 def table(first_cell):
     """Cells of the table whose first column has that title: {row: {column: cell}}."""
-    lines = README[README.index(f"| {first_cell} |") :].split("\n\n")[0].splitlines()
+    lines = PAGE[PAGE.index(f"| {first_cell} |") :].split("\n\n")[0].splitlines()
     cells = [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")] for line in lines]
     return {row[0]: dict(zip(cells[0][1:], row[1:])) for row in cells[2:]}
 

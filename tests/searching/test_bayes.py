@@ -6,34 +6,49 @@ import streamnb as snb
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.rows.opening import opened
-from streamnb.searching import bayes
-from streamnb.searching.axes import DEFAULTS, settings_of
+from streamnb.searching.axes import DEFAULTS, checked, settings_of
+from streamnb.searching.bayes import BayesSettings
+from streamnb.searching.budget import Allowed
+from streamnb.searching.contest import Judging
+from streamnb.searching.encodings import Encoded
 
 X = np.random.default_rng(0).poisson(1.0, (40, 3)) + 1.0
 Y = np.arange(40) % 2
-OPTIONS = RunOptions(progress=False)
+ALWAYS = Allowed(None, lambda: False)
 
 
-def found(**asked):
-    settings, left_out = settings_of({**dict.fromkeys(DEFAULTS), **asked}, None, 4, 0, "accuracy")
-    return bayes.summed(settings, opened(X, Y), (4, None, 0), OPTIONS, left_out), left_out
+def begun(**asked):
+    judging = Judging(4, 4, None, 0, "accuracy", as_scorer("accuracy"))
+    settings, _ = settings_of(checked({**dict.fromkeys(DEFAULTS), **asked}), judging)
+    found = BayesSettings(settings, Encoded(opened(X, Y), (X, Y, None)), judging, RunOptions(progress=False))
+    found.begin()
+    return found
 
 
 def test_settings_of_rows_prepared_alike_share_statistics_but_for_moments_of_their_own():
-    sums, _ = found(
-        families=["poisson", "gaussian", snb.Gamma(dispersion="ml")], smoothing=[1.0, 2.0], penalties=[None]
-    )
-    assert sums.report.rows == 40 and len({id(stats) for stats in sums.stats}) == 2
-    assert sums.stats[0] is sums.stats[3] and "log_sum" not in sums.stats[0].moments
+    found = begun(families=["poisson", "gaussian", snb.Gamma(dispersion="ml")], smoothing=[1.0, 2.0], penalties=[None])
+    stats = [stats for _, stats in found._sums.values()]
+    assert found.report.rows == 40 and len(stats) == 6 and len({id(one) for one in stats}) == 2
+    assert stats[0] is stats[3] and "log_sum" not in stats[0].moments
 
 
 def test_a_setting_that_solving_refuses_is_left_out_and_the_best_point_is_fitted():
-    own = snb.Decorrelation(0.1)
-    sums, left_out = found(families=["poisson"], penalties=[snb.TopK([1, 2]), own])
-    judged, report = bayes.judged(sums, as_scorer("accuracy"), OPTIONS, left_out)
-    assert len(judged) == 1 and report.rows == 40 and len(left_out) == 1
-    (best, setting, stats), *_ = judged
-    model = bayes.fitted(setting, best.point, stats, sums.report, (X, Y, None))
+    found = begun(families=["poisson"], penalties=[snb.TopK([1, 2]), snb.Decorrelation(0.1)])
+    (best,) = found.judge(found.names, range(4), ALWAYS)
+    assert found.report.rows == 80 and len(found.left_out) == 1
+    model = found.fitted(best)
     alone = snb.LinearNB("poisson", snb.TopK(best.point["top_k"])).fit(X, Y)
     np.testing.assert_array_equal(model.coef_, alone.coef_)
     assert model.stats_.folding is None and model.n_features_in_ == 3
+
+
+def test_folds_judged_one_after_the_other_have_the_scores_of_all_at_once():
+    at_once, in_turn = begun(), begun()
+    (whole, *_), folds = at_once.judge(at_once.names, range(4), ALWAYS), [2, 0, 3, 1]
+    for number, fold in enumerate(folds):
+        judged, *_ = in_turn.judge(in_turn.names[:1], [fold], ALWAYS)
+        assert judged.n_folds == number + 1 and judged.reads == number + 2
+        some = sorted(folds[: number + 1])
+        np.testing.assert_array_equal(np.flatnonzero(~np.isnan(judged.scores["accuracy"])), some)
+    np.testing.assert_array_equal(judged.scores["accuracy"], whole.scores["accuracy"])
+    assert judged.folds is None and judged.point == whole.point

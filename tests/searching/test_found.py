@@ -29,7 +29,20 @@ def test_the_first_scoring_chooses_then_the_next_then_fewer_features():
     found = snb.Search(candidates, {}, scorings, None, Report())
     assert [one.name for one in found.ranked] == ["d", "b", "a", "c"]
     assert "<tr><th>d</th><td>0.6000</td>" in found._repr_html_()
-    assert str(found).splitlines()[-1].split() == ["c", "-", "0.5000", "3", "2", "0.1"]
+    assert str(found).splitlines()[-1].split() == ["c", "-", "0.5000", "3", "1", "2", "0.1"]
+
+
+def test_candidates_that_were_left_on_the_way_come_last(tmp_path):
+    about = {"words": {}, "point": {}, "n_features": 3, "reads": 2, "seconds": 0.1}
+    early = Judged.on([1], 3, {"accuracy": [0.9]}, name="early", **about)
+    found = snb.Search([early, Judged.on(range(3), 3, {"accuracy": [0.5, 0.6, 0.7]}, name="all", **about)], {},
+                       ["accuracy"], snb.LinearNB().fit(X, Y), Report())  # fmt: skip
+    assert [one.name for one in found.ranked] == ["all", "early"] and early.mean("accuracy") == 0.9
+    assert found.results_["folds"].tolist() == [3, 1]
+    found.save(tmp_path / "found.snb")
+    again = snb.load(tmp_path / "found.snb")
+    assert str(again) == str(found) and again.candidates[0].folds == [1]
+    np.testing.assert_array_equal(again.plot().means_.get_xdata(), [0.6, 0.9])
 
 
 def test_the_table_the_picture_and_the_file_say_the_same(tmp_path):

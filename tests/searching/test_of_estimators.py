@@ -10,18 +10,35 @@ from sklearn.svm import LinearSVC
 
 import streamnb as snb
 from streamnb.evaluation.scorers import as_scorer
-from streamnb.searching.of_estimators import fitted_other, in_memory, judged_other, named_models
+from streamnb.passes.options import RunOptions
+from streamnb.rows.opening import opened
+from streamnb.searching.budget import Allowed
+from streamnb.searching.contest import Judging
+from streamnb.searching.encodings import Encoded, in_memory
+from streamnb.searching.of_estimators import ModelOfReads, fitted_other, named_models, others_of
 
 rng = np.random.default_rng(1)
 Y = np.arange(60) % 2
 X = rng.normal(size=(60, 3)) + Y[:, None]
 FOLDS = np.arange(60) // 2 % 3
+ALWAYS = Allowed(None, lambda: False)
+ROWS = Encoded(opened(X, Y), (X, Y, None))
+
+
+def how(scoring, folds=FOLDS):
+    return Judging(folds, 1 + folds.max(), None, 0, scoring, as_scorer(scoring))
+
+
+def judged_other(estimator, given, judging):
+    (one,) = others_of({"it": estimator}, given, judging)
+    judged = one.judge(["it"], range(judging.n_folds), ALWAYS)
+    return judged[0] if judged else one.left_out["it"]
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, pd.DataFrame, lambda X: X.tolist()])
 def test_rows_of_any_form_in_memory_give_the_same_scores(form):
-    given = *in_memory(form(X), Y), np.arange(60) % 3
-    judged = judged_other("it", LogisticRegression(), given, FOLDS, as_scorer(["accuracy", "neg_log_loss"]))
+    given = in_memory(form(X), Y, np.arange(60) % 3, "others=")
+    judged = judged_other(LogisticRegression(), given, how(["accuracy", "neg_log_loss"]))
     for fold in range(3):
         held = fold == FOLDS
         rest = ~held
@@ -33,13 +50,32 @@ def test_rows_of_any_form_in_memory_give_the_same_scores(form):
 
 def test_what_an_estimator_lacks_is_said():
     given = X, Y, None
-    assert judged_other("it", LinearSVC(), given, FOLDS, as_scorer("roc_auc")).mean("roc_auc") > 0.8
-    with pytest.raises(ValueError, match="needs probabilities, and it has none"):
-        judged_other("it", LinearSVC(), given, FOLDS, as_scorer("neg_log_loss"))
+    assert judged_other(LinearSVC(), given, how("roc_auc")).mean("roc_auc") > 0.8
+    assert "needs probabilities, and it has none" in judged_other(LinearSVC(), given, how("neg_log_loss"))
     with pytest.raises(ValueError, match="its fit takes none"):
         fitted_other(KNeighborsClassifier(), (X, Y, np.ones(60)))
-    with pytest.raises(ValueError, match="a class has no rows outside fold 0"):
-        judged_other("it", LinearSVC(), given, 1 - Y, as_scorer("accuracy"))
+    assert "a class has no rows outside fold 0" in judged_other(LinearSVC(), given, how("accuracy", 1 - Y))
+
+
+@pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
+def test_a_model_that_is_judged_fold_by_fold_is_the_one_judged_on_all_at_once():
+    grid = {"l2": [0.1, 10.0], "max_passes": 6}
+    found = ModelOfReads("it", snb.SoftmaxRegressionCV(**grid), ROWS, how("accuracy"), RunOptions(False))
+    found.begin()
+    for fold in (1, 2, 0):
+        (judged,) = found.judge(["it"], [fold], ALWAYS)
+    alone = snb.SoftmaxRegressionCV(**grid, folds=FOLDS, scoring="accuracy").fit(X, Y)
+    assert judged.point == alone.best_ and judged.mean("accuracy") == alone.best_score_ and judged.folds is None
+    np.testing.assert_array_equal(found.fitted(judged).coef_, alone.coef_)
+
+
+def test_reads_and_time_end_a_model_that_can_be_judged():
+    for allowed, n_reads in ((Allowed(3, lambda: False), 3), (Allowed(None, lambda: True), 2)):
+        model = snb.SoftmaxRegressionCV(1.0, max_passes=20, tol=0.0)
+        found = ModelOfReads("it", model, ROWS, how("accuracy"), RunOptions(False))
+        found.begin()
+        (judged,) = found.judge(["it"], range(3), allowed)
+        assert judged.reads == 1 + n_reads and judged.point["max_passes"] <= n_reads
 
 
 def test_models_are_named_by_what_they_are():

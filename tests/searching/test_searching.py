@@ -122,7 +122,7 @@ def test_the_table_says_beforehand_what_is_read(capsys):
     snb.search(X, Y, penalties=[None], families=["poisson"], transforms=[None, "log1p"], folds=3, show=True)
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "2 settings of naive Bayes, rows prepared in 2 ways: 2 reads"
-    assert said[1].split() == ["accuracy", "roc_auc", "features", "reads", "seconds"] and len(said) == 4
+    assert said[1].split() == ["accuracy", "roc_auc", "features", "folds", "reads", "seconds"] and len(said) == 4
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,10 @@ def test_the_table_says_beforehand_what_is_read(capsys):
         ({"families": "poisson"}, TypeError, "families='poisson' should be a list of candidates"),
         ({"families": ["weibull"]}, ValueError, "family='weibull' is unknown; it should be one of"),
         ({"transforms": ["log2"]}, ValueError, "transform='log2' is unknown"),
-        ({"transforms": [snb.Bins(4)]}, ValueError, "learned from rows"),
+        ({"encodings": []}, ValueError, r"encodings=\[\] is empty"),
+        ({"encodings": {"bins": 8}}, TypeError, "should be a list of candidates"),
+        ({"encodings": [8]}, TypeError, "encodings has 8; each should be None for rows as they are, a dict"),
+        ({"encodings": [None, None]}, ValueError, "encodings has None twice"),
         ({"transforms": ("l1", "log1p")}, TypeError, "transforms=.* should be a list of candidates"),
         ({"normalize": ["l3"]}, ValueError, "normalize='l3' is unknown; it should be one of None, 'l1', 'l2'"),
         ({"schemes": ["reference"]}, ValueError, "schemes='reference' is unknown"),
@@ -142,6 +145,14 @@ def test_the_table_says_beforehand_what_is_read(capsys):
         ({"models": snb.SoftmaxRegressionCV()}, TypeError, "should be a list"),
         ({"others": [LogisticRegression()]}, TypeError, "should be a dict"),
         ({"others": {"a": LogisticRegression}}, TypeError, "should be an estimator"),
+        ({"budget": 600}, TypeError, "budget=600 is of type int; it should be seconds such as '600s'"),
+        ({"budget": "20 bytes"}, ValueError, "budget='20 bytes' is none; it should be seconds"),
+        (
+            {"budget": "1 read"},
+            ValueError,
+            "too small for one candidate, in reads: naive Bayes in 7 settings takes 2, Soft",
+        ),
+        ({"budget": "0.0000001s"}, ValueError, "too small for one candidate: naive Bayes in 7 settings took"),
         ({"scoring": "auc"}, ValueError, "scoring='auc' is unknown"),
         ({"folds": 1}, ValueError, "folds=1"),
         ({"families": [snb.Beta()]}, ValueError, r"no candidate could be judged. .*Beta\(\): X has"),

@@ -259,6 +259,7 @@ OPTIONS = [{}, {"transform": "sqrt"}, {"transform": "log1p"}, {"normalize": "l1"
 OPTIONS += [{"transform": "log1p", "normalize": "l2"}]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @given(data=st.data())

@@ -39,6 +39,7 @@ def test_each_label_and_the_total_are_scans_of_their_rows(weights):
         assert stats.weight[label] == of_label.weight[1]
 
 
+@pytest.mark.compiled
 def test_the_result_does_not_depend_on_what_holds_the_rows(tmp_path):
     expected = snb.scan(X, Y)
     store = snb.write_csr(tmp_path / "x.zarr", [sp.csr_array(X)], n_features=6)

@@ -53,6 +53,7 @@ def test_values_are_counted_one_by_one():
             assert H[j, :, y].tolist() == np.bincount(COUNTS[y == Y, j], minlength=8).tolist()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("weight", [None, W], ids=["whole", "real"])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 @pytest.mark.parametrize("values", [X, COUNTS], ids=["real", "counts"])

@@ -25,6 +25,7 @@ def by_class(X, y, w):
     return np.stack([(X[y == k] * w[y == k, None]).T @ X[y == k] for k in range(K)])
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("exact", [False, True])
 def test_bits_do_not_depend_on_the_cut_nor_on_the_threads(exact, tmp_path):
     whole = gram(X, Y, W, exact=exact)
@@ -45,6 +46,7 @@ def test_bits_do_not_depend_on_the_cut_nor_on_the_threads(exact, tmp_path):
     np.testing.assert_allclose(parts.gram, whole.gram, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
 def test_whole_numbers_and_presence_are_exact_dense_and_sparse(dtype):
     for x in (COUNTS, COUNTS + 5):  # sparse rows of the second are multiplied in full
@@ -59,6 +61,7 @@ def test_whole_numbers_and_presence_are_exact_dense_and_sparse(dtype):
     np.testing.assert_allclose(gram(sp.csr_array(COUNTS * 0.1), Y, W).gram, by_class(COUNTS * 0.1, Y, W), rtol=1e-12)
 
 
+@pytest.mark.compiled
 def test_pooled_products_are_those_of_all_rows_once(tmp_path):
     for y in (Y, SETS):
         pooled, split = gram(COUNTS, y, pooled=True, folds=3), gram(COUNTS, y, folds=3)

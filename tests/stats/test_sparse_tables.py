@@ -1,5 +1,7 @@
 """Sparse class sums: the same statistics as dense ones, to the last bit, wherever dense ones would not fit."""
 
+from functools import cache
+
 import dask
 import dask.array as da
 import numpy as np
@@ -73,6 +75,7 @@ def test_adding_subtracting_and_scaling_agree_whatever_the_tables(rows, gamma, f
         assert is_sparse(a + b)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_the_bits_do_not_depend_on_blocks_and_threads(n_threads):
     rows = real_rows(700)
@@ -92,10 +95,16 @@ def test_what_was_never_added_is_refused():
         _ = scan(rows) - scan(other)
 
 
+@cache
+def real_sums():
+    """Dense and sparse sums of real rows."""
+    return [scan(real_rows(), sparse=sparse).table("sum") for sparse in (False, True)]
+
+
 @pytest.mark.parametrize("columns", [slice(1, 4), slice(None, None, 2), np.array([4, 0, 4]), slice(3, 3)], ids=str)
 @pytest.mark.parametrize("classes", [slice(None), slice(5, 9), np.array([7, 2, 7])], ids=str)
 def test_parts_of_tables(columns, classes):
-    dense, sparse = (scan(real_rows(), sparse=sparse).table("sum") for sparse in (False, True))
+    dense, sparse = real_sums()
     assert (sparse.value(columns, classes) == dense.value(columns, classes)).all()
     assert (sparse.select(columns).value() == dense.select(columns).value()).all()
     order = np.random.default_rng(0).permutation(30)[:17]
@@ -105,6 +114,7 @@ def test_parts_of_tables(columns, classes):
         assert (part[0] + part[1] == dense.value()[3]).all()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("scheme", ["joint", "ovr", "reference"])
 @pytest.mark.parametrize("penalty", [snb.L1(n_taus=5), snb.TopK(3) + snb.L1(0.5)], ids=str)
 def test_weights_are_those_from_dense_tables_however_many_classes_are_read_off_at_once(penalty, scheme, monkeypatch):
@@ -160,6 +170,7 @@ def test_tasks_of_dask_keep_sparse_tables_too(scheduler):
     assert (stats.sum == whole.sum).all() and (stats.sum_sq == whole.sum_sq).all()
 
 
+@pytest.mark.compiled
 def test_folds_are_judged_on_sparse_tables():
     rng = np.random.default_rng(0)
     y = np.arange(600) % 40
@@ -173,6 +184,7 @@ def test_folds_are_judged_on_sparse_tables():
     assert (chosen[0].cv_results_["mean_test_score"] == chosen[1].cv_results_["mean_test_score"]).all()
 
 
+@pytest.mark.compiled
 def test_tables_become_dense_again_when_they_are_full(monkeypatch):
     monkeypatch.setattr(moment_sums, "LARGE", 0)
     rows = real_rows(3000)
@@ -227,6 +239,7 @@ def test_moments_of_absent_values_need_dense_tables_and_say_so():
         snb.scan(X, y, moments=["above"], binarize=-1.0, memory_limit=1000)
 
 
+@pytest.mark.compiled
 def test_sparse_tables_that_outgrow_the_limit_too_say_so():
     blocks = [(sp.random_array((50, 5000), density=0.01, format="csr"), np.arange(50) + 50 * i) for i in range(20)]
     with pytest.raises(MemoryError, match=r"that the rows so far touch would take .* memory_limit allows 200.0 kB"):

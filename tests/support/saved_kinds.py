@@ -139,6 +139,8 @@ KINDS = {
     "softmax-regression-cv": lambda: snb.SoftmaxRegressionCV([1.0, 5.0], folds=2, max_passes=20).fit(X, Y, WEIGHT),
     "margin-classifier-cv": lambda: snb.MarginClassifierCV(5.0, folds=2, max_passes=20).fit(X, LABELS),
     "least-squares-classifier-cv": lambda: snb.LeastSquaresClassifierCV(0.5, folds=2).fit(X, LABELS, WEIGHT),
+    "label-space": lambda: snb.LabelSpace(2, 0.5).fit(X, LABELS, WEIGHT),
+    "label-space-cv": lambda: snb.LabelSpaceCV([1, 2], 0.5, folds=2).fit(X, LABELS, WEIGHT),
     "multinomial-nb": lambda: snb.MultinomialNB(alpha=0.5).fit(X, Y, WEIGHT),
     "complement-nb": lambda: snb.ComplementNB().fit(X, Y, WEIGHT),
     "bernoulli-nb": lambda: snb.BernoulliNB(binarize=1.0).fit(X, Y, WEIGHT),

@@ -329,3 +329,10 @@ def test_flights(output):
     ((more, better, less, _),) = numbers(output.replace(",", ""), "logistic regression pairs")
     assert 0.63 < auc < better - 0.04 and less < log_loss - 0.02 and more > columns > 300
     assert "late above all: tailnum=N" in output and re.search(r"with probability 0\.\d\d$", output.strip())
+
+
+@example("search_features")
+def test_searches_choose_better_pixels_than_a_criterion(output):
+    score = {by: numbers(output, by)[0][0] for by in ("mutual_info", "fcbf", "sfs", "backward", "all pixels")}
+    assert score["mutual_info"] < score["fcbf"] < score["sfs"] < score["all pixels"]
+    assert score["backward"] > score["fcbf"] and "of 40 candidates" in output

@@ -1,0 +1,80 @@
+"""Settings of the site that `make docs` builds."""
+
+import os
+import re
+import tomllib
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+ROOT = DOCS.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+ON_THE_WEB = f"{PROJECT['urls']['Repository']}/blob/main/"
+# Pages of the site whose text stands elsewhere.
+ELSEWHERE = {
+    "index": ROOT / "README.md",
+    "contributing": ROOT / "CONTRIBUTING.md",
+    "security": ROOT / "SECURITY.md",
+    "changelog": ROOT / "CHANGELOG.md",
+    "results": ROOT / "benchmarks" / "RESULTS.md",
+}
+
+project = PROJECT["name"]
+author = PROJECT["authors"][0]["name"]
+copyright = f"2026, {author}"
+release = version = PROJECT["version"]
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
+exclude_patterns = ["_templates", "_static"]
+templates_path = ["_templates"]
+
+# Markdown as GitHub shows it, with its anchors. Files beside docs/ that a page links to become downloads.
+myst_heading_anchors = 4
+highlight_language = "text"  # of blocks that name none
+
+# Docstrings are those of numpydoc; what stands between single backticks is code.
+default_role = "code"
+smartquotes = False  # quotes are those of Python's strings
+autosummary_generate = True
+autosummary_context = {  # what is for other programs, or scikit-learn's own
+    "skipped": ["__init__", "from_state", "to_state", "get_metadata_routing", "set_output", "from_predictions"]
+}
+autodoc_typehints = "none"  # types are told in the docstring
+numpydoc_show_class_members = False
+
+# Nothing is asked of another server: the fonts are those of the reader, the search index is a file of the site.
+html_theme = "furo"
+html_title = f"{project} {release}"
+html_copy_source = False
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
+
+
+def link_of_the_site(folder, text, path, anchor):
+    """A link of a file in `folder` as a page in docs/ has it."""
+    target = (folder / path).resolve()
+    if target.is_dir():
+        return text
+    page = next((f"{page}.md" for page, file in ELSEWHERE.items() if file == target), os.path.relpath(target, DOCS))
+    return f"[{text}]({page}{anchor})"
+
+
+def as_of_the_site(app, page, source):
+    """Put the text of README and its like into their pages, and every page into the navigation."""
+    text, folder = source[0], DOCS
+    if page in ELSEWHERE:
+        navigation = text[text.index("```{toctree}") :] if "```{toctree}" in text else ""
+        text, folder = ELSEWHERE[page].read_text() + "\n" + navigation, ELSEWHERE[page].parent
+        text = text.replace(f"]({ON_THE_WEB}", "](").replace("<others>", others(navigation))
+    links = r"\[([^\]]*)\]\((?!https?:)([^)#\s]+)(#[^)]*)?\)"
+    source[0] = re.sub(links, lambda link: link_of_the_site(folder, link[1], link[2], link[3] or ""), text)
+
+
+def others(navigation):
+    """The pages that the navigation does not name."""
+    named = set(navigation.split()) | {"index"}
+    return "\n".join(sorted(page.stem for page in DOCS.glob("*.md") if page.stem not in named))
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.connect("source-read", as_of_the_site)

@@ -1,0 +1,114 @@
+"""How much a search may take: seconds, or reads of the rows, and how these are dealt out among candidates."""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "read": None, "reads": None}
+KEPT = 3  # one candidate of so many goes on to the next round
+LEAST_READS = 2  # of a model that is judged: the second read judges the first step
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Seconds or reads, and the moment it began; all of it may be spent where it is not limited.
+
+    Attributes
+    ----------
+    given : str or None
+    seconds : float or None
+    reads : int or None
+    began : float, of time.perf_counter
+    """
+
+    given: str | None
+    seconds: float | None
+    reads: int | None
+    began: float
+
+    @classmethod
+    def of(cls, given: Any) -> "Budget":
+        """What `budget=` says."""
+        began = time.perf_counter()
+        if given is None:
+            return cls(None, None, None, began)
+        should = "it should be seconds such as '600s' ('10min', '2h'), or reads of the rows such as '20 reads'"
+        if not isinstance(given, str):
+            raise TypeError(f"budget={given!r} is of type {type(given).__name__}; {should}")
+        found = re.fullmatch(r"\s*(\d+\.?\d*)\s*([a-z]+)\s*", given)
+        if found is None or found[2] not in UNITS or float(found[1]) == 0.0:
+            raise ValueError(f"budget={given!r} is none; {should}")
+        factor = UNITS[found[2]]
+        if factor is not None:
+            return cls(given, float(found[1]) * factor, None, began)
+        if "." in found[1]:
+            raise ValueError(f"budget={given!r} should be a whole number of reads")
+        return cls(given, None, int(found[1]), began)
+
+    @property
+    def spent(self) -> float:
+        """Seconds since it began."""
+        return time.perf_counter() - self.began
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        return float("inf") if self.seconds is None else self.seconds - self.spent
+
+    def rounds(self, n_folds: int) -> list[range]:
+        """The folds that are judged in each round: a few first, all in the end.
+
+        A read serves all folds, so that a budget of reads has one round, like none at all.
+        """
+        sizes = [-(-n_folds // KEPT**2), -(-n_folds // KEPT), n_folds] if self.seconds is not None else [n_folds]
+        return [range(*ends) for ends in pairwise([0, *sorted(set(sizes))])]
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a candidate may take to be judged: reads of each model, and time.
+
+    Attributes
+    ----------
+    reads : int or None, for as many as it asks
+    over : callable, whether the time is over
+    """
+
+    reads: int | None
+    over: Callable[[], bool]
+
+    @classmethod
+    def share(cls, budget: Budget, n_rounds: int, n_waiting: int, reads: int | None) -> "Allowed":
+        """An even share of what is left, with so many rounds to come and so many in this one that wait."""
+        until = time.perf_counter() + budget.left / n_rounds / n_waiting
+        return cls(reads, lambda: time.perf_counter() > until)
+
+
+def dealt(budget: Budget, costs: Sequence[Any], names: Sequence[str]) -> tuple[list[bool], int | None]:
+    """Who takes part under a budget of reads, and the reads that each model has; others have as many as they want.
+
+    `costs` says of each what it takes, (reads to judge it, reads to fit it), where its models have so many.
+    """
+    if budget.reads is None:
+        return [True] * len(costs), None
+    chosen: list[Any] = []
+    kept = []
+    for cost in costs:
+        kept.append(_total([*chosen, cost], LEAST_READS) <= budget.reads)
+        chosen += [cost] if kept[-1] else []
+    if not chosen:
+        least = ", ".join(f"{name} takes {sum(cost(LEAST_READS))}" for name, cost in zip(names, costs, strict=True))
+        raise ValueError(f"budget={budget.given!r} is too small for one candidate, in reads: {least} at least")
+    n_reads = LEAST_READS
+    while n_reads < budget.reads and _total(chosen, n_reads + 1) <= budget.reads:
+        n_reads += 1
+    return kept, n_reads
+
+
+def _total(costs: Sequence[Any], n_reads: int) -> int:
+    """Reads that judge all of these, and fit one."""
+    each = [cost(n_reads) for cost in costs]
+    return sum(judging for judging, _ in each) + max(fitting for _, fitting in each)

@@ -1,0 +1,116 @@
+"""Label space transformation beside its formula, written down for rows in memory."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import streamnb as snb
+
+rng = np.random.default_rng(0)
+N, L = 150, 6
+X = rng.integers(-3, 4, (N, 5)).astype(float)
+X[:, 2] = 0.0  # which no row has
+SETS = (X @ rng.normal(size=(5, L)) + 2.0 * rng.normal(size=(N, L)) > 1.0).astype(int)
+W = rng.choice([0.25, 1.0, 3.0], N)
+L2 = [0.5, 20.0]
+
+
+def weights_by_hand(x, y, w, n_components, l2):
+    total, own, s = w.sum(), w @ y, w @ x
+    axes = np.linalg.eigh((y.T * w) @ y - np.outer(own, own) / total)[1][:, ::-1][:, :n_components]
+    gram, products = (x.T * w) @ x - np.outer(s, s) / total, (x.T * w) @ y - np.outer(s, own) / total
+    weights = np.linalg.solve(gram + l2 * np.eye(x.shape[1]), products) @ axes @ axes.T
+    return weights, (own - s @ weights) / total
+
+
+@pytest.mark.parametrize("solver", ["products", "conjugate_gradients"])
+@pytest.mark.parametrize("n_components", [1, 4, None])
+def test_weights_are_those_of_the_formula(solver, n_components):
+    model = snb.LabelSpace(n_components, 2.0, solver=solver, tol=1e-12).fit(sp.csr_array(X), SETS, W)
+    weights, intercepts = weights_by_hand(X, SETS, W, n_components or L, 2.0)
+    np.testing.assert_allclose(model.coef_.T, 2.0 * weights, atol=1e-9)
+    np.testing.assert_allclose(model.intercept_, 2.0 * intercepts - 1.0, atol=1e-9)
+    np.testing.assert_array_equal(model.predict(X), X @ weights + intercepts > 0.5)
+    assert (model.n_passes_ == 0) == (solver == "products") and model.converged_
+
+
+def test_the_example_that_errs_where_labels_are_not_about_their_means():
+    y = np.array([[1, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 0]])
+    axis = np.linalg.eigh(y.T @ y)[1][:, -1:]
+    assert ((y @ axis @ axis.T > 0.5) != y).sum() == 2
+    np.testing.assert_array_equal(snb.LabelSpace(1, 1e-9).fit(np.eye(4), y).predict(np.eye(4)), y)
+
+
+@pytest.mark.filterwarnings("ignore:max_passes")  # reads that end early are what is chosen
+@pytest.mark.parametrize("solver", ["products", "conjugate_gradients"])
+def test_each_fold_is_judged_by_the_formula_of_the_others(solver, tmp_path):
+    asked = {"folds": 3, "scoring": "f1_micro", "solver": solver, "tol": 1e-12}
+    model, number = snb.LabelSpaceCV([2, L], L2, **asked).fit(X, SETS, W), snb.fold_numbers(N, 3)
+    table = model.cv_results_
+    for l2 in L2:
+        for n_components in (2, L):
+            points = (table["param_l2"] == l2) & (table["param_n_components"] == n_components)
+            for fold in range(3):
+                rest, own = number != fold, number == fold
+                weights, intercepts = weights_by_hand(X[rest], SETS[rest], W[rest], n_components, l2)
+                said, hits = X[own] @ weights + intercepts > 0.5, SETS[own] == 1
+                wrong = W[own] @ (said != hits)
+                both = 2.0 * (W[own] @ (said & hits)).sum()
+                assert table[f"split{fold}_test_score"][points][-1] == pytest.approx(both / (both + wrong.sum()))
+    options = {"n_components": model.best_["n_components"], "max_passes": model.best_["max_passes"]}
+    alone = snb.LabelSpace(l2=model.best_["l2"], solver=solver, tol=1e-12, **options).fit(X, SETS, W)
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+    if solver == "products":
+        assert model.report_.rows == 2 * N  # a scan, and a read that judges
+    model.save(tmp_path / "m.snb")
+    loaded = snb.load(tmp_path / "m.snb")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.best_ == model.best_
+
+
+def test_by_default_there_are_five_numbers_of_components_and_the_rule_takes_few():
+    few = snb.LabelSpaceCV(l2=1.0, rule="one_se", folds=3, calibration=None).fit(X, SETS)
+    assert sorted(set(few.cv_results_["param_n_components"])) == [1, 3, L]
+    scores = few.cv_results_["mean_test_score"]
+    error = few.cv_results_["std_test_score"] / np.sqrt(2.0)  # of the mean of three folds
+    best = scores.argmax()
+    enough = few.cv_results_["param_n_components"][scores >= scores[best] - error[best]]
+    assert few.best_["n_components"] == enough.min()
+    calibrated = snb.LabelSpaceCV([2, 3], 1.0, calibration="sigmoid", transform=snb.Bins(3)).fit(X, SETS)
+    assert calibrated.predict_proba(X).shape == (N, L)
+    axes = snb.ScoreDisplay.from_estimator(calibrated).ax_
+    assert axes.get_xlabel() == "n_components"
+    assert {2.0, 3.0} <= {x for line in axes.get_lines() for x in line.get_xdata()}
+
+
+@pytest.mark.parametrize(
+    ("options", "y", "error", "says"),
+    [
+        ({"n_components": L + 1}, SETS, ValueError, "n_components=7 is more than the 6 labels of y; give as many"),
+        ({"n_components": 0}, SETS, ValueError, "n_components=0 should be at least 1"),
+        ({"n_components": [1, 2]}, SETS, TypeError, "n_components"),
+        ({"l2": -1.0}, SETS, ValueError, "l2=-1.0 should be finite and at least 0"),
+        ({"l2": np.inf}, SETS, ValueError, "l2=inf should be finite"),
+        ({"solver": "qr"}, SETS, ValueError, "solver='qr' is unknown"),
+        ({}, SETS[:, 0], ValueError, "2-D indicator of labels.*take snb.LeastSquaresClassifier for classes"),
+        ({}, SETS[:, 0].tolist(), ValueError, "2-D indicator of labels"),
+        ({}, np.ones_like(SETS), ValueError, "each of its 6 labels is in all of them or in none"),
+    ],
+)
+def test_what_is_wrong_is_named(options, y, error, says):
+    with pytest.raises(error, match=says):
+        snb.LabelSpace(**options).fit(X, y)
+
+
+def test_lists_to_choose_from_are_checked_and_folds_without_a_label_say_so():
+    with pytest.raises(ValueError, match=r"n_components=\[\] should be a number, or a list of one"):
+        snb.LabelSpaceCV([]).fit(X, SETS)
+    with pytest.raises(ValueError, match="n_components=9 is more than the 6 labels"):
+        snb.LabelSpaceCV([2, 9]).fit(X, SETS)
+    with pytest.raises(MemoryError, match=r"products of 5 features by 5.*solver='conjugate_gradients'"):
+        snb.LabelSpaceCV(2).fit(X, SETS, memory_limit=300)
+    rare = SETS.copy()
+    rare[:, 1] = np.arange(N) == 7
+    with pytest.warns(snb.StreamnbWarning, match="lack rows of a class: no score there"):
+        model = snb.LabelSpaceCV(2, 1.0).fit(X, rare)
+    assert np.isfinite(model.coef_).all()

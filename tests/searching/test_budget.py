@@ -1,0 +1,46 @@
+"""What a budget says, and how reads are dealt out."""
+
+import pytest
+
+from streamnb.searching.budget import Allowed, Budget, dealt
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds", "reads"),
+    [("600s", 600.0, None), ("1.5 min", 90.0, None), ("2h", 7200.0, None), ("20 reads", None, 20), ("1 read", None, 1)],
+)
+def test_seconds_and_reads(given, seconds, reads):
+    budget = Budget.of(given)
+    assert (budget.seconds, budget.reads) == (seconds, reads) and budget.spent < 60.0
+
+
+@pytest.mark.parametrize("given", ["", "s", "-3s", "0 reads", "2.5 reads", "3 days", "10 READS"])
+def test_what_is_none_is_said(given):
+    with pytest.raises(ValueError, match="budget="):
+        Budget.of(given)
+
+
+@pytest.mark.parametrize(
+    ("n_folds", "ends"), [(2, [1, 2]), (3, [1, 3]), (5, [1, 2, 5]), (10, [2, 4, 10]), (30, [4, 10, 30])]
+)
+def test_each_round_of_seconds_has_about_three_times_the_folds_of_the_one_before(n_folds, ends):
+    rounds = Budget.of("1s").rounds(n_folds)
+    assert [folds.stop for folds in rounds] == ends and sum(map(len, rounds)) == n_folds
+    assert Budget.of("9 reads").rounds(n_folds) == Budget.of(None).rounds(n_folds) == [range(n_folds)]
+
+
+def test_reads_are_dealt_evenly_and_who_has_none_left_is_out():
+    bayes, model = (lambda n: (2, 0)), (lambda n: (1 + n, n))
+    for n_reads, kept, each in ((2, [True, False, False], 2), (7, [True, True, False], 2), (20, [True, True, True], 5)):
+        assert dealt(Budget.of(f"{n_reads} reads"), [bayes, model, model], ["a", "b", "c"]) == (kept, each)
+    with pytest.raises(
+        ValueError, match="budget='1 read' is too small for one candidate, in reads: a takes 2, b takes 5"
+    ):
+        dealt(Budget.of("1 read"), [bayes, model], ["a", "b"])
+    assert dealt(Budget.of(None), [model], ["a"]) == ([True], None)
+
+
+def test_a_share_of_time_is_over_when_the_budget_is():
+    assert not Allowed.share(Budget.of("1h"), 2, 3, None).over()
+    assert not Allowed.share(Budget.of(None), 1, 1, 4).over()
+    assert Allowed.share(Budget(None, 1.0, None, 0.0), 1, 1, None).over()

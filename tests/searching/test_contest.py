@@ -1,0 +1,65 @@
+"""Rounds: the better third goes on, what was left is in the table with its folds, and a budget is kept to."""
+
+import time
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+
+import streamnb as snb
+
+rng = np.random.default_rng(2)
+N = 150
+Y = np.arange(N) % 2
+X = rng.poisson(1.0 + Y[:, None] * np.array([1.0, 0.5, 0.0]), (N, 3)).astype(float)
+QUIET = {"show": False, "scoring": "accuracy"}
+LISTS = {"families": ["poisson", "bernoulli", "gaussian"], "penalties": [None], "smoothing": [0.1, 1.0]}
+
+
+def test_the_better_third_goes_on_and_its_scores_are_those_of_all_folds():
+    others = {"logistic": LogisticRegression(), "dummy": DummyClassifier()}
+    found = snb.search(X, Y, **LISTS, models=[snb.SoftmaxRegressionCV([1.0])], others=others, budget="10min", **QUIET)
+    whole = {one.name: one for one in snb.search(X, Y, **LISTS, others=others, **QUIET).candidates}
+    n_folds = [one.n_folds for one in found.ranked]
+    assert sorted(n_folds, reverse=True) == n_folds == [5, *[2] * 2, *[1] * 6]
+    for judged in found.candidates:
+        if judged.name in whole:
+            on = ~np.isnan(judged.scores["accuracy"])
+            assert on.sum() == judged.n_folds
+            np.testing.assert_array_equal(judged.scores["accuracy"][on], whole[judged.name].scores["accuracy"][on])
+    left = [one for one in found.ranked if one.n_folds == 1]
+    went_on = [one.scores["accuracy"][0] for one in found.ranked if one.n_folds > 1]
+    assert max(one.scores["accuracy"][0] for one in left) <= min(went_on) + 1e-9
+
+
+def test_a_budget_of_reads_is_kept_to():
+    models = [snb.SoftmaxRegressionCV(max_passes=40, tol=0.0), snb.MarginClassifierCV(max_passes=40, tol=0.0)]
+    read = []
+
+    def rows():
+        read.append(1)
+        yield X, Y
+
+    found = snb.search(rows, families=["poisson"], models=models, budget="16 reads", **QUIET)
+    assert len(read) <= 16 and found.report.rows == len(read) * N and len(found.candidates) == 4
+    with pytest.warns(snb.StreamnbWarning, match="1 candidates are left out.*too few reads for it beside the others"):
+        found = snb.search(rows, families=["poisson"], models=models, budget="7 reads", **QUIET)
+    assert list(found.left_out) == ["MarginClassifierCV(max_passes=40, tol=0.0)"]
+
+
+def test_what_there_is_no_time_for_is_left_out(capsys):
+    with pytest.warns(snb.StreamnbWarning, match="2 candidates are left out"):
+        found = snb.search(
+            X, Y, families=[], others={name: Slow() for name in "abc"}, budget="0.1s", scoring="accuracy", show=True
+        )
+    assert found.candidates[0].n_folds == 1 and "was spent before it was judged" in found.left_out["c"]
+    assert "budget 0.1s: judged on 1, 2, 5 folds in turn, a third goes on" in capsys.readouterr().out
+
+
+class Slow(LogisticRegression):
+    """It takes longer than the budget."""
+
+    def fit(self, X, y):
+        time.sleep(0.15)
+        return super().fit(X, y)
