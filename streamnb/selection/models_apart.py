@@ -94,7 +94,7 @@ class Entering(NamedTuple):
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self)
 
-    def steps(self, some: ColumnForm, others: ColumnForm, n_some: int, n_others: int, room: "Room") -> Steps:
+    def steps(self, some: ColumnForm, others: ColumnForm, n_some: int, n_others: int, room: "StepsRoom") -> Steps:
         """The scores of so many rows and of others, which lie where there is room for them."""
         n_rows = n_some + n_others
         rows, scores = room.of(len(some.values) + len(others.values) + n_rows + 1)
@@ -103,7 +103,7 @@ class Entering(NamedTuple):
         return Steps(ends, rows[: ends[-1]], scores[: ends[-1]])
 
 
-class Room:
+class StepsRoom:
     """Where the steps of some rows lie, again and again: new memory costs as much as they do."""
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ class NestedApart(ModelsApart):
             return (turned(rows[first : first + ROWS_AT_ONCE]) for first in range(0, len(rows), ROWS_AT_ONCE))
 
         nothing = turned(np.arange(0))
-        reference, of_reference, room = None, [], Room()
+        reference, of_reference, room = None, [], StepsRoom()
         for one in judged.asked(evaluation):
             if one.reference is not reference:  # which it is for few rows of weights, or one
                 reference, of_reference = one.reference, list(parts(one.reference))
