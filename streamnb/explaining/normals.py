@@ -23,7 +23,7 @@ COLUMNS = "feature", "value", "mean", "contribution"
 
 @dataclass(frozen=True)
 class Normals:
-    """Of each class its means, variances (K, n_features), and the inverse of its covariance, or the diagonal of that."""
+    """Means and variances of classes, (K, n_features), and inverses of covariances, or the diagonals of these."""
 
     means: np.ndarray
     variances: np.ndarray
@@ -68,7 +68,7 @@ def telling(model: LinearModel, names: Any, n_features: int, positive: bool = Fa
     n_features, normals = arguments.positive_integer("n_features", n_features), normals_of(model)
     assert normals is not None
     names, labels = names_of(names, model.n_features), model.classes_.tolist()
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for k, label in enumerate(labels):
         mean = normals.divergences(k).sum(axis=0) / (len(labels) - 1)
         rows += listed(label, names, mean, mean, n_features)

@@ -31,11 +31,18 @@ def test_contributions_add_up_to_scores(covariance, n_classes):
     assert apart == pytest.approx(scores if n_classes == 2 else of["b"] - of["a"])
 
 
+@pytest.mark.parametrize("model", [snb.GaussianNB(), snb.QuadraticDiscriminantAnalysis()], ids=str)
+def test_drop_ins_explain_themselves(model):
+    scores = model.fit(X, Y).predict_joint_log_proba(X[:1])[0]
+    assert model.explain(X[:1], "b", "c")["contribution"].sum() == pytest.approx(scores[1] - scores[2])
+    assert model.explain(X[:1]).attrs["class"] == model.predict(X[:1])[0] and len(model.top_features(2)) == 6
+
+
 def test_telling_features_are_those_whose_densities_differ():
     model = snb.LinearNB(snb.Gaussian(covariance="full")).fit(FRAME, Y)
     top, apart = model.top_features(4), model.contrast("a", "b", 4)
-    means = np.array([X[Y == label].mean(axis=0) for label in "abc"])
-    deviations = np.array([X[Y == label].std(axis=0) for label in "abc"])
+    means = np.array([X[label == Y].mean(axis=0) for label in "abc"])
+    deviations = np.array([X[label == Y].std(axis=0) for label in "abc"])
     grid = np.linspace(-40.0, 40.0, 200_001)
 
     def divergence(k, c, j):
