@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from zipfile import is_zipfile
 
 import click
 
@@ -113,12 +112,20 @@ def model_of(path: str) -> Any:
     """A saved model."""
     if not Path(path).exists():
         raise click.BadParameter(f"there is no {path!r}", param_hint="MODEL")
-    if not is_zipfile(path):
+    if not _may_be_saved(Path(path)):
         raise click.BadParameter(f"{path!r} is no file that fit or search wrote", param_hint="MODEL")
     model = load(path)
     if not hasattr(model, "predict"):
         raise click.BadParameter(f"{path!r} holds a {type(model).__name__}, which predicts nothing", param_hint="MODEL")
     return model
+
+
+def _may_be_saved(path: Path) -> bool:
+    """Whether a file begins as those of `save` do, which are zip files."""
+    if path.is_dir():
+        return False
+    with path.open("rb") as file:
+        return file.read(2) == b"PK"
 
 
 def new_file(path: str | None, force: bool, hint: str = "-o") -> Path | None:

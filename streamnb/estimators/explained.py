@@ -119,7 +119,7 @@ class Explains:
         >>> found["feature"].tolist(), found.attrs["class"]
         (['(intercept)', 1], 'dog')
         """
-        check_is_fitted(self)
+        self._explained()
         model, rows = self._ready(X)
         return _kind(model).explained(model, names_of_columns(self), rows, class_, against)
 

@@ -11,6 +11,7 @@ from streamnb.encoding.opening import is_raw, opened
 from streamnb.rows.columns import known_classes
 from streamnb.rows.opening import with_labels
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.stats import moment_sums, second_moments
 from streamnb.stats.histograms import bytes_of, check_histogram
@@ -126,12 +127,10 @@ def plan(
     >>> snb.plan(X, classes=range(63_000), moments=["sum"], memory_limit="4GB").tables
     'sparse'
     """
-    X, y = with_labels(X, y)
+    rows, y = _opened(X, y, layer)
     moments, folds, pooled = (moments, folds, pooled) if model is None else _of_model(model)
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
     listed, limit = label_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
-    beside, y = ((y,), None) if is_raw(X) else ((), y)  # a column of a table is no feature where it is y
-    rows = opened(X, *beside, labelled=False, layer=layer)
     folding = with_folds(ClassScan(names, options, listed), rows, folds, groups, repeats, 0)[0].folding
     n_rows, n_features, n_values = rows.n_rows, rows.n_features, rows.n_values
     n_classes, n_labels = known_classes(y, rows.group, n_rows)
@@ -168,6 +167,14 @@ def plan(
         tables=_kind(dense, sparse, max(of_bins, of_pairs), limit),
         **needed,
     )
+
+
+def _opened(X: Any, y: Any, layer: str | None) -> tuple[Source, Any]:
+    """Rows, and labels beside them: a column of a table that is named by y is no feature."""
+    X, y = with_labels(X, y)
+    if is_raw(X):
+        return opened(X, y, labelled=False, layer=layer), None
+    return opened(X, labelled=False, layer=layer), y
 
 
 def _kind(dense: int | None, sparse: int | None, others: int, limit: int) -> str | None:
