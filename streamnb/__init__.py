@@ -93,6 +93,7 @@ _HOMES = {
     "PoissonNB": "estimators.discrete_nb",
     "GaussianNB": "estimators.gaussian_nb",
     "CategoricalNB": "estimators.categorical_nb",
+    "TreeNB": "estimators.tree_nb",
     "LinearDiscriminantAnalysis": "estimators.discriminant_analysis",
     "QuadraticDiscriminantAnalysis": "estimators.discriminant_analysis",
     "search": "searching.searching",
@@ -106,6 +107,7 @@ _HOMES = {
     "ReliabilityDisplay": "plotting",
     "ConfusionMatrixDisplay": "plotting",
     "TellingFeaturesDisplay": "plotting",
+    "TreeDisplay": "plotting",
     "DataError": "core.messages",
     "StreamnbWarning": "core.messages",
 }

@@ -45,6 +45,7 @@ from streamnb.plotting import ReliabilityDisplay as ReliabilityDisplay
 from streamnb.plotting import RocDisplay as RocDisplay
 from streamnb.plotting import ScoreDisplay as ScoreDisplay
 from streamnb.plotting import SearchDisplay as SearchDisplay
+from streamnb.plotting import SelectionDisplay as SelectionDisplay
 from streamnb.plotting import TellingFeaturesDisplay as TellingFeaturesDisplay
 from streamnb.problem.families import Bernoulli as Bernoulli
 from streamnb.problem.families import Binomial as Binomial
@@ -81,10 +82,18 @@ from streamnb.scanning.class_scan import scan as scan
 from streamnb.scanning.planning import plan as plan
 from streamnb.searching.found import Search as Search
 from streamnb.searching.searching import search as search
+from streamnb.selection.class_sample import sample_rows as sample_rows
 from streamnb.selection.comparing import compare as compare
 from streamnb.selection.comparison import Comparison as Comparison
-from streamnb.selection.features import FeatureRanking as FeatureRanking
+from streamnb.selection.feature_ranking import FeatureRanking as FeatureRanking
 from streamnb.selection.features import rank_features as rank_features
+from streamnb.selection.redundancy import FCBF as FCBF
+from streamnb.selection.relief import ReliefF as ReliefF
+from streamnb.selection.tree_features import TreeFeatures as TreeFeatures
+from streamnb.selection.wrappers import BackwardElimination as BackwardElimination
+from streamnb.selection.wrappers import ExhaustiveSearch as ExhaustiveSearch
+from streamnb.selection.wrappers import ForwardSelection as ForwardSelection
+from streamnb.selection.wrappers import IncrementalSelection as IncrementalSelection
 from streamnb.solving.solving import solve as solve
 from streamnb.solving.taus import tau_for as tau_for
 from streamnb.solving.weight_paths import WeightPath as WeightPath
