@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import row_checks
+from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.opening import opened
 from streamnb.passes import stopping
 from streamnb.passes.dask_workers import client_for, in_order, reachable
@@ -17,7 +18,13 @@ from streamnb.rows.writing import write_csr
 
 
 def convert(
-    X: Any, store: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None, layer: str | None = None
+    X: Rows,
+    store: Any,
+    y: PerRow = None,
+    *,
+    sample_weight: PerRow = None,
+    groups: PerRow = None,
+    layer: str | None = None,
 ) -> Any:
     """Read rows once, block by block, and write them with names, labels, weights and groups into a new Zarr store.
 

@@ -63,7 +63,12 @@ def learned(transform: Any, rows: Source, options: RunOptions, who: str) -> Lear
         return None
     rows.check_read_again(who)
     counts, _ = run(ValueScan(options.memory_limit), rows, replace(options, checkpoint=None))
-    return asked.learned(counts) if isinstance(asked, LearnsBins) else quantile_normal(counts)
+    return step_of(asked, counts)
+
+
+def step_of(transform: Any, counts: ValueCounts) -> LearnedStep:
+    """What `transform` asks to be learned, from how often values occur."""
+    return transform.learned(counts) if isinstance(transform, LearnsBins) else quantile_normal(counts)
 
 
 def learned_levels(

@@ -33,7 +33,7 @@ def opened(
     Of tables in memory those of numbers are matrices, unless `frames`.
     """
     opening.check_layer(X, layer)
-    if _holds_texts(X):
+    if holds_raw_texts(X):
         X, y, sample_weight = text(X, y=y, weight=sample_weight), None, None
     elif is_table(X) and (frames or is_path(X)):
         X, y, sample_weight = table(X, y, weight=sample_weight), None, None
@@ -54,7 +54,7 @@ def opened_for(
     layer: str | None = None,
 ) -> Source:
     """The same for what was fitted before, whose encoding makes the columns of raw rows; None: it takes none."""
-    if encoding is None and _holds_texts(X):
+    if encoding is None and holds_raw_texts(X):
         raise ValueError(
             "X holds texts, but the rows that were fitted were numbers already; make those of X in the same way, or "
             "fit the texts themselves"
@@ -68,8 +68,9 @@ def opened_for(
 
 def is_raw(X: Any) -> bool:
     """Whether X holds texts, or is the path of a table, whose columns are made as it is opened."""
-    return _holds_texts(X) or (is_table(X) and is_path(X))
+    return holds_raw_texts(X) or (is_table(X) and is_path(X))
 
 
-def _holds_texts(X: Any) -> bool:
+def holds_raw_texts(X: Any) -> bool:
+    """Whether X are texts, in memory or in files."""
     return holds_texts(X) or holds_text_files(X)

@@ -1,6 +1,7 @@
 """`table`: rows of tables, whose columns of any kind become those of a model as they are read."""
 
 from collections.abc import Iterable, Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from streamnb.rows.tables import CATEGORY, DATE, NOTHING, Tables, check_has, kin
 from streamnb.stats.value_counts import ValueCells
 
 MISSING = "level", "ignore"
+PLANNED = "categorical", "text", "bins", "dates", "pairs", "min_count", "missing", "hash_features", "hashed"
 
 
 def table(
@@ -129,16 +131,41 @@ def table(
     """
     n_threads = check_n_threads(n_threads)
     plan = _Plan(categorical, text, bins, dates, pairs, min_count, missing, hash_features, hashed)
-    tables = open_tables(X, plan.strings, n_threads)
-    kinds = plan.kinds(tables, _features(tables, columns, y, weight, groups))
-    rows = rows_of(tables, tuple(kinds), y, weight, n_threads)
-    task = TableScan(plan.parts(tables, kinds), hash_features, check_memory_limit(memory_limit))
-    counts, _ = run(task, rows, RunOptions(False, n_threads))
-    encoding = plan.encoding(counts, kinds, y, weight)
-    _warn_of(counts, [name for name in kinds if name not in encoding.columns])
-    rows = encoding.applied(rows_of(tables, tuple(encoding.columns), y, weight, n_threads))
-    rows.own_groups = groups
-    return rows
+    given = TableToLearn(X, y, weight, groups, columns, plan, (n_threads, memory_limit))
+    counts, _ = run(given.task, given.rows, RunOptions(False, n_threads))
+    return given.encoded(counts)
+
+
+class TableToLearn:
+    """A table of which a pass learns: `task` does it to `rows`, and `encoded` are the rows by what it left."""
+
+    def __init__(self, X: Any, y: Any, weight: Any, groups: Any, columns: Any, plan: "_Plan", run: tuple[int, Any]):
+        self._plan, (self._n_threads, memory_limit) = plan, run
+        self._tables = open_tables(X, plan.strings, self._n_threads)
+        self._kinds = plan.kinds(self._tables, _features(self._tables, columns, y, weight, groups))
+        self._beside, self._groups = (y, weight), groups
+        self.rows = rows_of(self._tables, tuple(self._kinds), y, weight, self._n_threads)
+        limit = check_memory_limit(memory_limit)
+        self.task = TableScan(plan.parts(self._tables, self._kinds), plan.n_hashed, limit)
+
+    @classmethod
+    def asked(cls, X: Any, y: Any, weight: Any, asked: Mapping[str, Any]) -> "TableToLearn":
+        """As `table` is asked by keywords."""
+        bound = signature(table).bind(X, y, weight=weight, **asked)
+        bound.apply_defaults()
+        every = bound.arguments
+        plan = _Plan(*(every[name] for name in PLANNED))
+        run = check_n_threads(every["n_threads"]), every["memory_limit"]
+        return cls(X, y, weight, every["groups"], every["columns"], plan, run)
+
+    def encoded(self, counts: TableCounts, quiet: bool = False) -> TableSource:
+        """The rows, with columns by these counts; unless `quiet`, what is left out is said."""
+        encoding = self._plan.encoding(counts, self._kinds, *self._beside)
+        if not quiet:
+            _warn_of(counts, [name for name in self._kinds if name not in encoding.columns])
+        rows = encoding.applied(rows_of(self._tables, tuple(encoding.columns), *self._beside, self._n_threads))
+        rows.own_groups = self._groups
+        return rows
 
 
 class _Plan:

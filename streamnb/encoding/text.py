@@ -1,6 +1,7 @@
 """`text`: rows of text from files or from memory, hashed or counted by a vocabulary as they are read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from streamnb.core.memory import check_memory_limit
 from streamnb.core.threads import check_n_threads
 from streamnb.encoding.ngrams import NGrams, check_n_features
 from streamnb.encoding.text_encoding import TextEncoding, open_texts
-from streamnb.encoding.vocabulary import TokenScan, names_of_hashed
+from streamnb.encoding.vocabulary import TokenCounts, TokenScan, names_of_hashed
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.in_texts import TextSource
@@ -113,25 +114,56 @@ def text(
     grams = NGrams(words, chars, n_features, lowercase, alternate_sign, None, errors)
     rows = open_texts(X, text, y, weight, n_threads)
     names: np.ndarray | None = None
+    if _learned(vocabulary):
+        given = TextsToLearn(rows, grams, vocabulary, (text, y, weight), memory_limit)
+        counts, _ = run(given.task, rows, RunOptions(False, n_threads))
+        return given.encoded(counts)
     if vocabulary is not None:
-        known = _vocabulary(vocabulary, grams, rows, n_threads, memory_limit)
-        grams = NGrams(words, chars, n_features, lowercase, False, known, errors)
+        grams = NGrams(words, chars, n_features, lowercase, False, _tokens(vocabulary), errors)
     elif keep_tokens is not None:
         n_tokens = arguments.positive_integer("keep_tokens", keep_tokens)
         names = names_of_hashed(rows, grams, n_tokens, text or "text")
-    beside = (name if isinstance(name, str) else None for name in (y, weight))
-    return TextEncoding(grams, text, *beside).applied(rows, names)
+    return _encoding(grams, text, y, weight).applied(rows, names)
 
 
-def _vocabulary(given: Any, grams: NGrams, rows: TextSource, n_threads: int, memory_limit: Any) -> tuple[str, ...]:
-    if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        n = arguments.positive_integer("vocabulary", given)
-        task = TokenScan(grams, check_memory_limit(memory_limit))
-        counts, _ = run(task, rows, RunOptions(False, n_threads))
-        known = counts.most_frequent(n)
+class TextsToLearn:
+    """Texts whose n-grams a pass counts: `task` does it to `rows`, and `encoded` are the rows by the most frequent."""
+
+    def __init__(self, rows: TextSource, grams: NGrams, n_tokens: Any, fields: Any, memory_limit: Any = None):
+        self.rows, self._grams, self._fields = rows, grams, fields
+        self._n_tokens = arguments.positive_integer("vocabulary", n_tokens)
+        self.task = TokenScan(grams, check_memory_limit(memory_limit))
+
+    @classmethod
+    def asked(cls, X: Any, y: Any, weight: Any, asked: Mapping[str, Any]) -> "TextsToLearn":
+        """As `text` is asked by keywords."""
+        bound = signature(text).bind(X, y=y, weight=weight, **asked)
+        bound.apply_defaults()
+        every = bound.arguments
+        rows = open_texts(X, every["text"], y, weight, check_n_threads(every["n_threads"]))
+        grams = NGrams(**{name: every[name] for name in ("words", "chars", "n_features", "lowercase", "errors")})
+        return cls(rows, grams, every["vocabulary"], (every["text"], y, weight), every["memory_limit"])
+
+    def encoded(self, counts: TokenCounts, quiet: bool = False) -> TextSource:
+        """The rows, with a column for each of the most frequent n-grams."""
+        known = counts.most_frequent(self._n_tokens)
         if not known:
             raise ValueError("vocabulary: the texts have no word of two characters or more")
-        return known
+        g = self._grams
+        grams = NGrams(g.words, g.chars, g.n_features, g.lowercase, False, known, g.errors)
+        return _encoding(grams, *self._fields).applied(self.rows)
+
+
+def _encoding(grams: NGrams, text: str | None, y: Any, weight: Any) -> TextEncoding:
+    return TextEncoding(grams, text, *(name if isinstance(name, str) else None for name in (y, weight)))
+
+
+def _learned(vocabulary: Any) -> bool:
+    """Whether it is a number of n-grams to learn."""
+    return isinstance(vocabulary, int | np.integer) and not isinstance(vocabulary, bool)
+
+
+def _tokens(given: Any) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeError(f"vocabulary={given!r} should be a number of tokens to learn, or a list of tokens")
     known = tuple(map(str, given))

@@ -54,6 +54,13 @@ class CategoricalNB(DiscreteNB):
         asking for them is an AttributeError with the numbers.
     stats_ : CategoryStats
         All that was kept of the data.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.CategoricalNB().fit([[0, 2], [0, 1], [1, 0]], ["cat", "cat", "dog"])
+    >>> model.predict([[0, 0], [1, 0]]).tolist()
+    ['cat', 'dog']
     """
 
     _statistics = "CategoryStats"

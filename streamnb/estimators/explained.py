@@ -4,6 +4,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from streamnb.core.types import Rows
 from streamnb.estimators.prepared_rows import names_of_columns
 from streamnb.explaining import normals, tables
 from streamnb.models.linear import LinearModel
@@ -82,7 +83,7 @@ class Explains:
         model = self._explained()
         return _kind(model).contrasted(model, names_of_columns(self), class_, against, n_features)
 
-    def explain(self, X: Any, class_: Any = None, against: Any = None) -> Any:
+    def explain(self, X: Rows, class_: Any = None, against: Any = None) -> Any:
         """What made the score of one row: how much each of its features adds to it.
 
         Parameters

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from streamnb.core import arguments, messages, persistence
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.estimators.trained import Posed, TrainedClassifier
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
@@ -81,14 +82,14 @@ class TrainedClassifierCV(TrainedClassifier):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Rows,
+        y: PerRow = None,
+        sample_weight: PerRow = None,
         *,
-        groups: Any = None,
+        groups: PerRow = None,
         progress: bool | None = None,
         n_threads: int | None = None,
-        memory_limit: Any = None,
+        memory_limit: Bytes = None,
         client: Any = None,
         checkpoint: Any = None,
         layer: str | None = None,
@@ -163,9 +164,12 @@ class TrainedClassifierCV(TrainedClassifier):
                 raise ValueError(f"{most_reads} reads are too few for models that go in {turns.n_groups} groups")
         search = self._search(scanned.stats, scanned.options, max_passes)
         more, report = search.run(scanned.rows, scanned.options, turns, folds, over)
-        self._scores = search.scores([*models, *more])
-        self._choose()
+        self._rank(scanned, [*models, *more])
         return [*models, *more], report
+
+    def _rank(self, scanned: "Scanned", models: list[Contender]) -> None:
+        self._scores = self._search(scanned.stats, scanned.options, self.max_passes).scores(models)
+        self._choose()
 
     def _fit_best(self, scanned: "Scanned", read: Report) -> None:
         """The model of all rows at what was chosen."""
@@ -349,6 +353,11 @@ class ChosenOnFolds:
         models, report = self._model._judge(self._scanned, self._models, folds, most_reads, over)
         self._models, self.report = models, self.report + report
         return self._model._scores
+
+    def take(self, other: "ChosenOnFolds") -> None:
+        """What another came to on folds of its own, of the same labels and folds."""
+        self._models, self.report = [*self._models, *other._models], self.report + other.report
+        self._model._rank(self._scanned, self._models)
 
     def fit(self) -> None:
         """The model of all rows, at what is best on the folds so far."""

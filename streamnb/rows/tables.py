@@ -61,6 +61,11 @@ class TableRows:
         start, stop, _ = rows.indices(self.shape[0])
         return replace(self, columns=self.columns.slice(start, stop - start), y=y, weight=weight)
 
+    def picked(self, rows: np.ndarray) -> "TableRows":
+        """Some of the rows, by their numbers here."""
+        y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
+        return replace(self, columns=self.columns.take(arrow().array(rows)), y=y, weight=weight)
+
     def copy(self) -> "TableRows":
         return self  # which nobody changes
 

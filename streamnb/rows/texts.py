@@ -38,6 +38,11 @@ class Texts:
         y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
         return replace(self, starts=self.starts[rows], stops=self.stops[rows], y=y, weight=weight)
 
+    def picked(self, rows: np.ndarray) -> "Texts":
+        """Some of the texts, by their numbers here."""
+        y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
+        return replace(self, starts=self.starts[rows], stops=self.stops[rows], y=y, weight=weight)
+
     def copy(self) -> "Texts":
         return self  # which nobody changes
 

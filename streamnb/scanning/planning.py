@@ -6,6 +6,7 @@ from typing import Any
 
 from streamnb.core import label_checks, memory, notebook
 from streamnb.core.memory import check_memory_limit
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.opening import is_raw, opened
 from streamnb.rows.columns import known_classes
 from streamnb.rows.opening import with_labels
@@ -84,20 +85,20 @@ class Plan:
 
 
 def plan(
-    X: Any,
-    y: Any = None,
+    X: Rows,
+    y: PerRow = None,
     *,
     classes: Any = None,
     moments: Iterable[str] | None = None,
     binarize: float = 0.0,
     centre: float = 0.0,
     folds: Any = None,
-    groups: Any = None,
+    groups: PerRow = None,
     repeats: int = 1,
     histogram: str | None = None,
     n_bins: int | None = None,
     pooled: bool = False,
-    memory_limit: Any = None,
+    memory_limit: Bytes = None,
     model: Any = None,
     layer: str | None = None,
 ) -> Plan:
@@ -121,7 +122,9 @@ def plan(
 
     Examples
     --------
-    >>> snb.plan("rows.zarr", classes=range(63_000), moments=["sum"]).tables
+    >>> import scipy.sparse as sp, streamnb as snb
+    >>> X = sp.csr_array((1_000_000, 2**18))
+    >>> snb.plan(X, classes=range(63_000), moments=["sum"], memory_limit="4GB").tables
     'sparse'
     """
     rows, y = _opened(X, y, layer)

@@ -1,7 +1,7 @@
 """What a search is asked for: lists of candidates, checked, and every combination of them that can be."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -12,6 +12,7 @@ from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty, as_penalty
 from streamnb.problem.smoothing import Smoothing
 from streamnb.rows.preparing import NORMS, RowOptions
+from streamnb.searching.contest import Judging
 from streamnb.selection.grid_scores import check_choice
 from streamnb.solving.own_variances import is_own
 
@@ -40,6 +41,13 @@ class Setting:
     idf: bool
     words: dict[str, str]
 
+    def on(self, names: Any, kinds: Any) -> "Setting":
+        """The same for columns of these names and kinds, as far as they have any; refused where it cannot be."""
+        family = self.family.named(names, kinds)
+        for member in family.members:
+            Smoothing.of(member, self.smoothing, "posterior_mean")
+        return replace(self, family=family)
+
     @property
     def rows(self) -> RowOptions:
         """What is done to rows."""
@@ -54,40 +62,46 @@ class Setting:
     def name(self) -> str:
         """It in words, without what is as usual."""
         usual = {"scheme": "joint", "smoothing": "1.0", "transform": "none", "normalize": "none", "idf": "False"}
+        usual["encoding"] = "none"
         said = [self.words["family"], *([] if self.penalty is None else [self.words["penalty"]])]
         named = (f"{name}={value}" for name, value in self.words.items() if name in usual and usual[name] != value)
         return ", ".join([*said, *named])
 
 
 def settings_of(
-    asked: dict[str, Any], names: Any, folds: Any, seed: int, scoring: Any
+    asked: dict[str, Any], how: Judging, words: dict[str, str] | None = None
 ) -> tuple[list[Setting], dict[str, str]]:
-    """Every setting that can be, and why others cannot; `names` are those of the columns, or None."""
-    axes = {name: _checked(name, DEFAULTS[name] if asked[name] is None else asked[name]) for name in DEFAULTS}
+    """Every setting that can be, and why others cannot; `words` say what is done to rows before."""
+    axes = {name: asked[name] for name in DEFAULTS}
     found, left_out = [], {}
     for values in product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
-        setting = _setting(chosen, names)
+        setting = _setting(chosen, words or {})
         if _alone(setting.family) and any(chosen[name] is not axes[name][0] for name in ("penalties", "smoothing")):
             continue  # they take neither, and stand in the table once
         try:
-            for member in setting.family.members:
-                Smoothing.of(member, setting.smoothing, "posterior_mean")
-            check_choice(setting.scheme, folds, 1, seed, scoring, "best")
+            check_choice(setting.scheme, how.folds, 1, how.seed, how.scoring, "best")
             found.append(setting)
         except ValueError as error:
             left_out[setting.name] = str(error)
     return found, left_out
 
 
-def _setting(chosen: dict[str, Any], names: Any) -> Setting:
+def checked(asked: dict[str, Any]) -> dict[str, list[Any]]:
+    """What was asked for, and the defaults of what was not; "learned" are those transforms that are learned of rows."""
+    every = {name: _checked(name, DEFAULTS[name] if asked[name] is None else asked[name]) for name in DEFAULTS}
+    of_values = [one for one in every["transforms"] if to_learn(one) is None]
+    return {**every, "transforms": of_values, "learned": [one for one in every["transforms"] if one not in of_values]}
+
+
+def _setting(chosen: dict[str, Any], before: dict[str, str]) -> Setting:
     family = as_family(chosen["families"])
     penalty = None if _alone(family) else chosen["penalties"]
     words = {"family": _word(chosen["families"]), "penalty": _word(penalty), "scheme": chosen["schemes"]}
     words |= {"smoothing": repr(chosen["smoothing"]), "transform": _word(chosen["transforms"])}
-    words |= {"normalize": _word(chosen["normalize"]), "idf": repr(chosen["idf"])}
+    words |= {"normalize": _word(chosen["normalize"]), "idf": repr(chosen["idf"]), **before}
     of_rows = chosen["transforms"], chosen["normalize"], chosen["idf"]
-    return Setting(family.named(names), penalty, chosen["schemes"], chosen["smoothing"], *of_rows, words)
+    return Setting(family, penalty, chosen["schemes"], chosen["smoothing"], *of_rows, words)
 
 
 def _alone(family: Family) -> bool:
@@ -122,12 +136,8 @@ def _check(name: str, value: Any) -> None:
                 "families without maps, or transforms"
             )
     elif name == "transforms":
-        if to_learn(value) is not None:
-            raise ValueError(
-                f"transforms has {value!r}, which is learned from rows, so that those held back would take part; give "
-                "others={'binned': pipeline}, whose steps are learned in each fold"
-            )
-        RowOptions(value)
+        if to_learn(value) is None:
+            RowOptions(value)
     elif name == "penalties":
         as_penalty(value, "penalties")
     elif name in ("schemes", "normalize", "idf"):

@@ -1,6 +1,6 @@
 """Naive Bayes in all settings asked for: rows prepared in each way are summed in one read, and judged in another."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.searching.axes import Setting
 from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging
+from streamnb.searching.encodings import Encoded
 from streamnb.searching.found import Judged
 from streamnb.selection.cross_validation import Candidate, judged_together
 from streamnb.selection.grid_scores import GridScores
@@ -26,24 +27,29 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import PLAIN_MOMENTS
 from streamnb.stats.second_moments import Products
 
+Sums = tuple[Setting, ClassStats]  # a setting for the columns at hand, with what serves it
+
 
 class BayesSettings(Contestants):
     """Settings of naive Bayes, summed in one read and judged in another, one a round.
 
+    Where columns are learned of rows, both are for each fold a read of their own.
+
     Parameters
     ----------
     settings : list of Setting
-    rows : Source
-    given : X, y and the weights of rows
+    encoded : Encoded
+        The rows.
     judging : Judging
     options : RunOptions
     """
 
-    def __init__(self, settings: Sequence[Setting], rows: Source, given: Any, judging: Judging, options: RunOptions):
+    def __init__(self, settings: Sequence[Setting], encoded: Encoded, judging: Judging, options: RunOptions):
         super().__init__([setting.name for setting in settings])
         self._settings = {setting.name: setting for setting in settings}
-        self._rows, self._given, self._judging, self._options = rows, given, judging, options
-        self._candidates: dict[str, Candidate] = {}
+        self._encoded, self._judging, self._options = encoded, judging, options
+        self._rows = encoded.rows  # of the last read, with their folds
+        self._sums: dict[str, Sums] = {}
         self._paths: dict[str, Any] = {}
         self._evaluations: dict[str, dict[int, Any]] = {name: {} for name in self.names}
         self._lacking: dict[str, Any] = {}  # points without a model, of each setting
@@ -51,62 +57,93 @@ class BayesSettings(Contestants):
     def plan(self, most_reads: int | None) -> str:
         n_ways = len({setting.rows for setting in self._settings.values()})
         ways = "one way" if n_ways == 1 else f"{n_ways} ways"
-        return f"{len(self.names)} settings of naive Bayes, rows prepared in {ways}: 2 reads"
+        of = "".join(f", {name}={word}" for name, word in self._encoded.words.items())
+        return f"{len(self.names)} settings of naive Bayes{of}, rows prepared in {ways}: {self.reads(0)[0]} reads"
 
     def reads(self, max_passes: int) -> tuple[int, int]:
-        return 2, 0
+        times = self._judging.n_folds if self._encoded.nested else 0
+        return self._encoded.n_reads + 2 + 2 * times - (times > 0), int(self._encoded.transform is not None)
 
     # ---- sums --------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """One read for the statistics of all settings; what does not take the rows is left out."""
-        settings = list(self._settings.values())
-        keys = [_key(setting) for setting in settings]
-        families: dict[Any, dict[str, Setting]] = {key: {} for key in keys}
-        for key, setting in zip(keys, settings, strict=True):
-            families[key].setdefault(setting.words["family"], setting)
-        limit = memory.allowed(self._options.memory_limit) // len(families)
-        scans = [_scan([s for s, k in zip(settings, keys, strict=True) if k == key], limit) for key in families]
-        how = self._judging
-        scans[0], self._rows = with_folds(scans[0], self._rows, how.folds, how.groups, 1, how.seed)
-        scans = [replace(scan, folding=scans[0].folding) for scan in scans]
-        task = SharedScan(tuple(scans), tuple(tuple(s.family for s in one.values()) for one in families.values()))
-        total, self.report = run(task, self._rows, self._options)
-        at = {(key, family): (n, i) for n, key in enumerate(families) for i, family in enumerate(families[key])}
-        for key, setting in zip(keys, settings, strict=True):
-            place = at[key, setting.words["family"]]
-            self._pose(setting, total.stats[place[0]], total.why(*place))
-        if self._candidates:
-            _warn_missing(next(iter(self._candidates.values())).stats)
-
-    def _pose(self, setting: Setting, stats: ClassStats, why: str | None) -> None:
-        """Take a setting up with its statistics, unless these were refused, or its models cannot be."""
-        if why is None:
+        self.report = self._encoded.learn(self._judging, self._options)
+        self._sums = self._summed(self._encoded.whole, self._settings)
+        for name, (setting, stats) in self._sums.items():
             candidate = Candidate(stats, setting.family, setting.penalty, setting.options)
             try:
-                self._paths[setting.name] = candidate.path(self._options.n_threads)
+                self._paths[name] = candidate.path(self._options.n_threads)
             except ValueError as error:
-                why = str(error)
-            else:
-                self._candidates[setting.name] = candidate
-        if why is not None:
-            self.left_out[setting.name] = why
+                self.left_out[name] = str(error)
+        if self._sums:
+            warn_missing(next(iter(self._sums.values()))[1])
+
+    def _summed(self, rows: Source, asked: Mapping[str, Setting]) -> dict[str, Sums]:
+        """One read for the statistics of settings; why they do not take the rows is noted."""
+        settings = self._on(rows, asked)
+        if not settings:
+            return {}
+        keys = {name: _key(setting) for name, setting in settings.items()}
+        families: dict[Any, dict[str, Setting]] = {key: {} for key in keys.values()}
+        for name, setting in settings.items():
+            families[keys[name]].setdefault(setting.words["family"], setting)
+        limit = memory.allowed(self._options.memory_limit) // len(families)
+        scans = [_scan([settings[name] for name in settings if keys[name] == key], limit) for key in families]
+        how = self._judging
+        scans[0], self._rows = with_folds(scans[0], rows, how.folds, how.groups, 1, how.seed)
+        scans = [replace(scan, folding=scans[0].folding) for scan in scans]
+        task = SharedScan(tuple(scans), tuple(tuple(s.family for s in one.values()) for one in families.values()))
+        total, report = run(task, self._rows, self._options)
+        self.report = self.report + report
+        at = {(key, family): (n, i) for n, key in enumerate(families) for i, family in enumerate(families[key])}
+        places = {name: at[keys[name], setting.words["family"]] for name, setting in settings.items()}
+        refused = {name: why for name, place in places.items() if (why := total.why(*place)) is not None}
+        self.left_out |= refused
+        return {name: (settings[name], total.stats[place[0]]) for name, place in places.items() if name not in refused}
+
+    def _on(self, rows: Source, asked: Mapping[str, Setting]) -> dict[str, Setting]:
+        """Settings for the columns at hand."""
+        names = rows.feature_names if rows.encoding is not None else getattr(rows.given, "columns", None)
+        found = {}
+        for name, setting in asked.items():
+            try:
+                found[name] = setting.on(names, rows.encoding and rows.encoding.kinds)
+            except ValueError as error:
+                self.left_out[name] = str(error)
+        return found
 
     # ---- scores ------------------------------------------------------------------------------------------------------
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
         """One read that judges these settings at each point of their grids."""
-        names = [name for name in names if name in self._candidates]
+        for some in [[fold] for fold in folds] if self._encoded.nested else [folds]:
+            self._judge([name for name in names if name in self._paths], some)
+        judged = [self._at_best(name) for name in names if name in self._paths]
+        return [one for one in judged if one is not None]
+
+    def _judge(self, names: list[str], folds: Sequence[int]) -> None:
+        """Judge settings on some folds; where columns are learned, it is one, by those of the rows outside it."""
+        rests: dict[str, Sums] = {}
+        if self._encoded.nested:
+            rests = self._summed(self._encoded.outside(folds[0]), {name: self._settings[name] for name in names})
+            for name in set(names) - rests.keys():
+                del self._paths[name]
+            names = [name for name in names if name in rests]
         if not names:
-            return []
-        asked, paths = [self._candidates[name] for name in names], [self._paths[name] for name in names]
+            return
+        asked = [self._candidate(name, folds[0], rests.get(name)) for name in names]
+        paths = [self._paths[name] for name in names]
         found, report, _ = judged_together(asked, paths, self._first, self._rows, self._options, held=folds)
         self.report = self.report + report
         for name, (_, lacking, evaluations) in zip(names, found, strict=True):
             self._evaluations[name] |= dict(zip(folds, evaluations, strict=True))
             self._lacking[name] = self._lacking.get(name, False) | lacking
-        judged = [self._at_best(name) for name in names]
-        return [one for one in judged if one is not None]
+
+    def _candidate(self, name: str, fold: int, rest: Sums | None) -> Candidate:
+        setting, stats = self._sums[name]
+        outside = None if rest is None else {fold: (rest[0].family, rest[1].without_fold(fold))}
+        return Candidate(stats, setting.family, setting.penalty, setting.options, outside)
 
     @property
     def _first(self) -> Scorer:
@@ -127,19 +164,21 @@ class BayesSettings(Contestants):
             return None
         scores = {scorer.name: grid.scores[point].tolist(), **others}
         about = {"name": name, "words": self._settings[name].words, "point": dict(grid.grid[point])}
-        n_reads = self.report.rows // self._candidates[name].stats.n_rows
+        n_reads = self.report.rows // self._sums[name][1].n_rows
         cost = {"n_features": int(grid.n_features[point]), "reads": n_reads, "seconds": self.report.seconds}
         return Judged.on(folds, self._judging.n_folds, scores, **about, **cost)
 
     # ---- the model ---------------------------------------------------------------------------------------------------
 
-    def fitted(self, judged: Judged) -> LinearNB:
+    def fitted(self, judged: Judged) -> Any:
         """The model of all rows, from the statistics that are there."""
-        setting, stats = self._settings[judged.name], self._candidates[judged.name].stats
+        setting, stats = self._settings[judged.name], self._sums[judged.name][1]
         penalty = None if setting.penalty is None else at_point(setting.penalty, judged.point)
-        prepared = {"transform": setting.transform, "normalize": setting.normalize}
+        learned = self._encoded.transform
+        prepared = {"transform": setting.transform if learned is None else learned, "normalize": setting.normalize}
         model = LinearNB(setting.family.at(judged.point), penalty, **setting.options, **prepared)
-        return fitted_from(model, replace(stats, folds=(), folding=None), self.report, self._given)
+        whole = replace(stats, folds=(), folding=None)
+        return self._encoded.finished(fitted_from(model, whole, self.report, self._encoded.to_fit))
 
 
 def _key(setting: Setting) -> Any:
@@ -155,7 +194,7 @@ def _scan(settings: Sequence[Setting], limit: int) -> ClassScan:
     return ClassScan((), settings[0].rows, how=how, memory_limit=limit).with_moments(moments)
 
 
-def _warn_missing(stats: ClassStats) -> None:
+def warn_missing(stats: ClassStats) -> None:
     """Say once which classes have no rows in some fold."""
     missing = np.array([part.weight == 0.0 for part in stats.folds])
     if missing.any():

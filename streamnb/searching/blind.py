@@ -4,8 +4,10 @@ from typing import Any
 
 from streamnb.estimators.trained_cv_models import MarginClassifierCV, SoftmaxRegressionCV
 from streamnb.problem.families import Gaussian
+from streamnb.rows.in_tables import TableSource
 from streamnb.rows.source import Source
 from streamnb.searching.axes import DEFAULTS
+from streamnb.searching.encodings import Encoded
 
 FEW_FEATURES = 300  # whose products of two take little beside reading
 WIDE = 4096  # features, which dense rows seldom have
@@ -13,9 +15,11 @@ FEW_VALUES = 0.5  # of those that dense rows have
 TF_IDF: dict[str, Any] = {"transform": "log1p", "idf": True, "normalize": "l2"}
 
 
-def usual_for(rows: Source) -> tuple[list[Any], list[Any]]:
+def usual_for(encoded: Encoded) -> tuple[list[Any], list[Any]]:
     """Families and models."""
-    families = DEFAULTS["families"]
+    families, rows = DEFAULTS["families"], encoded.rows
+    if isinstance(rows, TableSource):
+        return ["auto"], [SoftmaxRegressionCV()]
     if is_sparse(rows):
         return families, [MarginClassifierCV(**TF_IDF), SoftmaxRegressionCV(**TF_IDF)]
     if rows.n_features is not None and rows.n_features <= FEW_FEATURES:

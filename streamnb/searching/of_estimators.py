@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
@@ -14,8 +13,11 @@ from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
 from streamnb.estimators.trained_cv import ChosenOnFolds, TrainedClassifierCV, judged_reads, reads_at_most
 from streamnb.evaluation.evaluating import evaluate
 from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.rows.source import Source
 from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging
+from streamnb.searching.encodings import Encoded, in_memory, some
 from streamnb.searching.found import Judged
 from streamnb.selection.grid_scores import GridScores
 
@@ -48,63 +50,84 @@ def check_others(others: Any) -> dict[str, Any]:
     return {str(name): one for name, one in others.items()}
 
 
-def contestant_of(name: str, model: Any, given: Any, judging: Judging, options: RunOptions) -> Contestants:
-    """An estimator that chooses on folds."""
-    kind = BayesOnGrid if isinstance(model, LinearNBCV) else ModelOfReads
-    return kind(name, model, given, judging, options)
-
-
 def others_of(others: Mapping[str, Any], given: Any, judging: Judging) -> list[Contestants]:
     """Estimators of any kind, which take rows in memory."""
     if not others:
         return []
-    X, y = in_memory(*given[:2])
+    X, y, weight = in_memory(given[0], given[1], given[2], "others=")
     row_checks.check_lengths(X.shape[0], y.shape[0])
-    here = X, y, None if given[2] is None else np.asarray(given[2], np.float64)
+    here = X, y, None if weight is None else np.asarray(weight, np.float64)
     return [AnyEstimator(name, one, here, judging) for name, one in others.items()]
 
 
-class ModelOfReads(Contestants):
-    """A model of several reads, whose penalties and number of reads are chosen; `given` are X, y and weights."""
+def contestant_of(name: str, model: Any, encoded: Encoded, judging: Judging, options: RunOptions) -> Contestants:
+    """An estimator that chooses on folds."""
+    if isinstance(model, LinearNBCV):
+        return BayesOnGrid(name, model, encoded.given, judging, options)
+    return ModelOfReads(name, model, encoded, judging, options)
 
-    def __init__(self, name: str, model: Any, given: Any, judging: Judging, options: RunOptions):
+
+class ModelOfReads(Contestants):
+    """A model of several reads, whose penalties and number of reads are chosen.
+
+    Where columns are learned of rows, the model of each fold is trained in reads of its own.
+    """
+
+    def __init__(self, name: str, model: Any, encoded: Encoded, judging: Judging, options: RunOptions):
         super().__init__([name])
-        asked = {"folds": judging.folds, "seed": judging.seed, "scoring": judging.scoring}
-        self._model, self._given, self._judging, self._options = clone(model), given, judging, options
-        self._model.set_params(**asked)
+        self._encoded, self._judging, self._options = encoded, judging, options
+        self._model = self._asked(model, judging.scoring)
         self._chosen: ChosenOnFolds | None = None
+        self._learned = Report()
         self._folds: list[int] = []
+
+    def _asked(self, model: Any, scoring: Any) -> Any:
+        folds = {"folds": self._judging.folds, "seed": self._judging.seed, "scoring": scoring}
+        return clone(model).set_params(**folds)
 
     def plan(self, most_reads: int | None) -> str:
         return f"{self.names[0]}: {sum(self.reads(most_reads or self._model.max_passes))} reads at most"
 
     def reads(self, max_passes: int) -> tuple[int, int]:
-        return reads_at_most(self._model, min(max_passes, self._model.max_passes))
+        judging, fitting = reads_at_most(self._model, min(max_passes, self._model.max_passes))
+        if not self._encoded.nested:
+            return judging, fitting
+        return self._encoded.n_reads + 1 + judging * self._judging.n_folds, fitting
 
     def begin(self) -> None:
         try:
-            self._chosen = ChosenOnFolds(self._model, self._given, self._judging.groups, self._options)
+            self._learned = self._encoded.learn(self._judging, self._options)
+            self._chosen = self._started(self._model, self._encoded.whole)
         except (ValueError, TypeError) as error:
             self.left_out[self.names[0]] = str(error)
+
+    def _started(self, model: Any, rows: Source) -> ChosenOnFolds:
+        return ChosenOnFolds(model, (rows, None, None), self._judging.groups, self._options)
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
         if self._chosen is None:
             return []
         try:
-            scores = self._chosen.judge(folds, allowed.reads, allowed.over)
+            if self._encoded.nested:
+                for fold in folds:
+                    own = self._started(clone(self._model), self._encoded.outside(fold))
+                    own.judge([fold], allowed.reads, allowed.over)
+                    self._chosen.take(own)
+            else:
+                self._chosen.judge(folds, allowed.reads, allowed.over)
         except ValueError as error:
             self.left_out[self.names[0]] = str(error)
             return []
-        self.report, self._folds = self._chosen.report, sorted({*self._folds, *folds})
+        self.report, self._folds = self._learned + self._chosen.report, sorted({*self._folds, *folds})
         n_reads = self.report.rows // self._chosen.n_rows
-        point = judged_reads(self._model)[1]
-        return [at_point(self.names[0], scores, point, self._judging, self._folds, (n_reads, self.report.seconds))]
+        cost, (scores, point) = (n_reads, self.report.seconds), judged_reads(self._model)
+        return [at_point(self.names[0], scores, point, self._judging, self._folds, cost)]
 
     def fitted(self, judged: Judged) -> Any:
         assert self._chosen is not None
         self._chosen.fit()
-        self.report = self._chosen.report
-        return self._model
+        self.report = self._learned + self._chosen.report
+        return self._encoded.finished(self._model)
 
 
 class BayesOnGrid(Contestants):
@@ -212,22 +235,6 @@ def fitted_other(estimator: Any, given: tuple[Any, Any, Any]) -> Any:
     if weighed and not has_fit_parameter(estimator, "sample_weight"):
         raise ValueError("sample_weight is given, and its fit takes none")
     return clone(estimator).fit(X, y, **weighed)
-
-
-def in_memory(X: Any, y: Any) -> tuple[Any, Any]:
-    """Rows and labels that any estimator takes, of which some can be picked."""
-    if isinstance(X, list):
-        X = np.asarray(X)
-    if not (isinstance(X, np.ndarray) or hasattr(X, "iloc") or sp.issparse(X)) or y is None or isinstance(y, str):
-        raise TypeError(
-            f"others= needs rows and labels in memory, X a NumPy or SciPy array or a data frame, not {type(X).__name__}"
-        )
-    return sp.csr_array(X) if sp.issparse(X) else X, y.tocsr() if sp.issparse(y) else np.asarray(y)
-
-
-def some(X: Any, rows: np.ndarray) -> Any:
-    """Some of the rows."""
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def _said(model: Any, X: Any, needs: frozenset[str]) -> dict[str, Any]:

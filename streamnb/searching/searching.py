@@ -4,27 +4,29 @@ import numbers
 from typing import Any
 
 from streamnb.core import notebook
-from streamnb.encoding.opening import opened
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.passes.options import RunOptions
 from streamnb.rows.opening import with_labels
 from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
-from streamnb.searching.axes import Setting, settings_of
+from streamnb.searching.axes import checked, settings_of
 from streamnb.searching.bayes import BayesSettings
 from streamnb.searching.blind import usual_for
 from streamnb.searching.budget import Budget
 from streamnb.searching.contest import Contest, Contestants, Judging
+from streamnb.searching.encodings import Encoded, encoded_rows
 from streamnb.searching.found import Search
 from streamnb.searching.of_estimators import check_others, contestant_of, named_models, others_of
 from streamnb.selection.grid_scores import check_choice
 
 
 def search(
-    X: Any,
-    y: Any = None,
+    X: Rows,
+    y: PerRow = None,
     *,
     families: Any = None,
     models: Any = None,
+    encodings: Any = None,
     transforms: Any = None,
     normalize: Any = None,
     idf: Any = None,
@@ -36,12 +38,12 @@ def search(
     folds: Any = 5,
     scoring: Any = ("accuracy", "roc_auc"),
     seed: int = 0,
-    sample_weight: Any = None,
-    groups: Any = None,
+    sample_weight: PerRow = None,
+    groups: PerRow = None,
     show: bool | None = None,
     progress: bool | None = None,
     n_threads: int | None = None,
-    memory_limit: Any = None,
+    memory_limit: Bytes = None,
     client: Any = None,
 ) -> Search:
     """Judge every candidate on the same folds, and fit the best one to all rows.
@@ -56,6 +58,7 @@ def search(
     ----------
     X, y, sample_weight, groups, folds, seed
         As for `LinearNBCV`; X is read several times, so a stream has to be a callable that returns a fresh iterator.
+        Also the path of a table, or a data frame with columns of any kind, and texts; y names the column of labels.
     families : list of names or Family, optional
         By default multinomial, Bernoulli and Gaussian, and of dense rows of up to 300 features that with a covariance
         of each class, too. [] for none, with `models` or `others`. `Gaussian` with covariances takes no penalty, and
@@ -64,10 +67,16 @@ def search(
         Of those that choose on folds, such as ``[snb.SoftmaxRegressionCV(), snb.MarginClassifierCV(idf=True)]``; their
         `folds`, `seed` and `scoring` are those of the search. By default, where no `families` are named either,
         ``SoftmaxRegressionCV()``; of sparse rows this one and ``MarginClassifierCV``, both of tf-idf.
+    encodings : list, optional
+        How raw rows become columns: dicts of what `snb.table`, or for texts `snb.text`, is told, as ``{"bins": 8}`` or
+        ``{"vocabulary": 10_000}``; transformers such as ``snb.CategoryCounters()``, for rows and labels in memory,
+        whose best model is a pipeline; None for rows as they are. By default tables and paths of these are encoded as
+        usual. Whatever is learned is learned of the rows outside each fold, which takes two reads for each of them.
     transforms, normalize, idf, smoothing, penalties, schemes : lists, optional
         Candidates of what `LinearNB` has one value for: ``transforms=[None, "log1p", ("l1:10000", "log1p")]``; a tuple
-        is one sequence of steps. By default one each, as usual, and of penalties None, plain naive Bayes, and
-        ``L1(scale="score")``; of each penalty the whole grid is judged. Schemes are of "joint", "ovr" and "ovo".
+        is one sequence of steps; ``snb.Bins(16)`` and "quantile_normal" are learned as encodings are. By default one
+        each, as usual, and of penalties None, plain naive Bayes, and ``L1(scale="score")``; of each penalty the whole
+        grid is judged. Schemes are of "joint", "ovr" and "ovo".
     others : dict {name: estimator}, optional
         Any that has scikit-learn's `fit` and `predict`, pipelines, too: fitted once without each fold, so that nothing
         that its steps learn comes from rows held back. They need X and y in memory.
@@ -106,7 +115,9 @@ def search(
     Notes
     -----
     Which candidate is best is told by the scores that choose it, so that its own score is a little too good: judge
-    `best_` by rows that took no part. Nothing else of a held-out row is in a score: idf is that of the other rows.
+    `best_` by rows that took no part. Nothing else of a held-out row is in a score of naive Bayes: idf, bins, counters
+    and vocabularies are those of the other rows. Rows that were encoded before, as those of ``snb.table(..)`` are, stay
+    as they are; and `models` with idf and normalize take the idf of all rows, which knows no label.
 
     Examples
     --------
@@ -114,45 +125,59 @@ def search(
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> found = snb.search(X, y, families=["gaussian", "multinomial"], transforms=[None, "log1p"], show=False)
-    >>> found.best_.family, len(found.candidates)
-    ('gaussian', 8)
-    >>> snb.search(X, y, show=False).best_.score(X, y) > 0.97  # whatever suits such rows
-    True
+    >>> len(found.candidates), found.best_.score(X, y) > 0.9
+    (8, True)
     """
     named = {"transforms": transforms, "normalize": normalize, "idf": idf, "smoothing": smoothing}
-    named |= {"families": families, "penalties": penalties, "schemes": schemes}
-    limits, X_y = Budget.of(budget), with_labels(X, y)
+    named |= {"penalties": penalties, "schemes": schemes}
+    limits, given = Budget.of(budget), (*with_labels(X, y), sample_weight)
     scoring = list(scoring) if isinstance(scoring, list | tuple) else scoring
     scorer = check_choice("joint", folds, 1, seed, scoring, "best")
     options = RunOptions(progress, n_threads, memory_limit, client)
-    rows = opened(*X_y, sample_weight)
-    if families is None:
-        named["families"], usual = usual_for(rows)
-        models = usual if models is None else models
-    chosen = named_models([] if models is None else models)
     rest = check_others({} if others is None else others)
-    rows.check_read_again("search")
-    judging = Judging(folds, _n_folds(folds, rows), groups, seed, scoring, scorer)
-    settings, left_out = _settings(named, rows, bool(chosen or rest), judging)
-    given = *X_y, sample_weight
-    contestants: list[Contestants] = [BayesSettings(settings, rows, given, judging, options)] if settings else []
-    contestants += [contestant_of(name, model, given, judging, options) for name, model in chosen.items()]
-    contestants += others_of(rest, given, judging)
+    chosen = named_models([] if models is None else models)
+    without = bool(chosen or rest) and isinstance(families, list) and not families
+    asked = checked({**named, "families": None if without else families})
+    ways = encoded_rows(given, encodings, asked["learned"], options)
+    rows = ways[0].rows
+    for way in ways:
+        way.rows.check_read_again("search")
+    if without:
+        asked["families"] = []
+    how = Judging(folds, _n_folds(folds, rows), groups, seed, scoring, scorer)
+    if families is None:
+        del asked["families"]
+    contestants, left_out = _contestants(asked, None if models is None else chosen, ways, how, options)
+    contestants += others_of(rest, given, how)
     contest = Contest(contestants, [one.name for one in scorer.each], limits, left_out)
     told = show or (show is None and not notebook.in_notebook())
     if told:
-        print(contest.plan(judging.n_folds))
-    found = contest.result(judging.n_folds)
+        print(contest.plan(how.n_folds))
+    found = contest.result(how.n_folds)
     if told:
         print(found)
     return found
 
 
-def _settings(named: dict[str, Any], rows: Source, has_others: bool, how: Judging) -> tuple[list[Setting], Any]:
-    """Settings of naive Bayes, none where no family is asked for but others are; and why some cannot be."""
-    if has_others and isinstance(named["families"], list) and not named["families"]:
-        return [], {}
-    return settings_of(named, getattr(rows.given, "columns", None), how.folds, how.seed, how.scoring)
+def _contestants(
+    asked: dict[str, list[Any]], models: Any, ways: list[Encoded], how: Judging, options: RunOptions
+) -> tuple[list[Contestants], dict[str, str]]:
+    """Naive Bayes and models on the rows as each encoding makes them; and why some cannot be."""
+    bayes: list[Contestants] = []
+    others: list[Contestants] = []
+    left_out: dict[str, str] = {}
+    for way in ways:
+        families, usual = (asked["families"], []) if "families" in asked else usual_for(way)
+        if families:
+            of_values = {**asked, "families": families} | ({} if way.transform is None else {"transforms": [None]})
+            settings, why = settings_of(of_values, how, way.words)
+            left_out |= why
+            bayes += [BayesSettings(settings, way, how, options)] if settings else []
+        if way.transform is None:  # models have transforms of their own
+            said = "".join(f", {name}={word}" for name, word in way.words.items())
+            chosen = named_models(usual) if models is None else models
+            others += [contestant_of(name + said, model, way, how, options) for name, model in chosen.items()]
+    return [*bayes, *others], left_out
 
 
 def _n_folds(folds: Any, rows: Source) -> int:

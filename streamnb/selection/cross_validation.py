@@ -240,23 +240,24 @@ def check_sheet(n_models: int, models: str, n_classes: int, scorer: Scorer, mult
 class Candidate:
     """A family and a penalty, whose whole grid is judged, on statistics with folds; `options` are those of `solve`.
 
-    `rests` are the statistics of the rows outside each fold, where what is done to rows is learned of these alone, so
-    that they are no differences of sums.
+    `rests` are the family and statistics of the rows outside each fold, where columns are learned of these alone.
     """
 
     stats: ClassStats
     family: Any
     penalty: Penalty | None
     options: dict[str, Any]
-    rests: Mapping[int, ClassStats] | None = None
+    rests: Mapping[int, tuple[Any, ClassStats]] | None = None
 
     def path(self, n_threads: int | None) -> Any:
         """The models of all rows."""
         return weight_path(self.stats, self.family, self.penalty, n_threads=n_threads, **self.options)
 
-    def of_rest(self, rest: ClassStats, penalty: Penalty | None) -> Any:
+    def of_rest(self, split: int, rest: ClassStats | None, penalty: Penalty | None) -> Any:
         """The models of the rows outside a fold, by a penalty whose taus are known."""
-        return weight_path(rest, self.family, penalty, n_threads=1, **self.options)
+        family, stats = (self.family, rest) if self.rests is None else self.rests[split]
+        assert stats is not None
+        return weight_path(stats, family, penalty, n_threads=1, **self.options)
 
 
 def cross_validated(
@@ -307,8 +308,7 @@ def judged_together(
         known = {id(one.stats): one.stats for one in candidates if one.rests is None}
         rests = {number: _without(each, split) for number, each in known.items()}
         every = zip(candidates, paths, strict=True)
-        of_rest = ((one, rests[id(one.stats)] if one.rests is None else one.rests[split], path) for one, path in every)
-        models = (one.of_rest(rest, path.penalty) for one, rest, path in of_rest)
+        models = (one.of_rest(split, rests.get(id(one.stats)), path.penalty) for one, path in every)
         return [grid_models.of_path(path, most_bytes, scorer.needs) for path in models]
 
     with ThreadPoolExecutor(run_options.threads, "streamnb-solve") as pool:

@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.searching.axes import DEFAULTS, settings_of
+from streamnb.evaluation.scorers import as_scorer
+from streamnb.searching.axes import DEFAULTS, checked, settings_of
+from streamnb.searching.contest import Judging
 
 
-def settings(scoring="accuracy", names=None, **asked):
-    return settings_of({**dict.fromkeys(DEFAULTS), **asked}, names, 5, 0, scoring)
+def settings(scoring="accuracy", **asked):
+    return settings_of(
+        checked({**dict.fromkeys(DEFAULTS), **asked}), Judging(5, 5, None, 0, scoring, as_scorer(scoring))
+    )
 
 
 def test_by_default_each_family_is_judged_plain_and_under_l1():
@@ -39,5 +43,10 @@ def test_what_cannot_be_is_left_out_with_its_reason():
 
 def test_columns_of_mixed_families_may_have_names():
     mixed = snb.Mixed({"poisson": ["a"], "gaussian": ...})
-    found, _ = settings(families=[mixed], names=np.array(["b", "a"], object), penalties=[None])
-    assert found[0].family.parts(2)[0][1] == slice(1, 2)
+    (found,), _ = settings(families=[mixed], penalties=[None])
+    assert found.on(np.array(["b", "a"], object), None).family.parts(2)[0][1] == slice(1, 2)
+
+
+def test_transforms_that_are_learned_stand_by_themselves():
+    asked = checked({**dict.fromkeys(DEFAULTS), "transforms": [None, snb.Bins(4), "quantile_normal", "sqrt"]})
+    assert asked["transforms"] == [None, "sqrt"] and len(asked["learned"]) == 2

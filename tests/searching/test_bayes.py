@@ -6,10 +6,11 @@ import streamnb as snb
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.rows.opening import opened
-from streamnb.searching.axes import DEFAULTS, settings_of
+from streamnb.searching.axes import DEFAULTS, checked, settings_of
 from streamnb.searching.bayes import BayesSettings
 from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Judging
+from streamnb.searching.encodings import Encoded
 
 X = np.random.default_rng(0).poisson(1.0, (40, 3)) + 1.0
 Y = np.arange(40) % 2
@@ -18,15 +19,15 @@ ALWAYS = Allowed(None, lambda: False)
 
 def begun(**asked):
     judging = Judging(4, 4, None, 0, "accuracy", as_scorer("accuracy"))
-    settings, _ = settings_of({**dict.fromkeys(DEFAULTS), **asked}, None, 4, 0, "accuracy")
-    found = BayesSettings(settings, opened(X, Y), (X, Y, None), judging, RunOptions(progress=False))
+    settings, _ = settings_of(checked({**dict.fromkeys(DEFAULTS), **asked}), judging)
+    found = BayesSettings(settings, Encoded(opened(X, Y), (X, Y, None)), judging, RunOptions(progress=False))
     found.begin()
     return found
 
 
 def test_settings_of_rows_prepared_alike_share_statistics_but_for_moments_of_their_own():
     found = begun(families=["poisson", "gaussian", snb.Gamma(dispersion="ml")], smoothing=[1.0, 2.0], penalties=[None])
-    stats = [candidate.stats for candidate in found._candidates.values()]
+    stats = [stats for _, stats in found._sums.values()]
     assert found.report.rows == 40 and len(stats) == 6 and len({id(one) for one in stats}) == 2
     assert stats[0] is stats[3] and "log_sum" not in stats[0].moments
 

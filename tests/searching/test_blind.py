@@ -7,12 +7,16 @@ from sklearn.datasets import load_iris
 import streamnb as snb
 from streamnb.rows.opening import opened
 from streamnb.searching.blind import is_sparse, usual_for
+from streamnb.searching.encodings import Encoded
+
+
+def of(X):
+    return usual_for(Encoded(opened(X, labelled=False), (X, None, None)))
 
 
 def test_rows_of_each_kind_have_candidates_that_suit_them():
-    few, many = opened(np.ones((4, 3)), labelled=False), opened(np.ones((4, 400)), labelled=False)
-    assert [len(part) for part in usual_for(few)] == [4, 1] and [len(part) for part in usual_for(many)] == [3, 1]
-    families, models = usual_for(opened(sp.csr_array(np.eye(6)), labelled=False))
+    assert [len(part) for part in of(np.ones((4, 3)))] == [4, 1] == [1 + len(of(np.ones((4, 400)))[0]), 1]
+    families, models = of(sp.csr_array(np.eye(6)))
     assert len(families) == 3 and all(model.idf for model in models) and len(models) == 2
     assert not is_sparse(opened(lambda: iter([np.ones((4, 3))]), labelled=False))
     assert is_sparse(snb.text(["ash birch"], n_features=2**18))

@@ -11,15 +11,18 @@ from sklearn.svm import LinearSVC
 import streamnb as snb
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
+from streamnb.rows.opening import opened
 from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Judging
-from streamnb.searching.of_estimators import ModelOfReads, fitted_other, in_memory, named_models, others_of
+from streamnb.searching.encodings import Encoded, in_memory
+from streamnb.searching.of_estimators import ModelOfReads, fitted_other, named_models, others_of
 
 rng = np.random.default_rng(1)
 Y = np.arange(60) % 2
 X = rng.normal(size=(60, 3)) + Y[:, None]
 FOLDS = np.arange(60) // 2 % 3
 ALWAYS = Allowed(None, lambda: False)
+ROWS = Encoded(opened(X, Y), (X, Y, None))
 
 
 def how(scoring, folds=FOLDS):
@@ -34,7 +37,7 @@ def judged_other(estimator, given, judging):
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, pd.DataFrame, lambda X: X.tolist()])
 def test_rows_of_any_form_in_memory_give_the_same_scores(form):
-    given = *in_memory(form(X), Y), np.arange(60) % 3
+    given = in_memory(form(X), Y, np.arange(60) % 3, "others=")
     judged = judged_other(LogisticRegression(), given, how(["accuracy", "neg_log_loss"]))
     for fold in range(3):
         held = fold == FOLDS
@@ -57,7 +60,7 @@ def test_what_an_estimator_lacks_is_said():
 @pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
 def test_a_model_that_is_judged_fold_by_fold_is_the_one_judged_on_all_at_once():
     grid = {"l2": [0.1, 10.0], "max_passes": 6}
-    found = ModelOfReads("it", snb.SoftmaxRegressionCV(**grid), (X, Y, None), how("accuracy"), RunOptions(False))
+    found = ModelOfReads("it", snb.SoftmaxRegressionCV(**grid), ROWS, how("accuracy"), RunOptions(False))
     found.begin()
     for fold in (1, 2, 0):
         (judged,) = found.judge(["it"], [fold], ALWAYS)
@@ -69,7 +72,7 @@ def test_a_model_that_is_judged_fold_by_fold_is_the_one_judged_on_all_at_once():
 def test_reads_and_time_end_a_model_that_can_be_judged():
     for allowed, n_reads in ((Allowed(3, lambda: False), 3), (Allowed(None, lambda: True), 2)):
         model = snb.SoftmaxRegressionCV(1.0, max_passes=20, tol=0.0)
-        found = ModelOfReads("it", model, (X, Y, None), how("accuracy"), RunOptions(False))
+        found = ModelOfReads("it", model, ROWS, how("accuracy"), RunOptions(False))
         found.begin()
         (judged,) = found.judge(["it"], range(3), allowed)
         assert judged.reads == 1 + n_reads and judged.point["max_passes"] <= n_reads

@@ -1,0 +1,258 @@
+"""How rows become columns, as candidates: what is learned for it is learned of the rows outside each fold alone."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from streamnb.encoding.bins import ValueScan
+from streamnb.encoding.by_fold import OfFolds, TotalsOfFolds
+from streamnb.encoding.learning import prepared, step_of
+from streamnb.encoding.opening import holds_raw_texts, opened
+from streamnb.encoding.table import TableToLearn
+from streamnb.encoding.text import TextsToLearn, text
+from streamnb.passes.contract import PassTask
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.passes.run import run
+from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding
+from streamnb.rows.table_opening import is_path, is_table
+from streamnb.scanning.class_scan import with_folds
+from streamnb.searching.contest import Judging
+
+Given = tuple[Any, Any, Any]  # X, y and weights
+
+
+class Encoded:
+    """Rows as they are; a subclass makes columns of them.
+
+    Attributes
+    ----------
+    rows : Source, before anything is learned
+    words : dict, what is particular to it
+    n_reads : int, to learn what is learned
+    nested : bool, whether rows are others for each fold
+    """
+
+    n_reads = 0
+    nested = False
+
+    def __init__(self, rows: Source, given: Given):
+        self.rows, self.given = rows, given
+        self.words: dict[str, str] = {}
+        self.transform: Any = None
+
+    def learn(self, judging: Judging, options: RunOptions) -> Report:
+        """Read what has to be learned, once: of that read."""
+        return Report()
+
+    @property
+    def whole(self) -> Source:
+        """All rows, by what all of them tell."""
+        return self.rows
+
+    def outside(self, fold: int) -> Source:
+        """All rows, by what those outside a fold tell."""
+        return self.rows
+
+    @property
+    def to_fit(self) -> Given:
+        """X, y and weights that a model of all rows is fitted to."""
+        return self.given
+
+    def finished(self, model: Any) -> Any:
+        """A model of all rows as users want it: it takes rows as they gave them."""
+        return model
+
+
+@dataclass(frozen=True)
+class ToLearn:
+    """A task that learns, its rows, and what they are by the total that it leaves."""
+
+    task: PassTask
+    rows: Source
+    encoded: Callable[..., Source]
+
+
+class Learned(Encoded):
+    """Rows whose columns follow from one pass, whose totals add up."""
+
+    n_reads = 1
+    nested = True
+
+    def __init__(self, to_learn: ToLearn, given: Given, words: dict[str, str], transform: Any = None):
+        super().__init__(to_learn.rows, given)
+        self._to_learn, self.words, self.transform = to_learn, words, transform
+        self._totals: TotalsOfFolds | None = None
+        self._whole: Source | None = None
+
+    def learn(self, judging: Judging, options: RunOptions) -> Report:
+        if self._totals is not None:
+            return Report()
+        task, rows = OfFolds(self._to_learn.task, Folding(judging.n_folds)), self._to_learn.rows
+        task, rows = with_folds(task, rows, judging.folds, judging.groups, 1, judging.seed)
+        self._totals, report = run(task, rows, options)
+        return report
+
+    @property
+    def whole(self) -> Source:
+        if self._whole is None:
+            assert self._totals is not None
+            self._whole = self._to_learn.encoded(self._totals.without(None))
+        return self._whole
+
+    def outside(self, fold: int) -> Source:
+        assert self._totals is not None
+        return self._to_learn.encoded(self._totals.without(fold), quiet=True)
+
+    @property
+    def to_fit(self) -> Given:
+        return self.given if self.transform is not None else (self.whole, None, None)
+
+
+class Transformed(Encoded):
+    """Rows in memory that a transformer makes columns of, fitted without each fold."""
+
+    nested = True
+
+    def __init__(self, transformer: Any, given: Given, words: dict[str, str]):
+        _, y, weight = given
+        super().__init__(opened(np.zeros((len(y), 1)), y, weight), given)
+        self._transformer, self.words = transformer, words
+        self._numbers = np.zeros(0, np.int64)
+        self._fitted: Any = None
+        self._whole: Source | None = None
+
+    def learn(self, judging: Judging, options: RunOptions) -> Report:
+        self._numbers = judging.numbers(len(self.given[1]))
+        return Report()
+
+    @property
+    def whole(self) -> Source:
+        if self._whole is None:
+            X, y, weight = self.given
+            self._fitted = clone(self._transformer)
+            self._whole = opened(_matrix(self._fitted.fit_transform(X, y)), y, weight)
+        return self._whole
+
+    def outside(self, fold: int) -> Source:
+        X, y, weight = self.given
+        rest, held = np.flatnonzero(self._numbers != fold), np.flatnonzero(self._numbers == fold)
+        own = clone(self._transformer)
+        learned = _matrix(own.fit_transform(some(X, rest), y[rest]))
+        parts = [learned, _matrix(own.transform(some(X, held)))]
+        joined = sp.vstack(parts, format="csr") if sp.issparse(learned) else np.concatenate(parts)
+        return opened(joined[np.argsort(np.concatenate([rest, held]))], y, weight)
+
+    @property
+    def to_fit(self) -> Given:
+        return self.whole, None, None
+
+    def finished(self, model: Any) -> Any:
+        return make_pipeline(self._fitted, model)
+
+
+def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: RunOptions) -> list[Encoded]:
+    """Each of `encodings`, and the rows as they are with each of the transforms that are learned."""
+    raw = is_raw_table(given[0])
+    candidates = _checked([{} if raw else None] if encodings is None else encodings)
+    found: list[Encoded] = []
+    for one in candidates:
+        if one is None and not raw:
+            rows = opened(*given)
+            found.append(Encoded(rows, given))
+            for transform in transforms:
+                found.append(_of_transform(transform, rows, given, options))
+        else:
+            found.append(_encoded(one or {}, given, options))
+    return found
+
+
+def is_raw_table(X: Any) -> bool:
+    """Whether X is a table that has to be encoded: a path of one, or columns that are no numbers."""
+    if not is_table(X):
+        return False
+    if is_path(X):
+        return True
+    types = getattr(X, "dtypes", None)
+    return types is None or any(getattr(one, "kind", "O") not in "biuf" for one in list(types))
+
+
+def _of_transform(transform: Any, rows: Source, given: Given, options: RunOptions) -> Learned:
+    def encoded(counts: Any, quiet: bool = False) -> Source:
+        return prepared(step_of(transform, counts), rows, *given[1:])
+
+    words = {"transform": transform if isinstance(transform, str) else repr(transform)}
+    return Learned(ToLearn(ValueScan(options.memory_limit), rows, encoded), given, words, transform)
+
+
+def _encoded(asked: Any, given: Given, options: RunOptions) -> Encoded:
+    """Rows by one candidate."""
+    X, y, weight = given
+    if not isinstance(asked, dict):
+        words = {"encoding": " ".join(repr(asked).split())}
+        return Transformed(asked, in_memory(X, y, weight, f"encodings={words['encoding']}"), words)
+    words = {"encoding": ", ".join(f"{name}={value!r}" for name, value in asked.items()) or "as usual"}
+    try:
+        if holds_raw_texts(X) or isinstance(asked.get("text"), str):
+            return _texts(asked, given, words)
+        table = TableToLearn.asked(X, y, weight, asked)
+    except TypeError as error:
+        if "argument" not in str(error):
+            raise
+        raise ValueError(
+            f"encodings has {asked!r}: {error}; it should have what snb.table or snb.text is told"
+        ) from None
+    return Learned(ToLearn(table.task, table.rows, table.encoded), given, words)
+
+
+def _texts(asked: Mapping[str, Any], given: Given, words: dict[str, str]) -> Encoded:
+    X, y, weight = given
+    if not isinstance(asked.get("vocabulary"), int):
+        found = Encoded(text(X, y=y, weight=weight, **asked), given)  # hashed, or by tokens that are named
+        found.given, found.words = (found.whole, None, None), words
+        return found
+    texts = TextsToLearn.asked(X, y, weight, asked)
+    return Learned(ToLearn(texts.task, texts.rows, texts.encoded), given, words)
+
+
+def in_memory(X: Any, y: Any, weight: Any, who: str) -> Given:
+    """Rows and labels that any transformer takes, of which some can be picked."""
+    X = np.asarray(X) if isinstance(X, list) else X
+    if not (isinstance(X, np.ndarray) or hasattr(X, "iloc") or sp.issparse(X)) or y is None or isinstance(y, str):
+        raise TypeError(f"{who} needs rows and labels in memory, X an array or a data frame, not {type(X).__name__}")
+    return sp.csr_array(X) if sp.issparse(X) else X, y.tocsr() if sp.issparse(y) else np.asarray(y), weight
+
+
+def some(X: Any, rows: np.ndarray) -> Any:
+    """Some rows in memory."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
+def _matrix(made: Any) -> Any:
+    """What a transformer makes, as rows."""
+    return sp.csr_array(made) if sp.issparse(made) else np.asarray(made, np.float64)
+
+
+def _checked(given: Any) -> list[Any]:
+    """The candidates, each of which can be."""
+    example = "encodings=[None, {'bins': 8}]"
+    if not isinstance(given, list):
+        raise TypeError(f"encodings={given!r} should be a list of candidates, such as {example}")
+    if not given:
+        raise ValueError(f"encodings=[] is empty; give at least one candidate, such as {example}, or leave it out")
+    for one in given:
+        if not (one is None or isinstance(one, dict) or (hasattr(one, "fit_transform") and hasattr(one, "transform"))):
+            raise TypeError(
+                f"encodings has {one!r}; each should be None for rows as they are, a dict of what snb.table or "
+                "snb.text is told, such as {'bins': 8}, or a transformer such as snb.CategoryCounters()"
+            )
+    words = list(map(repr, given))
+    if len(set(words)) < len(words):
+        raise ValueError(f"encodings has {max(words, key=words.count)} twice; each should be there once")
+    return given

@@ -1,0 +1,117 @@
+"""What is learned of rows, with labels or without, is learned of those outside each fold."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import streamnb as snb
+from streamnb.searching.encodings import is_raw_table
+
+rng = np.random.default_rng(4)
+N = 120
+Y = np.arange(N) % 2
+FRAME = pd.DataFrame(
+    {
+        "plane": np.char.add("N", rng.integers(0, 60, N).astype(str)),
+        "port": np.where(rng.random(N) < 0.8, Y, 1 - Y).astype(str),
+        "miles": rng.normal(size=N),
+    }
+)
+FOLDS = np.arange(N) // 2 % 3
+QUIET = {"show": False, "folds": FOLDS, "scoring": ["accuracy", "roc_auc"]}
+ONCE = {"l2": 1.0, "max_passes": 8, "tol": 0.05}
+pytestmark = pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
+
+
+def by_hand(fitted):
+    """Accuracy on each fold of what is fitted to the others: a function of rows and labels."""
+    held = [fold == FOLDS for fold in range(3)]
+    return [fitted(FRAME[~one], Y[~one]).score(FRAME[one], Y[one]) for one in held]
+
+
+def scores_of(found, word):
+    return next(one for one in found.candidates if word in one.name).scores["accuracy"]
+
+
+def test_a_table_is_encoded_by_the_rows_outside_each_fold():
+    given = {"encodings": [{}, {"bins": 3, "min_count": 2}], "penalties": [None]}
+    found = snb.search(FRAME.assign(late=Y), "late", models=[snb.SoftmaxRegressionCV(**ONCE)], families=["auto"],
+                       **given, **QUIET)  # fmt: skip
+    for name, asked in (("as usual", {}), ("bins=3", {"bins": 3, "min_count": 2})):
+        bayes = by_hand(lambda X, y, asked=asked: snb.LinearNB("auto").fit(snb.table(X, y, **asked)))
+        np.testing.assert_array_equal(scores_of(found, f"auto, encoding={name}"), bayes)
+    best = found.ranked[0].point.get("max_passes", 0)
+    softmax = by_hand(lambda X, y: snb.SoftmaxRegression(1.0, max_passes=max(best, 1), tol=0.05).fit(snb.table(X, y)))
+    np.testing.assert_allclose(scores_of(found, "Softmax"), softmax, atol=0.06)
+    np.testing.assert_array_equal(found.best_.predict(FRAME[::-1]), found.best_.predict(FRAME)[::-1])
+
+
+def test_transformers_and_learned_transforms_are_fitted_in_each_fold(tmp_path):
+    counters = snb.CategoryCounters(folds=3)
+    found = snb.search(
+        FRAME[["plane", "port"]], Y, encodings=[counters], families=["gaussian"], penalties=[None], **QUIET
+    )
+
+    def pipeline(X, y):
+        return make_pipeline(snb.CategoryCounters(folds=3), snb.LinearNB("gaussian")).fit(X[["plane", "port"]], y)
+
+    one = FOLDS == 1
+    own = pipeline(FRAME[~one], Y[~one]).score(FRAME.loc[one, ["plane", "port"]], Y[one])
+    assert found.candidates[0].scores["accuracy"][1] == own
+    assert found.best_.predict(FRAME[["plane", "port"]]).shape == (N,)
+    X = rng.normal(size=(N, 3)) + Y[:, None]
+    found = snb.search(X, Y, transforms=[None, snb.Bins(4), "quantile_normal"], families=["gaussian"], penalties=[None],
+                       **QUIET)  # fmt: skip
+    for word, transform in (("Bins", snb.Bins(4)), ("quantile", "quantile_normal")):
+        alone = []
+        for held in (fold == FOLDS for fold in range(3)):
+            model = snb.LinearNB("gaussian", transform=transform).fit(X[~held], Y[~held])
+            alone.append(model.score(X[held], Y[held]))
+        np.testing.assert_array_equal(scores_of(found, word), alone)
+    found.save(tmp_path / "found.snb")
+    assert snb.load(tmp_path / "found.snb").best_.score(X, Y) > 0.7
+
+
+def test_vocabularies_are_those_of_the_other_texts():
+    texts = [f"w{a} w{b} {'red' if y else 'blue'}" for a, b, y in zip(*rng.integers(0, 90, (2, N)), Y, strict=True)]
+    found = snb.search(texts, Y, encodings=[{"vocabulary": 20}, {"n_features": 64}], families=["multinomial"],
+                       penalties=[None], **QUIET)  # fmt: skip
+    for fold in range(3):
+        rest, held = np.flatnonzero(fold != FOLDS), np.flatnonzero(fold == FOLDS)
+        own = snb.text([texts[i] for i in rest], y=Y[rest], vocabulary=20)
+        others = snb.text([texts[i] for i in held], y=Y[held], vocabulary=own.vocabulary)
+        assert scores_of(found, "vocabulary")[fold] == snb.LinearNB().fit(own).score(others)
+    assert {one.reads for one in found.candidates} == {2, 2 + 2 * 3} and found.best_.predict(texts[:2]).shape == (2,)
+
+
+def test_noise_stays_noise_whatever_is_learned():
+    rows, labels = pd.DataFrame(rng.integers(0, 200, (600, 8)).astype(str), columns=[*"abcdefgh"]), np.arange(600) % 2
+    found = snb.search(
+        rows, labels, families=["multinomial", "gaussian"], encodings=[{}, {"min_count": 3}, snb.CategoryCounters()],
+        models=[snb.SoftmaxRegressionCV([1.0], max_passes=4, tol=0.05)], penalties=[None, snb.TopK([2])], folds=3,
+        show=False,
+    )  # fmt: skip
+    assert len(found.candidates) == 3 * 5
+    for judged in found.candidates:
+        assert abs(judged.mean("roc_auc") - 0.5) < 0.09, judged.name
+
+
+def test_a_path_is_a_table_and_frames_of_numbers_are_rows(tmp_path):
+    FRAME.assign(late=Y).to_csv(tmp_path / "flights.csv", index=False)
+    given = {"families": ["auto"], "penalties": [None], **QUIET}
+    of_path = snb.search(str(tmp_path / "flights.csv"), y="late", **given)
+    of_frame = snb.search(FRAME, Y, **given)
+    assert str(of_path.results_["accuracy"]) == str(of_frame.results_["accuracy"])
+    assert of_path.best_.predict(str(tmp_path / "flights.csv")).tolist() == of_frame.best_.predict(FRAME).tolist()
+    with pytest.raises(TypeError, match="others= needs rows and labels in memory"):
+        snb.search(str(tmp_path / "flights.csv"), "late", others={"logistic": LogisticRegression()}, **QUIET)
+    assert is_raw_table(FRAME) and not is_raw_table(FRAME[["miles"]]) and not is_raw_table(np.ones((2, 2)))
+
+
+def test_what_is_wrong_is_said():
+    with pytest.raises(ValueError, match=r"encodings has {'bin': 8}: got an unexpected keyword argument 'bin'"):
+        snb.search(FRAME, Y, encodings=[{"bin": 8}], **QUIET)
+    with pytest.raises(TypeError, match=r"encodings=.*CategoryCounters.* needs rows and labels in memory"):
+        snb.search(lambda: iter([]), Y, encodings=[snb.CategoryCounters()], **QUIET)
