@@ -76,6 +76,7 @@ _HOMES = {
     "LabelSpace": "estimators.label_space",
     "LabelSpaceCV": "estimators.label_space",
     "LeastSquaresClassifier": "estimators.least_squares",
+    "StackedNB": "estimators.stacked_nb",
     "CrammerSingerSVM": "estimators.crammer_singer",
     "GeneralizedNB": "estimators.generalized_nb",
     "SoftmaxRegressionCV": "estimators.trained_cv_models",

@@ -141,6 +141,9 @@ KINDS = {
     "least-squares-classifier-cv": lambda: snb.LeastSquaresClassifierCV(0.5, folds=2).fit(X, LABELS, WEIGHT),
     "label-space": lambda: snb.LabelSpace(2, 0.5).fit(X, LABELS, WEIGHT),
     "label-space-cv": lambda: snb.LabelSpaceCV([1, 2], 0.5, folds=2).fit(X, LABELS, WEIGHT),
+    "stacked-nb": lambda: snb.StackedNB(["poisson", snb.LinearNB("bernoulli", binarize=2.0)], "gaussian", folds=2).fit(
+        X, Y, WEIGHT
+    ),
     "multinomial-nb": lambda: snb.MultinomialNB(alpha=0.5).fit(X, Y, WEIGHT),
     "complement-nb": lambda: snb.ComplementNB().fit(X, Y, WEIGHT),
     "bernoulli-nb": lambda: snb.BernoulliNB(binarize=1.0).fit(X, Y, WEIGHT),
