@@ -21,9 +21,11 @@ from benchmarks.peers import (
     processes,
     products,
     searching,
+    selecting,
     stores,
     tables,
     texts,
+    trees,
     values,
 )
 from benchmarks.peers.table import HEAD, PER_ROW, QUICK, Size
@@ -63,7 +65,9 @@ PARTS = {  # each yields rows of the table
     "shared": models.shared_rows,
     "scoring": models.scoring_rows,
     "products": products.product_rows,
+    "trees": trees.tree_rows,
     "search": searching.search_rows,
+    "selecting": selecting.selecting_rows,
     "others": others.other_rows,
     "memory": processes.memory_rows,
     "cold": processes.cold_rows,

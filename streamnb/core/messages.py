@@ -6,11 +6,31 @@ import numpy as np
 
 
 class DataError(ValueError):
-    """Data that cannot be read: the message names the array and the chunk."""
+    """Data that cannot be read: the message names the array and the chunk.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> with open("model.snb", "w") as file:
+    ...     _ = file.write("no model")
+    >>> snb.load("model.snb")
+    Traceback (most recent call last):
+    streamnb.core.messages.DataError: ...
+    """
 
 
 class StreamnbWarning(UserWarning):
-    """The answer stands, but the user would want to know something about it."""
+    """The answer stands, but the user would want to know something about it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import streamnb as snb
+    >>> with warnings.catch_warnings(record=True, action="always") as told:
+    ...     _ = snb.LinearNB().fit([[1, 0], [0, 2]], [0, 1], classes=[0, 1, 2])
+    >>> [warning.category.__name__ for warning in told]
+    ['StreamnbWarning']
+    """
 
 
 def listed(labels: np.ndarray) -> str:

@@ -250,6 +250,13 @@ def load(path: Any, expected: type | None = None) -> Any:
     ------
     DataError
         The file is damaged, of a newer version, or holds something other than `expected`.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> snb.LinearNB().fit([[2, 0], [0, 3]], ["cat", "dog"]).save("model.snb")
+    >>> snb.load("model.snb").predict([[1, 0]]).tolist()
+    ['cat']
     """
     check_path("path", path)
     try:

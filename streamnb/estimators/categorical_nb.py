@@ -54,6 +54,13 @@ class CategoricalNB(DiscreteNB):
         asking for them is an AttributeError with the numbers.
     stats_ : CategoryStats
         All that was kept of the data.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.CategoricalNB().fit([[0, 2], [0, 1], [1, 0]], ["cat", "cat", "dog"])
+    >>> model.predict([[0, 0], [1, 0]]).tolist()
+    ['cat', 'dog']
     """
 
     _statistics = "CategoryStats"
@@ -145,6 +152,12 @@ class CategoricalNB(DiscreteNB):
         odds = OddsModel.of(self.classes_, present, absent, sums_of_logs(zeros), self.class_log_prior_)
         return CategoryModel(
             odds.classes_, odds.weights, odds.intercept_, odds.scheme, odds=odds, slots=slots, known=known
+        )
+
+    def _explained(self) -> LinearModel:
+        raise TypeError(
+            "CategoricalNB has no weights of a column for each category; LinearNB(family='categorical') has, and "
+            "explains itself by names of features and categories"
         )
 
     def _check_fits(self, n_columns: int) -> None:

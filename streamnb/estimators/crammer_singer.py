@@ -65,7 +65,7 @@ class CrammerSingerSVM(CalibratedClassifier):
     >>> import streamnb as snb
     >>> X, y = [[0.0, 2.0], [1.0, 2.0], [2.0, 0.0], [2.0, 1.0], [-1.0, -1.0]], ["up", "up", "right", "right", "down"]
     >>> model = snb.CrammerSingerSVM(C=10.0).fit(X, y)
-    >>> model.predict([[0.0, 3.0], [-2.0, 0.0]]).tolist(), model.gap_ < 1e-3
+    >>> model.predict([[0.0, 3.0], [-2.0, -1.0]]).tolist(), model.gap_ < 1e-3
     (['up', 'down'], True)
     """
 

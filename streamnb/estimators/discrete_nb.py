@@ -153,6 +153,13 @@ class MultinomialNB(_CountNB):
         Only where X is a data frame with string column names.
     report_ : Report
         Rows, bytes, blocks and seconds of the last scan.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.MultinomialNB().fit([[2, 0], [3, 1], [0, 4]], ["cat", "cat", "dog"])
+    >>> model.predict([[3, 0], [0, 3]]).tolist()
+    ['cat', 'dog']
     """
 
     @learned
@@ -186,6 +193,13 @@ class ComplementNB(_CountNB):
         Sums over all classes.
     feature_log_prob_ : (K, n_features)
         w.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.ComplementNB().fit([[2, 0], [3, 1], [0, 4]], ["cat", "cat", "dog"])
+    >>> model.predict([[3, 0], [0, 3]]).tolist()
+    ['cat', 'dog']
     """
 
     def __init__(
@@ -245,6 +259,13 @@ class BernoulliNB(DiscreteNB):
         As in `MultinomialNB`.
     feature_count_, feature_log_prob_ : (K, n_features)
         S and ln p.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.BernoulliNB().fit([[2, 0], [3, 1], [0, 4]], ["cat", "cat", "dog"])
+    >>> model.predict([[3, 0], [0, 3]]).tolist()
+    ['cat', 'dog']
     """
 
     def __init__(
@@ -323,6 +344,13 @@ class PoissonNB(_CountNB):
         As in `MultinomialNB`.
     rate_ : (K, n_features)
         m_yj. A feature that was never seen has rate 0 in all classes, and adds nothing to any score.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.PoissonNB().fit([[2, 0], [3, 1], [0, 4]], ["cat", "cat", "dog"])
+    >>> model.predict([[3, 0], [0, 3]]).tolist()
+    ['cat', 'dog']
     """
 
     @learned

@@ -48,6 +48,13 @@ class GaussianNB(NaiveBayes):
         Only where X is a data frame with string column names.
     report_ : Report
         Rows, bytes, blocks and seconds of the last scan.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.GaussianNB().fit([[2.0], [3.0], [7.0], [9.0]], ["cat", "cat", "dog", "dog"])
+    >>> model.predict([[1.0], [8.0]]).tolist(), model.theta_.tolist()
+    (['cat', 'dog'], [[2.5], [8.0]])
     """
 
     _dtype: np.dtype = np.dtype(np.float64)  # of the attributes that show the model

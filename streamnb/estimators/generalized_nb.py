@@ -55,7 +55,7 @@ class GeneralizedNB(TrainedClassifier):
     >>> import streamnb as snb
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = snb.GeneralizedNB(l2=0.1, bins=4).fit(X, y)
+    >>> model = snb.GeneralizedNB(l2=0.1, bins=4, tol=0.01).fit(X, y)
     >>> model.score(X, y) > 0.95
     True
     """

@@ -107,6 +107,16 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
         The prior that the model goes by: `smoothing`, or the number that "evidence" came to.
     report_ : Report
         Rows, bytes, blocks and seconds of the last scan.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [0, 4], [1, 5]], ["cat", "cat", "dog", "dog"]
+    >>> model = snb.LinearNB("poisson", snb.L1(0.5)).fit(X, y)
+    >>> model.predict([[3, 0], [0, 3]]).tolist(), model.coef_.round(2).tolist()
+    (['cat', 'dog'], [[-0.69, 1.01]])
+    >>> model.refit(family="multinomial", penalty=None).predict([[3, 0]]).tolist()
+    ['cat']
     """
 
     _takes_indicator = True
@@ -357,6 +367,12 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
         tags.input_tags.positive_only = family.nonnegative
         tags.classifier_tags.poor_score = family.name != "gaussian"
         return tags
+
+
+def scan_for(estimator: LinearNB, rows: Source) -> ClassScan:
+    """What an estimator scans of rows that are opened, whose names of columns it remembers."""
+    estimator._opened(rows, fresh=True)
+    return estimator._task(None)
 
 
 def solved_from(estimator: LinearNB) -> tuple[dict[str, Any], Any]:

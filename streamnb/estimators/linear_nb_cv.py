@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, label_checks, persistence
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.column_maps import loaded_maps
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import as_scorer
@@ -114,6 +115,15 @@ class LinearNBCV(LinearNB):
         Of the second scan; `report_` is of the first.
     classes_, coef_, intercept_, stats_, n_features_in_, feature_names_in_
         As of `LinearNB`; the model is fitted to all rows.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = snb.LinearNBCV("gaussian", snb.TopK([1, 2, 4]), folds=3, scoring="accuracy").fit(X, y)
+    >>> model.best_, round(model.best_score_, 2)
+    ({'top_k': 2}, 0.97)
     """
 
     _mapped: Mapping[str, ClassStats] = MappingProxyType({})  # statistics of all maps, where there are several
@@ -174,15 +184,15 @@ class LinearNBCV(LinearNB):
 
     def fit(  # type: ignore[override]
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Rows,
+        y: PerRow = None,
+        sample_weight: PerRow = None,
         *,
-        groups: Any = None,
+        groups: PerRow = None,
         classes: Any = None,
         progress: bool | None = None,
         n_threads: int | None = None,
-        memory_limit: Any = None,
+        memory_limit: Bytes = None,
         client: Any = None,
         checkpoint: Any = None,
         layer: str | None = None,

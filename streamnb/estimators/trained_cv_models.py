@@ -78,6 +78,15 @@ class MarginClassifierCV(TrainedClassifierCV, MarginClassifier):
     calibration : {None, "sigmoid", "isotonic"}
         As for `MarginClassifier`, by the models without each fold, five at least, at what was chosen: they are trained
         once more, in as many reads as the model. The choice is the same.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = snb.MarginClassifierCV(l2=[0.1, 10.0], folds=3, scoring="accuracy", max_passes=20).fit(X, y)
+    >>> model.best_["l2"], round(model.best_score_, 2)
+    (0.1, 0.95)
     """
 
     def __init__(

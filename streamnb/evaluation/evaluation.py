@@ -43,6 +43,14 @@ class Evaluation(Tallied):
     -----
     A row whose label no class has (code -1) is a wrong decision: it counts in accuracy and in the precision of the
     class it was given. It has no place in the confusion matrix, in rankings and in losses.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> first = snb.evaluate(["cat", "dog"], ["cat", "cat"], classes=["cat", "dog"])
+    >>> second = snb.evaluate(["dog", "dog"], ["dog", "dog"], classes=["cat", "dog"])
+    >>> (first + second).accuracy(), (first + second).confusion_matrix().tolist()
+    (0.75, [[1.0, 0.0], [1.0, 2.0]])
     """
 
     # metrics are functions of judged rows, each named once

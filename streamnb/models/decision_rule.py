@@ -176,8 +176,12 @@ def balancing_shift(
 
     Examples
     --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB("poisson").fit([[2], [3], [0], [1]], ["ill", "ill", "well", "well"])
+    >>> X_val, y_val = [[2], [1], [1], [0]], ["ill", "ill", "well", "well"]
     >>> shift = snb.balancing_shift(model.decision_function(X_val), y_val)
-    >>> model.refit(intercept_shift=shift)
+    >>> model.refit(intercept_shift=shift).predict([[4], [0]]).tolist()
+    ['ill', 'well']
     """
     _check_wishes(specificity, sensitivity, youden)
     margins = np.asarray(scores)

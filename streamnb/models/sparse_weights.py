@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from streamnb.core import arguments, memory, persistence
 
 FEW_WEIGHTS = 1 / 4  # that are not zero: by themselves, with their places, these take less than half of the room
-QUICK_WEIGHTS = 1 / 10  # that are not zero: of fewer, each is found sooner than those that are zero are multiplied
+QUICK_WEIGHTS = 1 / 20  # that are not zero: of fewer, each is found sooner than those that are zero are multiplied
 IN_FULL = 1 << 28  # bytes of weights that are laid out for dense rows, all of whose features are to be multiplied
 _INDEX = ["i4", "i8"]
 

@@ -55,6 +55,28 @@ class PassTask:
     """Anything that is made of rows in one pass. Subclasses are picklable, and say what they are by their fields.
 
     `partial` and `add` are a task's own; the rest has a meaning that fits most.
+
+    Examples
+    --------
+    How many rows there are:
+
+    >>> import streamnb as snb
+    >>> class Count:
+    ...     def __init__(self, rows=0):
+    ...         self.rows, self.nbytes = rows, 8
+    ...     def __add__(self, other):
+    ...         return Count(self.rows + other.rows)
+    ...     def arrays(self):
+    ...         return {"rows": self.rows}
+    ...     def finish(self):
+    ...         return self
+    >>> class CountRows(snb.PassTask):
+    ...     def partial(self):
+    ...         return Count()
+    ...     def add(self, partial, block):
+    ...         partial.rows += block.X.shape[0]
+    >>> snb.accumulate([[1.0, 5.0], [2.0, 3.0]], task=CountRows()).rows
+    2
     """
 
     title: str = "pass"  # in words, of progress bars and of tasks on a cluster

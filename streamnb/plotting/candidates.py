@@ -21,6 +21,15 @@ class SearchDisplay:
     ----------
     ax_, figure_ : matplotlib axes and figure
     means_, folds_ : Line2D
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [1, 4], [0, 5]] * 3, ["cat", "cat", "dog", "dog"] * 3
+    >>> families = {"families": ["poisson", "bernoulli"], "penalties": [None]}
+    >>> shown = snb.search(X, y, **families, folds=2, scoring="accuracy", show=False).plot()
+    >>> type(shown).__name__
+    'SearchDisplay'
     """
 
     def __init__(self, names: Sequence[str], scores: Sequence[np.ndarray], scoring: str):

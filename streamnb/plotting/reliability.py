@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from streamnb.core.types import PerRow, Rows
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.plotting.drawing import COLOURS, QUIET, axes
 from streamnb.plotting.scores import check_evaluation, evaluation
@@ -23,13 +24,24 @@ class ReliabilityDisplay:
     ----------
     ax_, figure_ : matplotlib axes and figure
     line_, diagonal_ : Line2D
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> shown = snb.ReliabilityDisplay.from_estimator(snb.LinearNB("gaussian").fit(X, y), X, y)
+    >>> len(shown.figure_.axes)
+    1
     """
 
     def __init__(self, proba: np.ndarray, right: np.ndarray, share: np.ndarray, error: float):
         self.proba, self.right, self.share, self.error = proba, right, share, error
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, sample_weight: Any = None, **kwargs: Any) -> Self:
+    def from_estimator(
+        cls, estimator: Any, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, **kwargs: Any
+    ) -> Self:
         """Judge rows in one reading, and draw.
 
         Parameters

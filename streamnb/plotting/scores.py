@@ -8,6 +8,7 @@ from sklearn import metrics
 from sklearn.pipeline import Pipeline
 
 from streamnb.core import arguments
+from streamnb.core.types import PerRow, Rows
 from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.predicting import RowClassifier, model_and_rows
 from streamnb.estimators.trained_cv import TrainedClassifierCV
@@ -50,6 +51,16 @@ class ScoreDisplay:
         line that has the chosen point.
     chosen_ : Line2D
         The mark of the chosen point.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = snb.LinearNBCV("gaussian", snb.TopK([1, 2, 4]), folds=3, scoring="accuracy").fit(X, y)
+    >>> shown = snb.ScoreDisplay.from_estimator(model, "n_features")
+    >>> len(shown.figure_.axes)
+    1
     """
 
     def __init__(
@@ -183,6 +194,15 @@ class RocDisplay:
     ax_, figure_ : matplotlib axes and figure
     lines_ : dict of label to Line2D
     mean_, chance_ : Line2D, the first None for two classes
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> shown = snb.RocDisplay.from_estimator(snb.LinearNB("gaussian").fit(X, y), X, y)
+    >>> len(shown.figure_.axes)
+    1
     """
 
     def __init__(
@@ -197,7 +217,7 @@ class RocDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any = None, *, sample_weight: Any = None, ax: Any = None, **kwargs: Any
+        cls, estimator: Any, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, ax: Any = None, **kwargs: Any
     ) -> Self:
         """Score rows in one reading, and draw.
 
@@ -283,10 +303,22 @@ class RocDisplay:
 
 
 class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
-    """scikit-learn's display of this name, for an `Evaluation` and for rows of any kind."""
+    """scikit-learn's display of this name, for an `Evaluation` and for rows of any kind.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> shown = snb.ConfusionMatrixDisplay.from_estimator(snb.LinearNB("gaussian").fit(X, y), X, y)
+    >>> shown.confusion_matrix.shape
+    (3, 3)
+    """
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, sample_weight: Any = None, **kwargs: Any) -> Self:
+    def from_estimator(
+        cls, estimator: Any, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, **kwargs: Any
+    ) -> Self:
         """Judge rows in one reading, and draw.
 
         Parameters

@@ -60,6 +60,16 @@ class RegularizationPathDisplay:
     lines_ : (m,) list of Line2D
     breakpoints_ : Line2D or None
         Their marks, on the line of weight zero.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> stats = snb.scan(X, y, moments=["sum", "sum_sq"])
+    >>> shown = snb.RegularizationPathDisplay.from_stats(stats, "gaussian", class_=0)
+    >>> len(shown.figure_.axes)
+    1
     """
 
     def __init__(
@@ -270,6 +280,15 @@ class TellingFeaturesDisplay:
     ax_, figure_ : matplotlib axes and figure
     bars_ : list of BarContainer
         One for each group.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> shown = snb.TellingFeaturesDisplay.from_estimator(snb.LinearNB("gaussian").fit(X, y), [0])
+    >>> len(shown.figure_.axes)
+    1
     """
 
     def __init__(self, groups: Sequence[tuple[Any, Sequence[str], np.ndarray]]):

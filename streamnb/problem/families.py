@@ -147,7 +147,15 @@ class Gaussian(Family):
 
 
 class Poisson(Family):
-    """Counts: g(m) = ln m, phi = 1. Smoothed by pseudo-rows at the raw mean of all rows."""
+    """Counts: g(m) = ln m, phi = 1. Smoothed by pseudo-rows at the raw mean of all rows.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB(snb.Poisson()).fit([[1, 6], [2, 4], [5, 0]], [0, 0, 1])
+    >>> model.predict([[1, 3], [4, 0]]).tolist()
+    [0, 1]
+    """
 
     name = "poisson"
     lowest = 0.0
@@ -185,7 +193,15 @@ class _Shares(Family):
 
 
 class Bernoulli(_Shares):
-    """Presence, x > binarize: g(m) = ln(m / (1 - m)), phi = 1. Smoothed by Beta(s, s)."""
+    """Presence, x > binarize: g(m) = ln(m / (1 - m)), phi = 1. Smoothed by Beta(s, s).
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB(snb.Bernoulli()).fit([[1, 0], [1, 1], [0, 1]], [0, 0, 1])
+    >>> model.predict([[1, 0], [0, 1]]).tolist()
+    [0, 1]
+    """
 
     name = "bernoulli"
     moment = "above"
@@ -202,6 +218,13 @@ class Binomial(_Shares):
     ----------
     k : int
         Trials in each value; no value may be larger.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB(snb.Binomial(3)).fit([[3, 1], [2, 0], [0, 2]], [0, 0, 1])
+    >>> model.predict([[2, 1], [1, 3]]).tolist()
+    [0, 1]
     """
 
     name = "binomial"
@@ -216,7 +239,15 @@ class Binomial(_Shares):
 
 
 class Geometric(Family):
-    """Failures before a success, x = 0, 1, ..: g(m) = ln(m / (1 + m)), phi = 1."""
+    """Failures before a success, x = 0, 1, ..: g(m) = ln(m / (1 + m)), phi = 1.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB(snb.Geometric()).fit([[0], [2], [9]], [0, 0, 1])
+    >>> model.predict([[1], [8]]).tolist()
+    [0, 1]
+    """
 
     name = "geometric"
     lowest = 0.0
@@ -238,6 +269,13 @@ class NegativeBinomial(Family):
     ----------
     r : float
         Failures waited for; the variance of a count is m + m^2 / r.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB(snb.NegativeBinomial(2.0)).fit([[0], [2], [9]], [0, 0, 1])
+    >>> model.predict([[1], [8]]).tolist()
+    [0, 1]
     """
 
     name = "negative_binomial"
@@ -265,6 +303,13 @@ class Laplace(Family):
     ----------
     centre : float
         a; statistics should be scanned with ``scan(..., centre=a)``.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB(snb.Laplace(5.0)).fit([[4.0], [5.5], [0.0], [11.0]], [0, 0, 1, 1])
+    >>> model.predict([[5.0], [12.0], [-1.0]]).tolist()
+    [0, 1, 1]
     """
 
     name = "laplace"
@@ -289,6 +334,13 @@ class ChiSquared(Family):
 
     ``c(theta) = ln Gamma(theta) + theta ln 2``, g the inverse of ``psi(theta) + ln 2``. Linear in ln x, so every value
     should be above 0; smoothed by pseudo-rows at the mean of ln x over all rows.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB(snb.ChiSquared()).fit([[0.5], [1.5], [9.0], [12.0]], [0, 0, 1, 1])
+    >>> model.predict([[1.0], [10.0]]).tolist()
+    [0, 1]
     """
 
     name = "chi_squared"

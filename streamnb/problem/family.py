@@ -17,6 +17,21 @@ class Family(persistence.Parameters):
     """What a family has to say; subclass it and give an object wherever a family's name may stand.
 
     Functions of the mean take and return arrays; they need not be defined outside the domain's inside.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import streamnb as snb
+    >>> class Exponential(snb.Family):
+    ...     lowest = 0.0
+    ...     def link(self, m):
+    ...         return -1.0 / m
+    ...     def variance(self, m):
+    ...         return m * m
+    ...     def cumulant(self, m):
+    ...         return np.log(m)
+    >>> snb.LinearNB(Exponential()).fit([[1.0], [2.0], [8.0]], [0, 0, 1]).predict([[1.5], [9.0]]).tolist()
+    [0, 1]
     """
 
     name: ClassVar[str]

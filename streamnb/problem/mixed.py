@@ -36,8 +36,12 @@ class Mixed(Family):
 
     Examples
     --------
-    >>> snb.LinearNB(snb.Mixed({"gaussian": ["age", "height"], snb.Binomial(3): [4, 5], "bernoulli": ...}))
-    >>> snb.LinearNB(snb.Mixed([("multinomial", words_of_title), ("multinomial", ...)]))
+    >>> import streamnb as snb
+    >>> mixed = snb.Mixed({"gaussian": [0], "bernoulli": ...})
+    >>> model = snb.LinearNB(mixed).fit([[1.5, 0, 1], [1.0, 1, 1], [4.0, 1, 0]], ["cat", "cat", "dog"])
+    >>> model.predict([[1.0, 0, 1], [3.5, 0, 0]]).tolist()
+    ['cat', 'dog']
+    >>> titles_and_texts = snb.Mixed([("multinomial", slice(0, 100)), ("multinomial", ...)])
 
     Raises
     ------

@@ -13,6 +13,13 @@ class Multinomial(Family):
     """Counts given their number in the row: g(p) = ln p, probabilities of a class sum to one.
 
     Smoothed by alpha = s for each feature. Its "number of rows" of a class is the sum of all its counts.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB(snb.Multinomial()).fit([[3, 1, 0], [2, 0, 0], [0, 1, 4]], [0, 0, 1])
+    >>> model.predict([[1, 0, 0], [1, 1, 2]]).tolist()
+    [0, 1]
     """
 
     name = "multinomial"

@@ -72,6 +72,13 @@ class Gamma(_Positive):
     dispersion : {"pearson", "ml"}
         phi by Pearson's statistic, or by maximum likelihood: the shape k = 1 / phi is the root of
         ``ln k - psi(k) = sum_y N_y / N (ln m_y - <ln x>_y)`` (Minka, 2002), for values above 0.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB(snb.Gamma()).fit([[0.5], [1.5], [9.0], [14.0]], [0, 0, 1, 1])
+    >>> model.predict([[1.0], [10.0]]).tolist()
+    [0, 1]
     """
 
     name = "gamma"
@@ -101,6 +108,13 @@ class InverseGaussian(_Positive):
     dispersion : {"pearson", "ml"}
         phi by Pearson's statistic, or by maximum likelihood: ``phi = sum_y N_y / N (<1/x>_y - 1 / m_y)`` (Tweedie,
         1957), for values above 0.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB(snb.InverseGaussian()).fit([[0.5], [1.5], [9.0], [14.0]], [0, 0, 1, 1])
+    >>> model.predict([[1.0], [10.0]]).tolist()
+    [0, 1]
     """
 
     name = "inverse_gaussian"

@@ -127,6 +127,13 @@ class BetaPrior(Prior):
     ----------
     a, b : float, (n_features,) or (n_classes, n_features)
         Positive: pseudo-successes and pseudo-failures.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB("bernoulli", smoothing=snb.BetaPrior(1.0, 3.0)).fit([[1], [1], [0]], ["a", "a", "b"])
+    >>> model.posterior()["mean"].round(3).tolist()
+    [0.5, 0.2]
     """
 
     families = ("bernoulli", "binomial")
@@ -158,6 +165,13 @@ class DirichletPrior(Prior):
     ----------
     alpha : float, (n_features,) or (n_classes, n_features); (n_classes,) for classes
         Positive: pseudo-counts.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB("multinomial", smoothing=snb.DirichletPrior([1.0, 3.0])).fit([[4, 0], [0, 2]], ["a", "b"])
+    >>> model.posterior()["mean"].round(3).tolist()
+    [0.625, 0.167, 0.375, 0.833]
     """
 
     families = ("multinomial", "categorical")
@@ -188,6 +202,13 @@ class GammaPrior(Prior):
     ----------
     a, b : float, (n_features,) or (n_classes, n_features)
         Positive: pseudo-events in b pseudo-rows.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB("poisson", smoothing=snb.GammaPrior(2.0, 1.0)).fit([[4], [5], [0]], ["a", "a", "b"])
+    >>> model.posterior()["mean"].round(3).tolist()
+    [3.667, 1.0]
     """
 
     families = ("poisson",)
@@ -219,6 +240,14 @@ class NormalInverseGamma(Prior):
         Positive: pseudo-rows at the mean.
     a, b : float or (n_features,)
         Positive: shape and scale of the variance.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> prior = snb.NormalInverseGamma(mean=0.0, n0=1.0, a=2.0, b=1.0)
+    >>> model = snb.LinearNB("gaussian", smoothing=prior).fit([[4.0], [5.0], [0.0], [1.0]], ["a", "a", "b", "b"])
+    >>> model.predict([[3.5], [-1.0]]).tolist()
+    ['a', 'b']
     """
 
     families = ("gaussian",)

@@ -15,7 +15,16 @@ OVERLAPS = ("refuse", "keep")  # what may be done about rows that bear a label a
 @persistence.register
 @dataclass(frozen=True, repr=False)
 class Unlabelled(persistence.Parameters):
-    """The rows of an indicator without any label, as a reference."""
+    """The rows of an indicator without any label, as a reference.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, illness = [[5, 0], [4, 3], [0, 4], [1, 1], [0, 1]], [[1, 0], [1, 1], [0, 1], [0, 0], [0, 0]]
+    >>> model = snb.LinearNB("poisson", scheme="reference", reference=snb.UNLABELLED).fit(X, illness)
+    >>> model.predict([[6, 0], [0, 0]]).tolist()
+    [[1, 1], [0, 0]]
+    """
 
     def __repr__(self) -> str:
         return "snb.UNLABELLED"

@@ -46,6 +46,14 @@ class Dirichlet(Together):
 
     Linear in ln x; parameters of a class are fitted together from its smoothed means of ln x. For rows that do not sum
     to one take normalize="l1". Without penalty only.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X = [[0.7, 0.2, 0.1], [0.6, 0.3, 0.1], [0.1, 0.2, 0.7], [0.2, 0.3, 0.5]]
+    >>> model = snb.LinearNB(snb.Dirichlet()).fit(X, [0, 0, 1, 1])
+    >>> model.predict([[0.8, 0.1, 0.1], [0.1, 0.3, 0.6]]).tolist()
+    [0, 1]
     """
 
     name = "dirichlet"
@@ -79,6 +87,13 @@ class Beta(Together):
 
     Linear in ln x and ln(1 - x): `coef_` holds the weights of ln x, `LinearModel.second` those of ln(1 - x). Smoothed
     by pseudo-rows at the means of both over all rows. Without penalty only.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB(snb.Beta()).fit([[0.8], [0.9], [0.2], [0.4]], [0, 0, 1, 1])
+    >>> model.predict([[0.7], [0.1]]).tolist()
+    [0, 1]
     """
 
     name = "beta"

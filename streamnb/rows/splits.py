@@ -98,6 +98,13 @@ def fold_numbers(n_rows: int, folds: int, *, groups: Any = None, seed: int = 0, 
     -------
     (n_rows,) int64
         The same in every process and on every machine. Without groups the sizes of folds differ by one at most.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> folds = snb.fold_numbers(6, 3, seed=0)
+    >>> folds.tolist()
+    [2, 0, 1, 2, 1, 0]
     """
     n_rows, repeat = arguments.whole_number("n_rows", n_rows), arguments.whole_number("repeat", repeat)
     folding = as_folding(arguments.positive_integer("folds", folds), groups=groups, repeats=repeat + 1, seed=seed)

@@ -54,6 +54,14 @@ def write_csr(store: Any, chunks: Iterable[Any], *, n_features: int, feature_nam
     ValueError
         The store is not empty, or a chunk has another width, values that the dtype of the first cannot hold,
         or labels where others have none.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> pieces = ((rows, labels) for rows, labels in [([[2, 0], [3, 1]], [0, 0]), ([[0, 4]], [1])])
+    >>> store = snb.write_csr("counts.zarr", pieces, n_features=2)
+    >>> snb.scan("counts.zarr", "y").sum.tolist()
+    [[5.0, 1.0], [0.0, 4.0]]
     """
     n_features = arguments.positive_integer("n_features", n_features)
     names = None if feature_names is None else label_checks.check_labels(feature_names, "feature_names").astype(str)

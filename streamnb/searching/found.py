@@ -96,6 +96,15 @@ class Search(persistence.Saved):
     candidates : list of Judged, with the scores of each fold
     report : Report
         Of all reads of naive Bayes and `models`, of the fit to all rows, too.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [1, 4], [0, 5]] * 3, ["cat", "cat", "dog", "dog"] * 3
+    >>> families = {"families": ["poisson", "bernoulli"], "penalties": [None]}
+    >>> found = snb.search(X, y, **families, folds=2, scoring="accuracy", show=False)
+    >>> found.best_.predict([[4, 0]]).tolist(), len(found.results_)
+    (['cat'], 2)
     """
 
     candidates: list[Judged]

@@ -4,6 +4,7 @@ import numbers
 from typing import Any
 
 from streamnb.core import notebook
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.passes.options import RunOptions
 from streamnb.rows.opening import with_labels
 from streamnb.rows.source import Source
@@ -20,8 +21,8 @@ from streamnb.selection.grid_scores import check_choice
 
 
 def search(
-    X: Any,
-    y: Any = None,
+    X: Rows,
+    y: PerRow = None,
     *,
     families: Any = None,
     models: Any = None,
@@ -37,12 +38,12 @@ def search(
     folds: Any = 5,
     scoring: Any = None,
     seed: int = 0,
-    sample_weight: Any = None,
-    groups: Any = None,
+    sample_weight: PerRow = None,
+    groups: PerRow = None,
     show: bool | None = None,
     progress: bool | None = None,
     n_threads: int | None = None,
-    memory_limit: Any = None,
+    memory_limit: Bytes = None,
     client: Any = None,
 ) -> Search:
     """Judge every candidate on the same folds, and fit the best one to all rows.
@@ -125,10 +126,8 @@ def search(
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> found = snb.search(X, y, families=["gaussian", "multinomial"], transforms=[None, "log1p"], show=False)
-    >>> found.best_.family, len(found.candidates)
-    ('gaussian', 8)
-    >>> snb.search(X, y, show=False).best_.score(X, y) > 0.97  # whatever suits such rows
-    True
+    >>> len(found.candidates), found.best_.score(X, y) > 0.9
+    (8, True)
     """
     named = {"transforms": transforms, "normalize": normalize, "idf": idf, "smoothing": smoothing}
     named |= {"penalties": penalties, "schemes": schemes}

@@ -42,6 +42,14 @@ class Comparison(persistence.Saved):
         Of both scans together.
     overall : str
         What the last of the K + 1 rows is: of one point for all classes, or the mean of these.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [1, 4], [0, 5]] * 3, ["cat", "cat", "dog", "dog"] * 3
+    >>> tables = snb.compare(X, y, families="poisson", penalties=["plain"], folds=2, show=False)
+    >>> tables.to_frame()[["class", "score"]].round(2).values.tolist()
+    [['cat', 1.0], ['dog', 1.0], ['overall', 1.0]]
     """
 
     families: list[str]

@@ -77,6 +77,15 @@ def solve(
     ------
     ValueError, TypeError
         An argument is wrong, or the statistics lack a moment that the family needs.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [0, 4], [1, 5]], ["cat", "cat", "dog", "dog"]
+    >>> stats = snb.scan(X, y)
+    >>> path = snb.solve(stats, "poisson", snb.L1([0.0, 1.0, 9.0]))
+    >>> path.n_features.tolist(), path[0].predict([[3, 0]]).tolist()
+    ([2, 2, 0], ['cat'])
     """
     options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing, "priors": priors}
     options |= {"idf": idf, "feature_weight": feature_weight}

@@ -70,6 +70,15 @@ def tau_for(
     -----
     StreamnbWarning
         Features that leave together prevent exactly that number.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [0, 4], [1, 5]], ["cat", "cat", "dog", "dog"]
+    >>> stats = snb.scan(X, y)
+    >>> tau = snb.tau_for(stats, "poisson", n_features=1)
+    >>> snb.solve(stats, "poisson", snb.L1(tau)).n_features.tolist()
+    [1]
     """
     check_stats(stats)
     if not isinstance(n_features, numbers.Integral) or n_features < 0:

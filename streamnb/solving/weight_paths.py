@@ -90,6 +90,14 @@ class WeightPath:
         Features whose branch of solutions ends before the tau of `Decorrelation`: they keep the last solution.
     residuals : (G,) float
         What is left of t = -tau R'(W(t)) under `Custom`, the largest difference; 0 without it.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [0, 4], [1, 5]], ["cat", "cat", "dog", "dog"]
+    >>> path = snb.solve(snb.scan(X, y), "poisson", snb.L1([0.0, 9.0]))
+    >>> len(path), path.grid[1], path.n_features.tolist(), path[0].coef_.round(2).tolist()
+    (2, {'l1': 9.0}, [2, 0], [[-0.96, 1.19]])
     """
 
     asked: dict[str, Any]  # what `solve` was told beside the statistics, the family and the penalty

@@ -84,6 +84,14 @@ class ClassStats(Drifts, persistence.Saved):
         What `scan` learned for `transform`, such as bins: models of these statistics take the raw columns.
     n_folds : int
         Folds in each repeat; `fold` and `without_fold` give the statistics of their rows and of the others.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> first, second = snb.scan([[2, 0], [0, 4]], ["cat", "dog"]), snb.scan([[1, 5]], ["dog"])
+    >>> both = first + second
+    >>> both.sum.tolist(), (both - second).sum.tolist()
+    ([[2.0, 0.0], [1.0, 9.0]], [[2.0, 0.0], [0.0, 4.0]])
     """
 
     classes: np.ndarray
