@@ -89,6 +89,10 @@ class HierarchyNB(ClassSets):
     def _portable(self) -> Any:
         raise ValueError("labels that follow from others are in no such file; save(path) keeps them")
 
+    def _check_loaded(self, state: dict[str, Any]) -> None:
+        super()._check_loaded(state)
+        self._now("_nested")
+
     def to_state(self) -> dict[str, Any]:
         return {**super().to_state(), "model": None}  # which follows from the statistics
 

@@ -91,6 +91,11 @@ class OutputCodeNB(ClassSets):
             return random_code(n_classes, self.code_size, self.seed)
         return check_code(self.code, n_classes)
 
+    def _check_loaded(self, state: dict[str, Any]) -> None:
+        super()._check_loaded(state)
+        if self.code is not None:
+            check_code(self.code, len(self.classes_))
+
     def _solved(self) -> LinearModel:
         words, stats = self._now("code_"), self._weighted
         bits = self._of_sets(words.T)
