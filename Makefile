@@ -14,8 +14,9 @@ REST := $(addprefix tests/,hostile laws problem rows selection)
 SLOW := $(shell grep -rlE "mark\.(slow|cluster|process)" --include="test_*.py" tests)
 BENCH := $(VENV)/.installed-bench
 SECONDS ?= 20
+PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: help demo test sklearn test-quick test-interpreted test-slow test-rest test-checked lint docs bench fuzz peers clean
+.PHONY: help demo test sklearn test-quick test-interpreted test-slow test-rest test-checked lint docs release-check bench fuzz peers clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
@@ -24,6 +25,7 @@ help:
 	@echo "make sklearn scikit-learn's own tests of naive Bayes, run against the drop-ins"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    the site of all pages and of the reference, into build/site"
+	@echo "make release-check  wheel and sdist, installed in clean environments of PYTHONS='python3.11 python3.12 ..'"
 	@echo "make bench   the benchmarks, quickly"
 	@echo "make fuzz    input made to break things, led by the lines it reaches; SECONDS=20 for each of four harnesses"
 	@echo "make peers   streamnb beside other tools, into benchmarks/RESULTS.md; quickly with PEERS=--quick"
@@ -48,6 +50,9 @@ FEW_ROWS := -m "not slow and not cluster and not process and not compiled"
 # Each part says what it is from its first second on, and every line of it which part it is of.
 SHELL := /bin/bash
 WHOLE = 2>&1 | sed --unbuffered "s/^/$@ | /"; exit $${PIPESTATUS[0]}
+
+# Parts share the cores: threads of BLAS would only wait for each other, in loops that take ten times as long.
+test-%: export OMP_NUM_THREADS = 1
 
 # The compiler reads the code of kernels, where nothing may be counted.
 test-quick: $(DEV)
@@ -80,6 +85,9 @@ docs: $(VENV)/.installed-docs
 	rm -rf docs/api
 	$(RUN) sphinx --fail-on-warning --keep-going --quiet -d build/doctrees docs build/site
 	@echo "the site is in build/site/index.html"
+
+release-check: $(VENV)/.installed-release
+	$(RUN) tests.support.release_check $(PYTHONS)
 
 bench: $(BENCH)
 	$(RUN) asv machine --yes --config benchmarks/asv.conf.json > /dev/null

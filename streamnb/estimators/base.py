@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from streamnb.core import arguments, label_checks, messages, persistence, row_checks
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.opening import opened, opened_for
 from streamnb.passes.options import RunOptions
@@ -167,15 +168,15 @@ class ScanEstimator(RowsEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Rows,
+        y: PerRow = None,
+        sample_weight: PerRow = None,
         *,
         classes: Any = None,
         moments: Iterable[str] | None = (),
         progress: bool | None = None,
         n_threads: int | None = None,
-        memory_limit: Any = None,
+        memory_limit: Bytes = None,
         client: Any = None,
         checkpoint: Any = None,
         layer: str | None = None,
@@ -241,15 +242,15 @@ class ScanEstimator(RowsEstimator):
 
     def partial_fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: Rows,
+        y: PerRow = None,
         classes: Any = None,
-        sample_weight: Any = None,
+        sample_weight: PerRow = None,
         *,
         decay: float = 1.0,
         progress: bool | None = None,
         n_threads: int | None = None,
-        memory_limit: Any = None,
+        memory_limit: Bytes = None,
         client: Any = None,
     ) -> Self:
         """Add rows to those fitted before: the same result, to the last bit, as fitting all rows at once.
@@ -314,14 +315,18 @@ class ScanEstimator(RowsEstimator):
         stats, report = run_scan(task, rows, options)
         if not first:
             row_checks.check_n_features(stats.n_features, self.stats_.n_features, type(self).__name__)
-        if getattr(stats, "multilabel", False) and not self._takes_indicator:
-            raise ValueError(f"y is a 2-D indicator of labels; {type(self).__name__} takes one label a row")
+        self._check_labels(stats)
         if not first and self._takes_indicator and stats.multilabel and len(stats.classes) < len(self.classes_):
             raise ValueError(
                 f"y has {len(stats.classes)} columns and {len(self.classes_)} before; give one for each label"
             )
         self._check_against(stats)
         return stats, report
+
+    def _check_labels(self, stats: Any) -> None:
+        """Refuse an indicator of labels where a row should have one."""
+        if getattr(stats, "multilabel", False) and not self._takes_indicator:
+            raise ValueError(f"y is a 2-D indicator of labels; {type(self).__name__} takes one label a row")
 
     def _keep(self, stats: Any, report: Report, decay: float = 1.0) -> None:
         self.stats_, self.report_, self.decay_ = stats, report, decay

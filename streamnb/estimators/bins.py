@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from streamnb.core import arguments, persistence, row_checks
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.bins import STRATEGIES, BinEdges, ValueScan, check_edges
 from streamnb.encoding.learning import LearnsBins, matrix, prepared
 from streamnb.estimators.base import look_at_names
@@ -78,12 +79,12 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: Rows,
+        y: PerRow = None,
         *,
         progress: bool | None = None,
         n_threads: int | None = None,
-        memory_limit: Any = None,
+        memory_limit: Bytes = None,
         client: Any = None,
         checkpoint: Any = None,
     ) -> Self:
@@ -156,7 +157,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
     def missing_(self) -> np.ndarray:
         return self._bins.missing
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Rows) -> Any:
         """The bins of rows.
 
         Parameters
@@ -175,7 +176,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
             row_checks.check_n_features(rows.n_features, self.n_features_in_, type(self).__name__)
         return matrix(self._bins, rows)
 
-    def rows(self, X: Any, y: Any = None, sample_weight: Any = None) -> Source:
+    def rows(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> Source:
         """Rows whose columns are bins, made as the rows are read: what a scan, a fit or a prediction takes as X.
 
         `transform` makes a matrix of all rows; this one makes each block while it is read, from stores, streams and

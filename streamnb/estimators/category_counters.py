@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding import pseudo_counts
 from streamnb.encoding.category_numbers import as_numbers, warn_of_distinct
 from streamnb.encoding.counters import Codes, CountedColumns, Counters, CountTask
@@ -126,13 +127,13 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Rows,
+        y: PerRow = None,
+        sample_weight: PerRow = None,
         *,
         progress: bool | None = None,
         n_threads: int | None = None,
-        memory_limit: Any = None,
+        memory_limit: Bytes = None,
         client: Any = None,
         checkpoint: Any = None,
     ) -> Self:
@@ -164,7 +165,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         self._fit(*self._opened(X, y, sample_weight), options)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None, **fit_params: Any) -> np.ndarray:
+    def fit_transform(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None, **fit_params: Any) -> np.ndarray:
         """Count, and return the codes of the same rows by the rows of other folds.
 
         Parameters
@@ -196,7 +197,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
             tables = np.stack([self._counters.table(fold) for fold in range(folding.n_folds)])
         return self._coded(rows, tables, which)
 
-    def transform(self, X: Any, *, without_fold: int | None = None) -> Any:
+    def transform(self, X: Rows, *, without_fold: int | None = None) -> Any:
         """The codes of new rows, by all rows of training.
 
         Parameters

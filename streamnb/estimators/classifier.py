@@ -6,7 +6,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, row_checks
+from streamnb.core.types import PerRow, Rows
 from streamnb.estimators.base import ScanEstimator
+from streamnb.estimators.explained import Explains
 from streamnb.estimators.learned import learned
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.estimators.prepared_rows import names_of_columns
@@ -49,7 +51,7 @@ class ScanClassifier(RowClassifier, ScanEstimator):
         self._keep(stats, report)
         self._settle()
 
-    def forget(self, X: Any, y: Any = None, *, sample_weight: Any = None, key: str | int | None = None) -> Self:
+    def forget(self, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, key: str | int | None = None) -> Self:
         """Take rows away that were fitted before, exactly as if they had never been seen.
 
         Sums do not know rows. Refused is what no rows could leave: fewer rows or less weight of a class than none, a
@@ -188,7 +190,7 @@ def fitted_from(estimator: Any, stats: Any, report: Report, given: tuple[Any, An
     return estimator
 
 
-class NaiveBayes(ScanClassifier):
+class NaiveBayes(Explains, ScanClassifier):
     """A classifier whose model's margins are ln P(y) + ln P(x | y)."""
 
     @learned
@@ -196,7 +198,7 @@ class NaiveBayes(ScanClassifier):
         """Weight of each class, (K,)."""
         return self._weighted.weight
 
-    def predict_joint_log_proba(self, X: Any, *, out: Any = None) -> Any:
+    def predict_joint_log_proba(self, X: Rows, *, out: Any = None) -> Any:
         """Joint logs ln P(y) + ln P(x | y), (n_rows, K), without terms that depend on the row alone."""
         model, rows = self._ready(X)
         return model.answer(rows, unchanged, len(self.classes_), np.dtype(np.float64), out)

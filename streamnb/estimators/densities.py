@@ -4,6 +4,7 @@ from typing import Any, cast
 
 from sklearn.utils.metaestimators import available_if
 
+from streamnb.core.types import Rows
 from streamnb.models.covariance import CovarianceModel
 from streamnb.problem.families import as_family
 
@@ -22,7 +23,7 @@ class Densities:
     _ready: Any
 
     @available_if(_has_covariance)
-    def mahalanobis(self, X: Any, *, out: Any = None) -> Any:
+    def mahalanobis(self, X: Rows, *, out: Any = None) -> Any:
         """Squared distances of rows to the mean of each class, (n_rows, K), by its covariance; no root is taken.
 
         ``(x - mu_y)' Sigma_y^-1 (x - mu_y)``, of features that are not constant: the squares that scikit-learn's
@@ -43,7 +44,7 @@ class Densities:
         return cast(CovarianceModel, model).of_classes(rows, False, out)
 
     @available_if(_has_covariance)
-    def log_density(self, X: Any, *, out: Any = None) -> Any:
+    def log_density(self, X: Rows, *, out: Any = None) -> Any:
         """Logs of the densities of rows in each class, (n_rows, K): ln p(x | y), the normal one.
 
         ``-(n ln 2 pi + ln det Sigma_y + (x - mu_y)' Sigma_y^-1 (x - mu_y)) / 2``, n features that are not constant.

@@ -8,8 +8,8 @@ import scipy.linalg
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from streamnb.core import arguments, persistence
+from streamnb.core.types import Rows
 from streamnb.estimators.classifier import NaiveBayes, unchanged
-from streamnb.estimators.explained import Explains
 from streamnb.estimators.learned import learned, logs
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.linear import LinearModel
@@ -59,7 +59,7 @@ class DiscriminantAnalysis(NaiveBayes):
         if n_seen < 2:
             raise ValueError(f"The number of classes has to be greater than one. Got {n_seen} class.")
 
-    def decision_function(self, X: Any, *, out: Any = None) -> Any:
+    def decision_function(self, X: Rows, *, out: Any = None) -> Any:
         """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
         model, rows = self._ready(X)
         return model.decision_function(rows, out=out)
@@ -92,7 +92,7 @@ class DiscriminantAnalysis(NaiveBayes):
 
 
 @persistence.register
-class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Explains, DiscriminantAnalysis):
+class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantAnalysis):
     """Linear discriminant analysis: normal rows with one covariance of all classes.
 
     ``w_y = Sigma^-1 mu_y``, ``b_y = ln P(y) - mu_y' Sigma^-1 mu_y / 2``, for two classes their differences. As
@@ -280,7 +280,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _n_features_out(self) -> int:
         return min(self._n_components(), self.scalings_.shape[1])
 
-    def transform(self, X: Any, *, out: Any = None) -> Any:
+    def transform(self, X: Rows, *, out: Any = None) -> Any:
         """Rows in the directions that tell classes apart most, (n_rows, n_components), in the kind of X."""
         if self.solver == "lsqr":
             raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")

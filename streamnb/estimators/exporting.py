@@ -82,7 +82,8 @@ class Exports:
         model = self._portable()
         if model.encoding is not None:
             raise ValueError(
-                "the columns are made of raw rows, which no export holds; save(path, stats=False) keeps what makes them"
+                "the columns are made of raw rows, which no export holds; save(path, stats=False), or streamnb export "
+                "m.snb light.snb, keeps what makes them"
             )
         written = WRITERS[file.suffix](model)
         with persistence.replacing(file) as out:

@@ -9,6 +9,7 @@ from sklearn.utils.validation import validate_data
 
 from streamnb.core import arguments
 from streamnb.core.threads import check_n_threads
+from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.ngrams import NGrams, check_n_features, columns_of, hashes_of
 from streamnb.encoding.text import text
 from streamnb.encoding.vocabulary import names_of_hashed
@@ -75,7 +76,7 @@ class HashedText(TransformerMixin, BaseEstimator):
         self.errors = errors
         self.n_threads = n_threads
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Rows, y: PerRow = None) -> Self:
         """Check the parameters; learn tokens for names where `keep_tokens` says so.
 
         Parameters
@@ -92,7 +93,7 @@ class HashedText(TransformerMixin, BaseEstimator):
             self.feature_names_ = names_of_hashed(rows, grams, n_tokens, "text")
         return self
 
-    def transform(self, X: Any) -> sp.csr_array:
+    def transform(self, X: Rows) -> sp.csr_array:
         """Counts.
 
         Parameters
@@ -167,7 +168,7 @@ class Hashed(TransformerMixin, BaseEstimator):
         self.n_features = n_features
         self.alternate_sign = alternate_sign
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Rows, y: PerRow = None) -> Self:
         """Remember the names of the columns.
 
         Parameters
@@ -180,7 +181,7 @@ class Hashed(TransformerMixin, BaseEstimator):
         self._columns(X, reset=True)
         return self
 
-    def transform(self, X: Any) -> sp.csr_array:
+    def transform(self, X: Rows) -> sp.csr_array:
         """The hashed columns.
 
         Parameters
@@ -200,9 +201,9 @@ class Hashed(TransformerMixin, BaseEstimator):
         n_rows = len(cells[0])
         columns, signs = (np.stack(parts, axis=1).reshape(-1) for parts in zip(*found, strict=True))
         indptr = np.arange(n_rows + 1) * len(cells)
-        X = sp.csr_array((signs.astype(np.float64), columns, indptr), shape=(n_rows, n_features))
-        X.sum_duplicates()
-        return X
+        hashed = sp.csr_array((signs.astype(np.float64), columns, indptr), shape=(n_rows, n_features))
+        hashed.sum_duplicates()
+        return hashed
 
     def _columns(self, X: Any, reset: bool) -> list[np.ndarray]:
         """The columns of X, each an array of objects."""

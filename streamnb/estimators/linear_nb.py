@@ -369,6 +369,12 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
         return tags
 
 
+def scan_for(estimator: LinearNB, rows: Source) -> ClassScan:
+    """What an estimator scans of rows that are opened, whose names of columns it remembers."""
+    estimator._opened(rows, fresh=True)
+    return estimator._task(None)
+
+
 def solved_from(estimator: LinearNB) -> tuple[dict[str, Any], Any]:
     """The parameters that the model was solved with, and the statistics with the weights of the classes."""
     return estimator._settled, estimator._weighted

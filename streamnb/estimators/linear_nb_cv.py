@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, label_checks, persistence
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.column_maps import loaded_maps
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import as_scorer
@@ -183,15 +184,15 @@ class LinearNBCV(LinearNB):
 
     def fit(  # type: ignore[override]
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Rows,
+        y: PerRow = None,
+        sample_weight: PerRow = None,
         *,
-        groups: Any = None,
+        groups: PerRow = None,
         classes: Any = None,
         progress: bool | None = None,
         n_threads: int | None = None,
-        memory_limit: Any = None,
+        memory_limit: Bytes = None,
         client: Any = None,
         checkpoint: Any = None,
         layer: str | None = None,

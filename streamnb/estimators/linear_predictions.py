@@ -8,6 +8,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments
+from streamnb.core.types import PerRow, Rows
 from streamnb.estimators.cells import AnnotatesCells
 from streamnb.estimators.classifier import ScanClassifier
 from streamnb.estimators.exporting import Exports
@@ -74,7 +75,7 @@ class LinearPredictions(AnnotatesCells, Exports, ScanClassifier):
         return self
 
     @available_if(_has_probabilities)
-    def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None, *, method: str = "sigmoid") -> Self:
+    def calibrate(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None, *, method: str = "sigmoid") -> Self:
         """Make the probabilities fit rows that the model has not learned from; nothing is learned anew.
 
         Naive Bayes counts what several features say together several times over, and is far too sure. Scores become
@@ -127,7 +128,7 @@ class LinearPredictions(AnnotatesCells, Exports, ScanClassifier):
 
     # ---- predicting --------------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any, *, out: Any = None, predictive: bool = False) -> Any:
+    def predict(self, X: Rows, *, out: Any = None, predictive: bool = False) -> Any:
         """Labels, (n_rows,). The answer is of the kind of X: NumPy, or lazy Dask for Dask; `out` takes blocks.
 
         Parameters
@@ -152,7 +153,7 @@ class LinearPredictions(AnnotatesCells, Exports, ScanClassifier):
         return model.predict(rows, out=out)
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Any, *, out: Any = None, predictive: bool = False) -> Any:
+    def predict_proba(self, X: Rows, *, out: Any = None, predictive: bool = False) -> Any:
         """Class probabilities, (n_rows, K); arguments as for `predict`.
 
         ==================== =======================================================================
@@ -172,13 +173,13 @@ class LinearPredictions(AnnotatesCells, Exports, ScanClassifier):
         return model.predict_proba(rows, out=out)
 
     @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any, *, out: Any = None, predictive: bool = False) -> Any:
+    def predict_log_proba(self, X: Rows, *, out: Any = None, predictive: bool = False) -> Any:
         """Logs of the class probabilities, (n_rows, K); arguments as for `predict`."""
         model, rows = self._ready(X, predictive=predictive)
         return model.predict_log_proba(rows, out=out)
 
     @available_if(_takes_any_value_or_is_fitted)
-    def decision_function(self, X: Any, *, out: Any = None, predictive: bool = False) -> Any:
+    def decision_function(self, X: Rows, *, out: Any = None, predictive: bool = False) -> Any:
         """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K).
 
         Arguments as for `predict`. Where the predictive model is not linear, its scores are ln P(y) + ln p(x | y) in

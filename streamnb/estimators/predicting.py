@@ -5,6 +5,7 @@ from typing import Any
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
+from streamnb.core.types import PerRow, Rows
 from streamnb.models.linear import LinearModel
 from streamnb.rows.source import Source
 
@@ -23,7 +24,7 @@ class RowClassifier(ClassifierMixin):
     def _gives_probabilities(self) -> bool:
         return True
 
-    def predict(self, X: Any, *, out: Any = None) -> Any:
+    def predict(self, X: Rows, *, out: Any = None) -> Any:
         """Labels, (n_rows,), or of a 2-D y a 0/1 indicator.
 
         The answer is of the kind of X: NumPy, or lazy Dask for Dask; `out` takes blocks.
@@ -32,18 +33,18 @@ class RowClassifier(ClassifierMixin):
         return model.predict(rows, out=out)
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Any, *, out: Any = None) -> Any:
+    def predict_proba(self, X: Rows, *, out: Any = None) -> Any:
         """Class probabilities, (n_rows, K); of a 2-D y those of each label."""
         model, rows = self._ready(X)
         return model.predict_proba(rows, out=out)
 
     @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
+    def predict_log_proba(self, X: Rows, *, out: Any = None) -> Any:
         """Logs of the class probabilities, (n_rows, K)."""
         model, rows = self._ready(X)
         return model.predict_log_proba(rows, out=out)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> float:
         """Accuracy; y may also be the name of an array beside X or of a column of X, as in `fit`."""
         model, rows = self._ready(X, y, sample_weight, labelled=True)
         return model.score(rows)
@@ -54,6 +55,6 @@ class RowClassifier(ClassifierMixin):
         return tags
 
 
-def model_and_rows(estimator: RowClassifier, X: Any, y: Any, sample_weight: Any) -> tuple[LinearModel, Source]:
-    """The model of a fitted classifier, and labelled rows that go with it."""
-    return estimator._ready(X, y, sample_weight, labelled=True)
+def model_and_rows(estimator: RowClassifier, X: Any, *beside: Any, labelled: bool = True) -> tuple[LinearModel, Source]:
+    """The model of a fitted classifier, and rows that go with it; `beside` are their labels and weights."""
+    return estimator._ready(X, *beside, labelled=labelled)

@@ -1,6 +1,7 @@
-"""FeatureSelector: the k best features by a criterion read off the statistics of one scan."""
+"""FeatureSelector: the k best features by a criterion read off the statistics of one scan, or by a search."""
 
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -10,33 +11,48 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.core.conditional import available_if
+from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.opening import opened_for
 from streamnb.estimators.base import ScanEstimator
 from streamnb.estimators.learned import learned
 from streamnb.passes.answering import answer
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
 from streamnb.problem.families import as_family
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.domain import Domain
 from streamnb.rows.opening import with_labels
 from streamnb.rows.preparing import RowOptions
-from streamnb.scanning.class_scan import ClassScan
-from streamnb.selection.criteria import Criterion, as_criterion
-from streamnb.selection.features import FeatureRanking, rank_features
+from streamnb.rows.source import Source
+from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
+from streamnb.selection.criteria import Criterion
+from streamnb.selection.feature_ranking import FeatureRanking
+from streamnb.selection.features import SEARCHES, as_search, begins, rank_features
+from streamnb.selection.searches import FeatureSearch, searched
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.histograms import check_histogram
 
 
+def _adds_up(selector: "FeatureSelector") -> bool:
+    """Whether rows may come in parts: a search looks at all of them together, twice."""
+    return not isinstance(selector.by, FeatureSearch) and selector.by not in [*SEARCHES]
+
+
 @persistence.register
 class FeatureSelector(SelectorMixin, ScanEstimator):
-    """Keep the k features that tell most of the class, found in one scan of data of any size.
+    """Keep the k features that tell most of the class, found in one scan of data of any size, or two.
 
     Parameters
     ----------
-    by : str
+    by : str or search
         The criterion, a name as in `rank_features`, where all are described. Those of presence do not tell values
-        {1, 2} from {3, 4, 5}: all of these are present.
-    k : int or "all"
-        How many features to keep; of equal scores the first columns. "all" ranks, and keeps every feature.
+        {1, 2} from {3, 4, 5}: all of these are present. Or a search, by its name or as an object with parameters of
+        its own, such as ``snb.FCBF(delta=0.05)``: "fcbf", "sfs", "iwss", "backward", "exhaustive", "relief",
+        "trees". It reads the rows a second time, which therefore have to be there twice.
+    k : int, "all" or "auto"
+        How many features to keep; of equal scores the first columns. "all" ranks, and keeps every feature. "auto":
+        as many as a search finds good; "fcbf" and "iwss" keep no more than that in any case.
     values : {"presence", "value", "bins"}
         What the criteria of presence and "chi2" tell apart: whether x is present; "value" the whole numbers 0, 1, ..,
         n_bins - 1; "bins" bins of any values. The last two keep a histogram, see `scan`.
@@ -56,6 +72,10 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
         Features, the best first.
     pvalues_ : (n_features,) float64 or None
         Where the criterion has them: "chi2" and "f_classif".
+    chosen_ : (n_chosen,) int or None
+        What a search keeps, in its order.
+    curve_ : (n_steps, n_folds) float64 or None
+        Of a search that judges models: the accuracy with 1, 2, .. features on the rows of each fold.
     stats_ : ClassStats
         All that was kept of the data.
     n_features_in_ : int
@@ -81,7 +101,7 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
 
     def __init__(
         self,
-        by: str = "chi2",
+        by: Any = "chi2",
         k: Any = 10,
         *,
         values: str = "presence",
@@ -107,19 +127,38 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
     # ---- what is scanned ---------------------------------------------------------------------------------------------
 
     def _task(self, classes: np.ndarray | None) -> ClassScan:
-        criterion = self._criterion()
-        domain = Domain(f"{type(self).__name__}(by={self.by!r})", criterion.lowest, criterion.highest)
+        criterion, search = self._criterion(), self._search()
+        taken = (criterion.lowest, criterion.highest) if search is None else search.range(criterion)
+        domain = Domain(f"{type(self).__name__}(by={self.by!r})", *taken)
         options = RowOptions(binarize=self.binarize, centre=as_family(self.family).centre)
         grid = None if self.values == "presence" else check_histogram(self.values, self.n_bins)
-        return ClassScan(tuple(sorted(criterion.moments)), options, classes, domain, grid=grid)
+        moments = criterion.moments if search is None else search.moments(criterion)
+        return ClassScan(tuple(sorted({*moments})), options, classes, domain, grid=grid)
+
+    def _scan(
+        self, rows: Source, classes: Any, first: bool, options: RunOptions, moments: tuple[str, ...] = ()
+    ) -> tuple[Any, Report]:
+        search = self._search()
+        if search is None:
+            return super()._scan(rows, classes, first, options, moments)
+        rows.check_read_again(f"{type(self).__name__}(by={search.name!r})")
+        task = replace(self._task(classes).with_moments(moments), memory_limit=options.memory_limit)
+        if search.n_folds is not None:
+            task, rows = with_folds(task, rows, search.n_folds, None, 1, getattr(search, "seed", 0))
+        stats, report = run_scan(task, rows, options)
+        self._check_labels(stats)
+        self._beside = search.read(stats, self._criterion(), rows, replace(options, checkpoint=None))
+        return stats, report
 
     def _check_params(self) -> None:
         self._criterion()
         self._n_kept(1)
         arguments.positive_integer("n_bins", self.n_bins)
+        if (search := self._search()) is not None:
+            search.check(self._criterion())
 
     def _check_whole(self, stats: ClassStats) -> None:
-        if self.k != "all" and self.k > stats.n_features:
+        if not isinstance(self.k, str) and self.k > stats.n_features:
             messages.warn(f"k={self.k} is more than the {stats.n_features} features of X; all of them are kept")
 
     def _settle(self) -> None:
@@ -130,19 +169,28 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
         return {name: getattr(self, name) for name in names}
 
     def _criterion(self) -> Criterion:
-        return as_criterion(self.by, **self._options())
+        return begins(self.by, **self._options())
 
-    def _n_kept(self, n_features: int) -> int:
+    def _search(self) -> FeatureSearch | None:
+        search = as_search(self.by)
+        return None if search is None else search.asked(self.k)
+
+    def _n_kept(self, n_features: int, chosen: np.ndarray | None = None) -> int:
+        n_chosen = n_features if chosen is None else len(chosen)
         if isinstance(self.k, str):
-            arguments.one_of("k", self.k, ["all"])
-            return n_features
-        return min(arguments.positive_integer("k", self.k), n_features)
+            search = as_search(self.by)
+            arguments.one_of("k", self.k, ["all", "auto"] if search is not None and search.keeps else ["all"])
+            return n_chosen if self.k == "auto" else n_features
+        return min(arguments.positive_integer("k", self.k), n_chosen)
 
     # ---- the ranking -------------------------------------------------------------------------------------------------
 
     @learned
     def _ranked(self) -> FeatureRanking:
-        return rank_features(self.stats_, self.by, **self._options())
+        search = self._search()
+        if search is None:
+            return rank_features(self.stats_, self.by, **self._options())
+        return searched(self.stats_, search, self._criterion(), self.__dict__.pop("_beside"))
 
     @property
     def scores_(self) -> np.ndarray:
@@ -156,20 +204,36 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
     def pvalues_(self) -> np.ndarray | None:
         return self._ranked.pvalues
 
+    @property
+    def chosen_(self) -> np.ndarray | None:
+        return self._ranked.chosen
+
+    @property
+    def curve_(self) -> np.ndarray | None:
+        return self._ranked.curve
+
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self, "stats_")
         mask = np.zeros(self.n_features_in_, dtype=bool)
-        mask[self._now("_ranked").ranking[: self._n_kept(self.n_features_in_)]] = True
+        ranked = self._now("_ranked")
+        mask[ranked.ranking[: self._n_kept(self.n_features_in_, ranked.chosen)]] = True
         return mask
 
     # ---- selecting ---------------------------------------------------------------------------------------------------
 
-    def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
+    @available_if(_adds_up)
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None, **options: Any
+    ) -> Self:
+        """Add rows to those fitted before, as `LinearNB.partial_fit` does; not there for a search."""
+        return super().partial_fit(X, y, classes, sample_weight, **options)
+
+    def fit_transform(self, X: Rows, y: PerRow = None, **options: Any) -> Any:
         """Fit, and reduce X to the selected features; arguments as for `fit`."""
         X, y = with_labels(X, y)
         return super().fit_transform(X, y, **options)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Rows) -> Any:
         """Reduce X to the selected features, in the order of the columns.
 
         Parameters

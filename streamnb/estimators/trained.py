@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import of_values
 from streamnb.estimators.base import OF_ROWS, RowsEstimator
 from streamnb.estimators.cells import AnnotatesCells
@@ -88,13 +89,13 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Rows,
+        y: PerRow = None,
+        sample_weight: PerRow = None,
         *,
         progress: bool | None = None,
         n_threads: int | None = None,
-        memory_limit: Any = None,
+        memory_limit: Bytes = None,
         client: Any = None,
         checkpoint: Any = None,
         layer: str | None = None,
@@ -309,7 +310,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         check_is_fitted(self, "history_")
         return self._model
 
-    def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None, *, method: str = "sigmoid") -> Self:
+    def calibrate(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None, *, method: str = "sigmoid") -> Self:
         """Make the probabilities fit rows that the model has not learned from, as `LinearNB.calibrate` does.
 
         Scores of softmax regression become ``t s_k + b_k`` with one factor, those of one row of weights a class by
@@ -346,7 +347,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
     def intercept_(self) -> np.ndarray:
         return self._fitted().intercept_
 
-    def decision_function(self, X: Any, *, out: Any = None) -> Any:
+    def decision_function(self, X: Rows, *, out: Any = None) -> Any:
         """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
         model, rows = self._ready(X)
         return model.decision_function(rows, out=out)

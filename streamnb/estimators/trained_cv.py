@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from streamnb.core import arguments, messages, persistence
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.estimators.trained import Posed, TrainedClassifier
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
@@ -81,14 +82,14 @@ class TrainedClassifierCV(TrainedClassifier):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: Rows,
+        y: PerRow = None,
+        sample_weight: PerRow = None,
         *,
-        groups: Any = None,
+        groups: PerRow = None,
         progress: bool | None = None,
         n_threads: int | None = None,
-        memory_limit: Any = None,
+        memory_limit: Bytes = None,
         client: Any = None,
         checkpoint: Any = None,
         layer: str | None = None,

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import logit, softmax
 
 from streamnb.core import label_checks, row_checks
+from streamnb.core.types import PerRow
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import Sheet
 from streamnb.passes.contract import PassTask
@@ -27,13 +28,13 @@ _SUM_TOLERANCE = 0.01  # probabilities written with few digits do not sum to 1 e
 
 
 def evaluate(
-    y_true: Any,
-    y_pred: Any = None,
+    y_true: PerRow,
+    y_pred: PerRow = None,
     *,
     scores: Any = None,
     proba: Any = None,
     classes: Any = None,
-    sample_weight: Any = None,
+    sample_weight: PerRow = None,
 ) -> Evaluation:
     """Judge predictions: every metric whose input is given, from one reading in blocks.
 

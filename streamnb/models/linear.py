@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.core.conditional import available_if
+from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.learning import opened_through
 from streamnb.kernels.scores import score_cells
 from streamnb.models.curves import Curves
@@ -129,7 +130,7 @@ class LinearModel:
             )
         return replace(self, intercept_=self.intercept_ + given)
 
-    def decision_function(self, X: Any, *, out: Any = None) -> Any:
+    def decision_function(self, X: Rows, *, out: Any = None) -> Any:
         """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K).
 
         X is anything that `scan` takes. The answer is of its kind: NumPy, or a lazy Dask array for Dask.
@@ -138,19 +139,19 @@ class LinearModel:
         width = self.scheme.width(len(self.classes_))
         return self.answer(X, self.scheme.class_scores, width, np.dtype(np.float64), out)
 
-    def predict(self, X: Any, *, out: Any = None) -> Any:
+    def predict(self, X: Rows, *, out: Any = None) -> Any:
         """Labels, (n_rows,), or multi-label a 0/1 indicator (n_rows, K); `X` and `out` as for `decision_function`."""
         if self.scheme.multilabel:
             return self.answer(X, self._labels, len(self.classes_), np.dtype(np.int64), out)
         return self.answer(X, self._labels, None, self._answers.dtype, out)
 
     @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any, *, out: Any = None) -> Any:
+    def predict_log_proba(self, X: Rows, *, out: Any = None) -> Any:
         """Logs of the class probabilities, (n_rows, K); `X` and `out` as for `decision_function`."""
         return self.answer(X, self.scheme.log_proba, len(self.classes_), np.dtype(np.float64), out)
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Any, *, out: Any = None) -> Any:
+    def predict_proba(self, X: Rows, *, out: Any = None) -> Any:
         """Class probabilities, (n_rows, K); `X` and `out` as for `decision_function`.
 
         Two classes: the sigmoid of the score; joint: softmax; ovr: sigmoids divided by their sum; reference: softmax
@@ -158,7 +159,7 @@ class LinearModel:
         """
         return self.answer(X, self._probabilities, len(self.classes_), np.dtype(np.float64), out)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> float:
         """Share of the weight whose label (all of whose labels) is predicted; arguments as in `scan`.
 
         Rows that the workers of an active Dask client can open are judged there.

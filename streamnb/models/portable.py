@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import persistence
+from streamnb.core.types import Rows
 from streamnb.models.steps import RowStep
 
 FEW = 1000  # rows that are scored without compiled kernels
@@ -73,19 +74,19 @@ class PortableModel:
 
     # ---- predicting --------------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any, *, out: Any = None) -> Any:
+    def predict(self, X: Rows, *, out: Any = None) -> Any:
         """Labels, (n_rows,), or of several labels a row a 0/1 indicator (n_rows, K); in kind, or block by block."""
         if self.multilabel:
             return self._answer(X, self._labels, len(self.classes_), np.dtype(np.int64), out)
         return self._answer(X, self._labels, None, self.classes_.dtype, out)
 
-    def predict_proba(self, X: Any, *, out: Any = None) -> Any:
+    def predict_proba(self, X: Rows, *, out: Any = None) -> Any:
         """Class probabilities, (n_rows, K); of several labels a row those of each."""
         if self.probabilities is None:
             raise AttributeError("the model has no probabilities; calibrate(X, y) gives it some before it is saved")
         return self._answer(X, self._shares, len(self.classes_), np.dtype(np.float64), out)
 
-    def decision_function(self, X: Any, *, out: Any = None) -> Any:
+    def decision_function(self, X: Rows, *, out: Any = None) -> Any:
         """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
         two = len(self.classes_) == 2 and not self.multilabel
         finish = _second_less_first if two else np.asarray

@@ -7,6 +7,7 @@ They need matplotlib, ``pip install streamnb[plot]``; nothing else here does. On
 from streamnb.plotting.candidates import SearchDisplay
 from streamnb.plotting.reliability import ReliabilityDisplay
 from streamnb.plotting.scores import ConfusionMatrixDisplay, RocDisplay, ScoreDisplay
+from streamnb.plotting.selected import SelectionDisplay
 from streamnb.plotting.trees import TreeDisplay
 from streamnb.plotting.weights import RegularizationPathDisplay, TellingFeaturesDisplay
 
@@ -17,6 +18,7 @@ __all__ = [
     "RocDisplay",
     "ScoreDisplay",
     "SearchDisplay",
+    "SelectionDisplay",
     "TellingFeaturesDisplay",
     "TreeDisplay",
 ]

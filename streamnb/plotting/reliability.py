@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from streamnb.core.types import PerRow, Rows
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.plotting.drawing import COLOURS, QUIET, axes
 from streamnb.plotting.scores import check_evaluation, evaluation
@@ -38,7 +39,9 @@ class ReliabilityDisplay:
         self.proba, self.right, self.share, self.error = proba, right, share, error
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, sample_weight: Any = None, **kwargs: Any) -> Self:
+    def from_estimator(
+        cls, estimator: Any, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, **kwargs: Any
+    ) -> Self:
         """Judge rows in one reading, and draw.
 
         Parameters

@@ -8,6 +8,7 @@ from sklearn import metrics
 from sklearn.pipeline import Pipeline
 
 from streamnb.core import arguments
+from streamnb.core.types import PerRow, Rows
 from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.predicting import RowClassifier, model_and_rows
 from streamnb.estimators.trained_cv import TrainedClassifierCV
@@ -216,7 +217,7 @@ class RocDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any = None, *, sample_weight: Any = None, ax: Any = None, **kwargs: Any
+        cls, estimator: Any, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, ax: Any = None, **kwargs: Any
     ) -> Self:
         """Score rows in one reading, and draw.
 
@@ -315,7 +316,9 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
     """
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, sample_weight: Any = None, **kwargs: Any) -> Self:
+    def from_estimator(
+        cls, estimator: Any, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, **kwargs: Any
+    ) -> Self:
         """Judge rows in one reading, and draw.
 
         Parameters

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from streamnb.core import label_checks, row_checks
+from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.opening import opened
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.options import RunOptions
@@ -14,11 +15,11 @@ from streamnb.rows.boundary import checked
 
 
 def accumulate(
-    X: Any,
-    y: Any = None,
+    X: Rows,
+    y: PerRow = None,
     task: PassTask | None = None,
     *,
-    sample_weight: Any = None,
+    sample_weight: PerRow = None,
     progress: bool | None = None,
     n_threads: int | None = None,
     client: Any = None,

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import label_checks, memory, messages, row_checks
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import learned, prepared
 from streamnb.encoding.opening import opened
 from streamnb.passes.contract import PassTask, Wants, shown
@@ -128,10 +129,10 @@ def _takes_positive(domain: TakesValues, n_features: int) -> bool:
 
 
 def scan(
-    X: Any,
-    y: Any = None,
+    X: Rows,
+    y: PerRow = None,
     *,
-    sample_weight: Any = None,
+    sample_weight: PerRow = None,
     classes: Any = None,
     moments: Iterable[str] | None = None,
     binarize: float = 0.0,
@@ -139,7 +140,7 @@ def scan(
     transform: Any = None,
     normalize: str | None = None,
     folds: Any = None,
-    groups: Any = None,
+    groups: PerRow = None,
     repeats: int = 1,
     seed: int = 0,
     histogram: str | None = None,
@@ -148,7 +149,7 @@ def scan(
     pooled: bool = False,
     progress: bool | None = None,
     n_threads: int | None = None,
-    memory_limit: Any = None,
+    memory_limit: Bytes = None,
     client: Any = None,
     checkpoint: Any = None,
     layer: str | None = None,

@@ -4,6 +4,7 @@ import numbers
 from typing import Any
 
 from streamnb.core import notebook
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.passes.options import RunOptions
 from streamnb.rows.opening import with_labels
 from streamnb.rows.source import Source
@@ -20,8 +21,8 @@ from streamnb.selection.grid_scores import check_choice
 
 
 def search(
-    X: Any,
-    y: Any = None,
+    X: Rows,
+    y: PerRow = None,
     *,
     families: Any = None,
     models: Any = None,
@@ -37,12 +38,12 @@ def search(
     folds: Any = 5,
     scoring: Any = ("accuracy", "roc_auc"),
     seed: int = 0,
-    sample_weight: Any = None,
-    groups: Any = None,
+    sample_weight: PerRow = None,
+    groups: PerRow = None,
     show: bool | None = None,
     progress: bool | None = None,
     n_threads: int | None = None,
-    memory_limit: Any = None,
+    memory_limit: Bytes = None,
     client: Any = None,
 ) -> Search:
     """Judge every candidate on the same folds, and fit the best one to all rows.
@@ -68,7 +69,7 @@ def search(
         ``SoftmaxRegressionCV()``; of sparse rows this one and ``MarginClassifierCV``, both of tf-idf.
     encodings : list, optional
         How raw rows become columns: dicts of what `snb.table`, or for texts `snb.text`, is told, as ``{"bins": 8}`` or
-         ``{"vocabulary": 10_000}``; transformers such as ``snb.CategoryCounters()``, for rows and labels in memory,
+        ``{"vocabulary": 10_000}``; transformers such as ``snb.CategoryCounters()``, for rows and labels in memory,
         whose best model is a pipeline; None for rows as they are. By default tables and paths of these are encoded as
         usual. Whatever is learned is learned of the rows outside each fold, which takes two reads for each of them.
     transforms, normalize, idf, smoothing, penalties, schemes : lists, optional

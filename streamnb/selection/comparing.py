@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, label_checks, notebook
+from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.column_maps import check_maps, learned_maps
 from streamnb.encoding.learning import LearnsBins, learned, of_values, prepared
 from streamnb.encoding.opening import opened
@@ -41,8 +42,8 @@ RHOS = (0.05, 0.1, 0.2, 0.4)  # of Decorrelation, in units of the curvature
 
 
 def compare(
-    X: Any,
-    y: Any = None,
+    X: Rows,
+    y: PerRow = None,
     *,
     families: Any = ("poisson", "bernoulli", "gaussian"),
     penalties: Any = None,
@@ -55,8 +56,8 @@ def compare(
     scoring: Any = "roc_auc",
     rule: Any = "parsimonious",
     overall: str = "one_point",
-    sample_weight: Any = None,
-    groups: Any = None,
+    sample_weight: PerRow = None,
+    groups: PerRow = None,
     classes: Any = None,
     smoothing: Any = 1.0,
     priors: Any = None,
@@ -68,7 +69,7 @@ def compare(
     show: bool | None = None,
     progress: bool | None = None,
     n_threads: int | None = None,
-    memory_limit: Any = None,
+    memory_limit: Bytes = None,
     client: Any = None,
     checkpoint: Any = None,
     layer: str | None = None,

@@ -1,103 +1,51 @@
 """Features ranked by what they tell of the class, read off statistics."""
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from streamnb.core import arguments, label_checks, notebook, persistence
-from streamnb.selection.criteria import CRITERIA, VALUES, Criterion, OfCells, as_criterion
+from streamnb.core import arguments
+from streamnb.selection.criteria import CRITERIA, Criterion, as_criterion
+from streamnb.selection.feature_ranking import FeatureRanking, scored
+from streamnb.selection.redundancy import FCBF
+from streamnb.selection.relief import ReliefF
+from streamnb.selection.searches import FeatureSearch, searched
+from streamnb.selection.tree_features import TreeFeatures
+from streamnb.selection.wrappers import BackwardElimination, ExhaustiveSearch, ForwardSelection, IncrementalSelection
 from streamnb.stats.class_stats import ClassStats, check_stats
 from streamnb.stats.rests import with_and_without
 
+SEARCHES: dict[str, type[FeatureSearch]] = {
+    search.name: search
+    for search in (
+        FCBF,
+        ForwardSelection,
+        IncrementalSelection,
+        BackwardElimination,
+        ExhaustiveSearch,
+        ReliefF,
+        TreeFeatures,
+    )
+}
 
-@persistence.register
-@dataclass(frozen=True, eq=False)
-class FeatureRanking(persistence.Parameters, persistence.Saved):
-    """Scores of features and the order they give.
 
-    Those by "mutual_info", "gain_ratio", "symmetrical_uncertainty", "kullback_leibler" and "one_r" are of presence
-    alone, unless `rank_features` was given `values`: a feature of values {1, 2} in one class and {3, 4, 5} in the other
-    tells nothing by them.
+def as_search(by: Any) -> FeatureSearch | None:
+    """The search of that name, or the one that is given; None for a criterion of one feature at a time."""
+    if isinstance(by, FeatureSearch):
+        return by
+    arguments.one_of("by", by, [*CRITERIA, *SEARCHES])
+    return SEARCHES[by]() if by in SEARCHES else None
 
-    Attributes
-    ----------
-    by : str
-        The criterion.
-    scores : (n_features,) float64
-        The higher, the more the feature tells of the class; never NaN.
-    ranking : (n_features,) int
-        Features, the best first; features of equal score in the order of the columns. ``ranking[:k]`` are the k best.
-    pvalues : (n_features,) float64 or None
-        Where the criterion is a test with a known distribution: "chi2" and "f_classif".
-    values : {"presence", "value", "bins"}
-        What the criteria of presence told apart.
-    labels : (n_labels,) or None
-        Of statistics of an indicator: scores, ranking and pvalues are (n_labels, n_features) then, a row for each.
 
-    Examples
-    --------
-    >>> import streamnb as snb
-    >>> X, y = [[2, 0], [3, 1], [0, 4], [1, 5]], ["cat", "cat", "dog", "dog"]
-    >>> ranking = snb.rank_features(snb.scan(X, y), by="chi2")
-    >>> ranking.ranking.tolist(), ranking.scores.round(2).tolist()
-    ([1, 0], [2.67, 6.4])
-    """
-
-    by: str
-    scores: np.ndarray
-    ranking: np.ndarray
-    pvalues: np.ndarray | None = None
-    values: str = "presence"
-    labels: np.ndarray | None = None
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "FeatureRanking":
-        labels = state.get("labels")
-        rows: tuple[int, ...] = () if labels is None else (len(label_checks.check_labels(labels, "labels")),)
-        shape = persistence.array("scores", state["scores"], ["f8"], (*rows, None)).shape
-        ranking = persistence.array("ranking", state["ranking"], ["i8"], shape)
-        if (np.sort(ranking) != np.arange(shape[-1])).any():
-            raise ValueError(f"ranking should hold each of the {shape[-1]} features once")
-        if state["pvalues"] is not None:
-            persistence.array("pvalues", state["pvalues"], ["f8"], shape)
-        arguments.one_of("values", state.get("values", "presence"), VALUES)
-        return cls(**persistence.typed(cls, state))
-
-    def __repr__(self) -> str:
-        n_features = self.ranking.shape[-1]
-        if self.labels is not None:
-            return f"<FeatureRanking {self._title}: {n_features:,} features for each of {len(self.labels):,} labels>"
-        best = ", ".join(map(str, self.ranking[:5].tolist())) + (", .." if n_features > 5 else "")
-        return f"<FeatureRanking {self._title}: {n_features:,} features, best {best}>"
-
-    def _repr_html_(self) -> str:
-        if self.labels is not None:
-            best = [", ".join(map(str, row)) for row in self.ranking[:, :10].tolist()]
-            rows = zip(map(str, self.labels.tolist()), best, strict=True)
-            return notebook.table(f"The best of {self.ranking.shape[1]:,} features of each label {self._title}", rows)
-        best = self.ranking[:10].tolist()
-        told = [f"{self.scores[j]:.6g}" for j in best]
-        if self.pvalues is not None:
-            told = [f"{score} (p = {self.pvalues[j]:.2g})" for j, score in zip(best, told, strict=True)]
-        caption = f"The best {len(best)} of {len(self.ranking):,} features {self._title}"
-        if self._of_presence:
-            caption += ": whether a feature is there, not how large its value is"
-        return notebook.table(caption, zip(map(str, best), told, strict=True))
-
-    @property
-    def _title(self) -> str:
-        of = {"presence": " of presence alone" if self._of_presence else "", "value": " of values", "bins": " of bins"}
-        return f"by {self.by!r}{of[self.values]}"
-
-    @property
-    def _of_presence(self) -> bool:
-        return self.values == "presence" and issubclass(CRITERIA.get(self.by, Criterion), OfCells)
+def begins(by: Any, **options: Any) -> Criterion:
+    """The criterion of that name, or the one that a search begins with, with its options checked."""
+    search = as_search(by)
+    return as_criterion(by if search is None else search.begins, **options)
 
 
 def rank_features(
     stats: ClassStats,
-    by: str = "chi2",
+    by: Any = "chi2",
     *,
     values: str = "presence",
     n_bins: int | None = None,
@@ -108,16 +56,17 @@ def rank_features(
     scheme: str = "joint",
     reference: Any = None,
     smoothing: float = 1.0,
+    sample: Any = None,
 ) -> FeatureRanking:
-    """Score every feature by how much it tells of the class, and rank them; reads no data.
+    """Score every feature by how much it tells of the class, or search for those that do so together; reads no data.
 
     Parameters
     ----------
     stats : ClassStats
         From `scan`; only read. Classes without any weight are left out. Of an indicator of labels each label is set
         against the rows without it.
-    by : str
-        The criterion, see Notes.
+    by : str or search
+        The criterion, or a search, by name or as an object with parameters of its own; see Notes.
     values : {"presence", "value", "bins"}
         What the criteria of presence and "chi2" tell apart: by default whether x is present; "value" whole numbers, of
         statistics that `scan` made with ``histogram="value"``; "bins" the bins of either histogram.
@@ -133,10 +82,15 @@ def rank_features(
     family, scheme, reference, smoothing
         As in `solve`, for "score"; "poisson_log_ratio" takes `smoothing` alone.
 
+    sample : ClassSample, optional
+        Rows that a search looks at, from `sample_rows`: of statistics with folds, and of the features that it is to
+        choose among.
+
     Returns
     -------
     FeatureRanking
         With `scores`, `ranking` (best first) and `pvalues`; a row for each label where statistics are of an indicator.
+        Of a search `chosen` too, which `ranking` begins with, and the `curve` of scores against numbers of features.
 
     Raises
     ------
@@ -146,7 +100,8 @@ def rank_features(
         An argument is unknown; the statistics hold fewer than two classes, lack the moment that the criterion needs,
         or hold negative values where the criterion takes none; "f_classif" where the rows are no more than the
         classes; "poisson_log_ratio" where a ratio is infinite for want of smoothing; `values` where the statistics hold
-        no such histogram, or the criterion goes by sums.
+        no such histogram, or the criterion goes by sums; a search is asked under a family or a penalty that it does
+        not go with, for more features than there are, or without the `sample` or the moment that it looks at.
 
     Notes
     -----
@@ -187,6 +142,17 @@ def rank_features(
 
     But for "one_r", a feature whose presence is the same in all rows scores 0.
 
+    Searches look at features together, one label a row, and begin with the scores of a criterion; `FeatureSelector`
+    reads for them what they need:
+
+    - ``"fcbf"`` (`FCBF`): drops what better features that are kept tell already, from the moment "gram_above".
+    - ``"sfs"`` (`ForwardSelection`), ``"backward"`` (`BackwardElimination`), ``"exhaustive"`` (`ExhaustiveSearch`) and
+      ``"iwss"`` (`IncrementalSelection`): subsets judged by the accuracy of naive Bayes models of `family` with them
+      alone, cross-validated on a `sample` of rows, none of which is fitted.
+    - ``"relief"`` (`ReliefF`): features that set the rows of a `sample` apart from their neighbours of other classes;
+      it scores and ranks, and keeps none.
+    - ``"trees"`` (`TreeFeatures`): those of the first levels of small entropy trees on a `sample`.
+
     Examples
     --------
     >>> import streamnb as snb
@@ -199,47 +165,29 @@ def rank_features(
     >>> stats = snb.scan([[1], [2], [3], [5]], [0, 0, 1, 1], histogram="value", n_bins=6)
     >>> snb.rank_features(stats, by="mutual_info", values="value").scores
     array([0.69314718])
+
+    Features that do well together, by models of the folds of the scan:
+
+    >>> X, y = [[0, 1], [1, 0], [1, 1], [0, 0]] * 3, [0, 1, 1, 0] * 3
+    >>> stats = snb.scan(X, y, folds=3)
+    >>> sample = snb.sample_rows(X, y, stats, rows=1000)
+    >>> snb.rank_features(stats, "sfs", family="bernoulli", sample=sample).chosen
+    array([0])
     """
     check_stats(stats)
     of_model = {"family": family, "scheme": scheme, "reference": reference, "smoothing": smoothing}
     of_values = {"values": values, "n_bins": n_bins, "strategy": strategy, "min_rows": min_rows}
-    criterion = as_criterion(by, presence=presence, **of_model, **of_values)
+    criterion = begins(by, presence=presence, **of_model, **of_values)
+    if (search := as_search(by)) is not None:
+        return searched(stats, search, criterion, sample)
     if not stats.multilabel:
-        scores, pvalues = _scored(stats, by, criterion)
+        scores, pvalues = scored(stats, by, criterion)
         return FeatureRanking(by, scores, np.argsort(-scores, kind="stable"), pvalues, values)
     idle = (stats.weight <= 0.0) | (stats.weight >= stats.total_weight)
     if idle.any():
         label = stats.classes[np.argmax(idle)].item()
         raise ValueError(f"no row, or every row, of stats bears the label {label!r}; rank features without that column")
     labels = range(len(stats.classes))
-    found, probable = zip(*(_scored(with_and_without(stats, label), by, criterion) for label in labels), strict=True)
+    found, probable = zip(*(scored(with_and_without(stats, label), by, criterion) for label in labels), strict=True)
     scores, pvalues = np.stack(found), None if probable[0] is None else np.stack(probable)
     return FeatureRanking(by, scores, np.argsort(-scores, axis=1, kind="stable"), pvalues, values, stats.classes)
-
-
-def _scored(stats: ClassStats, by: str, criterion: Criterion) -> tuple[np.ndarray, np.ndarray | None]:
-    """Scores and p-values of the features, of one label a row."""
-    for moment in criterion.moments:
-        stats.table(moment)
-    stats = _with_weight(stats)
-    if criterion.lowest >= 0.0 and stats.negatives:
-        raise ValueError(
-            f"Negative values in data passed to by={by!r}: the scanned rows held {stats.negatives}; values should be "
-            "at least 0 (shift or clip them, or take by='f_classif')"
-        )
-    scores = criterion.scores(stats)
-    return scores, criterion.pvalues(stats, scores)
-
-
-def _with_weight(stats: ClassStats) -> ClassStats:
-    """The statistics of the classes that have any weight, two at least."""
-    seen = np.flatnonzero(stats.weight > 0)
-    if len(seen) < 2:
-        raise ValueError(
-            f"stats hold one class only with any weight ({stats.classes[seen].tolist()}); "
-            "ranking features needs at least 2 classes"
-        )
-    if len(seen) == len(stats.classes):
-        return stats
-    tables = {name: table.take(seen) for name, table in stats.tables.items()}
-    return replace(stats, classes=stats.classes[seen], rows=stats.rows[seen], tables=tables)

@@ -1,7 +1,7 @@
 """Models of the rows outside each fold, trained in shared reads, and a sample of rows that they can be asked of."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
+from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.selection.row_sample import RowSample
@@ -46,21 +47,31 @@ class Sampled:
 
 @dataclass(frozen=True, eq=False)
 class SampleTask(PassTask):
-    """Keeps a sample of `size` rows, as they are, with their classes and folds."""
+    """Keeps a sample of `size` rows, and of `each` rows of each class, with their classes and folds.
+
+    Rows are kept as they are, or after what `options` do to them; all of their features, or `columns`, ascending.
+    """
 
     classes: np.ndarray
-    folding: Folding
+    folding: Folding | None
     size: int
+    each: int | None = None
+    seed: int = 0
+    columns: np.ndarray | None = None
+    options: RowOptions = field(default_factory=RowOptions)
     title: str = "sample"
 
     def partial(self) -> Sampled:
-        return Sampled(RowSample(len(self.classes), self.size))
+        return Sampled(RowSample(len(self.classes), self.size, self.each, self.seed))
 
     def add(self, partial: Sampled, block: Block) -> None:
         """Add one block of rows."""
-        y, folds = label_checks.check_y(block.y), self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
+        y, folds = label_checks.check_y(block.y), np.zeros(block.n_rows, np.int64)
+        if self.folding is not None:
+            folds = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
         labels = y if sp.issparse(y) else class_codes(y, self.classes, block.first_row)
-        partial.sample.add(checked(block)[0], labels, block.weight, folds)
+        chunk, _ = transformed(*checked(block), self.options)
+        partial.sample.add(chunk, labels, block.weight, folds, self.columns)
 
 
 def trained_together(

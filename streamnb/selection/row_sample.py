@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import arguments, persistence
-from streamnb.kernels.row_values import scatter_bits
+from streamnb.kernels.row_values import GOLDEN, scatter_bits
 
 ROWS = 10_000
 SCORES = 1 << 22  # of all rows, a number a class
@@ -66,22 +66,39 @@ def _bytes(part: Any) -> int:
 
 @persistence.register
 class RowSample:
-    """The rows of the `size` lowest keys, and of the `size` / K lowest in each class; merges with ``+``.
+    """The rows of the `size` lowest keys, and of the `each` lowest in each class; merges with ``+``.
+
+    Which they are depends on the numbers of the rows and the seed alone, so that it does not matter how these are cut.
 
     Parameters
     ----------
     n_classes, size : int
+    each : int, optional
+        `size` / K by default. A class that has fewer rows is kept whole.
+    seed : int
     """
 
-    def __init__(self, n_classes: int, size: int):
-        self._n_classes, self._size = n_classes, size
+    def __init__(self, n_classes: int, size: int, each: int | None = None, seed: int = 0):
+        self._n_classes, self._size, self._seed = n_classes, size, seed
+        self._each = max(size // n_classes, 1) if each is None else each
         self._kept: list[SampledRows] = []
         self._limits = np.full(n_classes + 1, EVERY)  # below which keys are drawn, of each class and whatever the class
 
-    def add(self, chunk: Any, labels: Any, weight: np.ndarray | None, folds: np.ndarray) -> None:
-        """Add the rows of a checked block, with class numbers or an indicator, that may be among the lowest."""
+    def add(
+        self,
+        chunk: Any,
+        labels: Any,
+        weight: np.ndarray | None,
+        folds: np.ndarray,
+        columns: np.ndarray | None = None,
+    ) -> None:
+        """Add the rows of a checked block, with class numbers or an indicator, that may be among the lowest.
+
+        With `columns`, ascending, these features of theirs alone.
+        """
         n_rows = chunk.shape[0]
         key = np.arange(chunk.first_row, chunk.first_row + n_rows, dtype=np.uint64)
+        key += np.uint64(self._seed * int(GOLDEN) % 2**64)
         for _ in range(2):  # scattered once, they are what folds go by
             scatter_bits(key.copy(), key)
         if labels.ndim == 1:
@@ -90,10 +107,11 @@ class RowSample:
         if not rows.size:
             return
         weight = np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)
-        X = chunk.picked(rows).to_matrix()
+        some = chunk.picked(rows)
+        X = (some if columns is None else some.of_columns(columns)).to_matrix()
         X = X.copy() if isinstance(X, np.ndarray) else X
         self._kept.append(SampledRows(X, sp.csr_array(labels[rows]), weight[rows], folds[rows], key[rows]))
-        if sum(len(part.key) for part in self._kept[1:]) > self._size:
+        if sum(len(part.key) for part in self._kept[1:]) > max(self._size, self._each * self._n_classes):
             self._lower()
 
     def _limit(self, labels: Any) -> np.ndarray:
@@ -108,7 +126,7 @@ class RowSample:
         rows = _together(self._kept)
         key, labels = rows.key.astype(np.float64), rows.labels.tocsc()
         self._limits[-1] = np.partition(key, self._size)[self._size] if len(key) > self._size else EVERY
-        each = max(self._size // self._n_classes, 1)
+        each = self._each
         for k, (start, stop) in enumerate(zip(labels.indptr[:-1], labels.indptr[1:], strict=True)):
             if stop - start > each:
                 self._limits[k] = np.partition(key[labels.indices[start:stop]], each)[each]
@@ -121,7 +139,7 @@ class RowSample:
         return self
 
     def __add__(self, other: "RowSample") -> "RowSample":
-        total = RowSample(self._n_classes, self._size)
+        total = RowSample(self._n_classes, self._size, self._each, self._seed)
         total._kept = [*self._kept, *other._kept]
         return total.settled()
 
@@ -129,25 +147,29 @@ class RowSample:
     def nbytes(self) -> int:
         return sum(part.nbytes for part in self._kept)
 
-    def drawn(self) -> SampledRows:
-        """The sample, with weights that are the larger, the less likely a row was to be drawn.
+    def drawn(self, weighed: bool = True) -> SampledRows:
+        """The sample, with weights that are the larger, the less likely a row was to be drawn, or as they were given.
 
         math: w / P(drawn), P = limit / 2^64; times what gives all of them the weight that they had.
         """
         rows = self._kept[0]
         limit = self._limit(rows.labels)
         some = np.flatnonzero((rows.key.astype(np.float64) < limit) & (rows.weight > 0.0))
+        if not weighed:
+            return rows.picked(some)
         weight = rows.weight[some] / limit[some]
         return replace(rows.picked(some), weight=weight * (rows.weight[some].sum() / weight.sum()))
 
     def to_state(self) -> dict[str, Any]:
         kept = [[_stored(part) for part in vars(rows).values()] for rows in self._kept]
-        return {"n_classes": self._n_classes, "size": self._size, "kept": kept}
+        sizes = {"n_classes": self._n_classes, "size": self._size, "each": self._each, "seed": self._seed}
+        return {**sizes, "kept": kept}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "RowSample":
-        sizes = (arguments.positive_integer(name, state[name]) for name in ("n_classes", "size"))
-        sample = cls(*sizes)
+        n_classes, size = (arguments.positive_integer(name, state[name], 0) for name in ("n_classes", "size"))
+        each = None if state.get("each") is None else arguments.positive_integer("each", state["each"])
+        sample = cls(n_classes, size, each, arguments.whole_number("seed", state.get("seed", 0)))
         sample._kept = [SampledRows(*map(_restored, rows)) for rows in state["kept"]]
         return sample.settled()
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import defaultdict
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -77,8 +78,16 @@ def tree(name):
     return ast.parse(FILES[name].read_text())
 
 
+@cache
+def nodes_by_kind(name):
+    found = defaultdict(list)
+    for node in ast.walk(tree(name)):
+        found[type(node)].append(node)
+    return found
+
+
 def nodes(name, *kinds):
-    return [node for node in ast.walk(tree(name)) if isinstance(node, kinds)]
+    return [node for kind in kinds for node in nodes_by_kind(name)[kind]]
 
 
 def imports(name):
@@ -154,7 +163,7 @@ def test_no_cycles():
 @holds_for([name for name in MODULES if name != "streamnb.core.persistence"])
 def test_imports_are_written_as_imports(name):
     """import_module would hide a module from the tests above; but a file may name classes of any room."""
-    names = {getattr(node, "id", None) or getattr(node, "attr", None) for node in ast.walk(tree(name))}
+    names = {node.id for node in nodes(name, ast.Name)} | {node.attr for node in nodes(name, ast.Attribute)}
     assert names.isdisjoint({"import_module", "__import__"})
 
 

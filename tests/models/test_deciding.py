@@ -35,7 +35,7 @@ def expected(X, weights, intercepts, of_classes):
         for g in range(n_points):
             scores = [Fraction(b) for b in intercepts[:, g]] + [Fraction(0)]
             for j in np.flatnonzero(row):
-                for r in range(n_rows):
+                for r in np.flatnonzero(weights[j, g]):
                     scores[r] += Fraction(row[j]) * Fraction(weights[j, g, r])
             of_class = [scores[r] for r in of_classes]
             decided[i, g] = of_class.index(max(of_class))

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from zarr.storage import MemoryStore
 
 import streamnb as snb
+from tests.support.clusters import cluster_of
 from tests.support.stores import CountingStore, chunk_keys, counted_csr
 from tests.support.strategies import (
     FORMS,
@@ -369,11 +370,9 @@ def test_dask_predictions_of_unknown_chunks():
 
 @pytest.mark.cluster
 def test_dask_rows_on_a_cluster_of_processes(tmp_path):
-    distributed = pytest.importorskip("distributed")
     rows = example()
     model = snb.LinearNB().fit(rows.x, rows.y, sample_weight=rows.w)
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "local_directory": tmp_path}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
+    with cluster_of(2, tmp_path):
         for name in ("dask", "dask csr messy", "dask csr unknown, y unknown too"):
             passed = build(name, rows, tmp_path)
             assert same_sums(snb.scan(**passed), sums_of(rows))

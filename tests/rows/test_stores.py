@@ -179,7 +179,7 @@ def test_errors_on_this_machine_are_raised_at_once(tmp_path, rows, caplog):
 
 @pytest.mark.cluster
 def test_workers_read_the_object_store_themselves(url, rows, tmp_path):
-    with cluster_of(2, tmp_path, start="spawn") as client:  # the environment says where the store is
+    with cluster_of(1, tmp_path, start="spawn") as client:  # the environment says where the store is
         model = snb.LinearNB("poisson").fit(url, "y")
         assert "streamnb-scan" in prefixes(client)
         assert same(model, rows)

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
+from tests.support.clusters import cluster_of
 
 X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0]])
 
@@ -138,15 +139,13 @@ def test_values_are_checked():
 
 @pytest.mark.cluster
 def test_a_task_that_cannot_be_sent(tmp_path):
-    from distributed import LocalCluster
-
     class Locked(Count):
         def __init__(self):
             self.lock = threading.Lock()
 
     store = tmp_path / "rows.zarr"
     snb.write_csr(store, [sp.csr_array(X)], n_features=2)
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster, cluster.get_client():
+    with cluster_of(1, tmp_path):
         with pytest.raises(TypeError, match="the task Locked cannot be sent to workers"):
             snb.accumulate(store, task=Locked())
         with pytest.raises(TypeError, match="the task Locked cannot be sent to workers"):

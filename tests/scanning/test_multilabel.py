@@ -15,20 +15,6 @@ X = rng.poisson(0.7, (300, 12)).astype(float)
 X[:, :4] += 2 * Y
 
 
-@pytest.mark.parametrize("penalty", [None, snb.L1(2.0, scale="score"), snb.L1(1.0) + snb.L2(3.0), snb.TopK(5)], ids=str)
-@pytest.mark.parametrize("family", ["multinomial", "poisson", "bernoulli", "gaussian", "gamma"])
-def test_each_label_is_a_two_class_problem_of_its_own(family, penalty):
-    rows = X + 1.0 if family == "gamma" else X
-    all_at_once = snb.LinearNB(family, penalty).fit(rows, Y)
-    for label in range(4):
-        alone = snb.LinearNB(family, penalty).fit(rows, Y[:, label])
-        np.testing.assert_allclose(all_at_once.coef_[label], alone.coef_[0], rtol=1e-10, atol=1e-13)
-        np.testing.assert_allclose(all_at_once.intercept_[label], alone.intercept_[0], rtol=1e-10)
-        np.testing.assert_allclose(
-            all_at_once.predict_proba(rows)[:, label], alone.predict_proba(rows)[:, 1], rtol=1e-9
-        )
-
-
 def test_predictions_and_scores_of_each_label():
     model = snb.LinearNB("poisson").fit(X, Y)
     scores = model.decision_function(X)

@@ -49,7 +49,6 @@ def test_sums(transform, normalize):
 
 @pytest.mark.parametrize("scheme", ["joint", "ovr"])
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=40)
 @given(data=st.data())
 def test_plain_weights_of_small_problems(family, scheme, data):
     problem = data.draw(small_problems(family))
@@ -109,11 +108,10 @@ def test_a_feature_never_seen_has_no_weight(family):
 @pytest.mark.parametrize("scheme, n_classes", SCHEMES)
 @pytest.mark.parametrize("family", SEPARABLE)
 def test_penalised_weights_maximise_the_likelihood(family, scheme, n_classes, penalty):
-    for seed in range(2):
-        problem = random_problem(family, n_classes, 10 + seed)
-        model = solved(problem, scheme, penalty_of(**PENALTIES[penalty]))[0]
-        coef, intercept = ref.penalised(problem, scheme, **PENALTIES[penalty])
-        assert_same_model(model, coef, intercept, rtol=1e-7, atol=1e-7)
+    problem = random_problem(family, n_classes, 10)
+    model = solved(problem, scheme, penalty_of(**PENALTIES[penalty]))[0]
+    coef, intercept = ref.penalised(problem, scheme, **PENALTIES[penalty])
+    assert_same_model(model, coef, intercept, rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.parametrize("scheme", ["joint", "ovr"])

@@ -70,6 +70,7 @@ from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.cross_validation import ScoringTask
 from streamnb.selection.fold_models import Sampled, SampleTask
 from streamnb.selection.grid_models import GridModels
+from streamnb.selection.redundancy import PairScan
 from streamnb.selection.row_sample import RowSample
 from streamnb.selection.shared_reads import Asked, Judge, SharedRead
 from streamnb.selection.shared_scan import SharedScan
@@ -202,6 +203,7 @@ def counting(X: Any, weight: Any, pairs: Any = (), n_bits: int = 0) -> Pass:
     return Pass(CountTask(CountedColumns(list(pairs), n_bits), None, Folding(3)), opened(X, Y, weight))
 
 
+PAIRS = PairScan(("gram_above",), RowOptions(), how=Products(pooled=True), columns=np.array([0, 2, 4]))
 PROBA = rng.permuted(np.tile([0.125, 0.25, 0.625], (N, 1)), axis=1)
 TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ClassScan: every(
@@ -272,9 +274,10 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ),
     TableScan: every(lambda: Pass(*kinds_of_columns()), all=lambda: Pass(*kinds_of_columns(100))),
     SampleTask: every(
-        lambda: Pass(SampleTask(np.unique(Y), Folding(3), 7), opened(COUNTS, Y, WEIGHT)),
+        lambda: Pass(SampleTask(np.unique(Y), None, 3, 2, 5, np.array([1, 3])), opened(COUNTS, Y, WEIGHT)),
         labels=lambda: Pass(SampleTask(np.arange(SETS.shape[1]), Folding(3), 7), opened(sp.csr_array(COUNTS), SETS)),
     ),
+    PairScan: every(lambda: Pass(PAIRS, opened(sp.csr_array(COUNTS), Y, WEIGHT))),
     ReadTask: every(
         lambda: reading(Softmax()),
         csr=lambda: reading(Logistic(), sp.csr_array(COUNTS), class_weight=np.array([1.0, 0.3, 2.0])),
@@ -327,9 +330,8 @@ def grid(kind: Any, seed: int, *needs: str, multilabel: bool = False) -> Any:
     return evaluations
 
 
-def sampled(seed: int) -> Any:
-    """Of rows that no other part has."""
-    sample, rows = RowSample(K, 3), slice(9 * seed, 9 * seed + 9)
+def sampled(number: int, size: int = 3, **options: Any) -> Any:
+    sample, rows = RowSample(K, size, **options), slice(9 * number, 9 * number + 9)  # no other part has these
     sample.add(DenseChunk(COUNTS[rows], rows.start), CODES[rows], WEIGHT[rows], np.arange(9) % 2)
     return sample.settled()
 
@@ -408,7 +410,7 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
         labels=lambda seed: grid(EachEvaluation, seed, "multilabel", "ranking", multilabel=True),
     ),
     ReferenceEvaluation: every(against_reference),
-    RowSample: every(sampled),
+    RowSample: every(sampled, classes=lambda seed: sampled(seed, 0, each=2, seed=3)),
     Sampled: every(lambda seed: Sampled(sampled(seed))),
     GridDecisions: every(grid_decisions),
     Histogram: every(histogram),

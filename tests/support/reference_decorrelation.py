@@ -132,7 +132,7 @@ class Feature:
                 return found
         return None
 
-    def followed(self, taus, n_steps=40):
+    def followed(self, taus, n_steps=30):
         """w at each tau, by small steps from 0; None where the branch ends before."""
         v, found = self.start, {}
         for tau in np.union1d(taus, np.linspace(0.0, max(taus), n_steps)):

@@ -141,6 +141,9 @@ KINDS = {
     "least-squares-classifier-cv": lambda: snb.LeastSquaresClassifierCV(0.5, folds=2).fit(X, LABELS, WEIGHT),
     "label-space": lambda: snb.LabelSpace(2, 0.5).fit(X, LABELS, WEIGHT),
     "label-space-cv": lambda: snb.LabelSpaceCV([1, 2], 0.5, folds=2).fit(X, LABELS, WEIGHT),
+    "stacked-nb": lambda: snb.StackedNB(["poisson", snb.LinearNB("bernoulli", binarize=2.0)], "gaussian", folds=2).fit(
+        X, Y, WEIGHT
+    ),
     "multinomial-nb": lambda: snb.MultinomialNB(alpha=0.5).fit(X, Y, WEIGHT),
     "complement-nb": lambda: snb.ComplementNB().fit(X, Y, WEIGHT),
     "bernoulli-nb": lambda: snb.BernoulliNB(binarize=1.0).fit(X, Y, WEIGHT),
@@ -164,6 +167,7 @@ KINDS = {
     "linear-own-variances": lambda: snb.LinearNB(snb.Gaussian(covariance="own")).fit(X, Y),
     "quadratic-model": lambda: snb.solve(stats(), snb.Gaussian(covariance="own"))[0],
     "feature-selector": lambda: snb.FeatureSelector("mutual_info", 2).fit(X, Y, WEIGHT),
+    "feature-search": lambda: snb.FeatureSelector(snb.ForwardSelection(folds=2, penalty=snb.L2(0.5)), 2).fit(X, Y),
     "feature-ranking": lambda: snb.rank_features(stats()),
     "comparison": lambda: snb.compare(X, Y, families="poisson", penalties=["plain", "L1"], folds=2, show=False),
     "search": lambda: snb.search(X, Y, families=["poisson"], folds=2, show=False),

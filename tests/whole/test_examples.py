@@ -1,6 +1,5 @@
 """The examples run as a user runs them, source_lines.py on less data; what they print is what they mean to teach."""
 
-import os
 import re
 import runpy
 import warnings
@@ -14,32 +13,38 @@ import streamnb as snb
 from tests.support.processes import python
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-N_TAUS = 6
+N_ROWS, N_TAUS = 6000, 4
 LINE_OF_TABLE = re.compile(
     r"^ *(?P<tau>plain|softmax|[\d.e+-]+) +(?P<features>[\d,]+) +(?P<accuracy>[\d.]+) +(?P<auc>[\d.]+)$"
 )
 
 
-def run(folder, n_taus=N_TAUS, *options):
-    return python(EXAMPLES / "source_lines.py", "--rows", 6000, "--taus", n_taus, *options, cwd=folder)
-
-
 @pytest.fixture(scope="module")
 def first_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("source_lines")
-    return folder, run(folder)
+    return folder, python(EXAMPLES / "source_lines.py", "--rows", N_ROWS, "--taus", N_TAUS, cwd=folder)
 
 
 pytestmark = pytest.mark.slow  # without the JIT
 
 
 @pytest.fixture
-def output(request, capsys, monkeypatch):
-    """What the example of that name prints."""
-    monkeypatch.syspath_prepend(EXAMPLES)  # as python does with the folder of a script
-    monkeypatch.setattr("sys.argv", [f"{request.param}.py"])
-    runpy.run_path(str(EXAMPLES / f"{request.param}.py"), run_name="__main__")
-    return capsys.readouterr().out
+def printed(capsys, monkeypatch):
+    """What the example of a name prints, run here with some options."""
+
+    def run(name, *options):
+        monkeypatch.syspath_prepend(EXAMPLES)  # as python does with the folder of a script
+        monkeypatch.setattr("sys.argv", [f"{name}.py", *map(str, options)])
+        with warnings.catch_warnings():
+            runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def output(request, printed):
+    return printed(request.param)
 
 
 def example(name):
@@ -75,23 +80,15 @@ def test_families_shows_one_of_ones_own_beside_the_others(output):
     assert accuracy["compound_poisson"] > accuracy["gamma"] > accuracy["inverse_gaussian"] > 0.1  # 10 classes
 
 
-def test_several_passes_come_closer_than_one(capsys, monkeypatch):
-    monkeypatch.syspath_prepend(EXAMPLES)
-    monkeypatch.setattr("sys.argv", ["several_passes.py", "--penalties", "1"])
-    with warnings.catch_warnings():
-        runpy.run_path(str(EXAMPLES / "several_passes.py"), run_name="__main__")
-    output = capsys.readouterr().out
+def test_several_passes_come_closer_than_one(printed):
+    output = printed("several_passes", "--penalties", 1)
     found = {name: numbers(output, f"{name} ")[0] for name in ("LinearNB", "SoftmaxRegressionCV", "scikit-learn's")}
     assert found["SoftmaxRegressionCV"][0] > found["LinearNB"][0] + 0.03 and found["LinearNB"][2] == 1
     assert found["SoftmaxRegressionCV"][1] > found["scikit-learn's"][1] - 0.005
 
 
-def test_a_search_finds_what_scikit_learn_has_and_more(capsys, monkeypatch):
-    monkeypatch.syspath_prepend(EXAMPLES)
-    monkeypatch.setattr("sys.argv", ["searching.py", "--rows", "300"])
-    with warnings.catch_warnings():
-        runpy.run_path(str(EXAMPLES / "searching.py"), run_name="__main__")
-    output = capsys.readouterr().out
+def test_a_search_finds_what_scikit_learn_has_and_more(printed):
+    output = printed("searching", "--rows", 300)
     blind, asked = numbers(output, "of rows held back")
     assert blind[0] > 0.95 and asked[0] > 0.9 and "asked: 26 candidates, 0 left out" in output
     assert numbers(output, "margin of all classes: accuracy")[0][2] < 0.1  # the gap
@@ -251,31 +248,29 @@ def test_source_lines_saves_model_and_picture(first_run):
 
 
 @pytest.mark.process
-def test_source_lines_keeps_its_texts(first_run):
+def test_source_lines_keeps_its_texts(first_run, printed, monkeypatch):
     folder, first = first_run
-    again = run(folder, 2)
-    assert again.returncode == 0 and "kept in" in again.stdout and "kept in" not in first.stdout
-    plain = [next(filter(LINE_OF_TABLE.match, ran.stdout.splitlines())) for ran in (first, again)]
+    monkeypatch.chdir(folder)
+    again = printed("source_lines", "--rows", N_ROWS, "--taus", 1)
+    assert "kept in" in again and "kept in" not in first.stdout
+    plain = [next(filter(LINE_OF_TABLE.match, output.splitlines())) for output in (first.stdout, again)]
     assert plain[0] == plain[1]
 
 
-@pytest.mark.process
-def test_source_lines_touches_no_folder_of_others(tmp_path):
+def test_source_lines_touches_no_folder_of_others(printed, tmp_path):
     kept = tmp_path / "kept.txt"
     kept.write_text("mine")
-    ran = run(tmp_path, 2, "--texts", tmp_path)
-    assert ran.returncode != 0 and "no folder of this example" in ran.stderr and kept.read_text() == "mine"
+    with pytest.raises(SystemExit, match="no folder of this example"):
+        printed("source_lines", "--texts", tmp_path, "--out", tmp_path)
+    assert kept.read_text() == "mine"
 
 
-@pytest.mark.process
-def test_thesis_tables_are_printed_and_saved(tmp_path):
-    without_apt = {**os.environ, "PATH": ""}
-    options = "--out", "tables", "--points", 3, "--debian"
-    ran = python(EXAMPLES / "thesis_tables.py", *options, cwd=tmp_path, env=without_apt)
-    assert ran.returncode == 0, ran.stderr
-    assert "No Debian packages" in ran.stdout
+def test_thesis_tables_are_printed_and_saved(printed, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "")  # without apt
+    output = printed("thesis_tables", "--out", tmp_path / "tables", "--points", 3, "--debian")
+    assert "No Debian packages" in output
     text = (tmp_path / "tables" / "digits.txt").read_text()
-    assert text in ran.stdout
+    assert text in output
     cells = [float(score) for score in re.findall(r"(\d\.\d{4}) +\(\d+\)", text)]
     frame = pd.read_csv(tmp_path / "tables" / "digits.csv")
     assert len(cells) == len(frame) == 3 * 5 * 11
@@ -299,17 +294,13 @@ def test_which_package_tells_packages_apart_without_a_dense_table(tmp_path):
     assert float(re.search(r"class sums ([\d.]+) MB", ran.stdout)[1]) < 1.0
 
 
-@pytest.mark.process
-def test_which_package_says_what_it_lacks():
-    ran = python(EXAMPLES / "which_package.py", env={**os.environ, "PATH": ""})
-    assert ran.returncode == 0 and "No file lists of Debian" in ran.stdout
+def test_which_package_says_what_it_lacks(printed, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert "No file lists of Debian" in printed("which_package")
 
 
-@pytest.mark.process
-def test_pictures_are_saved_and_their_paths_printed(tmp_path):
-    ran = python(EXAMPLES / "pictures.py", tmp_path / "new" / "folder")
-    assert ran.returncode == 0, ran.stderr
-    files = [Path(line) for line in ran.stdout.splitlines()]
+def test_pictures_are_saved_and_their_paths_printed(printed, tmp_path):
+    files = [Path(line) for line in printed("pictures", tmp_path / "new" / "folder").splitlines()]
     assert len(files) == 8 and set(files) == set((tmp_path / "new" / "folder").iterdir())
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
 
@@ -336,3 +327,10 @@ def test_flights(output):
     ((more, better, less, _),) = numbers(output.replace(",", ""), "logistic regression pairs")
     assert 0.63 < auc < better - 0.04 and less < log_loss - 0.02 and more > columns > 300
     assert "late above all: tailnum=N" in output and re.search(r"with probability 0\.\d\d$", output.strip())
+
+
+@example("search_features")
+def test_searches_choose_better_pixels_than_a_criterion(output):
+    score = {by: numbers(output, by)[0][0] for by in ("mutual_info", "fcbf", "sfs", "backward", "all pixels")}
+    assert score["mutual_info"] < score["fcbf"] < score["sfs"] < score["all pixels"]
+    assert score["backward"] > score["fcbf"] and "of 40 candidates" in output

@@ -53,8 +53,12 @@ def test_requirements_have_no_upper_caps():
         assert not re.search(r"<|==|~=|!=", requirement), requirement
 
 
-def test_the_package_is_typed():
+def test_type_checkers_know_every_public_name():
     assert (ROOT / "streamnb" / "py.typed").exists()
+    told = re.findall(
+        r"^from streamnb\.(\S+) import (\w+) as \2$", (ROOT / "streamnb/__init__.pyi").read_text(), re.MULTILINE
+    )
+    assert {name: home for home, name in told} == streamnb._HOMES
 
 
 @pytest.mark.parametrize("command", ["make demo", "make test"])

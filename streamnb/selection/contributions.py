@@ -1,0 +1,275 @@
+"""What each feature adds to the scores of sampled rows, by models that have not seen them: subsets are judged by it."""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from streamnb.core import memory
+from streamnb.core.blas import one_thread
+from streamnb.problem.families import as_family
+from streamnb.problem.family import Family
+from streamnb.problem.multinomial import Multinomial
+from streamnb.problem.penalties import Custom, Penalty, TopK, as_penalty, pull_at
+from streamnb.problem.pull import Pull
+from streamnb.problem.schemes import Scheme, as_scheme
+from streamnb.problem.score_logs import top_class
+from streamnb.problem.together import Together
+from streamnb.selection.class_sample import ClassSample
+from streamnb.solving.decorrelation import check_decorrelation, decorrelated
+from streamnb.solving.posed import Problem
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.moments import TABLE
+
+CURE = "take fewer rows of each class, or fewer candidates"
+FEW = 128  # rows whose contributions stay in the cache until they are rounded
+AT_ONCE = 1 << 22  # scores of rows by models with one feature more
+
+
+class Contributions(Protocol):
+    """Scores of rows by the models of subsets of features, as far as these add up.
+
+    A subset is a state: that of none is `start`, and `moved` adds features to it or takes them away.
+    """
+
+    @property
+    def n_features(self) -> int:
+        """How many there are to choose among."""
+
+    def start(self) -> tuple[np.ndarray, ...]:
+        """The state of the empty subset: what models know without any feature."""
+
+    def moved(self, state: tuple[np.ndarray, ...], feature: int, sign: float) -> tuple[np.ndarray, ...]:
+        """The state with a feature more (+1) or less (-1)."""
+
+    def decided(self, state: tuple[np.ndarray, ...], features: Any, sign: float) -> np.ndarray:
+        """Class numbers of the rows, (n_rows, n), by the models with one more or less of these features each."""
+
+    def grouped(self, groups: np.ndarray) -> "Contributions":
+        """The same of groups of features, (n_groups, n_features) of 0 and 1, in place of features."""
+
+
+@dataclass(frozen=True, eq=False)
+class AddedScores:
+    """Margins that add up: `base` (n_rows, R, 1) without any feature, `parts` (n_rows, R, n) of each."""
+
+    scheme: Scheme
+    base: np.ndarray
+    parts: np.ndarray
+
+    @property
+    def n_features(self) -> int:
+        return self.parts.shape[2]
+
+    def start(self) -> tuple[np.ndarray, ...]:
+        return (self.base,)
+
+    def moved(self, state: tuple[np.ndarray, ...], feature: int, sign: float) -> tuple[np.ndarray, ...]:
+        return (state[0] + np.float32(sign) * self.parts[:, :, feature, None],)
+
+    def decided(self, state: tuple[np.ndarray, ...], features: Any, sign: float) -> np.ndarray:
+        more = self.parts[:, :, features]
+        return self.scheme.decide(state[0] + more if sign > 0 else state[0] - more)
+
+    def grouped(self, groups: np.ndarray) -> "AddedScores":
+        return replace(self, parts=_summed(self.parts, groups))
+
+
+@dataclass(frozen=True, eq=False)
+class CountedScores:
+    """Multinomial scores of a subset A, ``sum_A x_j [ln S_yj - ln S_yA]``, from which priors are apart.
+
+    `base` (n_rows, K, 1) of the priors; `parts` (n_rows, K, n) are x_j ln S_yj, `counts` (n_rows, n) x_j, `sums`
+    (n_folds, K, n) S_yj of the rows outside each fold, and `fold` (n_rows,).
+    """
+
+    base: np.ndarray
+    parts: np.ndarray
+    counts: np.ndarray
+    sums: np.ndarray
+    fold: np.ndarray
+
+    @property
+    def n_features(self) -> int:
+        return self.parts.shape[2]
+
+    def start(self) -> tuple[np.ndarray, ...]:
+        return self.base, np.zeros((len(self.fold), 1)), np.zeros((*self.sums.shape[:2], 1))
+
+    def moved(self, state: tuple[np.ndarray, ...], feature: int, sign: float) -> tuple[np.ndarray, ...]:
+        scores, counts, sums = state
+        own = self.parts[:, :, feature, None], self.counts[:, feature, None], self.sums[:, :, feature, None]
+        return scores + np.float32(sign) * own[0], counts + sign * own[1], sums + sign * own[2]
+
+    def decided(self, state: tuple[np.ndarray, ...], features: Any, sign: float) -> np.ndarray:
+        scores, counts, sums = state
+        total, n = sums + sign * self.sums[:, :, features], counts + sign * self.counts[:, features]
+        with np.errstate(divide="ignore", invalid="ignore"):  # of no features nothing is left
+            logs = np.where(total > 0.0, np.log(total), 0.0)[self.fold]
+        return top_class(scores + sign * self.parts[:, :, features] - n[:, None] * logs)
+
+    def grouped(self, groups: np.ndarray) -> "CountedScores":
+        known = self.parts, self.counts, self.sums
+        parts, counts, sums = (_summed(values, groups) for values in known)
+        return replace(self, parts=parts, counts=counts, sums=sums)
+
+
+def _summed(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Sums over groups of features, (n_groups, n_features), along the last axis."""
+    with one_thread():
+        return values @ groups.T.astype(values.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedSubsets:
+    """The accuracy of subsets on the rows of each fold: weights count as frequencies, a class as it does in all rows.
+
+    Rows come fold by fold, `ends` (F + 1,) says where.
+    """
+
+    contributions: Contributions
+    codes: np.ndarray
+    weight: np.ndarray | None  # None: 1 each
+    ends: np.ndarray
+
+    def scores(self, state: tuple[np.ndarray, ...], features: np.ndarray, sign: float = 1.0) -> np.ndarray:
+        """Shares of right answers with one of these features more or less, (n_folds, n)."""
+        step = max(AT_ONCE // len(self.codes), 1)
+        cut = [features[first : first + step] for first in range(0, len(features), step)]
+        return np.concatenate([self._scores(state, some, sign) for some in cut], axis=1)
+
+    def _scores(self, state: tuple[np.ndarray, ...], features: np.ndarray, sign: float) -> np.ndarray:
+        some: Any = features
+        if len(features) == self.contributions.n_features:
+            some = slice(None)  # which copies nothing
+        right = self.contributions.decided(state, some, sign) == self.codes[:, None]
+        folds = list(pairwise(self.ends))
+        if self.weight is None:
+            return np.stack([np.count_nonzero(right[a:b], axis=0) / (b - a) for a, b in folds])
+        with one_thread():
+            return np.stack([self.weight[a:b] @ right[a:b] / self.weight[a:b].sum() for a, b in folds])
+
+
+def judged(
+    stats: ClassStats, sample: ClassSample, by: str, options: dict[str, Any], penalty: Penalty | None, limit: int | None
+) -> JudgedSubsets:
+    """What the features of a sample add to the scores of its rows, `options` (scheme, reference, ..) as in `solve`."""
+    sample = sample.by_fold()
+    family = check_adds_up(by, options["family"], options["scheme"], penalty)
+    scheme = as_scheme(options["scheme"], stats.classes, options["reference"], False)
+    n_rows = scheme.n_rows(len(stats.classes))
+    needed, allowed = 4 * len(sample.codes) * len(sample.columns) * n_rows, memory.allowed(limit)
+    if needed > allowed:
+        what = f"contributions of {len(sample.columns):,} features to {n_rows} scores of {len(sample.codes):,} rows"
+        memory.refuse(what, needed, allowed, CURE)
+    ends = np.searchsorted(sample.fold, np.arange(stats.n_folds + 1))
+    _check_each_fold(sample, ends)
+    rests = [stats.without_fold(fold) for fold in range(stats.n_folds)]
+    make = _counted if isinstance(family, Multinomial) else _added
+    parts = make(sample, rests, ends, family, scheme, options["smoothing"], penalty)
+    weight = sample.shares(stats)
+    return JudgedSubsets(parts, sample.codes, None if (weight == 1.0).all() else weight, ends)
+
+
+def check_adds_up(by: str, family: Any, scheme: str, penalty: Any) -> Family:
+    """The family, if what its features bring to a score adds up under the penalty; else say which of them does not."""
+    member, penalty = as_family(family), as_penalty(penalty)
+    asked = f"by={by!r} adds up what each feature brings to a score, which depends on the others under"
+    multinomial = type(member) is Multinomial
+    each = all(not (m.coupled or m.coded or isinstance(m, Together)) for m in member.members)
+    linear = all(getattr(m, "covariance", "diagonal") == "diagonal" for m in member.members)
+    if not (multinomial or each) or not linear:
+        raise ValueError(
+            f"{asked} family={member!r}; take a family of features by themselves, such as 'gaussian', 'poisson' or "
+            "'bernoulli', or 'multinomial'"
+        )
+    for part in penalty.parts if penalty else ():
+        if multinomial or isinstance(part, TopK | Custom):
+            under = f" with family={member.name!r}" if multinomial else ""
+            raise ValueError(f"{asked} penalty={part!r}{under}; leave the penalty out, or take another one")
+        if part.tau is None or len(part.tau) != 1:
+            raise ValueError(f"penalty={part!r} should have one tau for by={by!r}, which judges features, not taus")
+    if multinomial and scheme != "joint":
+        raise ValueError(f"scheme={scheme!r} is not for by={by!r} with family='multinomial'; take scheme='joint'")
+    return member
+
+
+def _check_each_fold(sample: ClassSample, ends: np.ndarray) -> None:
+    weighed = [sample.weight[a:b].sum() > 0.0 for a, b in pairwise(ends)]
+    if not all(weighed):
+        raise ValueError(
+            f"the sample has no row of fold {weighed.index(False)}, of {len(sample.codes)} rows of {len(weighed)} "
+            "folds; take more rows of each class, or fewer folds"
+        )
+
+
+def _values(sample: ClassSample, moments: dict[str, np.ndarray | None], options: Any) -> np.ndarray:
+    """What weights multiply, (n_rows, n)."""
+    X = sample.dense()
+    out = np.empty(X.shape)
+    for moment, columns in moments.items():
+        mine = slice(None) if columns is None else np.isin(sample.columns, columns)
+        out[:, mine] = TABLE[moment].of(X[:, mine], options)
+        if absent := TABLE[moment].of_absent(options):
+            out[:, mine] += absent
+    return out
+
+
+def _added(
+    sample: ClassSample,
+    rests: list[ClassStats],
+    ends: np.ndarray,
+    family: Family,
+    scheme: Scheme,
+    smoothing: float,
+    penalty: Penalty | None,
+) -> AddedScores:
+    check_decorrelation(penalty, family, scheme, len(rests[0].classes))
+    point = {part.kind: part.tau[0] for part in (penalty.parts if penalty else ())}
+    pull, n_rows = pull_at(penalty, point), scheme.n_rows(len(rests[0].classes))
+    base = np.empty((len(sample.codes), n_rows, 1), np.float32)
+    parts = np.empty((len(sample.codes), n_rows, len(sample.columns)), np.float32)
+    values = None
+    for rest, start, stop in zip(rests, ends[:-1], ends[1:], strict=True):
+        problem = Problem(rest, family, scheme, smoothing)
+        values = _values(sample, problem.moments, rest.options) if values is None else values
+        weights, shifts = _of_each(problem, sample.columns, pull)
+        base[start:stop] = problem.intercepts[:, None]
+        for first in range(start, stop, FEW):
+            added = values[first : min(first + FEW, stop), None] * weights
+            added += shifts  # before it is rounded: of values far from 0 both are large, and their sum is not
+            parts[first : first + len(added)] = added
+    return AddedScores(scheme, base, parts)
+
+
+def _of_each(problem: Problem, columns: np.ndarray, pull: Pull) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of some features, and what each adds to the intercepts, both (R, n)."""
+    weights, shifts = np.empty((2, problem.n_rows, len(columns)))
+    for block, at in problem.pieces(columns):
+        weights[:, at], shifts[:, at], _ = decorrelated(block.equations(), pull)
+    return weights, shifts
+
+
+def _counted(
+    sample: ClassSample,
+    rests: list[ClassStats],
+    ends: np.ndarray,
+    family: Family,
+    scheme: Scheme,
+    smoothing: float,
+    penalty: Penalty | None,
+) -> CountedScores:
+    if smoothing <= 0.0:
+        raise ValueError(f"smoothing={smoothing!r} should be above 0: counts of 0 have no logarithm")
+    n_classes = len(rests[0].classes)
+    counts = _values(sample, {"sum": None}, rests[0].options)
+    base = np.empty((len(counts), n_classes, 1), np.float32)
+    parts = np.empty((len(counts), n_classes, len(sample.columns)), np.float32)
+    sums = np.empty((len(rests), n_classes, len(sample.columns)))
+    for fold, (rest, start, stop) in enumerate(zip(rests, ends[:-1], ends[1:], strict=True)):
+        sums[fold] = rest.table("sum").value(sample.columns) + smoothing
+        with np.errstate(divide="ignore"):  # a class that this fold has alone
+            base[start:stop] = np.log(rest.weight / rest.total_weight)[:, None]
+        parts[start:stop] = counts[start:stop, None] * np.log(sums[fold])
+    return CountedScores(base, parts, counts, sums, sample.fold)

@@ -1,0 +1,138 @@
+"""What a ranking of features is: scores, the order that they give, and what a search keeps."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments, label_checks, notebook, persistence
+from streamnb.selection.criteria import CRITERIA, VALUES, Criterion, OfCells
+from streamnb.stats.class_stats import ClassStats
+
+
+@persistence.register
+@dataclass(frozen=True, eq=False)
+class FeatureRanking(persistence.Parameters, persistence.Saved):
+    """Scores of features and the order they give.
+
+    Those by "mutual_info", "gain_ratio", "symmetrical_uncertainty", "kullback_leibler" and "one_r" are of presence
+    alone, unless `rank_features` was given `values`: a feature of values {1, 2} in one class and {3, 4, 5} in the other
+    tells nothing by them.
+
+    Attributes
+    ----------
+    by : str
+        The criterion.
+    scores : (n_features,) float64
+        The higher, the more the feature tells of the class; never NaN.
+    ranking : (n_features,) int
+        Features, the best first; features of equal score in the order of the columns. ``ranking[:k]`` are the k best.
+    pvalues : (n_features,) float64 or None
+        Where the criterion is a test with a known distribution: "chi2" and "f_classif".
+    values : {"presence", "value", "bins"}
+        What the criteria of presence told apart.
+    labels : (n_labels,) or None
+        Of statistics of an indicator: scores, ranking and pvalues are (n_labels, n_features) then, a row for each.
+    chosen : (n_chosen,) int or None
+        Of a search, such as "fcbf" or "sfs": the features that it keeps, in its order; the ranking begins with them,
+        and `scores` are those of the criterion that it began with.
+    curve : (n_steps, n_folds) float64 or None
+        Of a search that judges models: row i has the accuracy of that with i + 1 features on the rows of each fold.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[2, 0], [3, 1], [0, 4], [1, 5]], ["cat", "cat", "dog", "dog"]
+    >>> ranking = snb.rank_features(snb.scan(X, y), by="chi2")
+    >>> ranking.ranking.tolist(), ranking.scores.round(2).tolist()
+    ([1, 0], [2.67, 6.4])
+    """
+
+    by: str
+    scores: np.ndarray
+    ranking: np.ndarray
+    pvalues: np.ndarray | None = None
+    values: str = "presence"
+    labels: np.ndarray | None = None
+    chosen: np.ndarray | None = None
+    curve: np.ndarray | None = None
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "FeatureRanking":
+        labels = state.get("labels")
+        rows: tuple[int, ...] = () if labels is None else (len(label_checks.check_labels(labels, "labels")),)
+        shape = persistence.array("scores", state["scores"], ["f8"], (*rows, None)).shape
+        ranking = persistence.array("ranking", state["ranking"], ["i8"], shape)
+        if (np.sort(ranking) != np.arange(shape[-1])).any():
+            raise ValueError(f"ranking should hold each of the {shape[-1]} features once")
+        if state["pvalues"] is not None:
+            persistence.array("pvalues", state["pvalues"], ["f8"], shape)
+        arguments.one_of("values", state.get("values", "presence"), VALUES)
+        if (chosen := state.get("chosen")) is not None:
+            persistence.array("chosen", chosen, ["i8"], (None,))
+            if len(chosen) > shape[-1] or not np.array_equal(chosen, ranking[: len(chosen)]):
+                raise ValueError("the ranking should begin with the features that are chosen")
+        if state.get("curve") is not None:
+            curve = persistence.array("curve", state["curve"], ["f8"], (None, None))
+            if chosen is None or not len(chosen) <= len(curve) <= shape[-1]:
+                raise ValueError(f"the curve has {len(curve)} rows, of 1, 2, .. features up to those that are chosen")
+        return cls(**persistence.typed(cls, state))
+
+    def __repr__(self) -> str:
+        n_features = self.ranking.shape[-1]
+        if self.labels is not None:
+            return f"<FeatureRanking {self._title}: {n_features:,} features for each of {len(self.labels):,} labels>"
+        best = ", ".join(map(str, self.ranking[:5].tolist())) + (", .." if n_features > 5 else "")
+        kept = "" if self.chosen is None else f", {len(self.chosen):,} kept"
+        return f"<FeatureRanking {self._title}: {n_features:,} features{kept}, best {best}>"
+
+    def _repr_html_(self) -> str:
+        if self.labels is not None:
+            best = [", ".join(map(str, row)) for row in self.ranking[:, :10].tolist()]
+            rows = zip(map(str, self.labels.tolist()), best, strict=True)
+            return notebook.table(f"The best of {self.ranking.shape[1]:,} features of each label {self._title}", rows)
+        best = self.ranking[:10].tolist()
+        told = [f"{self.scores[j]:.6g}" for j in best]
+        if self.pvalues is not None:
+            told = [f"{score} (p = {self.pvalues[j]:.2g})" for j, score in zip(best, told, strict=True)]
+        caption = f"The best {len(best)} of {len(self.ranking):,} features {self._title}"
+        if self._of_presence:
+            caption += ": whether a feature is there, not how large its value is"
+        return notebook.table(caption, zip(map(str, best), told, strict=True))
+
+    @property
+    def _title(self) -> str:
+        of = {"presence": " of presence alone" if self._of_presence else "", "value": " of values", "bins": " of bins"}
+        return f"by {self.by!r}{of[self.values]}"
+
+    @property
+    def _of_presence(self) -> bool:
+        return self.values == "presence" and issubclass(CRITERIA.get(self.by, Criterion), OfCells)
+
+
+def scored(stats: ClassStats, by: str, criterion: Criterion) -> tuple[np.ndarray, np.ndarray | None]:
+    """Scores and p-values of the features, of one label a row."""
+    for moment in criterion.moments:
+        stats.table(moment)
+    stats = _with_weight(stats)
+    if criterion.lowest >= 0.0 and stats.negatives:
+        raise ValueError(
+            f"Negative values in data passed to by={by!r}: the scanned rows held {stats.negatives}; values should be "
+            "at least 0 (shift or clip them, or take by='f_classif')"
+        )
+    scores = criterion.scores(stats)
+    return scores, criterion.pvalues(stats, scores)
+
+
+def _with_weight(stats: ClassStats) -> ClassStats:
+    """The statistics of the classes that have any weight, two at least."""
+    seen = np.flatnonzero(stats.weight > 0)
+    if len(seen) < 2:
+        raise ValueError(
+            f"stats hold one class only with any weight ({stats.classes[seen].tolist()}); "
+            "ranking features needs at least 2 classes"
+        )
+    if len(seen) == len(stats.classes):
+        return stats
+    tables = {name: table.take(seen) for name, table in stats.tables.items()}
+    return replace(stats, classes=stats.classes[seen], rows=stats.rows[seen], tables=tables)

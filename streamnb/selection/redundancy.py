@@ -1,0 +1,211 @@
+"""Features that others make redundant: the fast correlation-based filter, from tables of pairs of features."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from streamnb.core import arguments, label_checks, persistence
+from streamnb.passes.contract import Wants
+from streamnb.passes.options import RunOptions
+from streamnb.passes.run import run
+from streamnb.rows.block import Block
+from streamnb.rows.boundary import checked, surveyed
+from streamnb.rows.chunk import Chunk, CSRChunk, DenseChunk, frozen
+from streamnb.rows.preparing import RowOptions, transformed
+from streamnb.rows.source import Source
+from streamnb.scanning.class_scan import ClassScan
+from streamnb.selection.criteria import Criterion, SymmetricalUncertainty
+from streamnb.selection.searches import FeatureSearch, Found, best_first, check_same_rows
+from streamnb.stats.accumulating import Accumulator
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.histograms import found_in
+from streamnb.stats.second_moments import Products, matrices
+
+MOST = 4096  # features whose pairs are looked at: their table takes 64 MiB
+ROUNDING = 1.0 - 1e-12  # sums of equal numbers in another order differ by less
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """The weight of rows with each pair of values of two features.
+
+    Attributes
+    ----------
+    columns : (c,) int
+        The features, ascending.
+    counts : (c * V, c * V)
+        Of value u of feature i and value v of feature j at [i * V + u, j * V + v]; of presence V = 1, and absence is
+        what is left of the weight.
+    total : float
+        The weight of all rows.
+    """
+
+    columns: np.ndarray
+    counts: np.ndarray
+    total: float
+
+    def uncertainty(self, i: int, others: np.ndarray) -> np.ndarray:
+        """SU of a feature with each of some others, numbers among the columns, (len(others),)."""
+        n_values = len(self.counts) // len(self.columns)
+        own = slice(i * n_values, (i + 1) * n_values)
+        places = others[:, None] * n_values + np.arange(n_values)
+        counts = self.counts[own][:, places].transpose(2, 0, 1)  # values of the others, own values, others
+        weight = np.diag(self.counts)[own]
+        if n_values == 1:
+            (both,), theirs = counts[0], np.diag(self.counts)[others]
+            alone, absent = np.maximum(weight - both, 0.0), np.maximum(theirs - both, 0.0)
+            neither = np.maximum(self.total - weight - absent, 0.0)
+            counts = np.stack([np.stack([both, absent]), np.stack([alone, neither])])
+            weight = np.append(weight, self.total - weight)
+        return SymmetricalUncertainty().of_counts(counts, weight[:, None])
+
+
+@dataclass(frozen=True)
+class PairScan(ClassScan):
+    """Counts pairs of values of some features: of presence, or of bins (`scale`, `shift` as a `Grid` has them)."""
+
+    columns: np.ndarray | None = None
+    presence: str = "above"
+    n_values: int = 1
+    scale: Any = None
+    shift: Any = None
+    title = "pairs"
+    called = "PairScan"
+
+    def partial(self) -> Accumulator:
+        known = self.moments, RowOptions(), self.classes, None, self.memory_limit
+        return Accumulator(*known, how=self.how)
+
+    def add(self, partial: Any, block: Block) -> None:
+        """Check one block of rows and add the values that its rows have."""
+        assert self.columns is not None
+        chunk = transformed(*checked(block), self.options)[0].of_columns(self.columns)
+        present = self._present(chunk) if self.scale is None else self._in_bins(chunk)
+        partial.add(*surveyed(present), label_checks.check_y(block.y), block.weight)
+
+    def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
+        assert self.columns is not None
+        return super().wants(n_rows, len(self.columns) * self.n_values)
+
+    def _present(self, chunk: Chunk) -> Chunk:
+        if self.presence == "nonzero":
+            return chunk.with_values((chunk.stored != 0).astype(np.uint8))
+        above = self.options.binarize
+        if isinstance(chunk, CSRChunk) and above < 0.0:  # what is absent is present then
+            chunk = DenseChunk(chunk.to_matrix().toarray(), chunk.first_row)
+        return chunk.with_values((chunk.stored > above).astype(np.uint8))
+
+    def _in_bins(self, chunk: Chunk) -> CSRChunk:
+        """Rows of indicators, one for each bin of each feature."""
+        values = chunk.to_matrix().toarray() if isinstance(chunk, CSRChunk) else chunk.values
+        n_rows, n = values.shape
+        places = (np.floor(values.astype(np.float64) * self.scale) + self.shift).astype(np.int32)
+        data, ends = frozen(np.ones(places.size, np.uint8)), frozen(np.arange(n_rows + 1, dtype=np.int64) * n)
+        return CSRChunk(data, frozen(places.reshape(-1)), ends, n * self.n_values, chunk.first_row, ones=True)
+
+
+@persistence.register
+@dataclass(frozen=True)
+class FCBF(FeatureSearch):
+    """The fast correlation-based filter of Yu and Liu (2003): features that tell of the class, and not the same.
+
+    Features with SU(j; Y) >= delta (and above 0) are gone through from the best down. One is kept unless a better one
+    that was kept tells at least as much of it as it tells of the class: q is dropped where SU(p, q) >= SU(q; Y). A copy
+    of a feature has SU(p, q) = 1, and is always dropped. ``SU(a, b) = 2 I(a; b) / (H(a) + H(b))``.
+
+    Parameters
+    ----------
+    delta : float
+        From 0 to 1.
+    candidates : int
+        So many features at most are looked at pair by pair, the best ones: c features of V values take
+        4 c V (c V + 1) bytes (V = 1 for presence).
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> y = np.repeat([0, 1], 8)
+    >>> X = np.column_stack([y, y, [0, 1] * 8])
+    >>> X[3, :2] = 1
+    >>> stats = snb.scan(X, y, moments=["above", "gram_above"])
+    >>> snb.rank_features(stats, snb.FCBF(delta=0.1)).chosen
+    array([0])
+    """
+
+    delta: float = 0.0
+    candidates: int = MOST
+    name: ClassVar[str] = "fcbf"
+    reads: ClassVar[str] = "pairs of features, scan(moments=['above', 'gram_above'])"
+
+    def __post_init__(self) -> None:
+        arguments.share("delta", self.delta)
+        if arguments.positive_integer("candidates", self.candidates) > MOST:
+            raise ValueError(f"candidates={self.candidates} should be at most {MOST:,}: pairs of more take too long")
+
+    @property
+    def begins(self) -> str:
+        return "symmetrical_uncertainty"
+
+    def _candidates(self, stats: ClassStats, criterion: Criterion) -> tuple[np.ndarray, np.ndarray]:
+        """Scores of all features, and those to look at, the best first."""
+        scores, order = best_first(stats, self, criterion)
+        return scores, order[(scores[order] >= self.delta) & (scores[order] > 0.0)][: self.candidates]
+
+    def read(self, stats: ClassStats, criterion: Criterion, rows: Source, options: RunOptions) -> PairTable | None:
+        columns = np.sort(self._candidates(stats, criterion)[1])
+        if _of_sums(stats, criterion) or not len(columns):
+            return None
+        task = PairScan(
+            ("gram_above",),
+            stats.options,
+            stats.classes,
+            how=Products(pooled=True),
+            memory_limit=options.memory_limit,
+            columns=columns,
+            presence=criterion.presence,
+        )
+        if criterion.values != "presence":
+            grid = found_in(stats.tables).grid
+            shift = grid.shift[columns] + grid.n_bins * (np.arange(len(columns)) - columns)
+            task = replace(task, n_values=grid.n_bins, scale=grid.scale[columns], shift=shift)
+        pairs, _ = run(task, rows, options)
+        check_same_rows(pairs.n_rows, stats)
+        return PairTable(columns, matrices(pairs.table("gram_above").dense()), pairs.total_weight)
+
+    def found(self, stats: ClassStats, criterion: Criterion, beside: Any) -> Found:
+        scores, order = self._candidates(stats, criterion)
+        if not len(order):
+            return Found(order, order, scores)
+        pairs = beside if isinstance(beside, PairTable) else _summed(stats, criterion, np.sort(order))
+        return Found(_kept(order, scores, pairs), order, scores)
+
+
+def _of_sums(stats: ClassStats, criterion: Criterion) -> bool:
+    """True where the statistics hold the pairs already."""
+    return "gram_above" in stats.moments and (criterion.values, criterion.presence) == ("presence", "above")
+
+
+def _summed(stats: ClassStats, criterion: Criterion, columns: np.ndarray) -> PairTable:
+    """Pairs out of the statistics of a scan that counted them."""
+    if not _of_sums(stats, criterion):
+        raise ValueError(
+            "by='fcbf' looks at pairs of features: of presence='above' with statistics of "
+            "scan(moments=['above', 'gram_above']); snb.FeatureSelector('fcbf') counts them of any values in a second "
+            "read of the rows"
+        )
+    counts = matrices(stats.table("gram_above").dense())
+    counts = counts if counts.ndim == 2 else counts.sum(axis=0)
+    return PairTable(columns, counts[np.ix_(columns, columns)], stats.total_weight)
+
+
+def _kept(order: np.ndarray, scores: np.ndarray, pairs: PairTable) -> np.ndarray:
+    """Which of the features, the best first, no better one that is kept makes redundant."""
+    left, chosen = np.searchsorted(pairs.columns, order), []
+    of_class = scores[pairs.columns]
+    while len(left):
+        best, left = left[0], left[1:]
+        chosen.append(best)
+        if len(left):
+            left = left[pairs.uncertainty(best, left) < of_class[left] * ROUNDING]
+    return pairs.columns[chosen]

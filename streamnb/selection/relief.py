@@ -1,0 +1,105 @@
+"""Relief-F: features that set rows apart from their nearest neighbours of other classes, by themselves or together."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from streamnb.core import arguments, persistence
+from streamnb.passes.options import RunOptions
+from streamnb.rows.source import Source
+from streamnb.selection.class_sample import ClassSample, check_sample, sampled
+from streamnb.selection.criteria import Criterion
+from streamnb.selection.searches import FeatureSearch, Found, among
+from streamnb.stats.class_stats import ClassStats
+
+AT_ONCE = 1 << 20  # differences of rows to their neighbours
+UNSEEN = -1.0  # of features that are not looked at: the least there is
+
+
+@persistence.register
+@dataclass(frozen=True)
+class ReliefF(FeatureSearch):
+    """Relief-F, "relief" (Kononenko 1994): how much farther neighbours of other classes are than those of the same.
+
+    ``w_j = mean_i [ sum_C P(C) / (1 - P(y_i)) d_j(i, M_C(i)) - d_j(i, H(i)) ]``, with H(i) the k nearest rows of the
+    class y_i of row i, M_C(i) those of another class C, d_j the mean of ``abs(x_j - x'_j) / (max_j - min_j)``, and near
+    by the sum of these over all features. Rows are those of a sample, and so are their neighbours. A feature that tells
+    nothing by itself, one half of an exclusive or, has a high weight nevertheless; criteria cannot see it. Weights are
+    from -1 to 1, near 0 or below of features without meaning.
+
+    Parameters
+    ----------
+    rows : int or None
+        Of each class; a class that has fewer is kept whole. It takes their number squared, times the features.
+    n_neighbors : int
+        k, of each class; all there are of a class that has fewer.
+    candidates : int, optional
+        So many features alone are looked at, the best by "f_classif"; all by default.
+    seed : int
+        Of the sample.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> X = np.random.default_rng(0).integers(0, 2, (400, 6))
+    >>> snb.FeatureSelector(snb.ReliefF(rows=100), k=2).fit(X, X[:, 0] ^ X[:, 1]).get_support(indices=True)
+    array([0, 1])
+    """
+
+    rows: int | None = 500
+    n_neighbors: int = 10
+    candidates: int | None = None
+    seed: int = 0
+    name: ClassVar[str] = "relief"
+    keeps: ClassVar[bool] = False
+    reads: ClassVar[str] = "a sample of rows: sample=snb.sample_rows(X, y, stats)"
+
+    def __post_init__(self) -> None:
+        arguments.positive_integer("n_neighbors", self.n_neighbors)
+        arguments.whole_number("seed", self.seed)
+        for name in ("rows", "candidates"):
+            if getattr(self, name) is not None:
+                arguments.positive_integer(name, getattr(self, name))
+
+    @property
+    def begins(self) -> str:
+        return "f_classif"
+
+    def read(self, stats: ClassStats, criterion: Criterion, rows: Source, options: RunOptions) -> ClassSample:
+        columns = among(stats, self, criterion, self.candidates)
+        return sampled(stats, rows, self.rows, columns, self.seed, options)
+
+    def found(self, stats: ClassStats, criterion: Criterion, beside: Any) -> Found:
+        sample, scores = check_sample(self, beside), np.full(stats.n_features, UNSEEN)
+        scores[sample.columns] = self._weights(sample, stats)
+        order = sample.columns[np.argsort(-scores[sample.columns], kind="stable")]
+        return Found(None, order, scores)
+
+    def _weights(self, sample: ClassSample, stats: ClassStats) -> np.ndarray:
+        values = sample.dense().astype(np.float64)
+        low, spread = values.min(axis=0), np.ptp(values, axis=0)
+        near = (values - low) / np.where(spread > 0.0, spread, 1.0)
+        codes, shares = sample.codes, sample.shares(stats)
+        prior = stats.weight / stats.total_weight
+        members = [np.flatnonzero(codes == k) for k in range(len(prior))]
+        step = max(AT_ONCE // (self.n_neighbors * near.shape[1]), 1)
+        total = np.zeros(near.shape[1])
+        for k, own in enumerate(members):
+            for first in range(0, len(own), step):
+                rows = own[first : first + step]
+                for other, theirs in enumerate(members):
+                    sign = -1.0 if other == k else prior[other] / (1.0 - prior[k])
+                    total += sign * (shares[rows] @ self._distances(near, rows, theirs))
+        return total / shares.sum()
+
+    def _distances(self, near: np.ndarray, rows: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+        """The mean difference of each row to the nearest of others in each feature, (n_rows, n)."""
+        far = cdist(near[rows], near[theirs], "cityblock")
+        far[rows[:, None] == theirs] = np.inf  # a row is no neighbour of its own
+        n = min(self.n_neighbors, len(theirs) - bool(np.isin(rows, theirs).any()))
+        if n == 0:
+            return np.zeros((len(rows), near.shape[1]))
+        nearest = theirs[np.argsort(far, axis=1, kind="stable")[:, :n]]
+        return np.abs(near[rows, None] - near[nearest]).mean(axis=1)

@@ -1,0 +1,318 @@
+"""Searches that judge subsets of features by models of them, on rows that these have not seen; no data is read.
+
+What each feature adds to the scores of a sample of rows is known beforehand (`contributions`): a subset is judged by
+adding up, and no model is fitted.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from streamnb.core import arguments, persistence
+from streamnb.passes.options import RunOptions
+from streamnb.problem.families import as_family
+from streamnb.problem.penalties import as_penalty
+from streamnb.rows.source import Source
+from streamnb.selection.class_sample import ClassSample, check_sample, sampled
+from streamnb.selection.contributions import JudgedSubsets, check_adds_up, judged
+from streamnb.selection.criteria import Criterion
+from streamnb.selection.searches import FeatureSearch, Found, best_first
+from streamnb.stats.class_stats import ClassStats
+
+MOST_SUBSETS = 20  # features whose subsets can all be judged: a million
+GROUPED = 8  # features of which all subsets are judged at once
+
+
+@dataclass(frozen=True)
+class Wrapper(FeatureSearch):
+    """Features chosen by the accuracy of naive Bayes models of them, cross-validated on a sample of the rows.
+
+    The first read sums the folds; the best features by `first` are candidates, and the second read keeps `rows` rows
+    of each class. What a feature adds to the scores of these rows, by the models of the folds that have not seen them,
+    is then all that is needed: h rows, c candidates and R rows of weights take 4 h c R bytes. Of families and penalties
+    under which the weight of a feature does not depend on the others, and of "multinomial", whose normaliser
+    ``ln S_yA`` follows from the sums of the subset A: ``sum_A x_j [ln S_yj - ln S_yA]``. The variance of Gaussian
+    features is that beside all of them. Scores are those of a choice: candidates are chosen by all rows, and the best
+    of many scores is a little high; what the features are worth is told by other rows.
+
+    Parameters
+    ----------
+    first : str
+        The criterion whose best features are candidates, as in `rank_features`.
+    candidates : int
+        How many of these.
+    rows : int or None
+        Of each class; a class that has fewer is kept whole, and classes count as they do in all rows. None: all rows.
+    folds : int
+        At least 2. Rows of a group of `table(groups=)` stay in one.
+    penalty : Penalty, optional
+        With one tau, as in `solve`.
+    k : int or None
+        How many features to find; None for as many as are judged best. `FeatureSelector` puts its own here.
+    seed : int
+        Of the folds and of the sample.
+    """
+
+    first: str = "score"
+    candidates: int = 100
+    rows: int | None = 1000
+    folds: int = 5
+    penalty: Any = None
+    k: int | None = None
+    seed: int = 0
+    reads: ClassVar[str] = "a sample of rows, of statistics with folds: sample=snb.sample_rows(X, y, stats)"
+
+    def __post_init__(self) -> None:
+        arguments.positive_integer("candidates", self.candidates)
+        arguments.positive_integer("folds", self.folds, 2)
+        arguments.whole_number("seed", self.seed)
+        as_penalty(self.penalty)
+        for name in ("rows", "k"):
+            if getattr(self, name) is not None:
+                arguments.positive_integer(name, getattr(self, name))
+
+    @property
+    def begins(self) -> str:
+        return self.first
+
+    @property
+    def n_folds(self) -> int | None:
+        return self.folds
+
+    def moments(self, criterion: Criterion) -> tuple[str, ...]:
+        return *criterion.moments, *as_family(criterion.family).moments
+
+    def range(self, criterion: Criterion) -> tuple[float, float]:
+        family = as_family(criterion.family)
+        return max(criterion.lowest, family.lowest), min(criterion.highest, family.highest)
+
+    def asked(self, k: Any) -> "Wrapper":
+        return replace(self, k=None if k in ("auto", "all") else k)
+
+    def check(self, criterion: Criterion) -> None:
+        check_adds_up(self.name, criterion.family, criterion.scheme, self.penalty)
+
+    def read(self, stats: ClassStats, criterion: Criterion, rows: Source, options: RunOptions) -> ClassSample:
+        self._check_k(min(stats.n_features, self.candidates), stats.n_features)
+        _, order = best_first(stats, self, criterion)
+        return sampled(stats, rows, self.rows, np.sort(order[: self.candidates]), self.seed, options)
+
+    def found(self, stats: ClassStats, criterion: Criterion, beside: Any) -> Found:
+        beside = check_sample(self, beside if stats.folding is not None else None)
+        self._check_k(len(beside.columns), stats.n_features)
+        scores, order = best_first(stats, self, criterion)
+        options = {name: getattr(criterion, name) for name in ("family", "scheme", "reference", "smoothing")}
+        models = judged(stats, beside, self.name, options, as_penalty(self.penalty), None)
+        order = order[np.isin(order, beside.columns)]
+        chosen, path, curve = self._search(models, np.searchsorted(beside.columns, order))
+        first = beside.columns[np.array([*chosen, *path], np.int64)]
+        return Found(first[: len(chosen)], np.concatenate([first, order]), scores, curve)
+
+    def _check_k(self, n_candidates: int, n_features: int) -> None:
+        if self.k is not None and self.k > n_candidates:
+            what = f"{n_features} features" if n_candidates == n_features else f"{n_candidates} candidates"
+            raise ValueError(f"k={self.k} is more than the {what} that by={self.name!r} chooses among")
+
+    def _search(self, models: JudgedSubsets, order: np.ndarray) -> tuple[list[int], list[int], np.ndarray]:
+        """Features that are kept, those that would come next, and the scores of each number of features.
+
+        Numbers among the candidates, of which `order` has the best first by the criterion.
+        """
+        raise NotImplementedError
+
+    def _n_kept(self, curve: np.ndarray) -> int:
+        """k, or the fewest features of the best mean score."""
+        return int(np.argmax(curve.mean(axis=1))) + 1 if self.k is None else self.k
+
+
+@persistence.register
+@dataclass(frozen=True)
+class ForwardSelection(Wrapper):
+    """Sequential forward selection, "sfs": the feature with the best mean score is added, again and again.
+
+    Of equal scores the first column. As scikit-learn's `SequentialFeatureSelector` on the same folds, where
+    ``rows=None`` keeps all rows.
+
+    Parameters
+    ----------
+    first, candidates, rows, folds, penalty, k, seed
+        As in every search that judges subsets: the criterion whose best features are candidates, how many of these,
+        how many rows of each class are judged, by how many folds, under which penalty of one tau; how many features to
+        find (None: as many as are judged best), and the seed of folds and sample.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 300)
+    >>> X = rng.poisson(1.0 + np.outer(y, [0.0, 2.0, 0.0, 2.0]))
+    >>> snb.FeatureSelector(snb.ForwardSelection(folds=3), k=2, family="poisson").fit(X, y).chosen_
+    array([1, 3])
+    """
+
+    name: ClassVar[str] = "sfs"
+
+    def _search(self, models: JudgedSubsets, order: np.ndarray) -> tuple[list[int], list[int], np.ndarray]:
+        state, chosen, curve, left = models.contributions.start(), [], [], np.sort(order)
+        for _ in range(len(order) if self.k is None else self.k):
+            scores = models.scores(state, left)
+            best = int(np.argmax(scores.mean(axis=0)))
+            feature, left = int(left[best]), np.delete(left, best)
+            chosen.append(feature)
+            curve.append(scores[:, best])
+            state = models.contributions.moved(state, feature, 1.0)
+        n = self._n_kept(np.array(curve))
+        return chosen[:n], chosen[n:], np.array(curve)
+
+
+@persistence.register
+@dataclass(frozen=True)
+class IncrementalSelection(Wrapper):
+    """Incremental wrapper subset selection, "iwss": one look at each feature, the best by `first` before the others.
+
+    The first is kept, and each further one that raises the mean score and the scores of at least two folds (Bermejo,
+    Gamez and Puerta 2011). `k` ends it early. Parameters are those of `ForwardSelection`.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 300)
+    >>> X = rng.poisson(1.0 + np.outer(y, [0.0, 2.0, 0.0, 2.0]))
+    >>> stats = snb.scan(X, y, folds=3)
+    >>> sample = snb.sample_rows(X, y, stats)
+    >>> snb.rank_features(stats, snb.IncrementalSelection(), sample=sample).chosen
+    array([3, 1])
+    """
+
+    name: ClassVar[str] = "iwss"
+
+    def _search(self, models: JudgedSubsets, order: np.ndarray) -> tuple[list[int], list[int], np.ndarray]:
+        state, chosen, curve = models.contributions.start(), list[int](), list[np.ndarray]()
+        for feature in order.tolist():
+            scores = models.scores(state, np.array([feature]))[:, 0]
+            if curve and not (scores.mean() > curve[-1].mean() and np.count_nonzero(scores > curve[-1]) >= 2):
+                continue
+            chosen.append(feature)
+            curve.append(scores)
+            state = models.contributions.moved(state, feature, 1.0)
+            if len(chosen) == self.k:
+                break
+        return chosen, [], np.array(curve)
+
+
+@persistence.register
+@dataclass(frozen=True)
+class BackwardElimination(Wrapper):
+    """Backward elimination, "backward": from all candidates on, the one goes without which the mean score is best.
+
+    Of equal scores the first column goes, as in scikit-learn's `SequentialFeatureSelector`. The curve begins with one
+    feature, as everywhere. Parameters are those of `ForwardSelection`.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 300)
+    >>> X = rng.poisson(1.0 + np.outer(y, [0.0, 2.0, 0.0, 2.0]))
+    >>> snb.FeatureSelector("backward", k=2, family="poisson").fit(X, y).chosen_
+    array([1, 3])
+    """
+
+    name: ClassVar[str] = "backward"
+
+    def _search(self, models: JudgedSubsets, order: np.ndarray) -> tuple[list[int], list[int], np.ndarray]:
+        parts, left = models.contributions, np.sort(order)
+        state = parts.start()
+        for feature in left.tolist():
+            state = parts.moved(state, feature, 1.0)
+        last = left[-1:]
+        whole = models.scores(parts.moved(state, int(last[0]), -1.0), last)[:, 0]
+        gone, curve = [], [whole]
+        while len(left) > 1:
+            scores = models.scores(state, left, -1.0)
+            worst = int(np.argmax(scores.mean(axis=0)))
+            curve.append(scores[:, worst])
+            feature, left = int(left[worst]), np.delete(left, worst)
+            gone.append(feature)
+            state = parts.moved(state, feature, -1.0)
+        path, rising = [int(left[0]), *reversed(gone)], np.array(curve[::-1])
+        n = self._n_kept(rising)
+        return path[:n], path[n:], rising
+
+
+class Subset(NamedTuple):
+    """A subset of features and its scores in the folds."""
+
+    mean: float
+    features: tuple[int, ...]
+    scores: np.ndarray
+
+
+@persistence.register
+@dataclass(frozen=True)
+class ExhaustiveSearch(Wrapper):
+    """All subsets of at most 20 features, "exhaustive": the best one of k features, or of any number.
+
+    Of equal scores the one that has the earlier columns; of several numbers of features the least. The curve has the
+    scores of the best subset of each number, which need not have each other's features. Parameters are those of
+    `ForwardSelection`.
+
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 300)
+    >>> X = rng.poisson(1.0 + np.outer(y, [0.0, 2.0, 0.0, 2.0]))
+    >>> selector = snb.FeatureSelector("exhaustive", k=2, family="poisson").fit(X, y)
+    >>> selector.chosen_, selector.curve_.shape
+    (array([1, 3]), (4, 5))
+    """
+
+    candidates: int = MOST_SUBSETS
+    name: ClassVar[str] = "exhaustive"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.candidates > MOST_SUBSETS:
+            raise ValueError(
+                f"candidates={self.candidates} should be at most {MOST_SUBSETS}: that is a million subsets"
+            )
+
+    def _search(self, models: JudgedSubsets, order: np.ndarray) -> tuple[list[int], list[int], np.ndarray]:
+        n = len(order)
+        if n > MOST_SUBSETS:
+            raise ValueError(f"by='exhaustive' takes {MOST_SUBSETS} features at most; the sample has {n}")
+        few = min(n, GROUPED)
+        subsets = [list(combinations(range(few), size)) for size in range(few + 1)]
+        groups = np.array([np.isin(np.arange(n), subset) for alike in subsets for subset in alike])
+        grouped = replace(models, contributions=models.contributions.grouped(groups))
+        best: dict[int, Subset] = {}
+        state, every, before = models.contributions.start(), np.arange(2**few), 0
+        for number in range(2 ** (n - few)):
+            gray = number ^ number >> 1  # each differs from the one before it by one feature
+            for at in range(n - few):
+                if (gray ^ before) >> at & 1:
+                    state = models.contributions.moved(state, few + at, 1.0 if gray >> at & 1 else -1.0)
+            before, others = gray, tuple(few + at for at in range(n - few) if gray >> at & 1)
+            _keep_best(best, grouped.scores(state, every), subsets, others)
+        curve = np.array([best[size].scores for size in range(1, n + 1)])
+        return list(best[self._n_kept(curve)].features), [], curve
+
+
+def _keep_best(
+    best: dict[int, Subset], scores: np.ndarray, subsets: list[list[tuple[int, ...]]], others: tuple[int, ...]
+) -> None:
+    """Note the best subsets of each number of features, of those with the features `others` besides."""
+    mean = scores.mean(axis=0)
+    first = 0
+    for alike in subsets:  # of one size
+        own = mean[first : first + len(alike)]
+        known, top = best.get(len(alike[0]) + len(others)), own.max()
+        if known is None or top >= known.mean:
+            features, at = min((alike[at] + others, at) for at in np.flatnonzero(own == top).tolist())
+            if known is None or top > known.mean or features < known.features:
+                best[len(features)] = Subset(float(top), features, scores[:, first + at])
+        first += len(alike)
