@@ -1,6 +1,6 @@
 """`python -m streamnb` is the command `streamnb`."""
 
-from streamnb.cli.main import main
+from streamnb.cli.start import main
 
 if __name__ == "__main__":
     main()

@@ -25,6 +25,7 @@ from benchmarks.peers import (
     stores,
     tables,
     texts,
+    trees,
     values,
 )
 from benchmarks.peers.table import HEAD, PER_ROW, QUICK, Size
@@ -64,6 +65,7 @@ PARTS = {  # each yields rows of the table
     "shared": models.shared_rows,
     "scoring": models.scoring_rows,
     "products": products.product_rows,
+    "trees": trees.tree_rows,
     "search": searching.search_rows,
     "selecting": selecting.selecting_rows,
     "others": others.other_rows,

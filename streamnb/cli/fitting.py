@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from streamnb.cli.given import DATA, POSED, RUN, new_file, penalty_of, rows_of, steps_of
+from streamnb.cli.given import DATA, POSED, RUN, TABLE, new_file, penalty_of, rows_of, steps_of
 from streamnb.cli.output import say
 from streamnb.estimators.least_squares import LeastSquaresClassifierCV
 from streamnb.estimators.linear_nb import LinearNB
@@ -20,6 +20,7 @@ READS = {"softmax": SoftmaxRegressionCV, "margin": MarginClassifierCV, "least-sq
 @click.command()
 @click.argument("data")
 @DATA
+@TABLE
 @POSED
 @RUN
 @click.option(
@@ -42,11 +43,11 @@ def fit(data: str, out: str, stats: bool, force: bool, client: str | None, **ask
 
     Example: streamnb fit store.zarr --y y --family multinomial --penalty l1:score --cv 5 -o m.snb
     """
-    path, (X, y) = new_file(out, force), rows_of(data, asked, asked["y"], NAMED)
-    model = _model(asked)
+    path, model = new_file(out, force), _model(asked)
     run = {name: asked[name] for name in ("n_threads", "memory_limit", "checkpoint", "layer")}
     with connected(client):
-        model.fit(X, y, asked["weight"] if asked["text"] is None else None, progress=True, **run)
+        X, beside = rows_of(data, asked, asked["y"], NAMED)
+        model.fit(X, **beside, progress=True, **run)
     model.save(path, stats=stats)
     say(f"{out}: {model}")
     if hasattr(model, "best_score_"):
@@ -69,6 +70,7 @@ def _model(asked: dict[str, Any]) -> Any:
 @click.command()
 @click.argument("data")
 @DATA
+@TABLE
 @RUN
 @click.option("--family", "families", multiple=True, help="A family to try; several times for several.")
 @click.option("--transform", "transforms", multiple=True, help="Steps to try, none among them; several times, too.")
@@ -82,17 +84,15 @@ def _model(asked: dict[str, Any]) -> Any:
 def search(data: str, out: str, stats: bool, force: bool, client: str | None, **asked: Any) -> None:
     """Judge many ways to pose a model on the same folds, print the table, and save the best.
 
-    Example: streamnb search store.zarr --y y -o m.snb
+    Example: streamnb search store.zarr --y y --budget 600s -o m.snb
     """
-    path, (X, y) = new_file(out, force), rows_of(data, asked, asked["y"], NAMED)
+    path = new_file(out, force)
     transforms = [steps_of(None if given == "none" else given) for given in asked["transforms"]]
     named = {"families": list(asked["families"]) or None, "transforms": transforms or None, "folds": asked["cv"]}
     run = {name: asked[name] for name in ("budget", "seed", "n_threads", "memory_limit")}
-    weight = asked["weight"] if asked["text"] is None else None
     with connected(client):
-        found = find(
-            X, y, **named, **run, scoring=asked["scoring"].split(","), sample_weight=weight, show=False, progress=True
-        )
+        X, beside = rows_of(data, asked, asked["y"], NAMED)
+        found = find(X, **beside, **named, **run, scoring=asked["scoring"].split(","), show=False, progress=True)
     found.best_.save(path, stats=stats)
     click.echo(found)
     say(f"{out}: {found.best_}")

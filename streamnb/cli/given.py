@@ -7,9 +7,12 @@ from typing import Any
 import click
 
 from streamnb.core.persistence import load
+from streamnb.encoding.table import table
 from streamnb.encoding.text import text
 from streamnb.problem.penalties import L1, L2, Penalty, TopK
+from streamnb.rows.table_opening import is_table
 
+TABLE_OPTIONS = "hash", "bins", "columns"
 PENALTIES = "none, l1, l1:score, l2=TAU, topk=K, or one tau: l1=0.5, l1:score=2"
 
 
@@ -51,35 +54,86 @@ def words_of(given: str) -> tuple[int, int]:
         raise click.BadParameter(f"{given!r} should be a range such as 1-2", param_hint="--words") from error
 
 
-def rows_of(path: str, asked: dict[str, Any], y: str | None, keep_tokens: int | None = None) -> tuple[Any, str | None]:
-    """X and y as the functions take them: a path, or texts of its field."""
+def names_of(given: str | None) -> list[str]:
+    """Names split at commas."""
+    return given.split(",") if given else []
+
+
+def bins_of(given: str) -> Any:
+    """Numbers of bins, of all columns or by name: 16, none, or distance=20,age=none."""
+    try:
+        if "=" not in given:
+            return _n_bins(given)
+        return {name: _n_bins(n) for name, _, n in (one.rpartition("=") for one in given.split(","))}
+    except ValueError as error:
+        should = "a number of bins or none, of all columns or by name: 16, or distance=20,age=none"
+        raise click.BadParameter(f"{given!r} should be {should}", param_hint="--bins") from error
+
+
+def _n_bins(given: str) -> int | None:
+    return None if given == "none" else int(given)
+
+
+def rows_of(
+    path: str, asked: dict[str, Any], y: str | None, keep_tokens: int | None = None, groups: str | None = None
+) -> tuple[Any, dict[str, Any]]:
+    """X, and by name what is beside it, as the functions take them: a path, a table of chosen columns, or texts."""
     if not Path(path).exists() and "://" not in path and not any(sign in path for sign in "*?["):
         raise click.BadParameter(f"there is no {path!r}", param_hint="DATA")
+    beside = {"y": y, "sample_weight": asked.get("weight"), **({} if groups is None else {"groups": groups})}
+    chosen = {name: asked[name] for name in TABLE_OPTIONS if asked.get(name)}
+    if asked["text"] is None and not chosen:
+        return path, beside
     if asked["text"] is None:
-        return path, y
+        return _table(path, asked, chosen, groups), {}
+    if chosen:
+        raise click.BadParameter(f"--text has one column, of texts, and --{next(iter(chosen))} is of tables")
     sizes = {"n_features": asked["n_features"]} if asked["n_features"] else {}
     words = words_of(asked["words"])
-    return text(
-        path, asked["text"], y=y, weight=asked.get("weight"), words=words, keep_tokens=keep_tokens, **sizes
-    ), None
+    X = text(path, asked["text"], y=y, weight=asked.get("weight"), words=words, keep_tokens=keep_tokens, **sizes)
+    return X, {name: beside[name] for name in ("groups",) if name in beside}
+
+
+def _table(path: str, asked: dict[str, Any], chosen: dict[str, str], groups: str | None) -> Any:
+    """Rows of a table whose columns become those of a model as is asked for."""
+    if not is_table(path):
+        raise click.BadParameter(f"{path!r} is no table, which --{next(iter(chosen))} is of", param_hint="DATA")
+    options: dict[str, Any] = {"hashed": names_of(chosen.get("hash"))}
+    if "bins" in chosen:
+        options["bins"] = bins_of(chosen["bins"])
+    if "columns" in chosen:
+        options["columns"] = names_of(chosen["columns"])
+    if asked["n_features"]:
+        options["hash_features"] = asked["n_features"]
+    return table(path, asked["y"], weight=asked["weight"], groups=groups, **options)
 
 
 def model_of(path: str) -> Any:
     """A saved model."""
     if not Path(path).exists():
         raise click.BadParameter(f"there is no {path!r}", param_hint="MODEL")
+    if not _may_be_saved(Path(path)):
+        raise click.BadParameter(f"{path!r} is no file that fit or search wrote", param_hint="MODEL")
     model = load(path)
     if not hasattr(model, "predict"):
         raise click.BadParameter(f"{path!r} holds a {type(model).__name__}, which predicts nothing", param_hint="MODEL")
     return model
 
 
-def new_file(path: str | None, force: bool) -> Path | None:
-    """Where something is written, if nothing is there yet."""
+def _may_be_saved(path: Path) -> bool:
+    """Whether a file begins as those of `save` do, which are zip files."""
+    if path.is_dir():
+        return False
+    with path.open("rb") as file:
+        return file.read(2) == b"PK"
+
+
+def new_file(path: str | None, force: bool, hint: str = "-o") -> Path | None:
+    """Where something is written, if nothing is there yet; `hint` names the argument."""
     if path is not None and not force and Path(path).exists():
-        raise click.BadParameter(f"{path!r} is there already; --force replaces it", param_hint="-o")
+        raise click.BadParameter(f"{path!r} is there already; --force replaces it", param_hint=hint)
     if path is not None and not Path(path).absolute().parent.is_dir():
-        raise click.BadParameter(f"there is no folder for {path!r}", param_hint="-o")
+        raise click.BadParameter(f"there is no folder for {path!r}", param_hint=hint)
     return None if path is None else Path(path)
 
 
@@ -100,7 +154,14 @@ DATA = options(
     click.option("--layer", help="Layer of AnnData."),
     click.option("--text", help="Field of texts, of JSON lines or CSV: hashed words are the features."),
     click.option("--words", default="1-1", show_default=True, help="Lengths of n-grams of words."),
-    click.option("--n-features", type=int, help="Columns of hashed words, a power of two."),
+    click.option("--n-features", type=int, help="Columns of hashed words or categories, a power of two."),
+)
+TABLE = options(
+    click.option("--columns", help="Columns of a table that are features, split at commas; all others by default."),
+    click.option("--hash", help="Columns of a table that are categories and hashed: tailnum,route."),
+    click.option(
+        "--bins", help="Bins of numbers of a table, or none, of all columns or by name: distance=20,age=none."
+    ),
 )
 RUN = options(
     click.option("--threads", "n_threads", type=click.IntRange(1), help="Threads; as many as cores by default."),

@@ -55,22 +55,15 @@ for command in COMMANDS:
 
 def main() -> None:
     """Run the command of this process, and leave with its status."""
-    signal.signal(signal.SIGTERM, _stop)
     if not sys.stderr.isatty():
         sys.stderr = BarLines(sys.stderr)
     sys.exit(status(sys.argv[1:]))
 
 
-def _stop(number: int, frame: Any) -> None:
-    """Passes end after the next block, with what is done in their checkpoint; a second signal ends at once."""
-    if stopping.asked.is_set():
-        raise stopping.Stopped
-    stopping.asked.set()
-
-
 def status(arguments: Sequence[str]) -> int:
     """Run a command, say what was wrong, and return how the process should end."""
     try:
+        stopping.check()  # the process may have been asked before it was ready
         commands(list(arguments), prog_name="streamnb", standalone_mode=False)
         return 0
     except click.ClickException as error:
@@ -80,7 +73,7 @@ def status(arguments: Sequence[str]) -> int:
         say("interrupted; nothing is half written")
         return 128 + signal.SIGINT
     except stopping.Stopped:
-        say("stopped as asked; with --checkpoint the same command goes on from here")
+        say("stopped as asked, nothing is half written; with --checkpoint the same command goes on from here")
         return STOPPED
     except (ValueError, TypeError, OSError, MemoryError, ImportError, AttributeError) as error:
         say(f"Error: {error}")

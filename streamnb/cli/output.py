@@ -4,12 +4,16 @@ import io
 import json
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 import numpy as np
 
+from streamnb.cli.given import new_file
 from streamnb.core.persistence import replacing
 
 EVERY = 60.0  # seconds between lines of a bar without a terminal
@@ -34,6 +38,21 @@ def write_table(columns: dict[str, np.ndarray], path: Path | None) -> None:
         return
     with replacing(path) as file:
         file.write(_bytes(columns, path.suffix))
+
+
+@contextmanager
+def new_store(store: str, force: bool) -> Iterator[str]:
+    """Where a store is written: beside its place, which it takes once it is whole, or there if that has a URL."""
+    if "://" in store:
+        yield store
+        return
+    path = new_file(store, force, "STORE")
+    assert path is not None
+    with TemporaryDirectory(prefix=f".{path.name}.", suffix=".unfinished", dir=path.absolute().parent) as folder:
+        yield f"{folder}/new"
+        if path.exists():
+            path.rename(f"{folder}/old")
+        Path(folder, "new").rename(path)
 
 
 def write_json(found: Any) -> None:
@@ -81,15 +100,18 @@ class BarLines:
             self._bar = text.strip()
             if time.monotonic() - self._told >= EVERY:
                 self._tell()
-        elif text.strip() or not self._bar:
+        elif text.strip():
+            self._tell()  # how far the last bar came
             self._file.write(text)
-        else:  # which ends a bar
-            self._tell()
+        elif not self._bar:  # else the end of a bar, after which another may follow at once
+            self._file.write(text)
         return len(text)
 
     def _tell(self) -> None:
-        self._file.write(f"{self._bar}\n" if self._bar else "")
-        self._bar, self._told = "", time.monotonic()
+        if self._bar:
+            self._file.write(f"{self._bar}\n")
+            self._file.flush()  # to be seen in a log while the work goes on
+            self._bar, self._told = "", time.monotonic()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)

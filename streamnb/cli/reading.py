@@ -5,8 +5,8 @@ from typing import Any
 import click
 import numpy as np
 
-from streamnb.cli.given import DATA, model_of, new_file, rows_of
-from streamnb.cli.output import check_ending, say, write_json, write_table
+from streamnb.cli.given import DATA, TABLE, model_of, new_file, rows_of
+from streamnb.cli.output import check_ending, new_store, say, write_json, write_table
 from streamnb.encoding.converting import convert as convert_rows
 from streamnb.encoding.opening import opened_for
 from streamnb.evaluation.evaluating import evaluate as judge
@@ -19,23 +19,25 @@ from streamnb.scanning.planning import plan as plan_scan
 @click.argument("data")
 @click.argument("store")
 @DATA
+@TABLE
 @click.option("--groups", help="Name of groups beside the rows.")
+@click.option("--client", help="Address of a Dask scheduler whose workers read and encode; it is written here.")
 @click.option("--force", is_flag=True, help="Replace a store that is there.")
-def convert(data: str, store: str, groups: str | None, force: bool, **asked: Any) -> None:
+def convert(data: str, store: str, groups: str | None, client: str | None, force: bool, **asked: Any) -> None:
     """Write rows of any kind into a Zarr store that is read as fast as any.
 
-    Example: streamnb convert cells.h5ad cells.zarr --y obs/cell_type
+    Example: streamnb convert flights.parquet flights.zarr --y late --hash tailnum,route --bins distance=20
     """
-    new_file(store, force)
-    X, y = rows_of(data, asked, asked["y"])
-    weight = asked["weight"] if asked["text"] is None else None
-    convert_rows(X, store, y, sample_weight=weight, groups=groups, layer=asked["layer"])
+    with new_store(store, force) as place, connected(client):
+        X, beside = rows_of(data, asked, asked["y"], groups=groups)
+        convert_rows(X, place, **beside, layer=asked["layer"])
     say(f"{store} is written")
 
 
 @click.command()
 @click.argument("data")
 @DATA
+@TABLE
 @click.option("--folds", type=int, help="Folds of a cross-validation.")
 @click.option("--memory-limit", help="Bytes for the sums, such as 4GB.")
 def plan(data: str, folds: int | None, memory_limit: str | None, **asked: Any) -> None:
@@ -43,8 +45,8 @@ def plan(data: str, folds: int | None, memory_limit: str | None, **asked: Any) -
 
     Example: streamnb plan store.zarr --y y --folds 5
     """
-    X, y = rows_of(data, asked, asked["y"])
-    click.echo(plan_scan(X, y, folds=folds, memory_limit=memory_limit, layer=asked["layer"]))
+    X, beside = rows_of(data, asked, asked["y"])
+    click.echo(plan_scan(X, beside.get("y"), folds=folds, memory_limit=memory_limit, layer=asked["layer"]))
 
 
 @click.command()
@@ -87,11 +89,12 @@ def evaluate(model: str, data: str, as_json: bool, client: str | None, **asked: 
 
     Example: streamnb evaluate m.snb test.zarr --y y
     """
-    fitted, (X, y) = model_of(model), rows_of(data, asked, asked["y"])
+    fitted, (X, beside) = model_of(model), rows_of(data, asked, asked["y"])
+    y = beside.get("y")
     with connected(client):
         known = opened_for(_encoding(fitted), X, y, asked["weight"] if y else None, layer=asked["layer"])
-        beside = list(known.beside(sizes.BLOCK_ROWS))
-        truth, weight = (_joined([one.get(name) for one in beside]) for name in ("y", "weight"))
+        of_rows = list(known.beside(sizes.BLOCK_ROWS))
+        truth, weight = (_joined([one.get(name) for one in of_rows]) for name in ("y", "weight"))
         given = {"scores": fitted.decision_function(X), "sample_weight": weight, "classes": fitted.classes_}
         if hasattr(fitted, "predict_proba") and getattr(fitted, "probabilities", "") is not None:
             given["proba"] = fitted.predict_proba(X)
@@ -137,7 +140,7 @@ def export(model: str, out: str, force: bool) -> None:
 
     Example: streamnb export m.snb m.onnx
     """
-    path, fitted = new_file(out, force), model_of(model)
+    path, fitted = new_file(out, force, "OUT"), model_of(model)
     assert path is not None
     if not hasattr(fitted, "export"):
         raise click.BadParameter(f"{model!r} holds a {type(fitted).__name__}, which has no export", param_hint="MODEL")

@@ -1,6 +1,9 @@
 """How much memory tables and weights may take, and where it begins."""
 
 import os
+import threading
+import weakref
+from math import prod
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -8,6 +11,7 @@ import numpy as np
 
 SHARE = 0.5  # of the free memory, unless told
 LINE, PAGE = 64, 4096  # bytes of a line of the cache, and of a page of memory
+TOGETHER, LEAST = 64 << 20, 64 << 10  # bytes that `zeros` asks for at once, and of an array that is worth it
 _CGROUP = Path("/sys/fs/cgroup")  # what a container may take, and has taken: version 2, then 1
 _QUOTAS = ("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")
 
@@ -80,3 +84,31 @@ def aligned(n_rows: int, n_columns: int, dtype: Any = np.float64, border: int = 
     room = np.empty(n_rows * n_columns + line, dtype)
     first = -room.ctypes.data % border // room.itemsize
     return room[first : first + n_rows * n_columns].reshape(n_rows, n_columns)
+
+
+def zeros(*shape: int) -> np.ndarray:
+    """An array of 0.0, which lies beside others of the same thread in memory that was asked for at once.
+
+    Of so much the system gives pages of megabytes; arrays of one megabyte each would be given 4 kB at a time, which
+    takes longer than to fill them.
+    """
+    n = prod(shape)
+    if not LEAST <= 8 * n <= TOGETHER // 4:
+        return np.zeros(shape)
+    room = None if _latest.room is None else _latest.room()  # None where all that lay there is gone
+    if room is None or _latest.n_used + n > len(room):
+        room, _latest.n_used = np.zeros(TOGETHER // 8), 0
+        _latest.room = weakref.ref(room)
+    first = _latest.n_used
+    _latest.n_used += n + -n % (LINE // 8)
+    return room[first : first + n].reshape(shape)
+
+
+class _Latest(threading.local):
+    """What this thread asked for last: an array, which lives as long as any part of it, and how much of it is used."""
+
+    room: "weakref.ref[np.ndarray] | None" = None
+    n_used = 0
+
+
+_latest = _Latest()

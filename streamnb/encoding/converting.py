@@ -10,7 +10,10 @@ import scipy.sparse as sp
 from streamnb.core import row_checks
 from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.opening import opened
+from streamnb.passes import stopping
+from streamnb.passes.dask_workers import client_for, in_order, reachable
 from streamnb.rows.block import Block
+from streamnb.rows.source import Source
 from streamnb.rows.writing import write_csr
 
 
@@ -48,7 +51,7 @@ def convert(
     Raises
     ------
     TypeError
-        X is in Dask.
+        X is in Dask. (With an active Dask client its workers read and encode what they can open; it is written here.)
     ValueError, DataError
         As in `scan` and `write_csr`.
 
@@ -67,14 +70,29 @@ def convert(
             "X is in Dask; convert reads rows where it runs: compute the blocks in a generator and give that to "
             "snb.write_csr, or write a dense array with X.to_zarr"
         )
-    blocks = rows.blocks()
-    first = next(blocks, None)
+    chunks = _chunks(rows)
+    first = next(chunks, None)
     if first is None:
         row_checks.check_min_size(0, rows.n_features or 1)
     assert first is not None
-    chunks: Iterator[Any] = map(_chunk, chain([first], blocks))
     names = getattr(rows.given, "columns", None) if rows.feature_names is None else rows.feature_names
-    return write_csr(store, chunks, n_features=_chunk(first)[0].shape[1], feature_names=names)
+    return write_csr(store, chain([first], chunks), n_features=first[0].shape[1], feature_names=names)
+
+
+def _chunks(rows: Source) -> Iterator[tuple[Any, ...]]:
+    """Rows with what is beside them, read and encoded here or on workers, in their order."""
+    client = client_for(None)
+    if client is None or not reachable(rows):
+        made: Iterator[Any] = map(_chunk, rows.blocks())
+    else:
+        made = chain.from_iterable(in_order(rows, client, "conversion", _of_segment, None))
+    for chunk in made:
+        stopping.check()
+        yield chunk
+
+
+def _of_segment(shared: None, rows: Source, start: int, stop: int) -> list[tuple[Any, ...]]:
+    return [_chunk(block) for block in rows.blocks(start, stop)]
 
 
 def _chunk(block: Block) -> tuple[Any, ...]:

@@ -88,7 +88,7 @@ def prepared(step: LearnedStep | None, rows: Source, *beside: Any, labelled: boo
         return rows
     if rows.lazy:
         return opened(matrix(step, rows), *beside, labelled=labelled)
-    return PreparedSource(rows, step.applied, step.n_columns, persistence.digest(step))
+    return PreparedSource(rows, step.applied, step.n_columns, persistence.digest(step), step.at_once)
 
 
 def opened_through(step: LearnedStep | None, X: Any, *beside: Any, labelled: bool = True) -> Source:
@@ -98,7 +98,7 @@ def opened_through(step: LearnedStep | None, X: Any, *beside: Any, labelled: boo
 
 def matrix(step: LearnedStep, rows: Source) -> Any:
     """What the step makes of all rows: a matrix, or of Dask a lazy array; CSR where it makes indicators."""
-    width, sparse = step.n_columns, not isinstance(step, QuantileNormal)
+    width, sparse = step.n_columns, step.sparse
     meta: Any = sp.csr_array((0, width)) if sparse else np.empty((0, width))
     join = _joined if sparse else np.concatenate
     return answer(step.applied, rows, width, None, join=join, meta=meta, missing=True)

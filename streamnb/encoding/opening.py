@@ -66,6 +66,11 @@ def opened_for(
     return rows
 
 
+def is_raw(X: Any) -> bool:
+    """Whether X holds texts, or is the path of a table, whose columns are made as it is opened."""
+    return holds_raw_texts(X) or (is_table(X) and is_path(X))
+
+
 def holds_raw_texts(X: Any) -> bool:
     """Whether X are texts, in memory or in files."""
     return holds_texts(X) or holds_text_files(X)

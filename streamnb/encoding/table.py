@@ -24,7 +24,7 @@ from streamnb.rows.tables import CATEGORY, DATE, NOTHING, Tables, check_has, kin
 from streamnb.stats.value_counts import ValueCells
 
 MISSING = "level", "ignore"
-PLANNED = "categorical", "text", "bins", "dates", "pairs", "min_count", "missing", "hash_features"
+PLANNED = "categorical", "text", "bins", "dates", "pairs", "min_count", "missing", "hash_features", "hashed"
 
 
 def table(
@@ -42,6 +42,7 @@ def table(
     min_count: int = 1,
     missing: str = "level",
     hash_features: int = 1 << 18,
+    hashed: Iterable[str] = (),
     n_threads: int | None = None,
     memory_limit: Any = None,
 ) -> TableSource:
@@ -83,6 +84,9 @@ def table(
         What is missing has an indicator of its own in columns where any was, or says nothing.
     hash_features : int, a power of two
         Categories of more values than this are hashed into so many columns.
+    hashed : list of str
+        Columns that are categories, whatever they hold, and hashed into `hash_features` columns each, however few
+        values they have: a model of them takes values that were never seen.
     n_threads : int, optional
         Threads that read and encode; as many as there are cores by default.
     memory_limit : int or str, optional
@@ -126,7 +130,7 @@ def table(
     [1, 0, 1, 0]
     """
     n_threads = check_n_threads(n_threads)
-    plan = _Plan(categorical, text, bins, dates, pairs, min_count, missing, hash_features)
+    plan = _Plan(categorical, text, bins, dates, pairs, min_count, missing, hash_features, hashed)
     given = TableToLearn(X, y, weight, groups, columns, plan, (n_threads, memory_limit))
     counts, _ = run(given.task, given.rows, RunOptions(False, n_threads))
     return given.encoded(counts)
@@ -177,10 +181,12 @@ class _Plan:
         min_count: Any,
         missing: Any,
         n_hashed: int,
+        hashed: Any,
     ):
+        self.hashed = _names("hashed", hashed)
         self.categorical = (
             () if isinstance(categorical, str) and categorical == "auto" else _names("categorical", categorical)
-        )
+        ) + self.hashed
         self.text, self.pairs = _names("text", text), _pairs(pairs)
         self.bins = _bins(bins)
         self.dates = arguments.one_of("dates", dates, [True, False])
@@ -196,7 +202,7 @@ class _Plan:
     def kinds(self, tables: Tables, features: list[str]) -> dict[str, str | None]:
         """What each column holds, None where anything is a category; refused where it is nothing that is known."""
         kinds: dict[str, str | None] = {}
-        named = {"categorical": self.categorical, "text": self.text, "bins": tuple(self.bins[1])}
+        named = {"hashed": self.hashed, "categorical": self.categorical, "text": self.text, "bins": tuple(self.bins[1])}
         for argument, names in {**named, "pairs": tuple(name for pair in self.pairs for name in pair)}.items():
             check_has(tables.schema.empty_table().select(features).schema, names, argument)
         for name in features:
@@ -249,7 +255,7 @@ class _Plan:
 
     def _of_levels(self, part: ColumnPart, learned: LevelCounts) -> Code | None:
         gaps = self.missing and learned.missing > 0
-        if learned.full:
+        if learned.full or part.columns in [(name,) for name in self.hashed]:
             return HashedCodes(self.n_hashed, gaps)
         kept = [value for value, count in learned.counts.items() if count >= self.min_count]
         order = WEEKDAYS.index if part.date_part == "weekday" else _order

@@ -154,6 +154,12 @@ class CategoricalNB(DiscreteNB):
             odds.classes_, odds.weights, odds.intercept_, odds.scheme, odds=odds, slots=slots, known=known
         )
 
+    def _explained(self) -> LinearModel:
+        raise TypeError(
+            "CategoricalNB has no weights of a column for each category; LinearNB(family='categorical') has, and "
+            "explains itself by names of features and categories"
+        )
+
     def _check_fits(self, n_columns: int) -> None:
         n_bytes, limit = COPIES * 8 * len(self.classes_) * n_columns, memory.allowed(self._memory_limit)
         if n_bytes > max(LARGE, limit):

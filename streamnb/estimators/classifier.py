@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from streamnb.core import arguments, row_checks
 from streamnb.core.types import PerRow, Rows
 from streamnb.estimators.base import ScanEstimator
+from streamnb.estimators.explained import Explains
 from streamnb.estimators.learned import learned
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.estimators.prepared_rows import names_of_columns
@@ -189,7 +190,7 @@ def fitted_from(estimator: Any, stats: Any, report: Report, given: tuple[Any, An
     return estimator
 
 
-class NaiveBayes(ScanClassifier):
+class NaiveBayes(Explains, ScanClassifier):
     """A classifier whose model's margins are ln P(y) + ln P(x | y)."""
 
     @learned

@@ -10,7 +10,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from streamnb.core import arguments, persistence
 from streamnb.core.types import Rows
 from streamnb.estimators.classifier import NaiveBayes, unchanged
-from streamnb.estimators.explained import Explains
 from streamnb.estimators.learned import learned, logs
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.linear import LinearModel
@@ -93,7 +92,7 @@ class DiscriminantAnalysis(NaiveBayes):
 
 
 @persistence.register
-class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Explains, DiscriminantAnalysis):
+class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantAnalysis):
     """Linear discriminant analysis: normal rows with one covariance of all classes.
 
     ``w_y = Sigma^-1 mu_y``, ``b_y = ln P(y) - mu_y' Sigma^-1 mu_y / 2``, for two classes their differences. As

@@ -6,12 +6,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core.types import Rows
 from streamnb.estimators.prepared_rows import names_of_columns
-from streamnb.explaining.tables import contrasted, explained, telling
+from streamnb.explaining import normals, tables
 from streamnb.models.linear import LinearModel
 
 
 class Explains:
-    """A classifier whose scores are sums over features."""
+    """A classifier whose scores are sums over features, linear or quadratic."""
 
     _model: LinearModel
     _ready: Any
@@ -31,7 +31,10 @@ class Explains:
             largest absolute weight first. The weight is that of a unit of the feature in the score of the class less
             the mean of those in the scores of the other classes, ``w_k - sum_{c != k} w_c / (K - 1)``; for two classes
             half of that, the one of `coef_` or its opposite; for labels of a 2-D y and for scheme="ovr" and
-            "reference" that of the class against the rest or the reference.
+            "reference" that of the class against the rest or the reference. Where classes have variances or
+            covariances of their own, scores are quadratic, and a weight is how far the feature by itself lies from
+            that of other classes on average, ``ln(s_c / s_k) + (s_k^2 + (mu_k - mu_c)^2) / (2 s_c^2) - 1 / 2``: what it
+            adds to the log-odds of a row of the class, in the mean (the divergence of Kullback and Leibler 1951).
 
         Raises
         ------
@@ -45,7 +48,8 @@ class Explains:
         >>> snb.LinearNB().fit(X, y).top_features(1)[["class", "feature"]].values.tolist()
         [['cat', 0], ['dog', 0]]
         """
-        return telling(self._explained(), names_of_columns(self), n_features)
+        model = self._explained()
+        return _kind(model).telling(model, names_of_columns(self), n_features)
 
     def contrast(self, class_: Any, against: Any, n_features: int = 10) -> Any:
         """The features that speak for one class against another, and those that speak for the other.
@@ -61,7 +65,8 @@ class Explains:
         pandas.DataFrame
             With the columns "class" (for which the feature speaks), "feature" and "weight", what a unit of it adds to
             the score of `class_` less that of `against`; first those of `class_`, the largest first. Under
-            scheme="ovo" weights are those of the pair.
+            scheme="ovo" weights are those of the pair. Of quadratic scores the divergences of `top_features`, of rows
+            of `class_`, and then, with a minus, of rows of `against`.
 
         Raises
         ------
@@ -75,7 +80,8 @@ class Explains:
         >>> snb.LinearNB().fit(X, y).contrast("dog", "cat", 1)[["class", "feature"]].values.tolist()
         [['dog', 1], ['cat', 0]]
         """
-        return contrasted(self._explained(), names_of_columns(self), class_, against, n_features)
+        model = self._explained()
+        return _kind(model).contrasted(model, names_of_columns(self), class_, against, n_features)
 
     def explain(self, X: Rows, class_: Any = None, against: Any = None) -> Any:
         """What made the score of one row: how much each of its features adds to it.
@@ -96,7 +102,9 @@ class Explains:
             With the columns "feature", "value" (what the weight is multiplied by: after transform, normalisation and
             idf), "weight" and "contribution", their product; "(intercept)" first, then the largest absolute
             contributions. They add up to ``attrs["score"]``, the score of ``attrs["class"]`` as `decision_function`
-            has it; `decision_function` of two classes has that of `classes_[1]`.
+            has it; `decision_function` of two classes has that of `classes_[1]`. Of quadratic scores "mean", that of
+            the class, stands in place of "weight", and contributions are ``-d_j (Sigma^-1 d)_j / 2``, d = x - mean:
+            the parts of Mahalanobis' distance (Garthwaite and Koch 2016); logs of determinants are in the intercept.
 
         Raises
         ------
@@ -111,10 +119,15 @@ class Explains:
         >>> found["feature"].tolist(), found.attrs["class"]
         (['(intercept)', 1], 'dog')
         """
-        check_is_fitted(self)
+        self._explained()
         model, rows = self._ready(X)
-        return explained(model, names_of_columns(self), rows, class_, against)
+        return _kind(model).explained(model, names_of_columns(self), rows, class_, against)
 
     def _explained(self) -> LinearModel:
         check_is_fitted(self)
         return self._model
+
+
+def _kind(model: LinearModel) -> Any:
+    """The module that explains such scores."""
+    return tables if normals.normals_of(model) is None else normals

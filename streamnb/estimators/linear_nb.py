@@ -164,6 +164,10 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
         domain = FamilyDomain(type(self).__name__, family, options.seen)
         return ClassScan(tuple(sorted(moments)), options, classes, domain, how=Products(pooled=family.pooled))
 
+    def _task_for(self, rows: Source) -> ClassScan:
+        self._opened(rows, fresh=True)
+        return self._task(None)
+
     def _by_kinds(self) -> bool:
         return isinstance(as_family(self.family), Auto)
 
@@ -367,6 +371,11 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
         tags.input_tags.positive_only = family.nonnegative
         tags.classifier_tags.poor_score = family.name != "gaussian"
         return tags
+
+
+def scan_for(estimator: LinearNB, rows: Source) -> ClassScan:
+    """What an estimator scans of rows that are opened, whose names of columns it remembers."""
+    return estimator._task_for(rows)
 
 
 def solved_from(estimator: LinearNB) -> tuple[dict[str, Any], Any]:

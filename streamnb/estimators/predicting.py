@@ -55,6 +55,6 @@ class RowClassifier(ClassifierMixin):
         return tags
 
 
-def model_and_rows(estimator: RowClassifier, X: Any, y: Any, sample_weight: Any) -> tuple[LinearModel, Source]:
-    """The model of a fitted classifier, and labelled rows that go with it."""
-    return estimator._ready(X, y, sample_weight, labelled=True)
+def model_and_rows(estimator: RowClassifier, X: Any, *beside: Any, labelled: bool = True) -> tuple[LinearModel, Source]:
+    """The model of a fitted classifier, and rows that go with it; `beside` are their labels and weights."""
+    return estimator._ready(X, *beside, labelled=labelled)

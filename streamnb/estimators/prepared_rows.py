@@ -38,7 +38,7 @@ class PreparedRows:
     def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
         rows = super()._opened(X, *beside, fresh=fresh, labelled=labelled)  # type: ignore[misc]
         if fresh:
-            self._step, self._step_of = self._learn(rows, run or RunOptions()), None
+            self._step, self._step_of = self._learn(rows, run or RunOptions(), *beside), None
             self._step_of = self._asked_step()
         return prepared(self._step, rows, *beside, labelled=labelled)
 
@@ -52,8 +52,8 @@ class PreparedRows:
         assert family is not None
         return family.named(getattr(self, "feature_names_in_", None)).coded_columns
 
-    def _learn(self, rows: Source, options: RunOptions) -> LearnedStep | None:
-        """What is asked for, from one pass over the rows."""
+    def _learn(self, rows: Source, options: RunOptions, *beside: Any) -> LearnedStep | None:
+        """What is asked for, from one pass over the rows; `beside` are their labels and weights, as they were given."""
         transform, who = self._asked_transform(), type(self).__name__
         if self._coded() is None or to_learn(transform) is not None:
             return learned(transform, rows, options, who)

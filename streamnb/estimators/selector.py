@@ -11,6 +11,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.core.conditional import available_if
 from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.opening import opened_for
 from streamnb.estimators.base import ScanEstimator
@@ -27,10 +28,15 @@ from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
 from streamnb.selection.criteria import Criterion
 from streamnb.selection.feature_ranking import FeatureRanking
-from streamnb.selection.features import as_search, begins, rank_features
+from streamnb.selection.features import SEARCHES, as_search, begins, rank_features
 from streamnb.selection.searches import FeatureSearch, searched
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.histograms import check_histogram
+
+
+def _adds_up(selector: "FeatureSelector") -> bool:
+    """Whether rows may come in parts: a search looks at all of them together, twice."""
+    return not isinstance(selector.by, FeatureSearch) and selector.by not in [*SEARCHES]
 
 
 @persistence.register
@@ -135,10 +141,7 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
         search = self._search()
         if search is None:
             return super()._scan(rows, classes, first, options, moments)
-        who = f"{type(self).__name__}(by={search.name!r})"
-        if not first:
-            raise ValueError(f"{who} looks at all rows together, twice; take fit, which partial_fit is not for")
-        rows.check_read_again(who)
+        rows.check_read_again(f"{type(self).__name__}(by={search.name!r})")
         task = replace(self._task(classes).with_moments(moments), memory_limit=options.memory_limit)
         if search.n_folds is not None:
             task, rows = with_folds(task, rows, search.n_folds, None, 1, getattr(search, "seed", 0))
@@ -217,6 +220,13 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
         return mask
 
     # ---- selecting ---------------------------------------------------------------------------------------------------
+
+    @available_if(_adds_up)
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None, **options: Any
+    ) -> Self:
+        """Add rows to those fitted before, as `LinearNB.partial_fit` does; not there for a search."""
+        return super().partial_fit(X, y, classes, sample_weight, **options)
 
     def fit_transform(self, X: Rows, y: PerRow = None, **options: Any) -> Any:
         """Fit, and reduce X to the selected features; arguments as for `fit`."""

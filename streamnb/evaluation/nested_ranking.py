@@ -57,9 +57,10 @@ class NestedRanking(Ranking):
         """Add rows with these scores, not NaN; labels (n, 1), positive weights (n,)."""
         self.__dict__.pop("_of_models", None)
         self.n_rows += len(weight)
-        self._blocks.append((steps, labels, weight))
-        if not self.is_exact or self.n_rows > self.exact_rows:
-            self._spill()
+        if self.is_exact and self.n_rows <= self.exact_rows:  # copies: the caller may fill the same buffers again
+            self._blocks.append((Steps(*(part.copy() for part in steps)), labels, weight))
+        else:
+            self._count(self._spill(), steps, labels, weight)
 
     def _count(self, histogram: Histogram, steps: Any, labels: np.ndarray, weight: np.ndarray) -> None:
         low, high = steps.scores.min(), steps.scores.max()
@@ -67,7 +68,7 @@ class NestedRanking(Ranking):
             finite = steps.scores[np.isfinite(steps.scores)]
             low, high = finite.min(initial=np.inf), finite.max(initial=-np.inf)
         histogram.widen(np.full(self._n_models, low), np.full(self._n_models, high))
-        bins = np.empty(len(weight), np.int32)
+        bins = np.empty((2, len(weight)), np.int32)
         nested.count(*steps, labels[:, 0], weight, histogram.shift[0], histogram.first[0], bins, histogram.table)
 
     def __add__(self, other: "Ranking") -> "Ranking":

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import arguments, persistence
+from streamnb.core import arguments, memory, persistence
 from streamnb.evaluation.levels import Levels, exact_levels
 from streamnb.kernels import ranks
 
@@ -29,7 +29,7 @@ class Histogram:
         self.low = np.full(n_columns, _keys(np.inf))  # keys of the least and the largest finite score: none yet
         self.high = np.full(n_columns, _keys(-np.inf))
         self.shift = np.zeros(n_columns, np.int64)
-        self.table = np.zeros((n_columns, n_bins + 2, n_groups))
+        self.table = memory.zeros(n_columns, n_bins + 2, n_groups)
 
     @property
     def first(self) -> np.ndarray:

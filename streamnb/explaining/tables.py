@@ -18,24 +18,24 @@ from streamnb.rows.source import Source
 def telling(model: LinearModel, names: Any, n_features: int, positive: bool = False) -> Any:
     """A data frame of the features of each class whose weights are largest, or only of those that speak for it."""
     n_features = arguments.positive_integer("n_features", n_features)
-    names = _names(names, model.n_features)
+    names = names_of(names, model.n_features)
     found = [
-        _listed(label, names, weights, weights if positive else abs(weights), n_features)
+        listed(label, names, weights, weights if positive else abs(weights), n_features)
         for label, weights in class_weights(model)
     ]
-    return _frame(("class", "feature", "weight"), (row for some in found for row in some))
+    return frame_of(("class", "feature", "weight"), (row for some in found for row in some))
 
 
 def contrasted(model: LinearModel, names: Any, class_: Any, against: Any, n_features: int) -> Any:
     """A data frame of the features that speak for one class against another, and of those that speak for the other."""
     n_features = arguments.positive_integer("n_features", n_features)
-    names = _names(names, model.n_features)
+    names = names_of(names, model.n_features)
     weights, _ = difference(model, class_, against)
     rows = [
-        *_listed(class_, names, weights, weights, n_features),
-        *_listed(against, names, weights, -weights, n_features),
+        *listed(class_, names, weights, weights, n_features),
+        *listed(against, names, weights, -weights, n_features),
     ]
-    return _frame(("class", "feature", "weight"), rows)
+    return frame_of(("class", "feature", "weight"), rows)
 
 
 def explained(model: LinearModel, names: Any, rows: Source, class_: Any, against: Any) -> Any:
@@ -51,12 +51,8 @@ def explained(model: LinearModel, names: Any, rows: Source, class_: Any, against
             "explain is of scores that are sums of weights times features; these go through the curves of isotonic "
             "calibration, or are of Beta features, which have two weights each"
         )
-    if rows.n_rows not in (1, None):
-        raise ValueError(f"X has {rows.n_rows:,} rows; explain is of one, such as X[[0]]")
-    names = _names(names, model.n_features)
-    values = np.asarray(answer(partial(_values, model), rows, model.n_features, np.dtype(np.float64)))
-    if len(values) != 1:
-        raise ValueError(f"X has {len(values):,} rows; explain is of one")
+    names = names_of(names, model.n_features)
+    values = row_of(partial(values_of, model), rows, model.n_features)[None]
     if class_ is None:
         class_, against = _decided(model, values, against)
     weights, intercept = difference(model, class_, against)
@@ -65,12 +61,22 @@ def explained(model: LinearModel, names: Any, rows: Source, class_: Any, against
     order = order[added[order] != 0.0]
     rest = zip(names[order].tolist(), values[0, order].tolist(), weights[order].tolist(), strict=True)
     table = [("(intercept)", 1.0, intercept, intercept), *((*one, one[1] * one[2]) for one in rest)]
-    frame = _frame(("feature", "value", "weight", "contribution"), table)
+    frame = frame_of(("feature", "value", "weight", "contribution"), table)
     frame.attrs |= {"class": class_, "against": against, "score": float(intercept + added.sum())}
     return frame
 
 
-def _values(model: LinearModel, chunk: Chunk, survey: Any) -> np.ndarray:
+def row_of(function: Any, rows: Source, n_features: int) -> np.ndarray:
+    """What a function makes of the one row that there is, (n_features,)."""
+    if rows.n_rows not in (1, None):
+        raise ValueError(f"X has {rows.n_rows:,} rows; explain is of one, such as X[[0]]")
+    values = np.asarray(answer(function, rows, n_features, np.dtype(np.float64)))
+    if len(values) != 1:
+        raise ValueError(f"X has {len(values):,} rows; explain is of one")
+    return values[0]
+
+
+def values_of(model: LinearModel, chunk: Chunk, survey: Any) -> np.ndarray:
     """What weights are multiplied by, (n_rows, n_features)."""
     matrix: Any = model.prepared(chunk, survey).to_matrix()
     values = (matrix.toarray() if sp.issparse(matrix) else matrix) + model.absent
@@ -92,18 +98,20 @@ def _decided(model: LinearModel, values: np.ndarray, against: Any) -> tuple[Any,
     return best, second if pairs and against is None else against
 
 
-def _names(names: Any, n_features: int) -> np.ndarray:
+def names_of(names: Any, n_features: int) -> np.ndarray:
+    """Names of features, or their numbers."""
     return np.asarray(np.arange(n_features) if names is None else names, object)
 
 
-def _listed(label: Any, names: np.ndarray, weights: np.ndarray, by: np.ndarray, n: int) -> Iterator[tuple[Any, ...]]:
+def listed(label: Any, names: np.ndarray, weights: np.ndarray, by: np.ndarray, n: int) -> Iterator[tuple[Any, ...]]:
     """The n features that are largest by some numbers, as long as these are above 0."""
     best = np.argsort(-by, kind="stable")[:n]
     best = best[by[best] > 0.0]
     return zip([label] * len(best), names[best].tolist(), weights[best].tolist(), strict=True)
 
 
-def _frame(columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> Any:
+def frame_of(columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> Any:
+    """A data frame of these rows."""
     from pandas import DataFrame
 
     return DataFrame(list(rows), columns=list(columns))

@@ -8,9 +8,17 @@ Histograms of all models are kept as their differences from one model to the nex
 import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.lanes import LANES, prefetch
 from streamnb.kernels.ranks import bin_of
 
 at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
+
+
+@brick
+def n_stored(columns, j):
+    """How many rows have feature j."""
+    stops = columns[2]
+    return stops[j] - (stops[j - 1] if j > 0 else 0)
 
 
 @brick
@@ -19,6 +27,18 @@ def add_feature(columns, j, w, first_row, score):
     values, rows, stops = columns
     for p in range(stops[j - 1] if j > 0 else 0, stops[j]):
         score[at(rows[at(p)]) + at(first_row)] += values[at(p)] * w
+
+
+@brick
+def add_and_list(columns, j, w, first_row, score, rows, scores, t):
+    """`add_feature` of the one feature that a model has more than the one before it, and `list_rows` of it at once."""
+    values, of_rows, stops = columns
+    begin = stops[j - 1] if j > 0 else 0
+    for p in range(begin, stops[j]):
+        i = at(of_rows[at(p)]) + at(first_row)
+        x = score[i] + values[at(p)] * w
+        score[i], rows[at(t + p - begin)], scores[at(t + p - begin)] = x, i, x
+    return t + n_stored(columns, j)
 
 
 @brick
@@ -33,20 +53,37 @@ def list_rows(columns, j, g, first_row, score, latest, rows, scores, t):
     return t
 
 
+@brick
+def find_bins(scores, begin, end, shift, first, n_bins, bins):
+    # those of some scores, from place 0 on: many at once, which they are not where they are counted
+    for t in range(begin, end):
+        bins[at(t - begin)] = bin_of(scores[at(t)], shift, first, n_bins)
+
+
 @kernel
 def walk(some, others, n_some, order, n_in, weights, score, latest, ends, rows, scores):
     # Rows come by columns: `some`, of which there are n_some, and others, whose numbers follow. Model g has the
-    # features order[:n_in[g]], of weights[j]. Its steps end at ends[g]; those of model 0 are all rows. score and latest
-    # of each row are 0 before; both are spoilt.
+    # features order[:n_in[g]], of weights[j]. Its steps end at ends[g]; those of model 0 are all rows, as are those of
+    # one whose features come that often, for then it is the shortest. score and latest of each row are 0 before; both
+    # are spoilt.
     t = begin = 0
     for g in range(len(n_in)):
+        if g > 0 and n_in[g] == begin + 1:
+            j = order[begin]
+            t = add_and_list(some, j, weights[j], 0, score, rows, scores, t)
+            t = add_and_list(others, j, weights[j], n_some, score, rows, scores, t)
+            ends[g], begin = t, n_in[g]
+            continue
+        n_changes = 0
         for f in range(begin, n_in[g]):
             add_feature(some, order[f], weights[order[f]], 0, score)
             add_feature(others, order[f], weights[order[f]], n_some, score)
-        for i in range(len(score) if g == 0 else 0):
-            rows[at(i)], scores[at(i)] = i, score[at(i)]
-        t += len(score) if g == 0 else 0
-        for f in range(begin if g > 0 else n_in[g], n_in[g]):
+            n_changes += n_stored(some, order[f]) + n_stored(others, order[f])
+        every = g == 0 or n_changes >= len(score)
+        for i in range(len(score) if every else 0):
+            rows[at(t + i)], scores[at(t + i)] = i, score[at(i)]
+        t += len(score) if every else 0
+        for f in range(n_in[g] if every else begin, n_in[g]):
             t = list_rows(some, order[f], g, 0, score, latest, rows, scores, t)
             t = list_rows(others, order[f], g, n_some, score, latest, rows, scores, t)
         ends[g], begin = t, n_in[g]
@@ -55,17 +92,20 @@ def walk(some, others, n_some, order, n_in, weights, score, latest, ends, rows, 
 @kernel
 def count(ends, rows, scores, groups, weight, shift, first, bins, table):
     # as `ranks.fill`, for the one grid of bins of all models: table[g, bin, group] is how much more lies there by model
-    # g than by the one before it; `bins` has room for those of the rows
-    n_bins = table.shape[1]
-    begin = len(bins)
-    for row in range(begin):  # each once, in their order
-        bins[row] = bin_of(scores[at(row)], shift, first, n_bins)
-        table[0, at(bins[row]), groups[row]] += weight[row]
+    # g than by the one before it; `bins` (2, n) has room for those of the rows, and of the steps of a model
+    n_bins, n_rows, latest, coming = table.shape[1], bins.shape[1], bins[0], bins[1]
+    of_models, last = table.reshape(len(table), -1), table.shape[1] * table.shape[2] - 1
+    find_bins(scores, 0, n_rows, shift, first, n_bins, latest)
+    for row in range(n_rows):  # each once, in their order
+        table[0, at(latest[row]), groups[row]] += weight[row]
+    begin = n_rows
     for g in range(len(ends)):
-        for t in range(begin, ends[g]):
+        find_bins(scores, begin, ends[g], shift, first, n_bins, coming)
+        for t in range(begin, ends[g]):  # meanwhile the next model's part of the table comes, line by line
+            prefetch(of_models, min(g + 1, len(ends) - 1), min((t - begin) * LANES, last))
             i = at(rows[at(t)])
-            group, w, b = at(groups[i]), weight[i], bin_of(scores[at(t)], shift, first, n_bins)
+            group, w, b = at(groups[i]), weight[i], coming[at(t - begin)]
             table[at(g), at(b), group] += w
-            table[at(g), at(bins[i]), group] -= w
-            bins[i] = b
+            table[at(g), at(latest[i]), group] -= w
+            latest[i] = b
         begin = ends[g]

@@ -28,15 +28,17 @@ def extremes(scores, low, high):
     for i in range(scores.shape[0]):
         for k in range(scores.shape[1]):
             x = scores[i, k]
-            if abs(x) < np.inf:
-                low[k] = min(low[k], x)
-                high[k] = max(high[k], x)
+            low[k] = x if (abs(x) < np.inf) & (x < low[k]) else low[k]  # without jumps, so that it takes vectors
+            high[k] = x if (abs(x) < np.inf) & (x > high[k]) else high[k]
 
 
 @brick
 def bin_of(x, shift, first, n_bins):
     """The bin of a score: b holds keys with key >> shift equal to first + b - 1, the outermost two the infinities."""
-    within = (key(x) >> shift) - first + 1
+    # key(x) >> shift without a jump at the sign, which nobody foresees: -k >> s is the complement of k - 1 >> s
+    sign = np.float64(x).view(np.int64) >> 63
+    size = np.float64(1.0 + abs(x)).view(np.int64) - KEY_OF_ONE
+    within = (((size + sign) >> shift) ^ sign) - first + 1
     return within if abs(x) < np.inf else np.int64(n_bins - 1 if x > 0.0 else 0)
 
 

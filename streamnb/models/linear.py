@@ -99,6 +99,11 @@ class LinearModel:
     def n_features(self) -> int:
         return self.weights.shape[0]
 
+    @property
+    def _n_taken(self) -> int:
+        """Columns of the rows that it takes, where weights may be of others that it makes of these."""
+        return self.n_features
+
     def __repr__(self) -> str:
         kept = self.weights.nnz if sp.issparse(self.weights) else np.count_nonzero(self.weights)
         shape = f"{len(self.intercept_):,} x {self.n_features:,}"
@@ -281,7 +286,7 @@ class LinearModel:
         """What `finish` makes of the margins of each block, (n_rows,) or (n_rows, width), in the kind of X."""
         rows = opened_through(self.options.step, X, labelled=False)
         if rows.n_features is not None:
-            row_checks.check_n_features(rows.n_features, self.n_features, type(self).__name__)
+            row_checks.check_n_features(rows.n_features, self._n_taken, type(self).__name__)
         return answer(partial(self.finished, finish), rows, width, dtype, out=out)
 
     def save(self, path: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, row_checks
+from streamnb.passes import stopping
 from streamnb.passes.dask_blocks import map_rows
 from streamnb.passes.dask_workers import client_for, of_segments, reachable
 from streamnb.rows.boundary import checked
@@ -73,6 +74,7 @@ def _answered(function: Callable, rows: Source, missing: bool) -> Iterator[tuple
                 start += piece.shape[0]
         return
     for block in rows.blocks():
+        stopping.check()
         yield block.first_row, function(*checked(block, missing))
 
 

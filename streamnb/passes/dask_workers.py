@@ -269,6 +269,17 @@ def of_segments(source: Source, client: Any, title: str, function: Callable, sha
             yield tasks.result(future)
 
 
+def in_order(source: Source, client: Any, title: str, function: Callable, shared: Any) -> Iterator[Any]:
+    """As `of_segments`, in the order of rows: a few segments are worked on ahead of that which is due."""
+    with Tasks(client) as tasks:
+        ahead, most = deque[Any](), max(IN_FLIGHT * sum(client.nthreads().values()), 1)
+        for job in _jobs(tasks, source, row_ranges(source), title, function, shared):
+            ahead.append(tasks.submit(title, *job))
+            if len(ahead) > most:
+                yield tasks.result(ahead.popleft())
+        yield from map(tasks.result, ahead)
+
+
 def _jobs(
     tasks: Tasks, source: Source, ranges: Iterable[Range], title: str, function: Callable, shared: Any
 ) -> Iterator[tuple[Any, ...]]:

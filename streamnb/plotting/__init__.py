@@ -8,6 +8,7 @@ from streamnb.plotting.candidates import SearchDisplay
 from streamnb.plotting.reliability import ReliabilityDisplay
 from streamnb.plotting.scores import ConfusionMatrixDisplay, RocDisplay, ScoreDisplay
 from streamnb.plotting.selected import SelectionDisplay
+from streamnb.plotting.trees import TreeDisplay
 from streamnb.plotting.weights import RegularizationPathDisplay, TellingFeaturesDisplay
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "SearchDisplay",
     "SelectionDisplay",
     "TellingFeaturesDisplay",
+    "TreeDisplay",
 ]

@@ -19,6 +19,9 @@ LEAST = 1e-7  # probability of the values at either end
 class LearnedStep(persistence.Parameters):
     """What rows go through once it was learned of some; a value, alike and shown by all that it holds."""
 
+    sparse = True  # what it makes of rows
+    at_once: int | None = None  # rows that it is given at most
+
     @property
     def n_features(self) -> int:
         """Columns that it takes."""
@@ -46,6 +49,7 @@ class LearnedStep(persistence.Parameters):
 class ColumnMap(LearnedStep):
     """A map of each column, which leaves as many."""
 
+    sparse = False
     name: str
 
     @property

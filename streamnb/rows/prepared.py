@@ -10,6 +10,7 @@ from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.of_another import SourceOfAnother
 from streamnb.rows.source import Source
+from streamnb.rows.tiles import rows_of
 
 
 class PreparedSource(SourceOfAnother):
@@ -25,17 +26,27 @@ class PreparedSource(SourceOfAnother):
         Columns of what it makes.
     about : str
         What tells the step from others.
+    at_once : int, optional
+        Rows that the step is given at most.
     """
 
-    def __init__(self, rows: Source, step: Callable, n_features: int, about: str):
-        self._rows, self._step, self._about = rows, step, about
+    def __init__(self, rows: Source, step: Callable, n_features: int, about: str, at_once: int | None = None):
+        self._rows, self._step, self._about, self._at_once = rows, step, about, at_once
         self.n_rows, self.n_features = rows.n_rows, n_features
         self.nbytes, self.stored, self.reading, self.group = rows.nbytes, rows.stored, rows.reading, rows.group
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
-        for block in self._rows.blocks(start, stop):
+        for block in self._few(start, stop):
             X = self._step(checked(block, missing=True)[0])
             yield replace(block, X=X if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr, X.shape[1]))
+
+    def _few(self, start: int, stop: int | None) -> Iterator[Block]:
+        """Blocks of the other source, cut where what the step makes of them would be large."""
+        for block in self._rows.blocks(start, stop):
+            first, end = block.first_row, block.first_row + block.n_rows
+            step = self._at_once or max(block.n_rows, 1)
+            for row in range(first, max(end, first + 1), step):
+                yield rows_of(block, row, min(row + step, end))
 
     def wanted(self, values: bool, block_bytes: int) -> Self:
         part = super().wanted(True, block_bytes)  # the step looks at them in any case

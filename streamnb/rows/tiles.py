@@ -37,21 +37,21 @@ class TiledSource(SourceOfAnother):
             first = min(-(-row // tile) * tile, end)
             last = max(end // tile * tile, first)
             if first > row or (held and row == end):
-                held.append(_some(block, row, first))
+                held.append(rows_of(block, row, first))
                 if first % tile == 0:
                     yield from _joined(held)
                     held = []
             if last > first or (not held and row == end):
-                yield _some(block, first, last)
+                yield rows_of(block, first, last)
             if end > last:
-                held.append(_some(block, last, end))
+                held.append(rows_of(block, last, end))
         yield from _joined(held)
 
     def rows_near(self, n_rows: int) -> int:
         return multiple(self._tile, super().rows_near(n_rows))
 
 
-def _some(block: Block, start: int, stop: int) -> Block:
+def rows_of(block: Block, start: int, stop: int) -> Block:
     """Rows of a block, numbered as in all rows."""
     n_rows, first, last = block.n_rows, start - block.first_row, stop - block.first_row
     if last - first == n_rows:

@@ -7,10 +7,11 @@ from typing import Any
 from streamnb.core import label_checks, memory, notebook
 from streamnb.core.memory import check_memory_limit
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.encoding.opening import opened
+from streamnb.encoding.opening import is_raw, opened
 from streamnb.rows.columns import known_classes
 from streamnb.rows.opening import with_labels
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.stats import moment_sums, second_moments
 from streamnb.stats.histograms import bytes_of, check_histogram
@@ -107,7 +108,7 @@ def plan(
     ----------
     X, y, classes, moments, binarize, centre, folds, groups, repeats, histogram, n_bins, pooled, memory_limit
         As for `scan`. How many classes there are is known where `classes` says so, the labels are in memory, or y is
-        an indicator of labels in a store.
+        an indicator of labels in a store. Of a table one pass learns how many columns its values become.
     model : estimator, optional
         A model of several reads, such as ``SoftmaxRegressionCV(l2=[0.1, 1.0])``: the plan is that of its `fit`, and
         tells what its models take, and how often the rows are read. `moments`, `folds` and `pooled` are its own then.
@@ -126,11 +127,10 @@ def plan(
     >>> snb.plan(X, classes=range(63_000), moments=["sum"], memory_limit="4GB").tables
     'sparse'
     """
-    X, y = with_labels(X, y)
+    rows, y = _opened(X, y, layer)
     moments, folds, pooled = (moments, folds, pooled) if model is None else _of_model(model)
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
     listed, limit = label_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
-    rows = opened(X, labelled=False, layer=layer)
     folding = with_folds(ClassScan(names, options, listed), rows, folds, groups, repeats, 0)[0].folding
     n_rows, n_features, n_values = rows.n_rows, rows.n_features, rows.n_values
     n_classes, n_labels = known_classes(y, rows.group, n_rows)
@@ -167,6 +167,14 @@ def plan(
         tables=_kind(dense, sparse, max(of_bins, of_pairs), limit),
         **needed,
     )
+
+
+def _opened(X: Any, y: Any, layer: str | None) -> tuple[Source, Any]:
+    """Rows, and labels beside them: a column of a table that is named by y is no feature."""
+    X, y = with_labels(X, y)
+    if is_raw(X):
+        return opened(X, y, labelled=False, layer=layer), None
+    return opened(X, labelled=False, layer=layer), y
 
 
 def _kind(dense: int | None, sparse: int | None, others: int, limit: int) -> str | None:

@@ -73,7 +73,9 @@ class FeatureRanking(persistence.Parameters, persistence.Saved):
             if len(chosen) > shape[-1] or not np.array_equal(chosen, ranking[: len(chosen)]):
                 raise ValueError("the ranking should begin with the features that are chosen")
         if state.get("curve") is not None:
-            persistence.array("curve", state["curve"], ["f8"], (None, None))
+            curve = persistence.array("curve", state["curve"], ["f8"], (None, None))
+            if chosen is None or not len(chosen) <= len(curve) <= shape[-1]:
+                raise ValueError(f"the curve has {len(curve)} rows, of 1, 2, .. features up to those that are chosen")
         return cls(**persistence.typed(cls, state))
 
     def __repr__(self) -> str:

@@ -56,6 +56,26 @@ class TablesApart(ModelsApart):
                 evaluation.add_row(one.row, scores, sides[some], weight[rows])
 
 
+class SinglesApart(ModelsApart):
+    """One model of each row of weights: rows are scored by all of them at once, whoever is asked about which."""
+
+    def __init__(self, weights: GridWeights, intercepts: np.ndarray):
+        super().__init__(weights.nbytes)
+        self._weights = weights
+        self._intercepts = np.zeros(DOUBLE.room(len(intercepts)))
+        self._intercepts[: len(intercepts)] = intercepts
+
+    def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:
+        weight = judged.weights
+        scores = aligned(len(weight), len(self._intercepts))
+        scores[:] = self._intercepts
+        self._weights.add_sparse(judged.together(chunk), scores)
+        of_each = np.ascontiguousarray(scores.T)
+        for one in judged.asked(evaluation):
+            rows = one.rows
+            evaluation.add_row(one.row, of_each[one.row, rows][:, None], one.sides, weight[rows])
+
+
 class Entering(NamedTuple):
     """The features of one row of weights in the order in which they come in, how many each of G points has; weights."""
 
@@ -74,13 +94,26 @@ class Entering(NamedTuple):
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self)
 
-    def steps(self, some: ColumnForm, others: ColumnForm, n_some: int, n_others: int) -> Steps:
-        """The scores of so many rows and of others."""
+    def steps(self, some: ColumnForm, others: ColumnForm, n_some: int, n_others: int, room: "StepsRoom") -> Steps:
+        """The scores of so many rows and of others, which lie where there is room for them."""
         n_rows = n_some + n_others
-        most = len(some.values) + len(others.values) + n_rows + 1
-        ends, rows, scores = np.empty(len(self.n_in), np.int64), np.empty(most, np.int32), np.empty(most)
+        rows, scores = room.of(len(some.values) + len(others.values) + n_rows + 1)
+        ends = np.empty(len(self.n_in), np.int64)
         nested.walk(some, others, n_some, *self, np.zeros(n_rows), np.zeros(n_rows, np.int32), ends, rows, scores)
         return Steps(ends, rows[: ends[-1]], scores[: ends[-1]])
+
+
+class StepsRoom:
+    """Where the steps of some rows lie, again and again: new memory costs as much as they do."""
+
+    def __init__(self) -> None:
+        self._rows, self._scores = np.empty(0, np.int32), np.empty(0)
+
+    def of(self, n_steps: int) -> tuple[np.ndarray, np.ndarray]:
+        """For so many steps at least."""
+        if n_steps > len(self._rows):
+            self._rows, self._scores = np.empty(n_steps + n_steps // 4, np.int32), np.empty(n_steps + n_steps // 4)
+        return self._rows, self._scores
 
 
 class NestedApart(ModelsApart):
@@ -106,12 +139,12 @@ class NestedApart(ModelsApart):
             return (turned(rows[first : first + ROWS_AT_ONCE]) for first in range(0, len(rows), ROWS_AT_ONCE))
 
         nothing = turned(np.arange(0))
-        reference, of_reference = None, []
+        reference, of_reference, room = None, [], StepsRoom()
         for one in judged.asked(evaluation):
             if one.reference is not reference:  # which it is for few rows of weights, or one
                 reference, of_reference = one.reference, list(parts(one.reference))
             for (some, columns), (own, more) in zip_longest(of_reference, parts(one.own), fillvalue=nothing):
-                steps = self._entering[one.row].steps(columns, more, len(some), len(own))
+                steps = self._entering[one.row].steps(columns, more, len(some), len(own), room)
                 few = AskedRows(one.row, own, some)
                 evaluation.add_row(one.row, steps, few.sides, weight[few.rows])
 
@@ -126,6 +159,9 @@ def of_blocks(found: Sequence[sp.csr_array], intercepts: np.ndarray, most_bytes:
     if np.isfinite(intercepts).all() and all(parts):
         of_rows = zip(*(np.hstack(blocks) for blocks in zip(*parts, strict=True)), strict=True)
         return NestedApart([Entering.of(enters, weights, n_points) for enters, weights in of_rows])
+    if n_points == 1:
+        together = GridWeights.within(most_bytes, found, 1)  # of which each row of weights is as another point
+        return None if together is None else SinglesApart(together, intercepts[0])
     tables = []
     for row in range(n_rows):
         of_row = GridWeights.within(most_bytes // n_rows, [block[:, row::n_rows] for block in found], 1)
@@ -141,8 +177,8 @@ def entries_of(block: sp.csr_array, n_points: int, n_rows: int) -> tuple[np.ndar
     None if some weight does not stay from then on as it is.
     """
     feature = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-    point, row = np.divmod(block.indices.astype(np.int64), n_rows)
-    cell = row * block.shape[0] + feature
+    point, row = np.divmod(block.indices, n_rows)
+    cell = row * np.intp(block.shape[0]) + feature
     enters, weights = np.full(n_rows * block.shape[0], n_points, np.int32), np.zeros(n_rows * block.shape[0])
     enters[cell[::-1]], weights[cell[::-1]] = point[::-1], block.data[::-1]  # the first of each cell comes last
     n_stored = np.bincount(cell, minlength=len(enters))

@@ -67,6 +67,7 @@ class Accumulator:
         self._sums = MomentSums([m for m in names if m in TABLE], options, memory_limit, sparse)
         self._products = {m: ProductSums(m, how, options.binarize) for m in names if m in SECOND_MOMENTS}
         self._histograms = None if grid is None else HistogramSums(grid, memory_limit)
+        self._fits = 0  # groups whose products were found to fit
         self._weight = GrowingTable()
         self._weight.note(np.inf)
         self._rows = np.zeros(0, np.int64)
@@ -130,7 +131,9 @@ class Accumulator:
     def _add_products(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, weight: float) -> None:
         n_splits, n_features = self._groups.n_splits, chunk.shape[1]
         names = tuple(self._products)
-        check_fits(names, self._how.pooled, n_groups // n_splits, n_splits, n_features, self._limit)
+        if n_groups > self._fits:  # where the free memory is looked at anew
+            check_fits(names, self._how.pooled, n_groups // n_splits, n_splits, n_features, self._limit)
+            self._fits = n_groups
         if self._how.pooled:
             entries, n_groups = self._groups.pooled(entries)
         for sums in self._products.values():

@@ -8,9 +8,9 @@ import numpy as np
 
 from streamnb.core import arguments, memory, persistence
 from streamnb.core.blas import one_thread
-from streamnb.kernels import class_sums
+from streamnb.kernels import bits, class_sums
 from streamnb.kernels import products as kernels
-from streamnb.rows.chunk import Chunk, CSRChunk, Entries
+from streamnb.rows.chunk import Chunk, CSRChunk, DenseChunk, Entries
 from streamnb.rows.survey import Survey
 from streamnb.stats import products
 from streamnb.stats.moment_sums import GrowingTable
@@ -18,6 +18,7 @@ from streamnb.stats.moments import SECOND_MOMENTS
 from streamnb.stats.tables import Table, low_of_state, low_state
 
 SCATTERED = 16  # a product of two stored values takes as long as so many by BLAS
+PACKED, FEWEST_WORDS = 1 << 16, 16  # words of presence that stay in the cache while pairs are counted, and of a column
 CURE = (
     "take pooled=True, fewer folds or moments, fewer features (snb.FeatureSelector), covariance='diagonal' or 'own', "
     "which need no products, or a model of several reads: solver='conjugate_gradients', or snb.SoftmaxRegression"
@@ -163,6 +164,9 @@ class ProductSums:
         if not len(self._at):
             self._at = np.flatnonzero(np.triu(np.ones((n_features, n_features), bool)))
         scattered = np.zeros(len(entries.rows), bool)
+        if self._above is not None and isinstance(chunk, DenseChunk) and (entries.weight == 1.0).all():
+            self._count(chunk.values, entries)
+            return
         with one_thread():
             for rows, own in _tiles(entries.rows, chunk.shape[0], 0 if self._exact else chunk.first_row):
                 tile = chunk.of_rows(rows.start, rows.stop)
@@ -173,6 +177,19 @@ class ProductSums:
                     self._add_tile(values, some._replace(rows=some.rows - rows.start), top if whole else None)
         if isinstance(chunk, CSRChunk) and scattered.any():
             self._scatter(chunk, Entries(*(part[scattered] for part in entries)))
+
+    def _count(self, values: np.ndarray, entries: Entries) -> None:
+        """Add the numbers of rows where two features are present."""
+        n_features = values.shape[1]
+        step = bits.WORD * max(PACKED // n_features, FEWEST_WORDS)
+        for own in _alike(entries.codes):
+            counts, rows = np.zeros(n_pairs(n_features)), entries.rows[own]
+            for first in range(0, len(rows), step):
+                some = rows[first : first + step]
+                words = np.empty((-(-len(some) // bits.WORD), n_features), np.uint64)
+                bits.pack(values, some, self._above, words)
+                bits.count_pairs(np.ascontiguousarray(words.T), counts)
+            self._add_packed(int(entries.codes[own][0]), counts)
 
     def _sparse(self, tile: CSRChunk) -> bool:
         """True where multiplying what is stored takes less time than all of it."""
@@ -212,7 +229,9 @@ class ProductSums:
                 self._add(k, part)
 
     def _add(self, k: int, product: np.ndarray) -> None:
-        packed = np.ascontiguousarray(product).reshape(-1).take(self._at)
+        self._add_packed(k, np.ascontiguousarray(product).reshape(-1).take(self._at))
+
+    def _add_packed(self, k: int, packed: np.ndarray) -> None:
         table = self._table
         if table.lo is None:
             table.hi[k] += packed
@@ -253,7 +272,8 @@ def _alike(numbers: np.ndarray) -> Iterator[Any]:
         ends = [0, *(np.flatnonzero(steps) + 1).tolist(), len(numbers)]
         yield from map(slice, ends[:-1], ends[1:])
     elif len(numbers):
-        order = np.argsort(numbers, kind="stable")
+        few = numbers.min() >= 0 and numbers.max() < 1 << 16  # which are sorted by their digits, in a few passes
+        order = np.argsort(numbers.astype(np.uint16) if few else numbers, kind="stable")
         yield from np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 import streamnb as snb
-from streamnb.cli.given import penalty_of, steps_of, words_of
+from streamnb.cli.given import bins_of, names_of, penalty_of, steps_of, words_of
 from tests.support.command_line import ran, store
 
 
@@ -25,6 +25,8 @@ def test_penalties_in_words(given, penalty):
 
 def test_steps_and_ranges():
     assert steps_of(None) is None and steps_of("log1p") == "log1p" and steps_of("l1:10,log1p") == ("l1:10", "log1p")
+    assert names_of("a,b") == ["a", "b"] and names_of(None) == []
+    assert bins_of("16") == 16 and bins_of("none") is None and bins_of("a=20,b=none") == {"a": 20, "b": None}
     assert words_of("1-2") == (1, 2) and words_of("3") == (3, 3)
 
 
@@ -36,6 +38,9 @@ def test_steps_and_ranges():
         (["--penalty", "l1=-1"], "--penalty"),
         (["--famly", "poisson"], "--family"),
         (["--text", "body", "--words", "a"], "--words: 'a' should be a range"),
+        (["--hash", "a"], "counts.zarr' is no table, which --hash is of"),
+        (["--bins", "x"], "is no table, which --bins is of"),
+        (["--text", "body", "--bins", "9"], "--bins is of tables"),
         (["--cv", "1"], "--cv"),
         (["--scheme", "all"], "--scheme"),
         (["-o", "no/such/folder/m.snb"], "-o: there is no folder"),
@@ -55,6 +60,7 @@ def test_files_that_are_missing_or_there_already(tmp_path, capsys):
         ended, _, words = ran(capsys, *asked, "-o", kept)
         assert ended == 2 and "--force replaces it" in words and kept.read_text() == "mine"
     assert "there is no 'nothing.zarr'" in ran(capsys, "plan", "nothing.zarr")[2]
+    assert "counts.zarr' is no file that fit or search wrote" in ran(capsys, "inspect", path)[2]
     assert "there is no 'nothing.snb'" in ran(capsys, "inspect", "nothing.snb")[2]
     assert ran(capsys, "fit", path, "--y", "y", "--penalty", "none", "-o", kept, "--force")[0] == 0
     snb.scan([[1.0], [2.0]], [0, 1]).save(tmp_path / "s.snb")

@@ -2,6 +2,7 @@
 
 import json
 
+import distributed
 import numpy as np
 import pandas as pd
 import pytest
@@ -75,6 +76,38 @@ def test_plans_and_stores(tmp_path, capsys):
     assert "n_rows        90" in ran(capsys, "plan", path, *asked)[1]
     assert ran(capsys, "convert", path, tmp_path / "t.zarr", *asked)[0] == 0
     assert snb.scan(str(tmp_path / "t.zarr"), "y").n_rows == 90
+
+
+def test_tables_become_stores_by_hashes_and_bins(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"plane": rng.choice(["N1", "N2"], 90), "miles": rng.normal(size=90), "late": LABELS})
+    frame.to_parquet(tmp_path / "f.parquet")
+    asked = [tmp_path / "f.parquet", "--y", "late", "--hash", "plane", "--bins", "miles=4", "--n-features", 64]
+    assert "n_features    68" in ran(capsys, "plan", *asked)[1]
+    made = tmp_path / "f.zarr"
+    for force in ([], ["--force"]):
+        assert ran(capsys, "convert", *asked[:1], made, *asked[1:], *force)[0] == 0
+    names = snb.LinearNB().fit(str(made), "y").feature_names_in_
+    assert len(names) == 68 and names[64].startswith("miles in (-inf")
+    assert ran(capsys, "convert", *asked[:1], made, *asked[1:])[0] == 2
+    ended, _, words = ran(capsys, "convert", *asked[:1], tmp_path / "g.zarr", "--hash", "plan")
+    assert ended == 1 and "hashed='plan' is none of the columns" in words and not (tmp_path / "g.zarr").exists()
+
+
+@pytest.mark.cluster
+def test_workers_of_a_scheduler_read(fitted, tmp_path, capsys):
+    path, model, _ = fitted
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
+        there = ["--client", cluster.scheduler_address]
+        fit = ["fit", path, "--y", "y", "--penalty", "topk=2", "-o", tmp_path / "there.snb", *there]
+        assert ran(capsys, *fit)[0] == 0
+        assert np.array_equal(snb.load(tmp_path / "there.snb").coef_, model.coef_)
+        labels = ran(capsys, "predict", tmp_path / "there.snb", path, *there)[1].split()[1:]
+        assert labels == model.predict(str(path)).tolist()
+        assert ran(capsys, "convert", path, tmp_path / "again.zarr", "--y", "y", *there)[0] == 0
+        n_tasks = cluster.scheduler.transition_counter
+    again = snb.LinearNB(penalty=snb.TopK(2)).fit(str(tmp_path / "again.zarr"), "y")
+    assert np.array_equal(again.coef_, model.coef_) and n_tasks > 0
 
 
 def test_faults_of_the_data_have_their_message_and_status_1(fitted, tmp_path, capsys):

@@ -62,3 +62,16 @@ def test_rows_begin_where_a_line_does(shape, border, dtype):
     assert all(row.ctypes.data % border == 0 for row in table)
     table[:] = np.arange(table.size).reshape(table.shape) % 100  # all of it is there, and none of it twice
     assert (table.reshape(-1) == np.arange(table.size) % 100).all() and table.flags.c_contiguous
+
+
+def test_zeros_lie_beside_each_other_as_long_as_any_of_them_is_there():
+    few, many = memory.zeros(3), memory.zeros(memory.TOGETHER // 8)
+    assert few.base is None and many.base is None and not few.any()
+    tables = [memory.zeros(90, 100, 2) for _ in range(3)]
+    for number, table in enumerate(tables, 1):
+        assert table.shape == (90, 100, 2) and table.flags.c_contiguous and not table.any()
+        table[:] = number
+    assert [np.unique(table).tolist() for table in tables] == [[1.0], [2.0], [3.0]]
+    assert len({id(table.base) for table in tables}) == 1
+    del tables, table
+    assert not memory.zeros(90, 100, 2).any()  # where the others lay there may be numbers

@@ -50,6 +50,12 @@ def test_what_columns_become():
     assert "day" not in snb.table(dated, "late", dates=False).encoding.columns
 
 
+def test_columns_that_are_named_are_hashed_however_few_values_they_have():
+    made = names(columns=["s", "i"], hashed=["s", "i"], hash_features=64)
+    assert len(made) == 128 and made[0] == "s: hash 0" and made[64] == "i: hash 0"
+    assert len(names(columns=["s", "i"], hashed=["i"], hash_features=64)) == 3 + 64
+
+
 def test_columns_that_say_nothing_are_left_out():
     frame = FRAME.assign(same=1, gone=None, row=[f"r{i}" for i in range(N)])
     with pytest.warns(snb.StreamnbWarning) as said:

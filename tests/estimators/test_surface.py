@@ -28,7 +28,11 @@ PENALTIES = [None, snb.L1(0.3), snb.L2(1.0), snb.TopK(2), snb.Separable(lambda w
 DROP_INS = [snb.MultinomialNB, snb.ComplementNB, snb.BernoulliNB, snb.GaussianNB, snb.CategoricalNB, snb.PoissonNB]
 ESTIMATORS = [kind() for kind in DROP_INS]
 ESTIMATORS += [snb.LinearNB("poisson", snb.L1(0.1)), snb.LinearNBCV(folds=2), snb.FeatureSelector(k=2), snb.Bins(4)]
-ESTIMATORS += [snb.LinearDiscriminantAnalysis(), snb.QuadraticDiscriminantAnalysis(reg_param=0.1)]
+ESTIMATORS += [
+    snb.LinearDiscriminantAnalysis(),
+    snb.QuadraticDiscriminantAnalysis(reg_param=0.1),
+    snb.TreeNB(family="categorical"),
+]
 
 
 def walk(value):

@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
+from tests.support.refusals import refused
 
 RNG = np.random.default_rng(0)
 Y = np.array(["a", "b", "c"])[np.arange(60) % 3]
@@ -20,14 +21,17 @@ MODELS = [
     snb.LinearNB(snb.Gaussian(covariance="pooled")),
     snb.SoftmaxRegression(idf=True, normalize="l2"),
     snb.LinearDiscriminantAnalysis(),
+    snb.MultinomialNB(),
+    snb.ComplementNB(),
 ]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_contributions_add_up_to_scores(model):
     model.fit(X, Y)
+    every = getattr(model, "decision_function", getattr(model, "predict_joint_log_proba", None))
     for row in ([X[[0]]], [sp.csr_array(X[[1]])]):
-        scores = dict(zip(model.classes_, model.decision_function(*row)[0], strict=True))
+        scores = dict(zip(model.classes_, every(*row)[0], strict=True))
         found = model.explain(*row)
         assert found["contribution"].sum() == pytest.approx(found.attrs["score"])
         assert found.attrs["class"] == model.predict(*row)[0]
@@ -51,3 +55,10 @@ def test_top_features_and_contrast_have_names_and_both_signs():
     few = snb.LinearNB("poisson", snb.TopK(2)).fit(frame, Y)
     assert few.sparsify().top_features(5).equals(snb.LinearNB("poisson", snb.TopK(2)).fit(frame, Y).top_features(5))
     assert set(few.top_features(5)["feature"]) <= set("vwxyz") and (few.top_features(5)["weight"] != 0).all()
+
+
+def test_a_model_without_weights_of_its_columns_names_one_that_has():
+    model = snb.CategoricalNB().fit(X, Y)
+    for asked in (lambda: model.explain(X[:1]), model.top_features):
+        with refused(TypeError, "has no weights of a column for each category; LinearNB"):
+            asked()

@@ -87,6 +87,7 @@ def may_be(name, what):
         "k": what in ("another size", "another kind", "one less", "dict"),  # one number for all rows of weights
         "b": what in ("another size", "another kind"),
         "columns": what == "one less",
+        "chosen": what == "one less",  # a search may keep fewer features
         "folds": name.endswith("CV/params/folds"),  # the name of an array beside the rows
         "done": what == "one less",
         "reference": name.endswith("/params/reference"),  # which labels, and most criteria, do not look at

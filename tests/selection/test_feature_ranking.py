@@ -21,7 +21,13 @@ def test_it_says_what_is_kept():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"chosen": np.array([1])}, {"chosen": np.arange(4)}, {"chosen": np.array([2.0])}, {"curve": np.zeros(2)}],
+    [
+        {"chosen": np.array([1])},
+        {"chosen": np.arange(4)},
+        {"chosen": np.array([2.0])},
+        {"curve": np.zeros(2)},
+        {"curve": np.zeros((0, 2))},
+    ],
     ids=str,
 )
 def test_parts_that_do_not_go_together_are_refused(wrong):

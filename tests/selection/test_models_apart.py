@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.selection import cross_validation, models_apart
-from streamnb.selection.models_apart import NestedApart, TablesApart
+from streamnb.selection.models_apart import NestedApart, SinglesApart, TablesApart
 
 rng = np.random.default_rng(5)
 N, K, D = 600, 3, 14
@@ -18,6 +18,7 @@ TAKEN = {
     "all k": (snb.TopK(range(1, D + 1)), NestedApart),
     "k and decorrelation": (snb.TopK(range(1, D + 1)) + snb.Decorrelation([0.1], scale="curvature"), TablesApart),
     "taus": (snb.L1(n_taus=10), TablesApart),
+    "one point": (snb.L1(0.5), SinglesApart),
 }
 
 
@@ -68,5 +69,6 @@ def test_what_is_not_nested():
         block = sp.csr_array(weights.reshape(2, 9))
         assert type(models_apart.of_blocks([block], np.full((9, 1), intercept), 1 << 20)) is kind
     assert models_apart.of_blocks([sp.csr_array(changes.reshape(2, 9))], np.zeros((9, 1)), 1) is None
+    assert models_apart.of_blocks([sp.csr_array(changes.reshape(2, 9))], np.zeros((1, 9)), 1) is None
     enters, weights = models_apart.entries_of(sp.csr_array(stays.reshape(2, 9)), 9, 1)
     assert enters.tolist() == [[3, 5]] and weights.tolist() == [[0.5, -2.0]]

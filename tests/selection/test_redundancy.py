@@ -51,6 +51,9 @@ def test_it_keeps_what_the_definition_keeps(delta):
     for rows in (X, sp.csr_array(X), lambda: ((X[i : i + 50], Y[i : i + 50]) for i in range(0, N, 50))):
         fitted = snb.FeatureSelector(snb.FCBF(delta), "auto").fit(rows, None if callable(rows) else Y)
         assert fitted.chosen_.tolist() == expected and fitted.get_support(indices=True).tolist() == sorted(expected)
+    once = iter([(X, Y)])
+    summed = snb.FeatureSelector(snb.FCBF(delta), "auto").fit(lambda: iter([next(once)]), moments=["gram_above"])
+    assert summed.chosen_.tolist() == expected  # the first read has counted the pairs
     assert 6 not in expected and bool(expected) == (delta < 0.9)
 
 

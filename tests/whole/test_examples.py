@@ -128,6 +128,13 @@ def test_covariances_help_where_features_go_together(output):
     assert accuracy["naive Bayes"] < accuracy["linear"] < accuracy["regularised"] and accuracy["regularised"] > 0.98
 
 
+@example("trees")
+def test_trees_see_what_naive_bayes_does_not(output):
+    found = [[float(v) for v in re.findall(r"0\.\d+", line)] for line in output.splitlines() if "accuracy" in line]
+    assert all(tree > naive - 0.003 for naive, tree in found) and found[0][1] > 0.94 and len(found) == 3
+    assert len(re.findall(r"pixel_\d_\d and pixel_\d_\d tell", output)) == 3
+
+
 @example("penalties")
 def test_penalties_choose_shrink_and_help(output):
     plain = numbers(output, "none")[0]
@@ -155,6 +162,13 @@ def test_multilabel_finds_every_label(output):
     for label in ("even", "prime", "has a loop", "is drawn in one stroke", "is zero"):
         assert numbers(output, label)[0][-1] > 0.85  # ROC AUC
     assert 0.5 < numbers(output, "all labels right:")[0][0] < 1
+
+
+@example("tags")
+def test_tags_told_together_are_told_better(output):
+    starts = "naive Bayes", "present words", "space of 7", "space of 14", "stack"
+    bayes, present, _, space, stack = (numbers(output, start)[0][-2] for start in starts)
+    assert stack > max(bayes, present) and space > bayes
 
 
 @example("priors_and_estimates")

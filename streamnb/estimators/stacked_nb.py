@@ -1,0 +1,352 @@
+"""Stacks of naive Bayes models: what several families say of a row, weighed by a model of a second level."""
+
+import warnings
+from dataclasses import asdict, replace
+from itertools import compress
+from typing import Any, Self
+
+from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from streamnb.core import arguments, memory, messages, persistence
+from streamnb.encoding.learning import matrix, to_learn
+from streamnb.encoding.opening import opened
+from streamnb.estimators.base import OF_ROWS, RowsEstimator
+from streamnb.estimators.classifier import fitted_from
+from streamnb.estimators.least_squares import LeastSquaresClassifier
+from streamnb.estimators.linear_nb import LinearNB, scan_for
+from streamnb.estimators.linear_nb_cv import LinearNBCV
+from streamnb.estimators.linear_predictions import fitted_model
+from streamnb.estimators.predicting import RowClassifier, model_and_rows
+from streamnb.estimators.trained_cv import TrainedClassifierCV
+from streamnb.estimators.trained_models import SoftmaxRegression
+from streamnb.models.at_hand import UnheldModel
+from streamnb.models.calibrating import METHODS
+from streamnb.models.linear import LinearModel
+from streamnb.models.stacked import MarginColumns, Margins, MarginsOutOfFold, n_margins
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.problem.families import as_family
+from streamnb.problem.family import Family
+from streamnb.rows.prepared import PreparedSource
+from streamnb.rows.source import Source
+from streamnb.scanning.class_scan import with_folds
+from streamnb.scanning.side_by_side import run_scans
+from streamnb.selection.grid_scores import check_choice
+from streamnb.stats.class_stats import ClassStats
+
+TOL = 1e-2  # of the gradient: margins of several families say nearly the same, and the last digits take long
+_FITTED = "final", "step", "report", *OF_ROWS
+_NAMED = "family of a LinearNB"  # how a file keeps a family that was given with more parameters
+
+
+def _has_probabilities(estimator: "StackedNB") -> bool:
+    return hasattr(estimator.final_ if hasattr(estimator, "final_") else estimator._final(False), "predict_proba")
+
+
+@persistence.register
+class StackedNB(RowClassifier, RowsEstimator):
+    """Naive Bayes models of several families, and a second model that weighs what all of them say of a row.
+
+    Naive Bayes margins are far too sure, each family in its own way, and tell more together than the best alone. One
+    scan sums the rows of all folds for all families. The rows that the second level learns from are the margins of
+    the models of the rows outside each one's fold, side by side (Wolpert 1992, Stacked generalization, Neural Networks
+    5): made while they are read, and never kept. So nothing that is learned of a row's label is in its margins, and the
+    number of rows is not limited by memory. New rows have the mean margins by the models of all folds.
+
+    Parameters
+    ----------
+    families : list of names, Family or LinearNB
+        One at least; a model of the first level that has more parameters stands in a ``snb.LinearNB(idf=True)``.
+    final : None, family or classifier
+        The second level, of (n_margins,) columns that may have any values: a name or a `Family` such as
+        ``snb.Gaussian(covariance="full", shrinkage=(0.0, 0.1))``, or an estimator such as
+        ``snb.SoftmaxRegression(l2=10.0)``, and for a 2-D y `LeastSquaresClassifier` or `LabelSpace`. By default
+        ``SoftmaxRegression(tol=1e-2)``, for a 2-D y ``LeastSquaresClassifier(100.0, solver="products",
+        standardize=True)``: each label has a model of the margins of all. Margins reach tens and hundreds, and
+        penalties go by that. One that chooses or calibrates by folds of these rows is refused: margins of the other
+        rows depend on the labels of those that it would hold back. `snb.search` compares whole stacks.
+    folds : int or (n_rows,) ints
+        Number of folds, or the fold of each row, numbered from 0; see `fold_numbers`.
+    seed : int
+
+    Attributes
+    ----------
+    classes_ : (K,) labels, of a 2-D y numbers of its columns
+    final_ : classifier, fitted to margins out of fold
+    n_features_in_ : int
+    feature_names_in_ : (n_features,), where columns have names
+    report_ : Report
+        Of the scan and of what the second level read.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_wine
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = snb.StackedNB(["gaussian", "multinomial", "poisson"]).fit(X, y)
+    >>> model.score(X, y) > 0.97
+    True
+    """
+
+    def __init__(self, families: Any, final: Any = None, *, folds: Any = 5, seed: int = 0):
+        self.families, self.final, self.folds, self.seed = families, final, folds, seed
+
+    # ---- fitting -----------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        progress: bool | None = None,
+        n_threads: int | None = None,
+        memory_limit: Any = None,
+        client: Any = None,
+        layer: str | None = None,
+    ) -> Self:
+        """Fit both levels: one scan for all families, then the reads of the second level, one for most.
+
+        Parameters
+        ----------
+        X, y, sample_weight, progress, n_threads, client, layer
+            As for `LinearNB.fit`; X is read twice at least, so a stream has to be a callable that returns a fresh
+            iterator.
+        groups : (n_rows,), optional
+            Labels; rows of one group are in one fold.
+        memory_limit : int or str, optional
+            Bytes that the class sums of all families may take, then the weights of the models of all folds, then what
+            the second level needs; half of the free memory by default.
+
+        Raises
+        ------
+        ValueError, TypeError
+            An argument or a value is wrong: the message names it.
+        DataError
+            Data cannot be read.
+        MemoryError
+            Sums or weights would take more than `memory_limit`.
+
+        Warns
+        -----
+        StreamnbWarning
+            A class has no rows outside a fold, so that the margins of the fold say nothing of it.
+        """
+        options = RunOptions(progress, n_threads, memory_limit, client)
+        with self._all_or_nothing():
+            self._check_params()
+            self._take_layer(layer)
+            rows = self._opened(X, y, sample_weight, fresh=True, run=options)
+            rows.check_read_again(type(self).__name__)
+            members = [self._member(family) for family in self.families]
+            scans = [scan_for(member, rows) for member in members]
+            share = memory.allowed(options.memory_limit) // len(scans)
+            first, folded = with_folds(scans[0], rows, self.folds, groups, 1, self.seed)
+            how = {"folding": first.folding, "memory_limit": share}
+            tasks = {str(number): replace(scan, **how) for number, scan in enumerate(scans)}
+            found, report = run_scans(tasks, folded, options)
+            stats = [found[name] for name in tasks]
+            out_of_fold = self._out_of_fold(stats, rows, groups, options)
+            weighs = [part.total_weight > 0.0 for part in stats[0].folds]  # a search leaves a fold without
+            self._step = MarginColumns.of(list(compress(out_of_fold.of_folds, weighs)))
+            self.final_ = self._final(stats[0].multilabel)
+            how = {"progress": progress, "n_threads": n_threads, "memory_limit": memory_limit, "client": client}
+            self.final_.fit(*_columns(out_of_fold, folded, y, sample_weight), **how)
+            self.classes_, self.n_features_in_ = self.final_.classes_, self._step.n_features
+            self.report_ = report + self.final_.report_
+        return self
+
+    def _out_of_fold(self, stats: list[ClassStats], rows: Source, groups: Any, options: RunOptions) -> MarginsOutOfFold:
+        """What makes the margins of each row by models that have not seen it."""
+        folding = stats[0].folding
+        assert folding is not None
+        of_folds = []
+        for fold in range(folding.n_folds):
+            rest = [of_family.without_fold(fold) for of_family in stats]
+            self._check_rest(fold, rest[0])
+            pairs = zip(self.families, rest, strict=True)
+            with warnings.catch_warnings():  # of classes without rows, which was said
+                warnings.simplefilter("ignore", messages.StreamnbWarning)
+                of_folds.append([_model_of(self._member(family), own, rows) for family, own in pairs])
+            if fold == 0:
+                _check_memory(of_folds[0], folding.n_folds, options)
+        beside = {"groups": groups if groups is not None else rows.own_groups, "given": self.folds}
+        numbers = None if folding.by == "rows" else rows.whole_column(beside[folding.by], folding.by)
+        return MarginsOutOfFold(of_folds, folding, numbers)
+
+    def _check_rest(self, fold: int, rest: ClassStats) -> None:
+        """Refuse one class outside a fold, and say which classes its models do not know."""
+        lacking = rest.classes[rest.weight == 0.0]
+        if len(lacking) and not rest.multilabel and len(lacking) > len(rest.classes) - 2:
+            raise ValueError(
+                f"y holds one class only outside fold {fold}; take fewer folds, another seed, or folds= that mix the "
+                "classes"
+            )
+        if len(lacking):
+            messages.warn(
+                f"outside fold {fold} no row has {messages.listed(lacking)}: the margins of its rows say nothing of "
+                "that; fewer folds, or folds= that mix the labels, may help"
+            )
+
+    # ---- the two levels ----------------------------------------------------------------------------------------------
+
+    def _member(self, family: Any) -> LinearNB:
+        """A model of the first level, not fitted."""
+        return clone(family) if isinstance(family, LinearNB) else LinearNB(family)
+
+    def _final(self, multilabel: bool) -> Any:
+        """The model of the second level, not fitted."""
+        if self.final is None:
+            return (
+                LeastSquaresClassifier(100.0, solver="products", standardize=True)
+                if multilabel
+                else SoftmaxRegression(tol=TOL)
+            )
+        return clone(self.final) if isinstance(self.final, RowClassifier) else LinearNB(self.final)
+
+    def _check_params(self) -> None:
+        if not isinstance(self.families, list | tuple) or not len(self.families):
+            raise TypeError(f"families={self.families!r} should be a list of one family at least, such as ['gaussian']")
+        for family in self.families:
+            _check_member(family)
+        words = [repr(family) for family in self.families]
+        if twice := [word for word in words if words.count(word) > 1]:
+            raise ValueError(f"families has {twice[0]} twice; each should be there once")
+        _check_final(self.final)
+        check_choice("joint", self.folds, 1, self.seed, "accuracy", "best")
+
+    # ---- predicting --------------------------------------------------------------------------------------------------
+
+    def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
+        check_is_fitted(self, "final_")
+        rows = self._opened(X, *beside, labelled=labelled)
+        margins = _columns(self._step, rows, *beside, labelled=labelled)
+        return model_and_rows(self.final_, *margins, labelled=labelled)
+
+    def _gives_probabilities(self) -> bool:
+        return _has_probabilities(self)
+
+    def decision_function(self, X: Any, *, out: Any = None) -> Any:
+        """Scores of the second level: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
+        model, rows = self._ready(X)
+        return model.decision_function(rows, out=out)
+
+    @available_if(lambda estimator: hasattr(estimator._final(False), "calibrate"))
+    def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None, *, method: str = "sigmoid") -> Self:
+        """Make the probabilities fit rows that neither level has learned from, as `LinearNB.calibrate` does.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`, but not in Dask; and of other rows than there.
+        method : {"sigmoid", "isotonic"}
+
+        Returns
+        -------
+        self
+        """
+        arguments.one_of("method", method, METHODS)
+        check_is_fitted(self, "final_")
+        rows = self._opened(X, y, sample_weight)
+        self.final_.calibrate(*_columns(self._step, rows, y, sample_weight), method=method)
+        return self
+
+    # ---- the rest of the contract ------------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write both levels to one file, no pickle; read it with `snb.load`."""
+        check_is_fitted(self, "final_")
+        persistence.save(path, self)
+
+    def to_state(self) -> dict[str, Any]:
+        families = [{_NAMED: f.get_params()} if isinstance(f, LinearNB) else f for f in self.families]
+        final = True if isinstance(self.final, RowClassifier) else self.final
+        params = {"families": families, "final": final, "folds": self.folds, "seed": self.seed}
+        fitted = {"final": self.final_, "step": self._step, "report": asdict(self.report_), **self._kept_of_rows()}
+        return {"params": params, "fitted": fitted}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        persistence.known(cls, state, "params", "fitted")
+        params, fitted = state["params"], persistence.known(cls, state["fitted"], *_FITTED)
+        final, step = fitted["final"], fitted["step"]
+        if not isinstance(final, RowClassifier) or not isinstance(step, MarginColumns):
+            raise ValueError(f"{cls.__name__} should have a classifier of margins, and the models that make these")
+        families = [LinearNB(**f[_NAMED]) if isinstance(f, dict) else f for f in params["families"]]
+        asked = clone(final) if params["final"] is True else params["final"]
+        self = cls(families, asked, folds=params["folds"], seed=params["seed"])
+        self._check_params()
+        if getattr(final, "n_features_in_", None) != step.n_columns:
+            raise ValueError(f"the second level should be of {step.n_columns} margins")
+        self.final_, self._step, self.report_ = final, step, Report.from_state(fitted["report"])
+        self.classes_, self.n_features_in_ = final.classes_, step.n_features
+        self._restore_of_rows(fitted)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        tags.input_tags.positive_only = any(as_family(_family_of(f)).nonnegative for f in self.families)
+        return tags
+
+
+def reads_at_most(stack: StackedNB) -> int:
+    """How often the rows are read to fit a stack."""
+    final = stack._final(False)
+    return 2 + (0 if getattr(final, "solver", None) == "products" else getattr(final, "max_passes", 0))
+
+
+def _model_of(member: LinearNB, stats: ClassStats, rows: Source) -> LinearModel:
+    """A model of the first level, fitted to rows that were summed."""
+    return fitted_model(fitted_from(member, stats, Report(), (rows, None, None)))
+
+
+def _check_memory(models: list[LinearModel], n_folds: int, options: RunOptions) -> None:
+    """Refuse models of all folds, and their means, whose weights are too large."""
+    n_columns, n_features = n_margins(models), models[0].n_features
+    needed, may = 8 * (n_folds + 1) * n_columns * n_features, memory.allowed(options.memory_limit)
+    if needed > may or any(isinstance(model, UnheldModel) for model in models):
+        what = f"weights for {n_columns:,} margins of {n_features:,} features without each of {n_folds} folds"
+        cure = "give a larger memory_limit, or fewer families, folds or features (snb.FeatureSelector)"
+        memory.refuse(what, needed, may, cure)
+
+
+def _columns(step: Margins, rows: Source, *beside: Any, labelled: bool = True) -> tuple[Source, ...]:
+    """Margins of rows, with what is beside them."""
+    if rows.lazy:
+        return (opened(matrix(step, rows), *beside, labelled=labelled),)
+    return (PreparedSource(rows, step.applied, step.n_columns, "margins", step.at_once),)
+
+
+def _family_of(given: Any) -> Any:
+    return given.family if isinstance(given, LinearNB) else given
+
+
+def _check_member(given: Any) -> None:
+    """Refuse what is no model of the first level, or learns more than sums from the rows."""
+    if isinstance(given, LinearNBCV):
+        raise ValueError(f"families has {given!r}, which chooses by folds of its own; give LinearNB with one penalty")
+    family = as_family(_family_of(given))
+    learns = to_learn(vars(given)["transform"]) is not None if isinstance(given, LinearNB) else False
+    if learns or family.coded or family.map_names:
+        raise ValueError(
+            f"families has {given!r}, which learns of the rows what becomes of their columns; do that before, such as "
+            "by snb.Bins in a pipeline"
+        )
+
+
+def _check_final(given: Any) -> None:
+    if given is None or isinstance(given, str | Family):
+        if given is not None and as_family(given).nonnegative:
+            raise ValueError(f"final={given!r} takes no negative values, which margins have; take 'gaussian'")
+        return
+    if not isinstance(given, RowClassifier):
+        raise TypeError(f"final={given!r} should be a family, or a classifier of this package that is not fitted")
+    if isinstance(given, LinearNBCV | TrainedClassifierCV) or getattr(given, "calibration", None) is not None:
+        raise ValueError(
+            f"final={given!r} chooses or calibrates by folds, and margins of other rows depend on labels that it would "
+            "hold back; give one setting, compare stacks with snb.search, and calibrate(X, y) by rows held back"
+        )

@@ -1,0 +1,372 @@
+"""Tree-augmented naive Bayes: each feature may depend on the class and on one other feature."""
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from streamnb.core import arguments, messages, persistence
+from streamnb.encoding.bins import BinEdges
+from streamnb.encoding.chosen import ChosenColumns
+from streamnb.encoding.learning import LearnsBins, check_learned, prepared
+from streamnb.encoding.levels import CategoryColumns
+from streamnb.estimators.classifier import ScanClassifier
+from streamnb.estimators.explained import Explains
+from streamnb.estimators.learned import learned, logs
+from streamnb.estimators.prepared_rows import PreparedRows
+from streamnb.models.tree import TreeColumns, TreeModel
+from streamnb.passes.options import RunOptions
+from streamnb.problem.family import Family
+from streamnb.problem.multinomial import Categorical
+from streamnb.problem.penalties import Penalty, as_penalty
+from streamnb.rows.column_maps import LearnedStep
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import Source
+from streamnb.scanning.class_scan import ClassScan, run_scan
+from streamnb.solving.tree_weights import EVIDENCE, TreeCounts, pull_of, tree_model
+from streamnb.solving.trees import informations, presence, presence_stats, spanning_tree, symmetrical_uncertainty
+
+FAMILIES = "bernoulli", "categorical"
+
+
+@persistence.register
+class TreeNB(PreparedRows, Explains, ScanClassifier):
+    r"""Tree-augmented naive Bayes (Friedman, Geiger and Goldszmidt 1997), from sums of one scan.
+
+    Naive Bayes takes features to be independent within a class; here each but one may depend on another one, its
+    parent q(j), too:
+
+        ln P(x, y) = ln P(y) + sum_j ln p_y(x_j | x_q(j)).
+
+    The parents are the tree of the most information, I(i; j | y) = sum p(a, b, y) ln[p(a, b, y) p(y) / (p(a, y)
+    p(b, y))], over which this has the highest likelihood. Scores are linear in the columns of the features and in the
+    products of those of a child and its parent: of n columns of presence, in 2 n - 1.
+
+    Parameters
+    ----------
+    penalty : None, L1(tau), L2(tau), TopK(k), Separable(derivative, tau) or a sum of them
+        Of columns of presence: (6.2) of Shishkova 2016 for what each feature tells where its parent is absent, and for
+        what it tells where that is present, 2 n - 1 weights; ``TopK(k)`` keeps k of these.
+    family : {"bernoulli", "categorical"}
+        Columns of presence, x > binarize, or of numbers of categories 0, 1, .., whose values are learned in a pass of
+        their own before the scan (rows have to be there twice).
+    transform : None or Bins
+        Bins of each feature, learned in such a pass, too: their number, not the values, is what tells.
+    binarize : float
+        A feature of "bernoulli" is present where x is above it.
+    smoothing : float
+        s of p_y(x_j = a) = (N_yja + s) / (N_y + s L_j), L_j the levels of feature j: as naive Bayes has it. Above 0.
+    strength : float or "evidence"
+        N0 of p_y(a | b) = (N_yab + N0 p_y(a)) / (N_yb + N0): pseudo-rows, for each level of the parent, at what naive
+        Bayes has. As it grows, this becomes naive Bayes. "evidence": the number under which the training rows are most
+        probable, which many bins and few rows want; `strength_`.
+    max_features : int, optional
+        Keep the best so many features by symmetrical uncertainty, which takes a pass more, and leave the others out.
+        The sums take 4 C (C + 1) bytes a class for C columns, of bins and values those of all features together.
+    priors : None, "uniform" or (K,)
+        Class probabilities in the order of `classes_`; None: shares of the training weight.
+
+    Attributes
+    ----------
+    parents_ : (n_features_in_,) int
+        The parent of each feature; -1 of the root, -2 of features that were left out.
+    edges_ : pandas.DataFrame
+        A row for each feature with a parent: "parent", "child" (their names, or x0, x1, ..) and "information", in nats.
+    coef_ : (1, n_columns) for two classes; else (K, n_columns)
+        Weights of the columns named in `column_names_`, such as "age in (30, inf)" and "age in (30, inf) & owns=1".
+    intercept_ : one for each row of coef_
+    strength_ : float
+    classes_, class_count_, stats_, report_, n_features_in_, feature_names_in_
+        As of `GaussianNB`; ``stats_.gram_above`` are the sums.
+
+    Notes
+    -----
+    `snb.TreeDisplay.from_estimator` draws the tree. Of equal edges (informations rounded to 2^-40) the one of the
+    lowest features is taken, so that the tree does not depend on how rows were cut.
+
+    Examples
+    --------
+    What naive Bayes cannot see at all, y = 1 where just one of two features is present:
+
+    >>> import streamnb as snb
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10, [0, 1, 1, 0] * 10
+    >>> snb.LinearNB("bernoulli").fit(X, y).score(X, y), snb.TreeNB().fit(X, y).score(X, y)
+    (0.5, 1.0)
+    >>> snb.TreeNB().fit(X, y).edges_.round(4).values.tolist()
+    [['x0', 'x1', 0.6931]]
+    """
+
+    def __init__(
+        self,
+        penalty: Penalty | None = None,
+        *,
+        family: str = "bernoulli",
+        transform: Any = None,
+        binarize: float = 0.0,
+        smoothing: float = 1.0,
+        strength: Any = 5.0,
+        max_features: int | None = None,
+        priors: Any = None,
+    ):
+        self.penalty, self.family, self.transform, self.binarize = penalty, family, transform, binarize
+        self.smoothing, self.strength, self.max_features, self.priors = smoothing, strength, max_features, priors
+
+    # ---- what is scanned ---------------------------------------------------------------------------------------------
+
+    @property
+    def _grouped(self) -> bool:
+        """Whether features have several columns, one of them 1 in each row."""
+        return self.family != "bernoulli" or vars(self)["transform"] is not None
+
+    def _coded(self) -> Family | None:
+        return Categorical() if self.family == "categorical" and vars(self)["transform"] is None else None
+
+    def _row_options(self) -> RowOptions:
+        return RowOptions(binarize=0.0 if self._grouped else self.binarize)
+
+    def _task(self, classes: np.ndarray | None) -> ClassScan:
+        return ClassScan(("gram_above",), self._row_options(), classes)
+
+    def _learn(self, rows: Source, options: RunOptions, *beside: Any) -> LearnedStep | None:
+        step = super()._learn(rows, options, *beside)
+        if self.max_features is None or (rows.n_features is not None and rows.n_features <= self.max_features):
+            return step
+        rows.check_read_again(f"{type(self).__name__}(max_features={self.max_features})")
+        seen = prepared(step, rows, *beside)
+        stats, _ = run_scan(ClassScan(("above",), self._row_options()), seen, replace(options, checkpoint=None))
+        firsts = _firsts(step, stats.n_features)
+        best = np.argsort(-symmetrical_uncertainty(stats, firsts), kind="stable")[: self.max_features]
+        assert isinstance(step, BinEdges | CategoryColumns | None)
+        return ChosenColumns.of(step, len(firsts) - 1, np.sort(best))
+
+    def _asked_step(self) -> str | None:
+        asked = super()._asked_step()
+        if self.max_features is None:
+            return asked
+        return f"max_features={self.max_features}" + ("" if asked is None else f" and {asked}")
+
+    def _scan(self, *given: Any) -> Any:
+        try:
+            return super()._scan(*given)
+        except MemoryError as error:
+            raise MemoryError(
+                f"{str(error).partition('; ')[0]}; take max_features=, which keeps the best features by symmetrical "
+                "uncertainty: half as many take a quarter of it. Fewer bins do as much; or give a larger memory_limit"
+            ) from error
+
+    def _check_params(self) -> None:
+        arguments.one_of("family", self.family, FAMILIES)
+        transform = vars(self)["transform"]
+        if transform is not None and not isinstance(transform, LearnsBins):
+            raise ValueError(f"transform={transform!r} should be None, or bins such as snb.Bins(4)")
+        arguments.finite_number("binarize", self.binarize)
+        self._check_penalty()
+        for name in ("smoothing", "strength"):
+            value = getattr(self, name)
+            if name == "strength" and isinstance(value, str):
+                arguments.one_of(name, value, [EVIDENCE, "a number above 0"])
+            elif arguments.finite_number(name, value, minimum=0.0) == 0.0:
+                raise ValueError(f"{name}=0 should be above 0: a level without rows has log probability -inf")
+        if self.max_features is not None:
+            arguments.positive_integer("max_features", self.max_features)
+
+    def _check_penalty(self) -> None:
+        penalty = as_penalty(self.penalty)
+        if penalty is None:
+            return
+        if self._grouped:
+            raise ValueError(
+                f"penalty={penalty!r} is of columns of presence, family='bernoulli' without transform; with categories "
+                "and bins it should be None: a larger strength draws shares to those of naive Bayes"
+            )
+        for part in penalty.parts:
+            if part.tau is None or len(part.tau) > 1:
+                what = "no tau" if part.tau is None else f"a grid of {len(part.tau)} taus"
+                raise ValueError(f"penalty={part!r} has {what}, but TreeNB fits one model; give one tau")
+        pull_of(penalty)
+
+    def _check_against(self, stats: Any) -> None:
+        self._check_step()
+        if stats.options.binarize != self._row_options().binarize:
+            raise ValueError(
+                f"binarize={self.binarize!r} is applied in the scan, which had {stats.options.binarize!r}; use fit"
+            )
+
+    def _check_whole(self, stats: Any) -> None:
+        seen = stats.classes[stats.weight > 0]
+        if len(seen) < 2:
+            raise ValueError(
+                f"y holds one class only ({seen.tolist()}); TreeNB needs at least 2 classes (partial_fit accepts one "
+                "class and waits for a second)"
+            )
+        alone = presence(stats).sum(axis=0)
+        if not self._grouped and ((alone == 0.0) | (alone == stats.total_weight)).all():
+            messages.warn(
+                f"no column varies: each is above binarize={self.binarize:g} in all rows, or in none. Of numbers give "
+                "transform=snb.Bins(4), of categories family='categorical'"
+            )
+
+    # ---- the model ---------------------------------------------------------------------------------------------------
+
+    @learned
+    def class_count_(self) -> np.ndarray:
+        """Weight of each class, (K,)."""
+        return self._weighted.weight
+
+    @learned
+    def _information(self) -> np.ndarray:
+        """Of each two features that are kept, given the class."""
+        return informations(self._weighted, _firsts(self._step, self.stats_.n_features))
+
+    @learned
+    def _columns(self) -> TreeColumns:
+        parents = spanning_tree(self._information)
+        return TreeColumns(_firsts(self._step, self.stats_.n_features), parents, self._grouped)
+
+    @learned
+    def _counts(self) -> TreeCounts:
+        return TreeCounts.of(self._weighted, self._columns, float(self.smoothing))
+
+    @learned
+    def strength_(self) -> float:
+        """N0, pseudo-rows for each level of a parent."""
+        return self._counts.strength(self.strength)
+
+    def _solved(self) -> TreeModel:
+        shares = self.class_count_ / self.class_count_.sum()
+        priors = arguments.check_priors(self.priors, self.classes_, shares)
+        log_priors = np.where(self.class_count_ > 0.0, logs(priors), -np.inf)
+        binarize = None if self._grouped else float(self.binarize)
+        strength = self._now("strength_")
+        return tree_model(self._weighted, self._counts, strength, self.penalty, log_priors, binarize=binarize)
+
+    def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> Any:
+        if hasattr(self, "stats_") and len(self.classes_) < 2:
+            raise NotFittedError(
+                f"TreeNB has seen one class only ({self.classes_.tolist()}); call partial_fit with rows of a second "
+                "one before predicting"
+            )
+        return super()._ready(X, *beside, labelled=labelled)
+
+    def decision_function(self, X: Any, *, out: Any = None) -> Any:
+        """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
+        model, rows = self._ready(X)
+        return model.decision_function(rows, out=out)
+
+    # ---- what it says of itself --------------------------------------------------------------------------------------
+
+    @learned
+    def coef_(self) -> np.ndarray:
+        """Weights of the columns and their products."""
+        return self._model.coef_
+
+    @learned
+    def intercept_(self) -> np.ndarray:
+        """One for each row of coef_."""
+        return self._model.intercept_
+
+    @property
+    def _names(self) -> list[Any]:
+        return list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
+
+    @property
+    def _kept(self) -> np.ndarray:
+        """The numbers of the features in the tree."""
+        return self._step.columns if isinstance(self._step, ChosenColumns) else np.arange(self.n_features_in_)
+
+    @learned
+    def parents_(self) -> np.ndarray:
+        """The parent of each feature, (n_features_in_,)."""
+        parents, kept = self._columns.parents, self._kept
+        found = np.full(self.n_features_in_, -2, np.int64)
+        found[kept] = np.where(parents < 0, -1, kept[parents])
+        return found
+
+    @learned
+    def edges_(self) -> Any:
+        """A data frame of the features with a parent."""
+        from pandas import DataFrame
+
+        names, columns = np.array(self._names, object)[self._kept], self._columns
+        children, parents = columns.children, columns.parents[columns.children]
+        told = self._information[children, parents]
+        return DataFrame({"parent": names[parents], "child": names[children], "information": told})
+
+    @property
+    def _indicator_names(self) -> list[Any]:
+        """Names of the columns that are summed."""
+        return self._names if self._step is None else self._step.names(self._names)  # type: ignore[attr-defined]
+
+    @learned
+    def column_names_(self) -> np.ndarray:
+        """Names of the columns of `coef_`."""
+        return self._columns.names(self._indicator_names)
+
+    def drift(self, new: Any, n_features: int = 20) -> Any:
+        """The columns whose shares have moved most from the rows of this model to those of another; reads no data.
+
+        Parameters
+        ----------
+        new : fitted TreeNB
+            Of the same columns.
+        n_features : int
+            How many rows the table has at most.
+
+        Returns
+        -------
+        pandas.DataFrame
+            As from `ClassStats.drift`.
+        """
+        check_is_fitted(self, "stats_")
+        if not isinstance(new, TreeNB) or new._indicator_names != self._indicator_names:
+            raise ValueError(f"new={new!r} should be a fitted TreeNB of the same columns")
+        ours, theirs = presence_stats(self.stats_), presence_stats(new.stats_)
+        return ours.drift(theirs, n_features, feature_names=self._indicator_names)
+
+    # ---- the rest of the contract ------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        if len(self.classes_) > 1:
+            super()._settle()
+
+    def _keep(self, stats: Any, *more: Any) -> None:
+        super()._keep(stats, *more)
+        self.n_features_in_ = self._n_given(stats.n_features)
+
+    def to_state(self) -> dict[str, Any]:
+        return {**super().to_state(), "step": self._step}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._check_params()
+        step, n_columns = state["step"], state["fitted"]["stats_"].n_features
+        chosen = isinstance(step, ChosenColumns)
+        check_learned(vars(self)["transform"], step.step if chosen else step, self._coded() is not None)
+        if chosen and self.max_features is None:
+            raise ValueError("max_features=None should come with all columns")
+        if step is not None and step.n_columns != n_columns:
+            raise ValueError(f"the step makes {step.n_columns} columns, and the sums are of {n_columns}")
+        self._step = step
+        self._step_of = self._asked_step()
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        return super().from_state(persistence.known(cls, state, "params", "fitted", "step"))
+
+    def _check_loaded(self, state: dict[str, Any]) -> None:
+        super()._check_loaded(state)
+        arguments.check_priors(self.priors, self.classes_, np.ones(len(self.classes_)))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = self.family == "categorical"
+        tags.input_tags.allow_nan = vars(self)["transform"] is not None
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def _firsts(step: LearnedStep | None, n_columns: int) -> np.ndarray:
+    """The first column of each feature in the tree, and the number of all."""
+    step = step.step if isinstance(step, ChosenColumns) else step
+    return np.arange(n_columns + 1) if step is None else step.firsts  # type: ignore[attr-defined]

@@ -1,0 +1,110 @@
+"""A picture of the tree of features that tree-augmented naive Bayes has found."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from streamnb.estimators.tree_nb import TreeNB
+from streamnb.plotting.drawing import COLOURS, axes, shortened
+
+WIDEST = 4.0  # line, in points, of the edge that tells most
+
+
+class TreeDisplay:
+    """The tree of features, its root at the left: an edge is the wider, the more its ends tell of each other.
+
+    Parameters
+    ----------
+    names : (n_features,) str
+    parents : (n_features,) int
+        The parent of each feature, -1 of the root, -2 of features that are not drawn.
+    information : (n_features,) float
+        What each feature and its parent tell of each other, given the class, in nats.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+    edges_ : LineCollection
+    labels_ : list of Text, of the features that are drawn
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]] * 10, [0, 1, 1, 0] * 10
+    >>> display = snb.TreeDisplay.from_estimator(snb.TreeNB().fit(X, y), feature_names=["snow", "wind"])
+    >>> [label.get_text() for label in display.labels_]
+    ['snow', 'wind']
+    """
+
+    def __init__(self, names: Sequence[Any], parents: np.ndarray, information: np.ndarray):
+        self.names, self.parents, self.information = list(names), np.asarray(parents), np.asarray(information)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, feature_names: Any = None, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw the tree of a fitted model.
+
+        Parameters
+        ----------
+        estimator : TreeNB
+        feature_names : (n_features_in_,), optional
+        ax : matplotlib axes, optional
+        **kwargs
+            Of the edges.
+        """
+        if not isinstance(estimator, TreeNB):
+            raise TypeError(f"estimator={estimator!r} should be a fitted snb.TreeNB, which has a tree")
+        check_is_fitted(estimator, "stats_")
+        n = estimator.n_features_in_
+        default = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(n)])
+        names = list(default if feature_names is None else feature_names)
+        if len(names) != n:
+            raise ValueError(f"feature_names has {len(names)} names; it should have one a feature: ({n},)")
+        information = np.zeros(n)
+        information[estimator.parents_ >= 0] = estimator.edges_["information"]
+        return cls(names, estimator.parents_, information).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw on `ax`, new ones unless given; keywords are those of the edges."""
+        depth, height = self._places()
+        drawn = np.flatnonzero(self.parents > -2)
+        size = 3.2 + 1.6 * depth[drawn].max(), 0.8 + 0.26 * (height[drawn].max() + 1.0)
+        self.ax_ = ax = axes(ax, (float(size[0]), float(size[1])))
+        from matplotlib.collections import LineCollection
+
+        self.figure_ = ax.figure
+        children = np.flatnonzero(self.parents >= 0)
+        ends = np.stack([depth, height], axis=-1)
+        told = self.information[children]
+        widths = 0.4 + WIDEST * told / max(float(told.max(initial=0.0)), np.finfo(float).tiny)
+        lines = np.stack([ends[self.parents[children]], ends[children]], axis=1)
+        self.edges_ = LineCollection(list(lines), **{"linewidths": widths, "colors": COLOURS[0], "zorder": 1, **kwargs})
+        ax.add_collection(self.edges_)
+        box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": "0.6", "linewidth": 0.7}
+        self.labels_ = [
+            ax.text(*ends[j], shortened(self.names[j]), ha="center", va="center", fontsize="small", bbox=box)
+            for j in drawn
+        ]
+        ax.set(xlim=(-0.6, depth[drawn].max() + 0.6), ylim=(height[drawn].max() + 0.6, -0.6))
+        ax.set_axis_off()
+        return self
+
+    def _places(self) -> tuple[np.ndarray, np.ndarray]:
+        """How far each feature is from the root, and its height: leaves have lines of their own, others are between."""
+        depth, height = np.zeros(len(self.parents)), np.zeros(len(self.parents))
+        children: dict[int, list[int]] = {}
+        for j in np.flatnonzero(self.parents >= -1).tolist():
+            children.setdefault(int(self.parents[j]), []).append(j)
+        order, todo = list[int](), children.get(-1, [])[::-1]
+        while todo:  # from the root on, each before its children
+            at = todo.pop()
+            order.append(at)
+            below = children.get(at, [])
+            depth[below] = depth[at] + 1.0
+            todo += below[::-1]
+        leaves = [j for j in order if j not in children]
+        height[leaves] = np.arange(len(leaves))
+        for j in reversed([j for j in order if j in children]):
+            height[j] = height[children[j]].mean()
+        return depth, height

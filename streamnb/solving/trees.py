@@ -1,0 +1,99 @@
+"""The tree of tree-augmented naive Bayes (Friedman, Geiger and Goldszmidt 1997), from sums of products of one scan.
+
+Features are groups of indicator columns, at most one of which is 1 in a row: the bins of a number, the values of a
+category, or the one column of presence. Level 0 of a feature is that none of its columns is 1.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import xlogy
+
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.second_moments import diagonal, unpacked
+
+GRID = 2.0**40  # informations are compared as multiples of 1 / GRID: equal ones differ in their last bits
+
+
+def class_tables(stats: ClassStats) -> Iterator[tuple[float, np.ndarray]]:
+    """Yield the weight of each class, and that of its rows with each two columns, (n_columns, n_columns)."""
+    table = stats.table("gram_above").dense()
+    for k, weight in enumerate(stats.weight.tolist()):
+        yield weight, unpacked(table.value(slice(None), slice(k, k + 1))[0])
+
+
+def presence(stats: ClassStats) -> np.ndarray:
+    """The weight of the rows of each class with each column, (K, n_columns)."""
+    return stats.table("gram_above").dense().value(diagonal(stats.n_features))
+
+
+def presence_stats(stats: ClassStats) -> ClassStats:
+    """The statistics of the columns one by one, as a scan of "above" leaves them."""
+    above = stats.table("gram_above").dense().select(diagonal(stats.n_features))
+    return replace(stats, tables={"weight": stats.tables["weight"], "above": above}, folds=(), folding=None)
+
+
+def informations(stats: ClassStats, firsts: np.ndarray) -> np.ndarray:
+    """I(i; j | y) = sum_aby p(a, b, y) ln[p(a, b, y) p(y) / (p(a, y) p(b, y))] of any two features, (n, n), in nats.
+
+    Feature j has the columns firsts[j] to firsts[j + 1]. With h(T) = sum T ln T over cells, the sum of a class is
+    h of the cells of both features, less h of those of either, plus h of the whole class.
+    """
+    total = np.zeros((len(firsts) - 1,) * 2)
+    for weight, both in class_tables(stats):
+        if weight > 0.0:
+            total += _of_class(weight, both, firsts[:-1])
+    return np.maximum(0.5 * (total + total.T), 0.0) / stats.total_weight  # the same bits on both sides
+
+
+def _of_class(weight: float, both: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    both = both / weight
+    alone, any_of_one = both.diagonal(), np.add.reduceat(both, starts, axis=0)
+    any_of_both = np.add.reduceat(any_of_one, starts, axis=1)
+    some = np.add.reduceat(alone, starts)
+    # the other feature is at level 0 where this one is in one of its columns, and both are
+    one_absent = np.add.reduceat(_h(alone - any_of_one), starts, axis=1)
+    both_absent = _h(1.0 - some[:, None] - some + any_of_both)
+    cells = np.add.reduceat(np.add.reduceat(_h(both), starts, axis=0), starts, axis=1)
+    own = np.add.reduceat(_h(alone), starts) + _h(1.0 - some)
+    return weight * (cells + one_absent + one_absent.T + both_absent - own[:, None] - own)
+
+
+def _h(shares: np.ndarray) -> np.ndarray:
+    shares = np.maximum(shares, 0.0)  # differences, which rounding may leave below 0
+    return xlogy(shares, shares)
+
+
+def spanning_tree(information: np.ndarray) -> np.ndarray:
+    """The parent of each feature in the tree of the most information, -1 of the first, which is the root; (n,).
+
+    By Prim's method, on informations that are rounded to multiples of 2^-40; of equal edges (i, j), i < j, the lowest.
+    """
+    n = len(information)
+    values = np.round(information * GRID)
+    parents, best, edge = np.full(n, -1, np.int64), np.full(n, -np.inf), np.full(n, n * n)
+    inside = np.zeros(n, bool)
+    at, every = 0, np.arange(n)
+    for _ in range(n - 1):
+        inside[at] = True
+        numbers = np.minimum(every, at) * n + np.maximum(every, at)
+        better = ~inside & ((values[at] > best) | ((values[at] == best) & (numbers < edge)))
+        parents[better], best[better], edge[better] = at, values[at][better], numbers[better]
+        highest = np.flatnonzero(~inside & (best == best[~inside].max()))
+        at = int(highest[np.argmin(edge[highest])])
+    return parents
+
+
+def symmetrical_uncertainty(stats: ClassStats, firsts: np.ndarray) -> np.ndarray:
+    """2 (H(X) + H(Y) - H(X, Y)) / (H(X) + H(Y)) of each feature X, from the weight of the rows with each column, (n,).
+
+    As `rank_features` has it of single columns; 0 where neither varies.
+    """
+    shares, weight = stats.above / stats.total_weight, stats.weight / stats.total_weight
+    starts = firsts[:-1]
+    absent = weight[:, None] - np.add.reduceat(shares, starts, axis=1)
+    joint = -np.add.reduceat(_h(shares).sum(axis=0), starts) - _h(absent).sum(axis=0)
+    own = -np.add.reduceat(_h(shares.sum(axis=0)), starts) - _h(absent.sum(axis=0))
+    both = own - _h(weight).sum()
+    return np.divide(2.0 * (both - joint), both, out=np.zeros(len(starts)), where=both > 0.0)

@@ -1,0 +1,163 @@
+"""TreeNB: scikit-learn's contract, rows of any kind, parts of rows, files, and what is refused."""
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import streamnb as snb
+
+rng = np.random.default_rng(4)
+Y = np.array(["ash", "birch", "cedar"])[rng.integers(0, 3, 150)]
+X = rng.integers(0, 3, (150, 5)).astype(float)
+X[:, 1] = (X[:, 0] + (Y == "ash")) % 3
+X[:, 4] = X[:, 3] * (Y == "birch")
+WEIGHT = rng.choice([0.5, 1.0, 2.0], 150)
+KINDS = [{}, {"family": "categorical"}, {"transform": snb.Bins(3)}]
+
+
+@pytest.mark.filterwarnings("ignore:no column varies")  # all numbers of some checks are above 0
+@parametrize_with_checks([snb.TreeNB(), snb.TreeNB(transform=snb.Bins(edges=[-1.0, 0.0, 1.0]), strength="evidence")])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_balanced_exclusive_or_is_exact_where_naive_bayes_sees_nothing():
+    x, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 10), np.array([0, 1, 1, 0] * 10)
+    assert not snb.LinearNB("bernoulli").fit(x, y).coef_.any()
+    model = snb.TreeNB().fit(x, y)
+    assert model.score(x, y) == 1.0 and model.edges_.loc[0, "information"] == pytest.approx(np.log(2.0))
+
+
+@pytest.mark.parametrize("options", KINDS, ids=str)
+def test_rows_of_any_kind_give_the_same_bits(options, tmp_path):
+    model = snb.TreeNB(**options).fit(X, Y)
+    expected = model.predict_proba(X)
+    store = zarr.create_array(tmp_path / "x.zarr", data=X, chunks=(40, 5))
+    lazy = da.from_array(X, chunks=(70, 5))
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    for rows, y in ((sp.csr_array(X), Y), (store, Y), (lazy, da.from_array(Y, chunks=70)), (frame, Y)):
+        other = snb.TreeNB(**options).fit(rows, y)
+        np.testing.assert_array_equal(other.coef_, model.coef_)
+        np.testing.assert_allclose(np.asarray(other.predict_proba(rows)), expected, atol=1e-12)
+    assert (model.predict(store) == model.predict(X)).all() and model.score(X, Y) > 0.6
+    named = snb.TreeNB(**options).fit(frame, Y)
+    assert set(named.edges_["parent"]) | set(named.edges_["child"]) == set("abcde")
+    assert any(" & " in name for name in named.column_names_)
+
+
+@pytest.mark.parametrize("options", KINDS, ids=str)
+def test_weights_count_as_rows_and_rows_may_be_added_and_taken_away(options, tmp_path):
+    whole = snb.TreeNB(**options).fit(X, Y, np.round(2 * WEIGHT))
+    repeated = np.repeat(np.arange(150), np.round(2 * WEIGHT).astype(int))
+    again = snb.TreeNB(**options).fit(X[repeated], Y[repeated])
+    if "transform" not in options:  # bins count rows
+        np.testing.assert_array_equal(whole.coef_, again.coef_)
+    parts = snb.TreeNB(**options).fit(X, Y, WEIGHT)
+    parts.forget(X[:50], Y[:50], sample_weight=WEIGHT[:50])
+    parts.partial_fit(X[:50], Y[:50], sample_weight=WEIGHT[:50])
+    expected = snb.TreeNB(**options).fit(X, Y, WEIGHT)
+    np.testing.assert_allclose(parts.coef_, expected.coef_, atol=1e-9)
+    parts.save(tmp_path / "m.snb")
+    loaded = snb.load(tmp_path / "m.snb")
+    np.testing.assert_array_equal(loaded.predict_proba(X), parts.predict_proba(X))
+    assert loaded.refit(strength=50.0).strength_ == 50.0 and parts.strength_ == 5.0
+    balanced = expected.refit(class_weight="balanced").class_count_
+    np.testing.assert_allclose(balanced, balanced[0])
+
+
+def test_folds_of_the_statistics_are_trees_of_the_other_rows():
+    stats = snb.scan((X > 0) * 1, Y, moments=["gram_above"], folds=3, seed=1)
+    rest = np.zeros((3, 5, 5))
+    for fold in range(3):
+        rest += stats.without_fold(fold).gram_above
+    np.testing.assert_array_equal(rest, 2.0 * stats.gram_above)
+
+
+def test_one_column_is_naive_bayes_and_has_no_edges():
+    model = snb.TreeNB(snb.L1(0.5)).fit(X[:, :1], Y)
+    naive = snb.LinearNB("bernoulli", snb.L1(0.5)).fit(X[:, :1], Y)
+    np.testing.assert_allclose(model.predict_proba(X[:, :1]), naive.predict_proba(X[:, :1]), atol=1e-12)
+    assert model.edges_.empty and model.parents_.tolist() == [-1]
+    assert snb.TreeNB(strength="evidence").fit(X[:, :1], Y).score(X[:, :1], Y) > 0.3
+
+
+def test_it_says_what_tells():
+    model = snb.TreeNB(family="categorical").fit(pd.DataFrame(X, columns=list("abcde")), Y)
+    told = model.explain(pd.DataFrame(X[:1], columns=list("abcde")))
+    assert told["contribution"].sum() == pytest.approx(told.attrs["score"])
+    assert told.attrs["class"] == model.predict(pd.DataFrame(X[:1], columns=list("abcde")))[0]
+    assert told.attrs["score"] == pytest.approx(
+        model.decision_function(pd.DataFrame(X[:1], columns=list("abcde"))).max()
+    )
+    best = model.top_features(3)
+    assert best["feature"].isin(model.column_names_).all() and len(best) == 9
+    assert len(model.contrast("ash", "birch", 2)) == 4
+
+
+def test_shares_that_have_moved_are_told():
+    old, new = snb.TreeNB().fit(X, Y), snb.TreeNB().fit(np.where(np.arange(5) == 2, 1.0, X), Y)
+    assert set(old.drift(new, 3)["feature"]) == {"x2"}
+    with pytest.raises(ValueError, match="should be a fitted TreeNB of the same columns"):
+        old.drift(snb.TreeNB().fit(X[:, :3], Y))
+
+
+def test_a_class_that_is_not_there_yet_is_never_decided():
+    model = snb.TreeNB().fit(X, Y, classes=["ash", "birch", "cedar", "yew"])
+    np.testing.assert_allclose(model.predict_proba(X)[:, :3], snb.TreeNB().fit(X, Y).predict_proba(X), atol=1e-12)
+    assert not model.predict_proba(X)[:, 3].any()
+    first = snb.TreeNB().partial_fit(X[Y == "ash"], Y[Y == "ash"])
+    with pytest.raises(ValueError, match="one class only"):
+        first.predict(X)
+    both = first.partial_fit(X[Y != "ash"], Y[Y != "ash"])
+    np.testing.assert_array_equal(both.predict(X), snb.TreeNB().fit(X, Y).predict(X))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"strength": 0}, "strength=0 should be above 0"),
+        ({"strength": "auto"}, "strength='auto'"),
+        ({"smoothing": 0}, "smoothing=0 should be above 0"),
+        ({"family": "poisson"}, "family='poisson'"),
+        ({"transform": "log1p"}, r"transform='log1p' should be None, or bins such as snb.Bins\(4\)"),
+        ({"max_features": 0}, "max_features=0"),
+        ({"penalty": snb.L1()}, "has no tau, but TreeNB fits one model"),
+        ({"penalty": snb.L2([1.0, 2.0])}, "has a grid of 2 taus, but TreeNB fits one model"),
+        ({"penalty": snb.Decorrelation(1.0)}, "not defined for TreeNB; it should be L1, L2, TopK, Separable"),
+        ({"penalty": snb.L1(1.0), "transform": snb.Bins(3)}, "is of columns of presence, .* should be None"),
+        ({"priors": [0.5, 0.5]}, "priors"),
+    ],
+    ids=str,
+)
+def test_wrong_parameters_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        snb.TreeNB(**options).fit(X, Y)
+
+
+def test_wrong_rows_are_refused():
+    with pytest.raises(ValueError, match=r"y holds one class only \(\['ash'\]\); TreeNB needs at least 2 classes"):
+        snb.TreeNB().fit(X, np.full(150, "ash"))
+    with pytest.raises(ValueError, match="row 3, column 2"):
+        snb.TreeNB().fit(np.where(np.arange(750).reshape(150, 5) == 17, np.nan, X), Y)
+    with pytest.raises(ValueError, match="no number of a category"):
+        snb.TreeNB(family="categorical").fit(X + 0.5, Y)
+    with pytest.warns(snb.StreamnbWarning, match="no column varies: .* give transform=snb.Bins"):
+        snb.TreeNB().fit(X + 1.0, Y)
+    with pytest.raises(ValueError, match="2-D indicator of labels; TreeNB takes one label a row"):
+        snb.TreeNB().fit(X, np.eye(2)[np.arange(150) % 2])
+    with pytest.raises(MemoryError, match=r"2.0 MB.* memory_limit allows 10.0 kB; take max_features=") as refused:
+        snb.TreeNB().fit(sp.random_array((150, 500), rng=rng), Y, memory_limit="10kB")
+    assert "pooled" not in str(refused.value)
+    with pytest.raises(ValueError, match="read"):
+        snb.TreeNB(max_features=2).fit(iter([(X, Y)]))
+    model = snb.TreeNB().fit(X, Y)
+    with pytest.raises(ValueError, match="max_features=2: what is done to rows is learned before the scan"):
+        model.refit(max_features=2)
+    with pytest.raises(ValueError, match=r"binarize=1\.0 is applied in the scan"):
+        model.refit(binarize=1.0)
+    with pytest.raises(ValueError, match="5 features"):
+        model.predict(X[:, :3])

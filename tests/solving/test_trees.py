@@ -1,0 +1,60 @@
+"""Informations, spanning trees and symmetrical uncertainty, against definitions and by hand."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import streamnb as snb
+from streamnb.solving.trees import informations, spanning_tree, symmetrical_uncertainty
+from tests.support.naive_tree import NaiveTree
+
+rng = np.random.default_rng(1)
+LEVELS = rng.integers(0, 3, (60, 4))
+LEVELS[:, 2] = (LEVELS[:, 0] + rng.integers(0, 2, 60)) % 3
+Y, WEIGHT = np.array(list("abc"))[rng.integers(0, 3, 60)], rng.choice([0.25, 1.0, 2.0], 60)
+FIRSTS = np.arange(0, 13, 3)
+ONE_HOT = (LEVELS[:, :, None] == np.arange(3)).reshape(60, 12).astype(np.uint8)
+
+
+def test_by_hand():
+    rows = np.array([[int(c) for c in row] for row in ["000", "000", "110", "110", "011", "101", "001", "111"]])
+    stats = snb.scan(rows[:, :2], rows[:, 2], moments=["gram_above"])
+    assert informations(stats, np.arange(3))[0, 1] == pytest.approx(0.5 * np.log(2.0), abs=1e-15)
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT])
+def test_informations_are_those_of_the_definition(weight):
+    naive = NaiveTree(LEVELS, Y, weight)
+    found = informations(snb.scan(ONE_HOT, Y, sample_weight=weight, moments=["gram_above"]), FIRSTS)
+    present = informations(snb.scan(LEVELS, Y, sample_weight=weight, moments=["gram_above"]), np.arange(5))
+    naive_present = NaiveTree(LEVELS > 0, Y, weight)
+    for i, j in combinations(range(4), 2):
+        assert found[i, j] == found[j, i] == pytest.approx(naive.information(i, j), abs=1e-14)
+        assert present[i, j] == pytest.approx(naive_present.information(i, j), abs=1e-14)
+
+
+def test_the_tree_has_the_most_information_and_the_lowest_of_equal_edges():
+    every = np.zeros((5, 5))
+    assert spanning_tree(every).tolist() == [-1, 0, 0, 0, 0]
+    every[1, 3] = every[3, 1] = 1.0
+    every[2, 3] = every[3, 2] = 1.0 + 2.0**-45  # the same, but for rounding
+    every[1, 2] = every[2, 1] = 1.0
+    assert spanning_tree(every).tolist() == [-1, 0, 1, 1, 0]
+    assert spanning_tree(np.zeros((1, 1))).tolist() == [-1]
+    for seed in range(20):
+        some = np.random.default_rng(seed).integers(0, 4, (6, 6)) / 4.0
+        some = some + some.T
+        naive = NaiveTree.__new__(NaiveTree)
+        naive.n, naive.information = 6, lambda i, j, some=some: some[i, j]
+        assert spanning_tree(some).tolist() == naive.tree()
+
+
+def test_symmetrical_uncertainty_is_that_of_rankings():
+    stats = snb.scan(LEVELS, Y, sample_weight=WEIGHT)
+    ranked = snb.rank_features(stats, by="symmetrical_uncertainty").scores
+    np.testing.assert_allclose(symmetrical_uncertainty(stats, np.arange(5)), ranked, atol=1e-14)
+    values = snb.scan(LEVELS, Y, sample_weight=WEIGHT, histogram="value", n_bins=3)
+    ranked = snb.rank_features(values, by="symmetrical_uncertainty", values="value").scores
+    found = symmetrical_uncertainty(snb.scan(ONE_HOT, Y, sample_weight=WEIGHT), FIRSTS)
+    np.testing.assert_allclose(found, ranked, atol=1e-14)
