@@ -109,7 +109,7 @@ def _steps(model: LinearModel, step: Any) -> Iterator[RowStep]:
 
 def _indicators(step: Any) -> Indicators:
     if not isinstance(step, ChosenColumns):
-        return _bins(step) if isinstance(step, BinEdges) else _levels(step)
+        return indicators_of_bins(step) if isinstance(step, BinEdges) else _levels(step)
     if step.step is not None:
         of_some = _indicators(step.step)
         return replace(of_some, feature=step.columns[of_some.feature])
@@ -117,7 +117,7 @@ def _indicators(step: Any) -> Indicators:
     return Indicators(step.columns, np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n, bool), np.ones(n, bool))
 
 
-def _bins(bins: BinEdges) -> Indicators:
+def indicators_of_bins(bins: BinEdges) -> Indicators:
     """A column for each bin, and one for missing values, the last of its feature."""
     low, high, missing = [], [], []
     for edges, gap in zip(bins.edges, bins.missing.tolist(), strict=True):
