@@ -29,10 +29,12 @@ from streamnb.estimators.least_squares import LeastSquaresClassifierCV as LeastS
 from streamnb.estimators.linear_nb import LinearNB as LinearNB
 from streamnb.estimators.linear_nb_cv import LinearNBCV as LinearNBCV
 from streamnb.estimators.selector import FeatureSelector as FeatureSelector
+from streamnb.estimators.stacked_nb import StackedNB as StackedNB
 from streamnb.estimators.trained_cv_models import MarginClassifierCV as MarginClassifierCV
 from streamnb.estimators.trained_cv_models import SoftmaxRegressionCV as SoftmaxRegressionCV
 from streamnb.estimators.trained_models import MarginClassifier as MarginClassifier
 from streamnb.estimators.trained_models import SoftmaxRegression as SoftmaxRegression
+from streamnb.estimators.tree_nb import TreeNB as TreeNB
 from streamnb.evaluation.evaluating import evaluate as evaluate
 from streamnb.evaluation.evaluation import Evaluation as Evaluation
 from streamnb.models.decision_rule import balancing_shift as balancing_shift
@@ -47,6 +49,7 @@ from streamnb.plotting import ScoreDisplay as ScoreDisplay
 from streamnb.plotting import SearchDisplay as SearchDisplay
 from streamnb.plotting import SelectionDisplay as SelectionDisplay
 from streamnb.plotting import TellingFeaturesDisplay as TellingFeaturesDisplay
+from streamnb.plotting import TreeDisplay as TreeDisplay
 from streamnb.problem.families import Bernoulli as Bernoulli
 from streamnb.problem.families import Binomial as Binomial
 from streamnb.problem.families import ChiSquared as ChiSquared
