@@ -61,7 +61,7 @@ from streamnb.rows.prepared import PreparedSource
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.raw import RawSource
 from streamnb.rows.source import Source
-from streamnb.rows.splits import Folding, as_folding, fold_numbers
+from streamnb.rows.splits import Folding, as_folding
 from streamnb.rows.streams import StreamSource
 from streamnb.rows.tiles import TiledSource
 from streamnb.scanning.accumulating import _OfUser
@@ -84,7 +84,7 @@ from streamnb.training.cutting_planes import CrammerSinger
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
 from tests.support.examples_of_problems import every
-from tests.support.examples_of_raw_rows import counted_columns, kinds_of_columns, table_of, texts_of
+from tests.support.examples_of_raw_rows import counted_columns, kinds_of_columns, outside_a_fold, table_of, texts_of
 from tests.support.of_users import Highest
 
 N, K = 40, 3
@@ -211,8 +211,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         **{moment: lambda moment=moment: scan(moment) for moment in MOMENTS},
         folds=lambda: scan("sum", X=COUNTS, folding=FOLDS),
         listed=lambda: scan("sum", "above", classes=np.array(["yew", "cedar", "birch", "ash"])),
-        labels=lambda: scan("sum", y=SETS, folding=FOLDS),
-        together=lambda: scan("sum", y=SETS, w=REAL_WEIGHT, folding=FOLDS, labels=True),
+        labels=lambda: scan("sum", y=SETS, w=REAL_WEIGHT, folding=FOLDS, labels=True),
         csr=lambda: scan(X=sp.csr_array(COUNTS)),
         real=lambda: scan(X=REAL, w=REAL_WEIGHT, folding=FOLDS),
         bins=lambda: scan("sum", X=REAL, w=REAL_WEIGHT, folding=FOLDS, grid=Grid("bins", 8)),
@@ -258,9 +257,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     OfFolds: every(
         lambda: Pass(OfFolds(ValueScan(), Folding(3)), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
         table=lambda: Pass(OfFolds(kinds_of_columns()[0], Folding(2)), kinds_of_columns()[1]),
-        texts=lambda: Pass(
-            OfFolds(TokenScan(NGrams()), Folding(2)), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "texts")
-        ),
+        of=lambda: Pass(OfFolds(TokenScan(NGrams()), Folding(2)), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "t")),
     ),
     LevelScan: every(
         lambda: Pass(LevelScan(snb.Categorical().coded_columns), opened(COUNTS, labelled=False)),
@@ -425,7 +422,6 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
 Table = dict[str, np.ndarray]
 LABELLED: Table = {"X": COUNTS, "y": Y, "weight": WEIGHT}
 PRESENT: Table = {**LABELLED, "X": (COUNTS > 0).astype(float)}
-OUTSIDE: Table = {**LABELLED, "weight": np.where(fold_numbers(N, 3) == 1, 0.0, WEIGHT)}
 COLUMNS: Table = {"y_true": Y, "y_pred": Y[::-1], "scores": PROBA}
 
 
@@ -474,10 +470,7 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
         (lambda _: PreparedSource(opened(COUNTS, Y, WEIGHT), present, 5, "present"), PRESENT),
         stored=(lambda folder: PreparedSource(dense_store(folder), present, 5, "present"), PRESENT),
     ),
-    FoldRows: every(
-        (lambda _: FoldRows(opened(COUNTS, Y, WEIGHT), Folding(3), 1, inside=False), OUTSIDE),
-        stored=(lambda folder: FoldRows(csr_group(folder), Folding(3), 1, inside=False), OUTSIDE),
-    ),
+    FoldRows: every(outside_a_fold(COUNTS, Y, WEIGHT)),
     TiledSource: every(
         (lambda _: TiledSource(opened(COUNTS, Y, WEIGHT), 16), LABELLED),
         stored=(lambda folder: TiledSource(csr_group(folder), 4), LABELLED),
