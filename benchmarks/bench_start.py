@@ -11,7 +11,6 @@ class Start:
     """Of a fit from Zarr."""
 
     rows, n_features = 2_000, 2**10
-    timeout = 600
 
     def setup(self):
         self.folder = tempfile.TemporaryDirectory()
