@@ -255,13 +255,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         lambda: Pass(ValueScan(), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
         csr=lambda: Pass(ValueScan(), opened(sp.csr_array(COUNTS), labelled=False)),
     ),
-    OfFolds: every(
-        lambda: Pass(OfFolds(ValueScan(), Folding(3)), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
-        table=lambda: Pass(OfFolds(kinds_of_columns()[0], Folding(2)), kinds_of_columns()[1]),
-        texts=lambda: Pass(
-            OfFolds(TokenScan(NGrams()), Folding(2)), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "texts")
-        ),
-    ),
+    OfFolds: every(lambda: Pass(OfFolds(kinds_of_columns()[0], Folding(2)), kinds_of_columns()[1])),
     LevelScan: every(
         lambda: Pass(LevelScan(snb.Categorical().coded_columns), opened(COUNTS, labelled=False)),
         some=lambda: Pass(LevelScan(SOME_CODED.coded_columns), opened(sp.csr_array(COUNTS), labelled=False)),
