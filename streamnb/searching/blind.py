@@ -42,7 +42,8 @@ def usual_for(encoded: Encoded) -> tuple[list[Any], list[Any]]:
 def usual_transforms(encoded: Encoded) -> list[Any]:
     """Transforms that are learned of rows: of few features that which makes them normal."""
     rows = encoded.rows
-    return [QUANTILE_NORMAL] if not is_sparse(rows) and has_few_features(rows) else []
+    as_given = rows.encoding is None and not is_sparse(rows)
+    return [QUANTILE_NORMAL] if as_given and has_few_features(rows) else []
 
 
 def has_few_features(rows: Source) -> bool:
