@@ -136,7 +136,9 @@ def reference(X, y):
 
 def judged(model, X, y):
     """Accuracy, and the mean area over classes; probabilities rank by their log-odds."""
-    scores, classes = model.decision_function(X), model.classes_
+    ranks = "decision_function" if hasattr(model, "decision_function") else "predict_joint_log_proba"
+    scores, classes = getattr(model, ranks)(X), model.classes_
+    scores = scores[:, 1] - scores[:, 0] if scores.ndim == len(classes) == 2 else scores
     if scores.ndim == 1:
         return (model.predict(X) == y).mean(), roc_auc_score(y == classes[1], scores)
     if hasattr(model, "predict_proba"):

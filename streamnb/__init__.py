@@ -94,6 +94,8 @@ _HOMES = {
     "GaussianNB": "estimators.gaussian_nb",
     "CategoricalNB": "estimators.categorical_nb",
     "TreeNB": "estimators.tree_nb",
+    "OutputCodeNB": "estimators.output_code_nb",
+    "HierarchyNB": "estimators.hierarchy_nb",
     "LinearDiscriminantAnalysis": "estimators.discriminant_analysis",
     "QuadraticDiscriminantAnalysis": "estimators.discriminant_analysis",
     "search": "searching.searching",

@@ -11,6 +11,7 @@ from streamnb.export.as_json import json_bytes
 from streamnb.export.as_onnx import onnx_bytes
 from streamnb.export.as_sklearn import as_sklearn
 from streamnb.export.portable import portable
+from streamnb.export.raw_rows import of_numbers
 from streamnb.models.linear import LinearModel
 from streamnb.models.portable import PortableModel
 
@@ -57,13 +58,16 @@ class Exports:
             "m.onnx": an ONNX graph (``pip install streamnb[onnx]``) with the input "rows", float32 (n_rows,
             n_features), and the outputs "labels" and "probabilities" ("scores" where there are none); its arithmetic is
             in float64. "m.json": weights class by class and the steps before them, which docs/export.md reads in ten
-            lines of NumPy. Both decide as `predict` does.
+            lines of NumPy. Both decide as `predict` does. Of a model of a table rows have a number for each of its
+            columns, in the order of the file's feature names: its bins, and categories that are numbers, are part of
+            the file.
 
         Raises
         ------
         ValueError
             The name has another ending, or the model does what such a file does not hold (rows learned to be normal,
-            pairs of classes, quadratic scores, loss=, threshold=, isotonic calibration). Nothing is written then.
+            pairs of classes, quadratic scores, loss=, threshold=, isotonic calibration), or makes its columns of texts,
+            strings, dates, hashes or numbers as they are. Nothing is written then.
         ImportError
             onnx is not installed.
 
@@ -79,12 +83,7 @@ class Exports:
         file = persistence.check_path("path", path)
         if file.suffix not in WRITERS:
             raise ValueError(f"path={str(file)!r} should end with one of {', '.join(WRITERS)}")
-        model = self._portable()
-        if model.encoding is not None:
-            raise ValueError(
-                "the columns are made of raw rows, which no export holds; save(path, stats=False), or streamnb export "
-                "m.snb light.snb, keeps what makes them"
-            )
+        model = of_numbers(self._portable())
         written = WRITERS[file.suffix](model)
         with persistence.replacing(file) as out:
             out.write(written)
@@ -108,7 +107,7 @@ class Exports:
         >>> model.to_sklearn().predict([[0.0, 1.0]])
         array(['dog'], dtype='<U3')
         """
-        return as_sklearn(self._portable())
+        return as_sklearn(of_numbers(self._portable()))
 
     def _portable(self) -> PortableModel:
         check_is_fitted(self)

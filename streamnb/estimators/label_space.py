@@ -90,6 +90,7 @@ class LabelSpace(LeastSquaresClassifier):
 
     class_weight = None
     start = "auto"
+    standardize = False
 
     def __init__(
         self,

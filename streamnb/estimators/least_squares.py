@@ -3,13 +3,15 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from streamnb.core import arguments, persistence
 from streamnb.estimators.calibrated_fit import CalibratedClassifier
 from streamnb.estimators.trained import Posed
 from streamnb.estimators.trained_cv import TrainedClassifierCV
 from streamnb.passes.options import RunOptions
 from streamnb.scanning.class_scan import ClassScan
-from streamnb.solving.least_squares import LeastSquaresPath
+from streamnb.solving.least_squares import CONSTANT, LeastSquaresPath
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import Products
 from streamnb.training import objectives
@@ -25,6 +27,13 @@ class PosedByProducts(Posed):
     """What a model is trained on, with what all weights follow from."""
 
     path: LeastSquaresPath
+
+
+def _per_deviation(posed: Posed) -> np.ndarray:
+    """What features, scaled or not, are multiplied by so that they vary by 1; 1 for those that do not vary."""
+    sums = posed.sums
+    varies = sums.spread > CONSTANT * sums.squares
+    return np.where(varies, np.sqrt(sums.weight / np.where(varies, sums.spread, 1.0)), 1.0)
 
 
 @persistence.register
@@ -47,6 +56,8 @@ class LeastSquaresClassifier(CalibratedClassifier):
         read: `n_passes_` is 0. For up to some thousand features, 8 n (n + 1) bytes, refused beyond `memory_limit`;
         where conjugate gradients have converged the weights are the same. Of sparse rows, such as those of
         ``transform=snb.Bins(..)``, what is stored is multiplied.
+    standardize : bool
+        Let `l2` go by features that are divided by their standard deviation, of columns of different units.
 
     Examples
     --------
@@ -73,8 +84,9 @@ class LeastSquaresClassifier(CalibratedClassifier):
         class_weight: Any = None,
         calibration: str | None = None,
         solver: str = "conjugate_gradients",
+        standardize: bool = False,
     ):
-        self.solver = solver
+        self.solver, self.standardize = solver, standardize
         self.l2 = l2
         self.start = start
         self.tol, self.max_passes = tol, max_passes
@@ -90,6 +102,7 @@ class LeastSquaresClassifier(CalibratedClassifier):
     def _check_params(self) -> None:
         super()._check_params()
         arguments.one_of("solver", self.solver, ["conjugate_gradients", "products"])
+        arguments.one_of("standardize", self.standardize, [False, True])
 
     @property
     def _by_products(self) -> bool:
@@ -115,6 +128,8 @@ class LeastSquaresClassifier(CalibratedClassifier):
 
     def _posed(self, stats: ClassStats, options: RunOptions) -> Posed:
         posed = super()._posed(stats, options)
+        if self.standardize:
+            posed = replace(posed, scale=_per_deviation(posed))
         if not self._by_products:
             return posed
         factors = self._class_factors(stats)
@@ -136,6 +151,8 @@ class LeastSquaresClassifierCV(TrainedClassifierCV, LeastSquaresClassifier):
 
     Parameters
     ----------
+    standardize : bool
+        As for `LeastSquaresClassifier`.
     solver : {"conjugate_gradients", "products"}
         "products": the one scan sums those of each fold, of which all models of all folds and l2 follow, each fold's
         from one eigendecomposition; one read more judges them, and none is for the final model. "max_passes" of
@@ -169,10 +186,11 @@ class LeastSquaresClassifierCV(TrainedClassifierCV, LeastSquaresClassifier):
         class_weight: Any = None,
         calibration: str | None = None,
         solver: str = "conjugate_gradients",
+        standardize: bool = False,
     ):
         options = {"start": start, "tol": tol, "max_passes": max_passes, "transform": transform}
         options |= {"normalize": normalize, "idf": idf, "class_weight": class_weight, "calibration": calibration}
-        options["solver"] = solver
+        options |= {"solver": solver, "standardize": standardize}
         LeastSquaresClassifier.__init__(self, l2, **options)
         self._keep_choice(folds, scoring, rule, seed)
 

@@ -164,6 +164,10 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
         domain = FamilyDomain(type(self).__name__, family, options.seen)
         return ClassScan(tuple(sorted(moments)), options, classes, domain, how=Products(pooled=family.pooled))
 
+    def _task_for(self, rows: Source) -> ClassScan:
+        self._opened(rows, fresh=True)
+        return self._task(None)
+
     def _by_kinds(self) -> bool:
         return isinstance(as_family(self.family), Auto)
 
@@ -371,8 +375,7 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
 
 def scan_for(estimator: LinearNB, rows: Source) -> ClassScan:
     """What an estimator scans of rows that are opened, whose names of columns it remembers."""
-    estimator._opened(rows, fresh=True)
-    return estimator._task(None)
+    return estimator._task_for(rows)
 
 
 def solved_from(estimator: LinearNB) -> tuple[dict[str, Any], Any]:

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import asdict, replace
+from itertools import compress
 from typing import Any, Self
 
 from sklearn.base import clone
@@ -35,7 +36,6 @@ from streamnb.scanning.side_by_side import run_scans
 from streamnb.selection.grid_scores import check_choice
 from streamnb.stats.class_stats import ClassStats
 
-L2 = 1e4  # of labels, whose many margins are far from 0, by tens or hundreds
 TOL = 1e-2  # of the gradient: margins of several families say nearly the same, and the last digits take long
 _FITTED = "final", "step", "report", *OF_ROWS
 _NAMED = "family of a LinearNB"  # how a file keeps a family that was given with more parameters
@@ -63,10 +63,10 @@ class StackedNB(RowClassifier, RowsEstimator):
         The second level, of (n_margins,) columns that may have any values: a name or a `Family` such as
         ``snb.Gaussian(covariance="full", shrinkage=(0.0, 0.1))``, or an estimator such as
         ``snb.SoftmaxRegression(l2=10.0)``, and for a 2-D y `LeastSquaresClassifier` or `LabelSpace`. By default
-        ``SoftmaxRegression(tol=1e-2)``, for a 2-D y ``LeastSquaresClassifier(1e4, solver="products")``: each label has
-        a model of the margins of all. Margins reach tens and hundreds, and penalties go by that. One that chooses or
-        calibrates by folds of these rows is refused: margins of the other rows depend on the labels of those that it
-        would hold back. `snb.search` compares whole stacks.
+        ``SoftmaxRegression(tol=1e-2)``, for a 2-D y ``LeastSquaresClassifier(100.0, solver="products",
+        standardize=True)``: each label has a model of the margins of all. Margins reach tens and hundreds, and
+        penalties go by that. One that chooses or calibrates by folds of these rows is refused: margins of the other
+        rows depend on the labels of those that it would hold back. `snb.search` compares whole stacks.
     folds : int or (n_rows,) ints
         Number of folds, or the fold of each row, numbered from 0; see `fold_numbers`.
     seed : int
@@ -150,7 +150,8 @@ class StackedNB(RowClassifier, RowsEstimator):
             found, report = run_scans(tasks, folded, options)
             stats = [found[name] for name in tasks]
             out_of_fold = self._out_of_fold(stats, rows, groups, options)
-            self._step = MarginColumns.of(out_of_fold.of_folds)
+            weighs = [part.total_weight > 0.0 for part in stats[0].folds]  # a search leaves a fold without
+            self._step = MarginColumns.of(list(compress(out_of_fold.of_folds, weighs)))
             self.final_ = self._final(stats[0].multilabel)
             how = {"progress": progress, "n_threads": n_threads, "memory_limit": memory_limit, "client": client}
             self.final_.fit(*_columns(out_of_fold, folded, y, sample_weight), **how)
@@ -199,7 +200,11 @@ class StackedNB(RowClassifier, RowsEstimator):
     def _final(self, multilabel: bool) -> Any:
         """The model of the second level, not fitted."""
         if self.final is None:
-            return LeastSquaresClassifier(L2, solver="products") if multilabel else SoftmaxRegression(tol=TOL)
+            return (
+                LeastSquaresClassifier(100.0, solver="products", standardize=True)
+                if multilabel
+                else SoftmaxRegression(tol=TOL)
+            )
         return clone(self.final) if isinstance(self.final, RowClassifier) else LinearNB(self.final)
 
     def _check_params(self) -> None:
@@ -286,6 +291,12 @@ class StackedNB(RowClassifier, RowsEstimator):
         tags.classifier_tags.multi_label = True
         tags.input_tags.positive_only = any(as_family(_family_of(f)).nonnegative for f in self.families)
         return tags
+
+
+def reads_at_most(stack: StackedNB) -> int:
+    """How often the rows are read to fit a stack."""
+    final = stack._final(False)
+    return 2 + (0 if getattr(final, "solver", None) == "products" else getattr(final, "max_passes", 0))
 
 
 def _model_of(member: LinearNB, stats: ClassStats, rows: Source) -> LinearModel:

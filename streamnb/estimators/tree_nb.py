@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence
 from streamnb.encoding.bins import BinEdges
@@ -25,7 +26,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.solving.tree_weights import EVIDENCE, TreeCounts, pull_of, tree_model
-from streamnb.solving.trees import informations, presence, spanning_tree, symmetrical_uncertainty
+from streamnb.solving.trees import informations, presence, presence_stats, spanning_tree, symmetrical_uncertainty
 
 FAMILIES = "bernoulli", "categorical"
 
@@ -293,11 +294,36 @@ class TreeNB(PreparedRows, Explains, ScanClassifier):
         told = self._information[children, parents]
         return DataFrame({"parent": names[parents], "child": names[children], "information": told})
 
+    @property
+    def _indicator_names(self) -> list[Any]:
+        """Names of the columns that are summed."""
+        return self._names if self._step is None else self._step.names(self._names)  # type: ignore[attr-defined]
+
     @learned
     def column_names_(self) -> np.ndarray:
         """Names of the columns of `coef_`."""
-        names = self._names if self._step is None else self._step.names(self._names)  # type: ignore[attr-defined]
-        return self._columns.names(names)
+        return self._columns.names(self._indicator_names)
+
+    def drift(self, new: Any, n_features: int = 20) -> Any:
+        """The columns whose shares have moved most from the rows of this model to those of another; reads no data.
+
+        Parameters
+        ----------
+        new : fitted TreeNB
+            Of the same columns.
+        n_features : int
+            How many rows the table has at most.
+
+        Returns
+        -------
+        pandas.DataFrame
+            As from `ClassStats.drift`.
+        """
+        check_is_fitted(self, "stats_")
+        if not isinstance(new, TreeNB) or new._indicator_names != self._indicator_names:
+            raise ValueError(f"new={new!r} should be a fitted TreeNB of the same columns")
+        ours, theirs = presence_stats(self.stats_), presence_stats(new.stats_)
+        return ours.drift(theirs, n_features, feature_names=self._indicator_names)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
@@ -327,6 +353,10 @@ class TreeNB(PreparedRows, Explains, ScanClassifier):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         return super().from_state(persistence.known(cls, state, "params", "fitted", "step"))
+
+    def _check_loaded(self, state: dict[str, Any]) -> None:
+        super()._check_loaded(state)
+        arguments.check_priors(self.priors, self.classes_, np.ones(len(self.classes_)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

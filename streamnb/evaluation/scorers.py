@@ -71,6 +71,15 @@ def _error(evaluation: Evaluation, method: str, average: str | None = None) -> f
     return micro_error(evaluation, method) if average == "micro" else getattr(evaluation, f"{method}_error")
 
 
+def _accuracy_and_area(evaluation: Evaluation) -> float:
+    """The mean of both: few models have the best decisions and the best ranking."""
+    return 0.5 * (evaluation.accuracy() + evaluation.roc_auc())
+
+
+def _half_error(evaluation: Evaluation) -> float:
+    return 0.5 * _error(evaluation, "roc_auc")
+
+
 def _areas(judged: Any) -> np.ndarray:
     """Of each class against the reference, (K,)."""
     return judged.roc_auc(average=None)
@@ -119,6 +128,9 @@ def _scorers() -> dict[str, Scorer]:
             scorers.append(_scorer(f"{name}_{average}", "hits", method, method, average=average))
         if name != "specificity":  # whose mean over rows is not kept
             scorers.append(_scorer(f"{name}_samples", "multilabel", method, method, average="samples"))
+    scorers.append(
+        Scorer("accuracy_and_roc_auc", frozenset({"hits", "ranking"}), _accuracy_and_area, error=_half_error)
+    )
     areas = _scorer("roc_auc_reference", "ranking reference", "roc_auc")
     scorers.append(replace(areas, per_class=_areas, error=_bound, of_grid=ReferenceEvaluation.of_all))
     scorers[0] = replace(scorers[0], of_grid=GridEvaluation.accuracy_and_recall)

@@ -82,7 +82,7 @@ def _steps(model: LinearModel, step: Any) -> Iterator[RowStep]:
     """Yield what is done to a row, in order."""
     options = model.options
     if step is not None:
-        yield RowStep("indicators", _bins(step) if isinstance(step, BinEdges) else _levels(step))
+        yield RowStep("indicators", indicators_of_bins(step) if isinstance(step, BinEdges) else _levels(step))
     for one in options.steps:
         norm, _, length = one.partition(":")
         yield RowStep(one) if one in TRANSFORMS else RowStep(norm, float(length or 1.0))
@@ -96,7 +96,7 @@ def _steps(model: LinearModel, step: Any) -> Iterator[RowStep]:
             yield RowStep(FUNCTIONS[moment], value, columns)
 
 
-def _bins(bins: BinEdges) -> Indicators:
+def indicators_of_bins(bins: BinEdges) -> Indicators:
     """A column for each bin, and one for missing values, the last of its feature."""
     low, high, missing = [], [], []
     for edges, gap in zip(bins.edges, bins.missing.tolist(), strict=True):

@@ -2,8 +2,12 @@
 
 from typing import Any
 
+from streamnb.estimators.label_space import LabelSpaceCV
+from streamnb.estimators.linear_nb import LinearNB
+from streamnb.estimators.stacked_nb import StackedNB
 from streamnb.estimators.trained_cv_models import MarginClassifierCV, SoftmaxRegressionCV
 from streamnb.problem.families import Gaussian
+from streamnb.rows.column_maps import QUANTILE_NORMAL
 from streamnb.rows.in_tables import TableSource
 from streamnb.rows.source import Source
 from streamnb.searching.axes import DEFAULTS
@@ -11,20 +15,49 @@ from streamnb.searching.encodings import Encoded
 
 FEW_FEATURES = 300  # whose products of two take little beside reading
 WIDE = 4096  # features, which dense rows seldom have
+FEW_READS = 10  # that texts need
 FEW_VALUES = 0.5  # of those that dense rows have
+L2 = [10.0, 1.0, 0.1, 0.01]
 TF_IDF: dict[str, Any] = {"transform": "log1p", "idf": True, "normalize": "l2"}
+SCORING = ["accuracy_and_roc_auc", "accuracy", "roc_auc"]
 
 
 def usual_for(encoded: Encoded) -> tuple[list[Any], list[Any]]:
     """Families and models."""
     families, rows = DEFAULTS["families"], encoded.rows
+    y = encoded.given[1]
+    if len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1:  # labels, which borrow from each other
+        return _for_labels(rows)
     if isinstance(rows, TableSource):
-        return ["auto"], [SoftmaxRegressionCV()]
+        return ["auto"], [SoftmaxRegressionCV(L2, max_passes=20)]
     if is_sparse(rows):
-        return families, [MarginClassifierCV(**TF_IDF), SoftmaxRegressionCV(**TF_IDF)]
-    if rows.n_features is not None and rows.n_features <= FEW_FEATURES:
-        families = [*families, Gaussian(covariance="full", shrinkage="auto")]
-    return families, [SoftmaxRegressionCV()]
+        tf_idf = [kind(L2, max_passes=20, **TF_IDF) for kind in (SoftmaxRegressionCV, MarginClassifierCV)]
+        return ["multinomial", "bernoulli"], [*tf_idf, SoftmaxRegressionCV(L2, max_passes=20)]
+    if has_few_features(rows):
+        full = Gaussian(covariance="full", shrinkage="auto")
+        families = ["gaussian", full] if encoded.transform == QUANTILE_NORMAL else [*families, full]
+    return families, [SoftmaxRegressionCV(L2, max_passes=30)]
+
+
+def usual_transforms(encoded: Encoded) -> list[Any]:
+    """Transforms that are learned of rows: of few features that which makes them normal."""
+    rows = encoded.rows
+    return [QUANTILE_NORMAL] if not is_sparse(rows) and has_few_features(rows) else []
+
+
+def has_few_features(rows: Source) -> bool:
+    """Whether a covariance of all takes little."""
+    return rows.n_features is not None and rows.n_features <= FEW_FEATURES
+
+
+def _for_labels(rows: Source) -> tuple[list[Any], list[Any]]:
+    """The same for an indicator of labels: each by itself, and models of all together."""
+    if is_sparse(rows):
+        text = LinearNB(**TF_IDF)
+        space = LabelSpaceCV(solver="conjugate_gradients", max_passes=FEW_READS, **TF_IDF)
+        return ["multinomial", "bernoulli"], [space, StackedNB([text, "bernoulli"])]
+    solver = "products" if rows.n_features is not None and rows.n_features <= WIDE else "conjugate_gradients"
+    return DEFAULTS["families"], [LabelSpaceCV(solver=solver), StackedNB(["gaussian", "bernoulli"])]
 
 
 def is_sparse(rows: Source) -> bool:

@@ -166,8 +166,7 @@ def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: R
         if one is None and not raw:
             rows = opened(*given)
             found.append(Encoded(rows, given))
-            for transform in transforms:
-                found.append(_of_transform(transform, rows, given, options))
+            found += [of_transform(transform, found[-1], options) for transform in transforms]
         else:
             found.append(_encoded(one or {}, given, options))
     return found
@@ -183,7 +182,10 @@ def is_raw_table(X: Any) -> bool:
     return types is None or any(getattr(one, "kind", "O") not in "biuf" for one in list(types))
 
 
-def _of_transform(transform: Any, rows: Source, given: Given, options: RunOptions) -> Learned:
+def of_transform(transform: Any, as_they_are: Encoded, options: RunOptions) -> Learned:
+    """Rows as a transform makes them that is learned of them."""
+    rows, given = as_they_are.rows, as_they_are.given
+
     def encoded(counts: Any, quiet: bool = False) -> Source:
         return prepared(step_of(transform, counts), rows, *given[1:])
 

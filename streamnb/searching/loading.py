@@ -11,10 +11,13 @@ from streamnb.estimators import (
     discriminant_analysis,
     gaussian_nb,
     generalized_nb,
+    hierarchy_nb,
     least_squares,
     linear_nb_cv,
+    output_code_nb,
     selector,
     trained_cv_models,
+    tree_nb,
 )
 from streamnb.problem import mixed, together
 from streamnb.searching import found
@@ -36,8 +39,11 @@ REGISTERED = (
     discriminant_analysis,
     gaussian_nb,
     generalized_nb,
+    hierarchy_nb,
     least_squares,
     linear_nb_cv,
+    output_code_nb,
+    tree_nb,
     selector,
     trained_cv_models,
 )

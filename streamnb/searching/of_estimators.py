@@ -10,6 +10,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from streamnb.core import row_checks
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
+from streamnb.estimators.stacked_nb import StackedNB
 from streamnb.estimators.trained_cv import ChosenOnFolds, TrainedClassifierCV, judged_reads, reads_at_most
 from streamnb.evaluation.evaluating import evaluate
 from streamnb.passes.options import RunOptions
@@ -19,9 +20,10 @@ from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging
 from streamnb.searching.encodings import Encoded, in_memory, some
 from streamnb.searching.found import Judged
+from streamnb.searching.of_stacks import StackOnFolds
 from streamnb.selection.grid_scores import GridScores
 
-CHOOSING = TrainedClassifierCV, LinearNBCV
+CHOOSING = TrainedClassifierCV, LinearNBCV, StackedNB
 
 
 def named_models(models: Any) -> dict[str, Any]:
@@ -61,7 +63,9 @@ def others_of(others: Mapping[str, Any], given: Any, judging: Judging) -> list[C
 
 
 def contestant_of(name: str, model: Any, encoded: Encoded, judging: Judging, options: RunOptions) -> Contestants:
-    """An estimator that chooses on folds."""
+    """An estimator that chooses on folds, or a stack of what is judged on them."""
+    if isinstance(model, StackedNB):
+        return StackOnFolds(name, model, encoded, judging, options)
     if isinstance(model, LinearNBCV):
         return BayesOnGrid(name, model, encoded.given, judging, options)
     return ModelOfReads(name, model, encoded, judging, options)

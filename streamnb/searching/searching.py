@@ -11,10 +11,10 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
 from streamnb.searching.axes import checked, settings_of
 from streamnb.searching.bayes import BayesSettings
-from streamnb.searching.blind import usual_for
+from streamnb.searching.blind import SCORING, usual_for, usual_transforms
 from streamnb.searching.budget import Budget
 from streamnb.searching.contest import Contest, Contestants, Judging
-from streamnb.searching.encodings import Encoded, encoded_rows
+from streamnb.searching.encodings import Encoded, encoded_rows, of_transform
 from streamnb.searching.found import Search
 from streamnb.searching.of_estimators import check_others, contestant_of, named_models, others_of
 from streamnb.selection.grid_scores import check_choice
@@ -36,7 +36,7 @@ def search(
     others: Any = None,
     budget: str | None = None,
     folds: Any = 5,
-    scoring: Any = ("accuracy", "roc_auc"),
+    scoring: Any = None,
     seed: int = 0,
     sample_weight: PerRow = None,
     groups: PerRow = None,
@@ -60,13 +60,13 @@ def search(
         As for `LinearNBCV`; X is read several times, so a stream has to be a callable that returns a fresh iterator.
         Also the path of a table, or a data frame with columns of any kind, and texts; y names the column of labels.
     families : list of names or Family, optional
-        By default multinomial, Bernoulli and Gaussian, and of dense rows of up to 300 features that with a covariance
-        of each class, too. [] for none, with `models` or `others`. `Gaussian` with covariances takes no penalty, and
-        stands in the table once.
+        By default multinomial, Bernoulli and, of dense rows, Gaussian; of up to 300 features that with a covariance of
+        each class, too, both also after the quantile-normal map; "auto" of tables. [] for none, with `models` or
+        `others`. `Gaussian` with covariances takes no penalty, and stands in the table once.
     models : list of estimators, optional
         Of those that choose on folds, such as ``[snb.SoftmaxRegressionCV(), snb.MarginClassifierCV(idf=True)]``; their
         `folds`, `seed` and `scoring` are those of the search. By default, where no `families` are named either,
-        ``SoftmaxRegressionCV()``; of sparse rows this one and ``MarginClassifierCV``, both of tf-idf.
+        `SoftmaxRegressionCV`; of sparse rows also this one and `MarginClassifierCV` of tf-idf.
     encodings : list, optional
         How raw rows become columns: dicts of what `snb.table`, or for texts `snb.text`, is told, as ``{"bins": 8}`` or
         ``{"vocabulary": 10_000}``; transformers such as ``snb.CategoryCounters()``, for rows and labels in memory,
@@ -87,7 +87,8 @@ def search(
         way are in the table with the number of their folds. Of reads, which serve all folds at once: each model may
         make as many as all the others. A search may end late by what was begun in time.
     scoring : str, callable or a list of these
-        As for `LinearNBCV`; the first chooses, and of what is equally good by it, the next.
+        As for `LinearNBCV`; the first chooses, and of what is equally good by it, the next. By default
+        "accuracy_and_roc_auc", their mean, and both.
     show : bool, optional
         Print beforehand what will be read, and the table in the end. By default it is printed but in a notebook.
     progress, n_threads, memory_limit, client
@@ -131,7 +132,7 @@ def search(
     named = {"transforms": transforms, "normalize": normalize, "idf": idf, "smoothing": smoothing}
     named |= {"penalties": penalties, "schemes": schemes}
     limits, given = Budget.of(budget), (*with_labels(X, y), sample_weight)
-    scoring = list(scoring) if isinstance(scoring, list | tuple) else scoring
+    scoring = SCORING if scoring is None else list(scoring) if isinstance(scoring, list | tuple) else scoring
     scorer = check_choice("joint", folds, 1, seed, scoring, "best")
     options = RunOptions(progress, n_threads, memory_limit, client)
     rest = check_others({} if others is None else others)
@@ -140,6 +141,8 @@ def search(
     asked = checked({**named, "families": None if without else families})
     ways = encoded_rows(given, encodings, asked["learned"], options)
     rows = ways[0].rows
+    if families is None and transforms is None and encodings is None:
+        ways += [of_transform(transform, ways[0], options) for transform in usual_transforms(ways[0])]
     for way in ways:
         way.rows.check_read_again("search")
     if without:

@@ -23,7 +23,7 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import TABLE
 
 CURE = "take fewer rows of each class, or fewer candidates"
-FEW = 128  # rows whose contributions stay in the cache until they are rounded
+FEW = 512  # rows whose contributions stay in the cache until they are rounded
 AT_ONCE = 1 << 22  # scores of rows by models with one feature more
 
 
@@ -204,12 +204,11 @@ def _check_each_fold(sample: ClassSample, ends: np.ndarray) -> None:
         )
 
 
-def _values(sample: ClassSample, moments: dict[str, np.ndarray | None], options: Any) -> np.ndarray:
-    """What weights multiply, (n_rows, n)."""
-    X = sample.dense()
+def _values(X: np.ndarray, moments: dict[str, np.ndarray | None], columns: np.ndarray, options: Any) -> np.ndarray:
+    """What weights multiply of some rows, (n_rows, n)."""
     out = np.empty(X.shape)
-    for moment, columns in moments.items():
-        mine = slice(None) if columns is None else np.isin(sample.columns, columns)
+    for moment, of_moment in moments.items():
+        mine = slice(None) if of_moment is None else np.isin(columns, of_moment)
         out[:, mine] = TABLE[moment].of(X[:, mine], options)
         if absent := TABLE[moment].of_absent(options):
             out[:, mine] += absent
@@ -230,14 +229,14 @@ def _added(
     pull, n_rows = pull_at(penalty, point), scheme.n_rows(len(rests[0].classes))
     base = np.empty((len(sample.codes), n_rows, 1), np.float32)
     parts = np.empty((len(sample.codes), n_rows, len(sample.columns)), np.float32)
-    values = None
+    X = sample.dense()
     for rest, start, stop in zip(rests, ends[:-1], ends[1:], strict=True):
         problem = Problem(rest, family, scheme, smoothing)
-        values = _values(sample, problem.moments, rest.options) if values is None else values
-        weights, shifts = _of_each(problem, sample.columns, pull)
+        weights, shifts, moments = *_of_each(problem, sample.columns, pull), problem.moments
         base[start:stop] = problem.intercepts[:, None]
         for first in range(start, stop, FEW):
-            added = values[first : min(first + FEW, stop), None] * weights
+            some = X[first : min(first + FEW, stop)]
+            added = _values(some, moments, sample.columns, rest.options)[:, None] * weights
             added += shifts  # before it is rounded: of values far from 0 both are large, and their sum is not
             parts[first : first + len(added)] = added
     return AddedScores(scheme, base, parts)
@@ -263,7 +262,7 @@ def _counted(
     if smoothing <= 0.0:
         raise ValueError(f"smoothing={smoothing!r} should be above 0: counts of 0 have no logarithm")
     n_classes = len(rests[0].classes)
-    counts = _values(sample, {"sum": None}, rests[0].options)
+    counts = sample.dense().astype(np.float64)
     base = np.empty((len(counts), n_classes, 1), np.float32)
     parts = np.empty((len(counts), n_classes, len(sample.columns)), np.float32)
     sums = np.empty((len(rests), n_classes, len(sample.columns)))

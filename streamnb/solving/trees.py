@@ -5,6 +5,7 @@ category, or the one column of presence. Level 0 of a feature is that none of it
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import xlogy
@@ -25,6 +26,12 @@ def class_tables(stats: ClassStats) -> Iterator[tuple[float, np.ndarray]]:
 def presence(stats: ClassStats) -> np.ndarray:
     """The weight of the rows of each class with each column, (K, n_columns)."""
     return stats.table("gram_above").dense().value(diagonal(stats.n_features))
+
+
+def presence_stats(stats: ClassStats) -> ClassStats:
+    """The statistics of the columns one by one, as a scan of "above" leaves them."""
+    above = stats.table("gram_above").dense().select(diagonal(stats.n_features))
+    return replace(stats, tables={"weight": stats.tables["weight"], "above": above}, folds=(), folding=None)
 
 
 def informations(stats: ClassStats, firsts: np.ndarray) -> np.ndarray:

@@ -24,5 +24,6 @@ def test_what_cannot_be_explained_is_refused():
         snb.LinearNB(scheme="ovo").fit(X, Y).top_features()
     with refused(ValueError, "isotonic"):
         snb.LinearNB().fit(X, Y).calibrate(X, Y, method="isotonic").explain(X[[0]])
-    with refused(AttributeError, "linear scores"):
-        snb.LinearNB(snb.Gaussian(covariance="own")).fit(X, Y).explain(X[[0]])
+    with refused(ValueError, "isotonic"):
+        own = snb.LinearNB(snb.Gaussian(covariance="own")).fit(X, Y)
+        own.calibrate(X, Y, method="isotonic").explain(X[[0]])

@@ -80,3 +80,11 @@ def test_tables_too_large_are_refused_before_the_scan():
         snb.LeastSquaresClassifierCV(L2, solver="products").fit(X, Y, memory_limit=300)
     with pytest.raises(ValueError, match="solver='qr' is unknown"):
         snb.LeastSquaresClassifierCV(L2, solver="qr").fit(X, Y)
+
+
+@pytest.mark.parametrize("solver", ["products", "conjugate_gradients"])
+def test_a_penalty_by_standard_deviations_is_that_of_standardised_columns(solver):
+    scaled = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0.0, X.std(axis=0), 1.0)
+    model = snb.LeastSquaresClassifier(20.0, solver=solver, tol=1e-10, standardize=True).fit(X * 1e3, Y)
+    expected = RidgeClassifier(20.0).fit(scaled, Y).decision_function(scaled)
+    np.testing.assert_allclose(model.decision_function(X * 1e3), expected, rtol=1e-6, atol=1e-8)

@@ -15,7 +15,13 @@ from tests.support.judged import random_rows, set_evaluation
 
 SETS = {"neg_hamming_loss", "neg_ranking_loss", "jaccard", "subset_accuracy"} | {n for n in SCORERS if "samples" in n}
 
-OWN = {"cohen_kappa", "roc_auc_margin", "roc_auc_micro", "average_precision_micro"}  # scikit-learn has no names for
+OWN = {
+    "cohen_kappa",
+    "roc_auc_margin",
+    "roc_auc_micro",
+    "average_precision_micro",
+    "accuracy_and_roc_auc",
+}  # scikit-learn has no names for
 OWN |= {n for n in SCORERS if "specificity" in n}
 AGAINST = {"roc_auc_reference"}  # judged by a ReferenceEvaluation
 

@@ -152,6 +152,8 @@ KINDS = {
     "categorical-nb": lambda: snb.CategoricalNB().fit(X.astype(int), Y, WEIGHT),
     "tree-nb": lambda: snb.TreeNB(snb.L1(0.2), strength=2.0).fit(X, Y, WEIGHT),
     "tree-nb-bins": lambda: snb.TreeNB(transform=snb.Bins(3), max_features=3).fit(X, Y, WEIGHT),
+    "output-code-nb": lambda: snb.OutputCodeNB("poisson", snb.L1(0.1), code_size=2.0).fit(X, Y, WEIGHT),
+    "hierarchy-nb": lambda: snb.HierarchyNB({"ash": "broad", "birch": "broad"}).fit(X, Y, WEIGHT),
     "weight-path": lambda: snb.solve(stats(), "poisson", snb.L1(n_taus=3) + snb.L2([0.1, 1.0]), scheme="ovr"),
     "bins": lambda: snb.Bins(3).fit(X),
     "category-counters": lambda: snb.CategoryCounters([1, {"ash": 1, "birch": 2, "cedar": 0.5}], 2, [(0, 1)]).fit(X, Y),

@@ -164,6 +164,13 @@ def test_multilabel_finds_every_label(output):
     assert 0.5 < numbers(output, "all labels right:")[0][0] < 1
 
 
+@example("tags")
+def test_tags_told_together_are_told_better(output):
+    starts = "naive Bayes", "present words", "space of 7", "space of 14", "stack"
+    bayes, present, _, space, stack = (numbers(output, start)[0][-2] for start in starts)
+    assert stack > max(bayes, present) and space > bayes
+
+
 @example("priors_and_estimates")
 def test_priors_matter_for_few_rows(output):
     assert output.count("a feature never or always occurs in a class") == 9

@@ -1,0 +1,69 @@
+"""Models of tables as models of rows of numbers, where their columns are numbers in bins, or numbers of categories."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from streamnb.encoding.table_codes import BinCodes, Code, LevelCodes
+from streamnb.encoding.table_encoding import TableEncoding
+from streamnb.export.portable import indicators_of_bins
+from streamnb.models.portable import PortableModel
+from streamnb.models.steps import Indicators, RowStep
+from streamnb.rows.table_values import ColumnPart
+
+CURE = "save(path, stats=False), or streamnb export m.snb light.snb, keeps what makes the columns"
+
+
+def of_numbers(model: PortableModel) -> PortableModel:
+    """The model of rows that have a number for each column of the table, in the order of `feature_names_in_`.
+
+    Raises
+    ------
+    ValueError
+        Rows are texts, or a column is none of numbers in bins, nor of numbers that are categories: it is named.
+    """
+    encoding = model.encoding
+    if encoding is None:
+        return model
+    if not isinstance(encoding, TableEncoding) or encoding.texts:
+        raise ValueError(f"the columns are made of texts, and rows of exports are numbers; {CURE}")
+    names = list(encoding.columns)
+    parts = [_indicators(part, code, names) for part, code in encoding.coded]
+    joined = {one.name: np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Indicators)}
+    return replace(
+        model,
+        n_features_in_=len(names),
+        feature_names_in_=np.array(names, object),
+        steps=(RowStep("indicators", Indicators(**joined)), *model.steps),
+        encoding=None,
+    )
+
+
+def _indicators(part: ColumnPart, code: Code, names: list[str]) -> Indicators:
+    """The columns that are made of one of numbers."""
+    place = np.int64(names.index(part.columns[0]))
+    if isinstance(code, BinCodes):
+        found = indicators_of_bins(code.edges)
+        return replace(found, feature=found.feature + place)
+    values = _numbers(part, code)
+    if values is None:
+        raise ValueError(
+            f"column {part.label!r} is not of numbers in bins, nor of numbers of categories that are known, and a row "
+            f"of an export is one of numbers; {CURE}"
+        )
+    assert isinstance(code, LevelCodes)
+    gap, n = [np.inf] * code.missing, code.n_columns
+    high = np.array([*values, *gap])
+    missing = np.arange(n) >= n - code.missing
+    return Indicators(np.full(n, place), np.nextafter(high, -np.inf), high, missing, np.zeros(n, bool))
+
+
+def _numbers(part: ColumnPart, code: Any) -> list[float] | None:
+    """The values of a column of categories, where all are numbers and each has an indicator."""
+    if not isinstance(code, LevelCodes) or code.rare or part.date_part is not None or len(part.columns) > 1:
+        return None
+    try:
+        return [float(value) for value in code.values]
+    except ValueError:
+        return None

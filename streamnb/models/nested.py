@@ -1,0 +1,23 @@
+"""A linear model of labels that follow from others, judged by rows that name their lowest label."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.models.linear import LinearModel
+from streamnb.problem.hierarchy import Nested
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NestedModel(LinearModel):
+    """Binary relevance under `Nested`; a row is right where it has its label and all that follow, and no other."""
+
+    def _hits(self, found: np.ndarray, y: Any) -> np.ndarray:
+        if sp.issparse(y):
+            return super()._hits(found, y)
+        assert isinstance(self.scheme, Nested)
+        at = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+        expected = self.scheme.follows[:, at].T
+        return (found == expected).all(axis=1) & (self.classes_[at] == y)

@@ -1,0 +1,83 @@
+"""Labels that follow from others: what a dog is, an animal is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import label_checks
+from streamnb.problem.schemes import MultiLabel
+
+
+class Nested(MultiLabel):
+    """Binary relevance where labels follow from others: ``follows[a, d]`` where a row that bears d bears a."""
+
+    name = "nested"
+
+    def __init__(self, follows: np.ndarray):
+        self.follows = follows
+
+    def decide(self, margins: np.ndarray) -> np.ndarray:
+        return (super().decide(margins) @ self.follows.T > 0).astype(np.int64)
+
+    def log_proba(self, margins: np.ndarray) -> np.ndarray:
+        own = super().log_proba(margins)
+        return np.stack([own[:, below].max(axis=1) for below in self.follows], axis=1)
+
+
+def check_hierarchy(hierarchy: Any) -> dict[Any, tuple[Any, ...]]:
+    """The parents of each label that has any.
+
+    Raises
+    ------
+    ValueError, TypeError
+        It is no mapping of labels to labels, or there is a circle: a label would follow from itself.
+    """
+    if not isinstance(hierarchy, Mapping) or not hierarchy:
+        raise TypeError(f"hierarchy={hierarchy!r} should map labels to their parents, such as {{'dog': 'animal'}}")
+    parents = {}
+    for label, above in hierarchy.items():
+        several = above if isinstance(above, list | tuple | set | frozenset) else (above,)
+        parents[_plain(label)] = tuple(map(_plain, several))
+    for label in parents:
+        circle = _circle(label, parents, ())
+        if circle:
+            raise ValueError(f"hierarchy has a circle, {' -> '.join(map(repr, circle))}: each would follow from itself")
+    return parents
+
+
+def nested(parents: dict[Any, tuple[Any, ...]], classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All labels (L,), sorted, those of the rows and of the hierarchy; and which follow from which, (L, L) bool."""
+    listed = {*classes.tolist(), *parents, *(one for above in parents.values() for one in above)}
+    kinds = {label_checks.label_kind(np.asarray(one)) if np.ndim(one) == 0 else "objects" for one in listed}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"hierarchy and y should have labels of one kind, and have {' and '.join(sorted(kinds))}; y has, for one, "
+            f"{classes[0].item()!r}, the hierarchy {next(iter(parents))!r}"
+        )
+    labels = label_checks.check_labels(sorted(listed), "hierarchy")
+    place = {label: at for at, label in enumerate(labels.tolist())}
+    follows = np.zeros((len(labels),) * 2, bool)
+    for label, at in place.items():
+        todo = [label]
+        while todo:
+            one = todo.pop()
+            if not follows[place[one], at]:
+                follows[place[one], at] = True
+                todo += parents.get(one, ())
+    return labels, follows
+
+
+def _circle(label: Any, parents: dict[Any, tuple[Any, ...]], path: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The labels of a circle that is reached from a label, the first once more at the end; none where there is none."""
+    if label in path:
+        return (*path[path.index(label) :], label)
+    for above in parents.get(label, ()):
+        found = _circle(above, parents, (*path, label))
+        if found:
+            return found
+    return ()
+
+
+def _plain(label: Any) -> Any:
+    return label.item() if isinstance(label, np.generic) else label
