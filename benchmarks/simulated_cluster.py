@@ -99,7 +99,7 @@ def simulate(costs: Costs, n_workers: int, seed: int = 0) -> Outcome:
 
 
 def simulate_reads(costs: Costs, n_workers: int) -> Outcome:
-    """The scan and the reads after it: each begins with a copy of the weights for every worker, and ends in one step."""
+    """The scan and the reads after it: each begins with copies of the weights for all workers."""
     out = simulate(costs, n_workers)
     if costs.reads:
         one = simulate(replace(costs, per_nonzero=costs.per_nonzero * costs.read_times), n_workers, seed=1)
