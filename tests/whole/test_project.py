@@ -108,7 +108,12 @@ def test_code_of_the_page_runs_and_prints_what_stands_below_it(page, what_pages_
     names = what_pages_take_for_granted
     for k, (block, shown) in enumerate(BLOCK.findall((ROOT / page).read_text())):
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            exec(compile(block, f"{page}, block {k + 1}", "exec"), names)
+            try:
+                exec(compile(block, f"{page}, block {k + 1}", "exec"), names)
+            except ModuleNotFoundError as missing:  # of an extra
+                if (missing.name or "streamnb").startswith("streamnb"):
+                    raise
+                pytest.skip(f"{page} needs {missing.name}")
         assert not shown or printed.getvalue() == shown
 
 
