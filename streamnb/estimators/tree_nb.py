@@ -14,6 +14,7 @@ from streamnb.encoding.learning import LearnsBins, check_learned, prepared
 from streamnb.encoding.levels import CategoryColumns
 from streamnb.estimators.classifier import ScanClassifier
 from streamnb.estimators.explained import Explains
+from streamnb.estimators.exporting import Exports
 from streamnb.estimators.learned import learned, logs
 from streamnb.estimators.prepared_rows import PreparedRows
 from streamnb.models.tree import TreeColumns, TreeModel
@@ -32,7 +33,7 @@ FAMILIES = "bernoulli", "categorical"
 
 
 @persistence.register
-class TreeNB(PreparedRows, Explains, ScanClassifier):
+class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
     r"""Tree-augmented naive Bayes (Friedman, Geiger and Goldszmidt 1997), from sums of one scan.
 
     Naive Bayes takes features to be independent within a class; here each but one may depend on another one, its
