@@ -42,8 +42,10 @@ def test_one_version_everywhere():
     version = PYPROJECT["project"]["version"]
     assert streamnb.__version__ == version
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == version
-    headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert headings[0] == "Unreleased" or headings[0] == version
+    headings = re.findall(r"^## \[(.+?)\](.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] == ("Unreleased", "")
+    released = yaml.safe_load((ROOT / "CITATION.cff").read_text())["date-released"]
+    assert headings[1] == (version, f" - {released}")
     assert len(headings) == len(set(headings))
 
 
