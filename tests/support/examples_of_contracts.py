@@ -46,6 +46,7 @@ from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
 from streamnb.rows.chunk import DenseChunk
 from streamnb.rows.columns import open_columns
+from streamnb.rows.fold_rows import FoldRows
 from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource
@@ -60,7 +61,7 @@ from streamnb.rows.prepared import PreparedSource
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.raw import RawSource
 from streamnb.rows.source import Source
-from streamnb.rows.splits import Folding, as_folding
+from streamnb.rows.splits import Folding, as_folding, fold_numbers
 from streamnb.rows.streams import StreamSource
 from streamnb.rows.tiles import TiledSource
 from streamnb.scanning.accumulating import _OfUser
@@ -424,6 +425,7 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
 Table = dict[str, np.ndarray]
 LABELLED: Table = {"X": COUNTS, "y": Y, "weight": WEIGHT}
 PRESENT: Table = {**LABELLED, "X": (COUNTS > 0).astype(float)}
+OUTSIDE: Table = {**LABELLED, "weight": np.where(fold_numbers(N, 3) == 1, 0.0, WEIGHT)}
 COLUMNS: Table = {"y_true": Y, "y_pred": Y[::-1], "scores": PROBA}
 
 
@@ -472,6 +474,10 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
         (lambda _: PreparedSource(opened(COUNTS, Y, WEIGHT), present, 5, "present"), PRESENT),
         stored=(lambda folder: PreparedSource(dense_store(folder), present, 5, "present"), PRESENT),
     ),
+    FoldRows: every(
+        (lambda _: FoldRows(opened(COUNTS, Y, WEIGHT), Folding(3), 1, inside=False), OUTSIDE),
+        stored=(lambda folder: FoldRows(csr_group(folder), Folding(3), 1, inside=False), OUTSIDE),
+    ),
     TiledSource: every(
         (lambda _: TiledSource(opened(COUNTS, Y, WEIGHT), 16), LABELLED),
         stored=(lambda folder: TiledSource(csr_group(folder), 4), LABELLED),
@@ -495,5 +501,5 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
 def over(table: Table) -> Pass:
     """A pass over such rows, in memory."""
     if "X" in table:
-        return scan(X=table["X"])
+        return scan(X=table["X"], w=table.get("weight", WEIGHT))
     return Pass(_Judge(np.unique(Y), False, frozenset(table), np.arange(K)), opened_columns(table, LABELS))
