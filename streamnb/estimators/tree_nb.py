@@ -71,13 +71,13 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
 
     Attributes
     ----------
-    parents_ : (n_features_in_,) int
+    parents_ : (`n_features_in_`,) int
         The parent of each feature; -1 of the root, -2 of features that were left out.
     edges_ : pandas.DataFrame
         A row for each feature with a parent: "parent", "child" (their names, or x0, x1, ..) and "information", in nats.
     coef_ : (1, n_columns) for two classes; else (K, n_columns)
         Weights of the columns named in `column_names_`, such as "age in (30, inf)" and "age in (30, inf) & owns=1".
-    intercept_ : one for each row of coef_
+    intercept_ : one for each row of `coef_`
     strength_ : float
     classes_, class_count_, stats_, report_, n_features_in_, feature_names_in_
         As of `GaussianNB`; ``stats_.gram_above`` are the sums.
@@ -265,7 +265,7 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
 
     @learned
     def intercept_(self) -> np.ndarray:
-        """One for each row of coef_."""
+        """One for each row of `coef_`."""
         return self._model.intercept_
 
     @property
@@ -279,7 +279,7 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
 
     @learned
     def parents_(self) -> np.ndarray:
-        """The parent of each feature, (n_features_in_,)."""
+        """The parent of each feature, (`n_features_in_`,)."""
         parents, kept = self._columns.parents, self._kept
         found = np.full(self.n_features_in_, -2, np.int64)
         found[kept] = np.where(parents < 0, -1, kept[parents])
