@@ -26,7 +26,7 @@ from streamnb.rows.opening import with_labels
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
-from streamnb.selection.criteria import Criterion
+from streamnb.selection.criteria import Criterion, blind
 from streamnb.selection.feature_ranking import FeatureRanking
 from streamnb.selection.features import SEARCHES, as_search, begins, rank_features
 from streamnb.selection.searches import FeatureSearch, searched
@@ -160,6 +160,12 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
     def _check_whole(self, stats: ClassStats) -> None:
         if not isinstance(self.k, str) and self.k > stats.n_features:
             messages.warn(f"k={self.k} is more than the {stats.n_features} features of X; all of them are kept")
+        if blind(stats, self._criterion()):
+            seen = f"above binarize={self.binarize:g}" if self.presence == "above" else "not 0"
+            messages.warn(
+                f"no feature varies by presence, which by={self.by!r} goes by: each is {seen} in all rows, or in none, "
+                "so that all score alike; of numbers give values='bins'"
+            )
 
     def _settle(self) -> None:
         self._now("_ranked")

@@ -302,6 +302,18 @@ def _in_blocks(
     return out
 
 
+def blind(stats: ClassStats, criterion: Criterion) -> bool:
+    """Whether a criterion of presence can tell nothing: each feature is present in all rows, or in none."""
+    if not isinstance(criterion, OfCells) or criterion.values != "presence":
+        return False
+
+    def varies(counts: Any, weight: np.ndarray) -> np.ndarray:
+        present, absent = counts
+        return (present > 0).any(axis=0) & (absent > 0).any(axis=0)
+
+    return not in_cells(stats, criterion, varies).any()
+
+
 def in_cells(stats: ClassStats, criterion: Criterion, of_counts: Callable) -> np.ndarray:
     """The same from the weight of rows of each value, (n_values, K, n_columns), and of all, (K, 1)."""
     weight = stats.weight[:, None]

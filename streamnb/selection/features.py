@@ -40,7 +40,14 @@ def as_search(by: Any) -> FeatureSearch | None:
 def begins(by: Any, **options: Any) -> Criterion:
     """The criterion of that name, or the one that a search begins with, with its options checked."""
     search = as_search(by)
-    return as_criterion(by if search is None else search.begins, **options)
+    if search is None:
+        return as_criterion(by, **options)
+    values = options.get("values", "presence")
+    if values != "presence" and search.begins in CRITERIA and not CRITERIA[search.begins].takes_values:
+        raise ValueError(
+            f"by={search.name!r} goes by the values themselves, not by values={values!r}: leave values out"
+        )
+    return as_criterion(search.begins, **options)
 
 
 def rank_features(

@@ -47,6 +47,7 @@ SELECTORS = [FeatureSelector(by, k=1) for by in CRITERIA] + [
 
 
 @pytest.mark.filterwarnings("ignore:k=10:streamnb.StreamnbWarning")  # the checks' data have fewer features
+@pytest.mark.filterwarnings("ignore:no feature varies")  # all numbers of some checks are above 0
 @pytest.mark.filterwarnings("ignore:No features were selected")  # where their presence tells nothing
 @parametrize_with_checks([FeatureSelector(), *SELECTORS[-5:]])  # of criteria, one for counts and one for any values
 def test_scikit_learn_checks(estimator, check):
@@ -83,6 +84,7 @@ def test_select_k_best_of_scikit_learn(by, function, make):
     assert type(ours) is type(theirs) and np.array_equal(plain(ours), plain(theirs))
 
 
+@pytest.mark.filterwarnings("ignore:no feature varies")
 @given(data=st.data(), rows=labelled(min_rows=4, kind="str", n_features=4))
 def test_partial_fit_is_the_fit_of_all_rows(data, rows):
     rows.y[:2] = ["ash", "willow"]
@@ -316,3 +318,18 @@ def test_features_are_selected_by_their_values(tmp_path):
     for wrong, message in (({"values": "all"}, "values='all'"), ({"n_bins": 0}, "n_bins=0")):
         with pytest.raises(ValueError, match=message):
             FeatureSelector(**wrong).fit(X, y)
+
+
+@pytest.mark.parametrize("by", ["mutual_info", "one_r", "fcbf"])
+def test_numbers_that_are_always_present_are_pointed_out(by):
+    X, y = np.array([[1.0, 5.0], [1.1, 4.0], [9.0, 5.0], [9.1, 4.0]] * 5), [0, 0, 1, 1] * 5
+    with pytest.warns(snb.StreamnbWarning, match="each is above binarize=0 in all rows, or in none"):
+        FeatureSelector(by, k=1).fit(X, y)
+    binned = FeatureSelector(by, k=1, values="bins").fit(X, y)
+    assert binned.get_support().tolist() == [True, False]
+
+
+@pytest.mark.parametrize("by", ["sfs", "relief"])
+def test_values_of_a_search_that_takes_none_are_refused_by_its_name(by):
+    with pytest.raises(ValueError, match=f"by='{by}' goes by the values themselves, not by values='bins'"):
+        FeatureSelector(by, values="bins").fit([[1.0], [2.0]], [0, 1])

@@ -114,5 +114,6 @@ def test_what_is_wrong_is_named():
 
 
 def test_no_feature_tells_anything():
-    fitted = snb.FeatureSelector("fcbf", "auto").fit(np.ones((6, 3)), [0, 1] * 3)
+    with pytest.warns(snb.StreamnbWarning, match="no feature varies by presence"):
+        fitted = snb.FeatureSelector("fcbf", "auto").fit(np.ones((6, 3)), [0, 1] * 3)
     assert not fitted.chosen_.size and redundancy.MOST == 4096
