@@ -27,7 +27,7 @@ def check_labels(y: Any, name: str = "y", first_row: int = 0) -> np.ndarray:
     if y is None:
         raise ValueError(
             f"requires y to be passed, but the target y is None: give {name}, one label a row, "
-            "or an iterator of (X, y) chunks (of a list: iter(chunks))"
+            "the name of a column beside X, or an iterator of (X, y) chunks (of a list: iter(chunks))"
         )
     labels = _without_missing(y, name, first_row)
     if labels.ndim == 2 and labels.shape[1] == 1 and name == "y":

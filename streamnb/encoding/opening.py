@@ -6,6 +6,7 @@ from typing import Any
 from streamnb.encoding.encoding import Encoding, check_alike
 from streamnb.encoding.svmlight_encoding import SvmlightEncoding
 from streamnb.encoding.table import table
+from streamnb.encoding.table_encoding import TableEncoding
 from streamnb.encoding.text import text
 from streamnb.rows import opening
 from streamnb.rows.in_svmlight import SvmlightSource
@@ -36,6 +37,11 @@ def opened(
     if holds_raw_texts(X):
         X, y, sample_weight = text(X, y=y, weight=sample_weight), None, None
     elif is_table(X) and (frames or is_path(X)):
+        if labelled and y is None:
+            raise ValueError(
+                f"requires y to be passed, but the target y is None: X={str(X)!r} is a table; give the name of its "
+                "column of labels, such as y='label'"
+            )
         X, y, sample_weight = table(X, y, weight=sample_weight), None, None
     rows = opening.opened(X, y, sample_weight, split, labelled=labelled, look=look, layer=layer)
     if isinstance(rows, SvmlightSource):
@@ -61,6 +67,8 @@ def opened_for(
         )
     if encoding is not None and not isinstance(X, Source) and encoding.takes(X):
         X, y, sample_weight = encoding.encode(X, y, sample_weight, labelled=labelled), None, None
+    elif isinstance(encoding, TableEncoding):
+        encoding.check_width(X)
     rows = opening.opened(X, y, sample_weight, labelled=labelled, look=look, layer=layer)
     check_alike(encoding, rows.encoding)
     return rows

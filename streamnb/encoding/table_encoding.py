@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import persistence
+from streamnb.core.messages import listed
 from streamnb.core.threads import n_cores
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.ngrams import NGrams
@@ -120,6 +121,16 @@ class TableEncoding(persistence.Parameters, Encoding):
         if odd:
             return f"{odd[0]!r} is one of {'those fitted' if odd[0] in mine else 'X'} alone"
         return "" if mine == theirs else "they are in another order"
+
+    def check_width(self, X: Any) -> None:
+        """Refuse a matrix that has other columns than those that the table became: values without names."""
+        shape: tuple[Any, ...] = getattr(X, "shape", ())
+        if len(shape) == 2 and shape[1] != self.n_columns:
+            raise ValueError(
+                f"X has {shape[1]} features, but the model is expecting a table, as a data frame or a file, with the "
+                f"columns {listed(np.array([*self.columns], object))}, or the {self.n_columns} columns that it made of "
+                "them"
+            )
 
     def _check(self, tables: Tables) -> None:
         """Refuse a table that lacks a column, or has another kind of values in it."""

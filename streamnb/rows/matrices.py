@@ -7,7 +7,10 @@ import numpy as np
 
 DATES = {"M": "dates", "m": "durations"}
 _DATED = np.datetime64, np.timedelta64, datetime.date, datetime.timedelta  # pandas' own are subclasses of these
-_MORE_DATES = "make numbers of dates and durations first, such as (x - x.min()) / np.timedelta64(1, 'D')"
+_MORE_DATES = (
+    "make numbers of dates and durations first, such as (x - x.min()) / np.timedelta64(1, 'D'), or give "
+    "snb.table(X, y), which makes columns of the model of them"
+)
 
 
 def as_matrix(X: Any, first_row: int = 0) -> np.ndarray:
@@ -107,7 +110,8 @@ def _numbers_of(values: np.ndarray, names: Any) -> np.ndarray:
             ) from error
         raise TypeError(
             f"X is an object array with entries that are not numbers, in {_column(at, names)} ({error}); argument must "
-            "be a string or a real number: give X a numeric dtype, or leave the column out"
+            "be a string or a real number: give X a numeric dtype, leave the column out, or give a data frame as "
+            "snb.table(X, y), which makes indicators of strings"
         ) from error
 
 

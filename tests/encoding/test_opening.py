@@ -78,3 +78,14 @@ def test_estimators_take_tables(tmp_path):
     assert trained.score(tmp_path / "rows.parquet") == trained.score(frame, frame["y"]) > 0.8
     table = snb.compare(tmp_path / "rows.parquet", "y", families="auto", penalties=["plain"], folds=2, show=False)
     assert np.isfinite(table.scores).all() and snb.scan(tmp_path / "rows.parquet", "y").n_rows == 90
+
+
+def test_what_is_no_table_of_the_model_is_said_to_be_none(tmp_path):
+    frame = pd.DataFrame({"s": ["a", "b"] * 4, "n": range(8), "y": [0, 1] * 4})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(ValueError, match=r"rows\.csv' is a table; give the name of its column of labels"):
+        snb.LinearNB("auto").fit(tmp_path / "rows.csv")
+    model = snb.LinearNB("auto").fit(tmp_path / "rows.csv", "y")
+    with pytest.raises(ValueError, match=r"X has 2 features, .* expecting a table, .* with the columns \['s'"):
+        model.predict(np.ones((1, 2)))
+    assert model.predict(pd.DataFrame({"n": [1], "s": ["a"]})).tolist() == [0]
