@@ -1,5 +1,6 @@
 """Classifiers whose labels are sets of classes: each against the rest, all from the class sums of one scan."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,14 @@ class ClassSets(LinearNB):
                 "takes families of features one by one"
             )
 
-    def _of_sets(self, members: np.ndarray) -> LinearModel:
+    def _of_sets(self, members: np.ndarray, names: np.ndarray | None = None) -> LinearModel:
         """Weights of each set, (n_features, n_sets), `members` (n_sets, K) bool, and its intercept."""
+        stats = unions(self._weighted, members)
+        stats = stats if names is None else replace(stats, classes=names)
         options = {name: getattr(self, name) for name in ("idf", "estimate")}
         options |= {"memory_limit": self._memory_limit, "n_threads": self._n_threads}
         options["smoothing"] = self._now("smoothing_")
-        model = solve(unions(self._weighted, members), self._chosen_family(), self._penalty(), **options)[0]
+        model = solve(stats, self._chosen_family(), self._penalty(), **options)[0]
         if isinstance(model, UnheldModel):
             raise MemoryError(
                 f"the weights of {len(members):,} sets of classes and {self.stats_.n_features:,} features do not fit "

@@ -82,7 +82,7 @@ class HierarchyNB(ClassSets):
 
     def _solved(self) -> LinearModel:
         labels, follows = self._now("_nested")
-        model = self._of_sets(follows[:, np.searchsorted(labels, self.classes_)])
+        model = self._of_sets(follows[:, np.searchsorted(labels, self.classes_)], labels)
         parts = {part.name: getattr(model, part.name) for part in fields(LinearModel)}
         return NestedModel(**parts | {"classes_": labels, "scheme": Nested(follows)})
 

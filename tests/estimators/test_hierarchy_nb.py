@@ -33,3 +33,8 @@ def test_what_it_cannot_do_is_said(tmp_path):
         snb.HierarchyNB({"cat": "pet", "pet": "cat"}).fit(X, Y)
     with pytest.raises(ValueError, match="labels of one kind"):
         snb.HierarchyNB({1: 2}).fit(X, Y)
+
+
+def test_labels_that_no_row_bears_are_named():
+    with pytest.warns(snb.StreamnbWarning, match=r"without any weight: \['eel', 'fish'\]"):
+        snb.HierarchyNB({**ABOVE, "eel": "fish"}).fit(X, Y)
