@@ -23,6 +23,10 @@ from streamnb.stats.histograms import found_in
 from streamnb.stats.second_moments import Products, matrices
 
 MOST = 4096  # features whose pairs are looked at: their table takes 64 MiB
+OTHER_VALUES = (
+    "X has values in the second scan that lie in no bin of the first; a callable should return a fresh iterator of the "
+    "same rows each time"
+)
 ROUNDING = 1.0 - 1e-12  # sums of equal numbers in another order differ by less
 
 
@@ -100,7 +104,11 @@ class PairScan(ClassScan):
         """Rows of indicators, one for each bin of each feature."""
         values = chunk.to_matrix().toarray() if isinstance(chunk, CSRChunk) else chunk.values
         n_rows, n = values.shape
-        places = (np.floor(values.astype(np.float64) * self.scale) + self.shift).astype(np.int32)
+        places = np.floor(values.astype(np.float64) * self.scale) + self.shift
+        bins = places - self.n_values * np.arange(n)
+        if not ((bins >= 0) & (bins < self.n_values)).all():  # which would count pairs outside the table
+            raise ValueError(OTHER_VALUES)
+        places = places.astype(np.int32)
         data, ends = frozen(np.ones(places.size, np.uint8)), frozen(np.arange(n_rows + 1, dtype=np.int64) * n)
         return CSRChunk(data, frozen(places.reshape(-1)), ends, n * self.n_values, chunk.first_row, ones=True)
 
