@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from streamnb.core import arguments, label_checks, persistence
+from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.passes.contract import Wants
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
@@ -67,9 +67,13 @@ class PairTable:
 
 @dataclass(frozen=True)
 class PairScan(ClassScan):
-    """Counts pairs of values of some features: of presence, or of bins (`scale`, `shift` as a `Grid` has them)."""
+    """Counts pairs of values of some features: of presence, or of bins (`scale`, `shift` as a `Grid` has them).
+
+    Rows have `taken` features, of which `columns` are counted.
+    """
 
     columns: np.ndarray | None = None
+    taken: int = 0
     presence: str = "above"
     n_values: int = 1
     scale: Any = None
@@ -84,7 +88,9 @@ class PairScan(ClassScan):
     def add(self, partial: Any, block: Block) -> None:
         """Check one block of rows and add the values that its rows have."""
         assert self.columns is not None
-        chunk = transformed(*checked(block), self.options)[0].of_columns(self.columns)
+        chunk, _ = transformed(*checked(block), self.options)
+        row_checks.check_n_features(chunk.shape[1], self.taken, "the second scan")
+        chunk = chunk.of_columns(self.columns)
         present = self._present(chunk) if self.scale is None else self._in_bins(chunk)
         partial.add(*surveyed(present), label_checks.check_y(block.y), block.weight)
 
@@ -171,6 +177,7 @@ class FCBF(FeatureSearch):
             how=Products(pooled=True),
             memory_limit=options.memory_limit,
             columns=columns,
+            taken=stats.n_features,
             presence=criterion.presence,
         )
         if criterion.values != "presence":
