@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.estimators.linear_nb import LinearNB
@@ -76,6 +77,33 @@ def _written(value: float) -> str:
     return f"${times}10^{{{int(power)}}}$"
 
 
+def spread(places: np.ndarray, gap: float) -> np.ndarray:
+    """The places nearest to those given, in the same order, that are at least `gap` apart."""
+    if not len(places):
+        return places
+    order = np.argsort(places, kind="stable")
+    steps = gap * np.arange(len(places))
+    moved = np.empty(len(places))
+    moved[order] = IsotonicRegression().fit_transform(steps, places[order] - steps) + steps
+    return moved
+
+
+def in_words(scoring: str) -> str:
+    """A metric's name as an axis says it."""
+    said = {
+        "roc_auc": "area under the ROC curve",
+        "neg_log_loss": "mean log likelihood of the true class",
+        "accuracy_and_roc_auc": "mean of accuracy and area under the ROC curve",
+        "roc_auc_reference": "area under the ROC curve against the reference",
+    }
+    return said.get(scoring, scoring.replace("_", " "))
+
+
+def say(ax: Any, finding: str) -> None:
+    """The title: what the picture shows, in as many lines as the figure is too narrow for one."""
+    ax.set_title(finding, loc="left", fontsize="medium", wrap=True)
+
+
 def beside(ax: Any, handles: Sequence[Any], title: str | None = None) -> None:
     """A legend at the right of the axes, where it hides nothing."""
     style = {"handles": handles, "title": title, "frameon": False, "alignment": "left"}
@@ -125,7 +153,9 @@ def row_of(scheme: Scheme, classes: np.ndarray, class_: Any) -> tuple[int, Any]:
 
 def title_of(name: Any) -> str:
     """What a row of weights stands for."""
-    return f"{name[1]} against {name[0]}" if isinstance(name, tuple) else f"class {name}"
+    if isinstance(name, tuple):
+        return f"{name[1]} against {name[0]}"
+    return str(name) if str(name).lower().startswith("class") else f"class {name}"
 
 
 def model_of(estimator: Any) -> LinearModel:

@@ -10,7 +10,8 @@ from sklearn.preprocessing import MaxAbsScaler
 
 import streamnb as snb
 from streamnb.plotting import scores
-from streamnb.plotting.scores import ConfusionMatrixDisplay, RocDisplay, ScoreDisplay
+from streamnb.plotting.roc import RocDisplay
+from streamnb.plotting.scores import ConfusionMatrixDisplay, ScoreDisplay
 
 matplotlib.use("Agg")
 rng = np.random.default_rng(0)
@@ -42,24 +43,6 @@ def test_scores_of_a_grid_by_hand():
     assert len(names_of(display.plot(n_named=1))) == len(names_of(display.plot(n_named=2))) - 1
     with pytest.raises(ValueError, match="n_named=-1"):
         display.plot(n_named=-1)
-
-
-def test_curves_of_classes_by_hand():
-    curve = np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 1.0])
-    display = RocDisplay({"a": curve, "b": curve}, {"a": 1.0, "b": 0.9}, mean=curve, error=0.01).plot(n_named=1)
-    np.testing.assert_array_equal(display.lines_["b"].get_data(), curve)
-    assert names_of(display) == ["a (1.000)", "1 other classes between", "mean (0.950)", "chance (0.5)"]
-    assert display.figure_.legends[0].get_title().get_text() == "class (area)\nareas within 0.01"
-    assert RocDisplay({"a": curve}, {"a": 1.0}).plot().mean_ is None
-
-
-def test_areas_of_an_evaluation_come_the_best_first():
-    evaluation = snb.evaluate(Y, scores=rng.normal(size=(60, 3)) + np.array([0.0, 3.0, 1.0]) * (np.eye(3)[Y]))
-    display = RocDisplay.from_evaluation(evaluation)
-    assert list(display.roc_auc) == [1, 2, 0] == list(display.lines_)
-    np.testing.assert_allclose([display.roc_auc[k] for k in range(3)], evaluation.roc_auc(average=None))
-    with pytest.raises(ValueError, match="no class has both rows of its own and others"):
-        RocDisplay.from_evaluation(snb.evaluate([1, 1], scores=[0.1, 0.2], classes=[0, 1]))
 
 
 @pytest.mark.parametrize(("normalize", "axis"), [("true", 1), ("pred", 0), ("all", None)])

@@ -1,0 +1,42 @@
+"""ROC curves: what is drawn is what was given."""
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+import streamnb as snb
+from streamnb.plotting.roc import RocDisplay
+
+matplotlib.use("Agg")
+rng = np.random.default_rng(0)
+Y = rng.integers(0, 3, 60)
+X = rng.poisson(rng.gamma(1.0, 1.0, (3, 6))[Y]).astype(float)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def names_of(display):
+    return [text.get_text() for legend in display.figure_.legends for text in legend.get_texts()]
+
+
+def test_curves_of_classes_by_hand():
+    curve = np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 1.0])
+    display = RocDisplay({"a": curve, "b": curve}, {"a": 1.0, "b": 0.9}, mean=curve, error=0.01).plot(n_named=1)
+    np.testing.assert_array_equal(display.lines_["b"].get_data(), curve)
+    assert names_of(display) == ["a (1.000)", "1 other classes between", "mean (0.950)", "chance (0.5)"]
+    assert display.figure_.legends[0].get_title().get_text() == "class (area)\nareas within 0.01"
+    assert RocDisplay({"a": curve}, {"a": 1.0}).plot().mean_ is None
+
+
+def test_areas_of_an_evaluation_come_the_best_first():
+    evaluation = snb.evaluate(Y, scores=rng.normal(size=(60, 3)) + np.array([0.0, 3.0, 1.0]) * (np.eye(3)[Y]))
+    display = RocDisplay.from_evaluation(evaluation)
+    assert list(display.roc_auc) == [1, 2, 0] == list(display.lines_)
+    np.testing.assert_allclose([display.roc_auc[k] for k in range(3)], evaluation.roc_auc(average=None))
+    with pytest.raises(ValueError, match="no class has both rows of its own and others"):
+        RocDisplay.from_evaluation(snb.evaluate([1, 1], scores=[0.1, 0.2], classes=[0, 1]))
