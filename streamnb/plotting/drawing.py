@@ -1,6 +1,7 @@
 """What all pictures share: axes, colours, names of features and of rows of weights."""
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -100,13 +101,15 @@ def in_words(scoring: str) -> str:
 
 
 def say(ax: Any, finding: str) -> None:
-    """The title: what the picture shows, in as many lines as the figure is too narrow for one."""
-    ax.set_title(finding, loc="left", fontsize="medium", wrap=True)
+    """The title: what the picture shows, in lines that are not wider than it, names at its side left out."""
+    letters = max(int(8.5 * ax.get_window_extent().width / ax.figure.dpi), 20)
+    lines = [line for part in finding.split("\n") for line in wrap(part, letters)]
+    ax.set_title("\n".join(lines), loc="left", fontsize="medium")
 
 
 def beside(ax: Any, handles: Sequence[Any], title: str | None = None) -> None:
     """A legend at the right of the axes, where it hides nothing."""
-    style = {"handles": handles, "title": title, "frameon": False, "alignment": "left"}
+    style = {"handles": handles, "title": title, "frameon": False, "alignment": "left", "fontsize": "small"}
     if ax.figure.get_layout_engine() is not None and len(ax.figure.axes) == 1:
         for legend in ax.figure.legends:  # of what was drawn on these axes before
             legend.remove()

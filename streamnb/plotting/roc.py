@@ -7,7 +7,7 @@ import numpy as np
 from streamnb.core import arguments
 from streamnb.core.types import PerRow, Rows
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.plotting.drawing import QUIET, axes, beside, line_style, shortened
+from streamnb.plotting.drawing import QUIET, axes, beside, line_style, say, shortened
 from streamnb.plotting.scores import check_evaluation, evaluation
 
 MOST_CURVES = 100  # ROC curves; more can not be told apart
@@ -99,7 +99,7 @@ class RocDisplay:
         roc_auc = {labels[k]: float(areas[k]) for k in order}
         return cls(curves, roc_auc, mean=mean, error=evaluation.roc_auc_error).plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, n_named: int = 6, **kwargs: Any) -> Self:
+    def plot(self, ax: Any = None, *, n_named: int = 6, zoom: bool = True, **kwargs: Any) -> Self:
         """Draw.
 
         Parameters
@@ -108,6 +108,8 @@ class RocDisplay:
             New ones unless given.
         n_named : int
             Of more classes only the best and the worst have a colour and a name.
+        zoom : bool
+            Magnify the corner in which the curves differ, where they reach nearly all rows of a class early on.
         **kwargs
             Of the curves.
         """
@@ -132,9 +134,27 @@ class RocDisplay:
             self.mean_ = ax.plot(*self.mean, color="k", linewidth=2.0, linestyle=(0, (4, 1)), label=name)[0]
             handles.append(self.mean_)
         self.chance_ = ax.plot([0, 1], [0, 1], color="0.5", linestyle=":", label="chance (0.5)")[0]
-        ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
-        ax.set(xlabel="false positive rate", ylabel="true positive rate")
-        beside(
-            ax, [*handles, self.chance_], "class (area)" + (f"\nareas within {self.error:.1g}" if self.error else "")
-        )
+        right, low = self._corner() if zoom else (1.0, 0.0)
+        ax.set(xlim=(-0.01 * right, 1.01 * right), ylim=(low - 0.01 * (1.0 - low), 1.0 + 0.01 * (1.0 - low)))
+        ax.set_aspect("equal" if (right, low) == (1.0, 0.0) else "auto")
+        ax.set(xlabel="share of other rows taken for the class", ylabel="share of the class that is found")
+        say(ax, self._finding() + (" (magnified)" if right < 1.0 else ""))
+        handles += [self.chance_] if right == 1.0 else []  # it is below the corner
+        beside(ax, handles, "class (area)" + (f"\nareas within {self.error:.1g}" if self.error else ""))
         return self
+
+    def _corner(self) -> tuple[float, float]:
+        """Where the last curve has found 99 % of its class, and what the lowest finds at the left; or (1, 0)."""
+        reached = [float(false[np.argmax(true >= 0.99)]) for false, true in self.curves.values()]
+        right = max(1.25 * max(reached), 0.02)
+        if right > 0.5:
+            return 1.0, 0.0
+        found = [float(np.interp(0.02 * right, *curve)) for curve in self.curves.values()]
+        return right, max(np.floor(10.0 * min(found)) / 10.0 - 0.1, 0.0)
+
+    def _finding(self) -> str:
+        """Which classes are told best and worst."""
+        (best, most), *_, (worst, least) = [*self.roc_auc.items()] * 2  # twice: one class is both
+        if len(self.roc_auc) == 1:
+            return f"{shortened(best)} is told from the others with area {most:.3f}"
+        return f"{shortened(best)} is told best (area {most:.3f}), {shortened(worst)} worst ({least:.3f})"

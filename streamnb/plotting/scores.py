@@ -16,7 +16,7 @@ from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import judged
 from streamnb.evaluation.tallies import ratio
 from streamnb.models.linear import LinearModel
-from streamnb.plotting.drawing import COLOURS, QUIET, axes, beside, line_style, log_axis, shortened
+from streamnb.plotting.drawing import COLOURS, QUIET, axes, beside, line_style, log_axis, say, shortened
 from streamnb.plotting.grid_curves import curves_of
 from streamnb.problem.families import as_family
 from streamnb.rows.opening import with_labels
@@ -202,7 +202,7 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
         return cls.from_evaluation(evaluation(estimator, X, y, sample_weight, "confusion"), **kwargs)
 
     @classmethod
-    def from_evaluation(cls, evaluation: Evaluation, *, normalize: str | None = None, **kwargs: Any) -> Self:
+    def from_evaluation(cls, evaluation: Evaluation, *, normalize: str | None = "true", **kwargs: Any) -> Self:
         """Draw the confusion matrix of what `snb.evaluate` returned, given y_pred.
 
         Parameters
@@ -210,7 +210,7 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
         evaluation : Evaluation
             Of rows with one label each.
         normalize : {None, "true", "pred", "all"}
-            Weights, or shares of a row, of a column, or of all.
+            Weights, or shares of a row (of the true class), of a column, or of all.
         **kwargs
             Of scikit-learn's `plot`; numbers are written for 20 classes at most unless `include_values` is given.
         """
@@ -231,13 +231,30 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
         side = min(max(4.8, 0.45 * n_classes), 10.0)
         ax = axes(ax, (1.2 * side, side))
         kwargs = {"include_values": n_classes <= 20, "cmap": "Blues", **kwargs}
+        kwargs.setdefault("colorbar", not kwargs["include_values"])  # numbers say it
         if max(len(str(label)) for label in self.display_labels) > 3:
             kwargs.setdefault("xticks_rotation", "vertical")
         super().plot(ax=ax, **kwargs)
         every = -(-n_classes // 40)  # more names would overlap
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_ticks(range(0, n_classes, every), [shortened(label) for label in self.display_labels[::every]])
+        if self.text_ is not None:
+            for text in self.text_[self.confusion_matrix == 0]:
+                text.set_color("0.8")
+        ax.set(xlabel="predicted class", ylabel="true class")
+        say(ax, self._finding())
         return self
+
+    def _finding(self) -> str:
+        """The mistake that is made most."""
+        table = np.where(np.eye(len(self.confusion_matrix), dtype=bool), 0, self.confusion_matrix)
+        true, taken = np.unravel_index(np.argmax(table), table.shape)
+        if not table[true, taken] > 0:
+            return "No class is taken for another"
+        most = table[true, taken]
+        often = f"{most:.0%}" if self.confusion_matrix.dtype.kind == "f" and table.max() <= 1.0 else f"{most:,.6g}"
+        names = [shortened(self.display_labels[k]) for k in (true, taken)]
+        return f"The most common mistake: {names[0]} taken for {names[1]} ({often})"
 
 
 def check_evaluation(given: Any) -> None:

@@ -49,11 +49,17 @@ def test_scores_of_a_grid_by_hand():
 def test_tables_are_weights_or_shares(normalize, axis):
     evaluation = snb.evaluate(["a", "a", "b"], ["a", "b", "b"], classes=["a", "b", "none"])
     table = evaluation.confusion_matrix()
-    weights = ConfusionMatrixDisplay.from_evaluation(evaluation).confusion_matrix
+    counted = ConfusionMatrixDisplay.from_evaluation(evaluation, normalize=None)
+    weights = counted.confusion_matrix
+    assert counted.ax_.get_title("left").replace("\n", " ") == "The most common mistake: a taken for b (1)"
+    assert counted.text_[0, 2].get_color() == "0.8" != counted.text_[0, 0].get_color()  # nothing there
     assert weights.dtype == np.int64 and (weights == table).all()
     shares = ConfusionMatrixDisplay.from_evaluation(evaluation, normalize=normalize).confusion_matrix
     total = table.sum(axis=axis, keepdims=True)
     np.testing.assert_allclose(shares, table / np.where(total > 0, total, 1.0))  # a class without rows has none
+    unasked = ConfusionMatrixDisplay.from_evaluation(evaluation)
+    assert unasked.confusion_matrix[0].tolist() == [0.5, 0.5, 0.0]
+    assert unasked.ax_.get_title("left").replace("\n", " ") == "The most common mistake: a taken for b (50%)"
     with pytest.raises(ValueError, match="normalize='rows' is unknown"):
         ConfusionMatrixDisplay.from_evaluation(evaluation, normalize="rows")
 
