@@ -89,6 +89,19 @@ def spread(places: np.ndarray, gap: float) -> np.ndarray:
     return moved
 
 
+def name_starts(ax: Any, lines: Sequence[Any]) -> None:
+    """The names of lines where they begin, left of the axes, in their colours; the numbers of y go to the right."""
+    ax.yaxis.tick_right()
+    ax.yaxis.set_label_position("right")
+    low, high = ax.get_ylim()
+    starts = np.array([line.get_ydata()[0] for line in lines], dtype=np.float64)
+    for line, place in zip(lines, spread(starts, 0.05 * (high - low)).tolist(), strict=True):
+        style = {"color": line.get_color(), "ha": "right", "va": "center", "fontsize": "small"}
+        ax.annotate(
+            line.get_label(), (-0.015, place), xycoords=("axes fraction", "data"), annotation_clip=False, **style
+        )
+
+
 def in_words(scoring: str) -> str:
     """A metric's name as an axis says it."""
     said = {

@@ -156,13 +156,14 @@ class ScoreDisplay:
                 self.bands_ += [ax.fill_between(x, mean - std, mean + std, **band)]
         self.bands_[main if len(self.bands_) > 1 else 0].set_label("± standard deviation")
         of_lines = [lines[k] for k in named for lines in (self.lines_, self.train_lines_) if lines]
-        self._mark(ax, [*before, *of_lines], main)
+        self._mark(ax, [*before, *of_lines], main, not before)
         return self
 
-    def _mark(self, ax: Any, handles: list[Any], main: int) -> None:
+    def _mark(self, ax: Any, handles: list[Any], main: int, alone: bool) -> None:
         x, y = self.x[self.chosen], self.mean[self.chosen]
+        chosen = f"chosen by {self.rule!r}" + ("" if alone else f":\n{self.chosen_name}")
         mark = {"color": "k", "markersize": 15, "markerfacecolor": "none", "linestyle": "none", "zorder": 4}
-        (self.chosen_,) = ax.plot([x], [y], "o", **mark, label=f"chosen by {self.rule!r}:\n{self.chosen_name}")
+        (self.chosen_,) = ax.plot([x], [y], "o", **mark, label=chosen)
         handles = [*handles, self.bands_[main if len(self.bands_) > 1 else 0], self.chosen_]
         if self.least < np.nanmax(self.mean):
             within = {"parsimonious": "within 1 % of the best", "one_se": "within a standard error of the best"}
@@ -171,6 +172,8 @@ class ScoreDisplay:
         log_axis(ax, self.x)
         ax.set(xlabel=self.x_name, ylabel=f"{self.score_name}, mean over splits")
         beside(ax, handles)
+        if alone:
+            say(ax, f"Chosen: {self.chosen_name}, with {y:.3f} on rows held out")
 
 
 class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.estimators.selector import FeatureSelector
-from streamnb.plotting.drawing import COLOURS, axes, shortened
+from streamnb.plotting.drawing import COLOURS, axes, say, shortened
 from streamnb.selection.feature_ranking import FeatureRanking
 from streamnb.selection.features import as_search
 
@@ -107,9 +107,13 @@ class SelectionDisplay:
         name = f"{self.n_chosen} kept, {mean[at]:.3f}"
         (self.chosen_,) = ax.plot(x[at], mean[at], "o", color=colour, fillstyle="none", markersize=11.0, label=name)
         ax.set(xlabel="features kept", ylabel="accuracy on held-out rows")
+        ax.set_ylim(top=min(ax.get_ylim()[1], 1.01))  # a spread goes further than accuracies can
         named = self.names if self.names is not None and len(x) <= NAMED and not shared else None
         _number(ax, x, named)
-        ax.legend()
+        if shared:
+            ax.legend()
+        else:
+            say(ax, f"{self.n_chosen} of {len(x)} features are enough: {mean[at]:.1%} of held-out rows right")
         return self
 
 

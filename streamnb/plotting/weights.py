@@ -13,12 +13,13 @@ from streamnb.estimators.prepared_rows import family_of_columns
 from streamnb.plotting.drawing import (
     QUIET,
     axes,
-    beside,
     feature_names_of,
     line_style,
     log_axis,
     model_of,
+    name_starts,
     row_of,
+    say,
     shortened,
     tau_name,
     title_of,
@@ -213,7 +214,7 @@ class RegularizationPathDisplay:
             self.lines_ += ax.plot(self.tau, self.weights[:, k], **{**style, **kwargs})
         ax.axhline(0.0, color="0.3", linewidth=0.8, zorder=1.5)
         self.breakpoints_ = None
-        handles = self.lines_[:n_named]
+        handles: list[Any] = []
         if self.breakpoints is not None:
             inside = self.breakpoints[(self.breakpoints >= self.tau[0]) & (self.breakpoints <= self.tau[-1])]
             marks = {"color": "0.3", "markersize": 7, "markeredgewidth": 0.8, "label": "a feature leaves"}
@@ -224,7 +225,12 @@ class RegularizationPathDisplay:
             handles = [*handles, line]
         log_axis(ax, np.append(self.tau, [] if self.chosen is None else self.chosen))
         ax.set(xlabel=self.tau_name, ylabel=f"weight for {title_of(self.class_)}")
-        beside(ax, handles)
+        name_starts(ax, self.lines_[:n_named])
+        if handles:
+            ax.legend(handles=handles, frameon=False, fontsize="small", loc="best")
+        if len(self.feature_names):
+            stays = f"{shortened(self.feature_names[0])} stays longest of {len(self.feature_names):,} features"
+            say(ax, f"{stays} with a weight for {title_of(self.class_)}")
         return self
 
 

@@ -79,7 +79,8 @@ def test_marks_are_where_weights_become_zero(stats, scale, more):
         tau, weight = line.get_data()
         assert (weight[tau > leaves * (1 + 1e-9)] == 0.0).all()
         assert (weight[tau < leaves * (1 - 1e-9)] != 0.0).all()
-    named = names_of(display)[:8]
+    named = [text.get_text() for text in display.ax_.texts]  # where lines begin, each in its colour
+    assert [text.get_color() for text in display.ax_.texts] == [line.get_color() for line in display.lines_[:8]]
     assert named == [str(name) for name in display.feature_names[:8]]
     assert (np.diff(display.breakpoints) <= 0).all()  # named are those that stay longest
 

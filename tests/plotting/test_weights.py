@@ -21,10 +21,6 @@ def close_figures():
     plt.close("all")
 
 
-def names_of(display):
-    return [text.get_text() for legend in display.figure_.legends for text in legend.get_texts()]
-
-
 def test_a_path_by_hand():
     tau, weights = np.array([0.5, 1.0, 2.0]), np.array([[3.0, -1.0, 0.0], [2.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     given = dict(feature_names=["long", "short", "none"], class_="b", tau_name="tau of L1", chosen=1.5)
@@ -35,7 +31,10 @@ def test_a_path_by_hand():
         [[0.5, 0.0], [1.0, 0.0], [2.0, 0.0]],
     ]
     assert display.breakpoints_.get_xdata().tolist() == [1.0]  # the others are outside of the picture
-    assert names_of(display) == ["long", "a feature leaves", "chosen: 1.5"]
+    assert [text.get_text() for text in display.ax_.texts] == ["long"]
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == ["a feature leaves", "chosen: 1.5"] and display.ax_.yaxis.get_label_position() == "right"
+    assert display.ax_.get_title("left").startswith("long stays longest of 3 features")
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("tau of L1", "weight for class b")
     assert RegularizationPathDisplay(tau, weights, feature_names=["u", "v", "w"]).plot().breakpoints_ is None
 
