@@ -9,7 +9,7 @@ from benchmarks.peers.problems import topics
 class Reads:
     """Classifiers of a few reads, in a fixed number of them."""
 
-    params = (["SoftmaxRegression", "MarginClassifier", "LeastSquaresClassifier"], [2, 20])
+    params = (["SoftmaxRegression", "MarginClassifier", "LeastSquaresClassifier"], [20])
     param_names = ("model", "n_classes")
     rows, n_features = 2_000, 2**12
 

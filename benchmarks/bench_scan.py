@@ -37,7 +37,7 @@ class Sparse:
 class Dense(Sparse):
     """Rows stored in full: whole numbers, and real ones that are summed in pairs."""
 
-    params = (["int8", "float32", "float64"], [100, 1000], [10, 1000])
+    params = (["int8", "float32", "float64"], [100, 1000], [100])
     param_names = ("dtype", "n_features", "n_classes")
     moments = ("sum", "sum_sq")
 

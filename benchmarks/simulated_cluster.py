@@ -1,4 +1,4 @@
-"""How long one scan would take on 10 to 10,000 workers, by simulation: `python -m benchmarks.simulated_cluster`.
+"""How long a scan, or several reads, would take on 10 to 10,000 workers: `python -m benchmarks.simulated_cluster`.
 
 Workers of one core read, decode and sum segments of rows; one scheduler hands tasks out; statistics are merged eight
 at a time on the workers, and those of 512 segments go to the client, which adds them up. What a core does is measured
@@ -34,6 +34,8 @@ class Costs:
     per_task: float = 0.5e-3  # of the one scheduler
     spread: float = 0.15  # standard deviation of the logarithm of a segment's time
     slow: float = 0.01  # share of segments that take three times as long
+    reads: int = 0  # that follow the scan: models of several reads
+    read_times: float = 2.2  # what a read takes of a core, in terms of the scan
 
 
 @dataclass
@@ -96,6 +98,18 @@ def simulate(costs: Costs, n_workers: int, seed: int = 0) -> Outcome:
     return out
 
 
+def simulate_reads(costs: Costs, n_workers: int) -> Outcome:
+    """The scan and the reads after it: each begins with copies of the weights for all workers."""
+    out = simulate(costs, n_workers)
+    if costs.reads:
+        one = simulate(replace(costs, per_nonzero=costs.per_nonzero * costs.read_times), n_workers, seed=1)
+        copies = np.ceil(np.log2(n_workers)) * costs.table / costs.bandwidth  # who has the weights hands them on
+        for part in ("seconds", "reading", "summing", "merging", "scheduler", "client"):
+            setattr(out, part, getattr(out, part) + costs.reads * getattr(one, part))
+        out.seconds += costs.reads * copies
+    return out
+
+
 def table(costs: Costs, n_workers: tuple[int, ...] = (10, 100, 1_000, 10_000)) -> str:
     """The outcomes as a table in Markdown: shares of all core-seconds, and how busy scheduler and client are."""
     lines = [
@@ -104,7 +118,7 @@ def table(costs: Costs, n_workers: tuple[int, ...] = (10, 100, 1_000, 10_000)) -
     ]
     fewest = None
     for n in n_workers:
-        out = simulate(costs, n)
+        out = simulate_reads(costs, n)
         in_all = n * out.seconds
         fewest = fewest or in_all
         busy = out.reading, out.summing, out.merging
@@ -122,7 +136,8 @@ def _duration(seconds: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     for constant in fields(Costs):
-        parser.add_argument(f"--{constant.name.replace('_', '-')}", type=float, default=constant.default)
+        kind = type(constant.default)
+        parser.add_argument(f"--{constant.name.replace('_', '-')}", type=kind, default=constant.default)
     print(table(replace(Costs(), **vars(parser.parse_args()))))
 
 

@@ -22,12 +22,14 @@ from streamnb.estimators.gaussian_nb import GaussianNB as GaussianNB
 from streamnb.estimators.generalized_nb import GeneralizedNB as GeneralizedNB
 from streamnb.estimators.hashed import Hashed as Hashed
 from streamnb.estimators.hashed import HashedText as HashedText
+from streamnb.estimators.hierarchy_nb import HierarchyNB as HierarchyNB
 from streamnb.estimators.label_space import LabelSpace as LabelSpace
 from streamnb.estimators.label_space import LabelSpaceCV as LabelSpaceCV
 from streamnb.estimators.least_squares import LeastSquaresClassifier as LeastSquaresClassifier
 from streamnb.estimators.least_squares import LeastSquaresClassifierCV as LeastSquaresClassifierCV
 from streamnb.estimators.linear_nb import LinearNB as LinearNB
 from streamnb.estimators.linear_nb_cv import LinearNBCV as LinearNBCV
+from streamnb.estimators.output_code_nb import OutputCodeNB as OutputCodeNB
 from streamnb.estimators.selector import FeatureSelector as FeatureSelector
 from streamnb.estimators.stacked_nb import StackedNB as StackedNB
 from streamnb.estimators.trained_cv_models import MarginClassifierCV as MarginClassifierCV

@@ -60,18 +60,18 @@ def multinomial_rows(size: Size, _: Path) -> Iterator[Row]:
 
 
 def choice_rows(size: Size, folder: Path) -> Iterator[Row]:
-    grid = {"alpha": np.geomspace(0.01, 100, 50)}
+    grid = {"alpha": np.geomspace(0.01, 100, size.points)}
     search = GridSearchCV(MultinomialNB(), grid, cv=5, n_jobs=1, scoring="accuracy")
     X = counts(size.n_rows, size.features[0], "zipf")
     penalties = (
-        ("taus from the data", snb.L1(n_taus=50, scale="score")),  # what LinearNBCV does unless told otherwise
-        ("taus even in the logarithm", snb.L1(np.geomspace(1, 1000, 50))),
+        ("taus from the data", snb.L1(n_taus=size.points, scale="score")),  # what LinearNBCV does unless told otherwise
+        ("taus even in the logarithm", snb.L1(np.geomspace(1, 1000, size.points))),
     )
     for K, plain, searched in ((2, (5, 3), (40, 80)), (20, (12, 6), (20, 50))):
         y = labels(size.n_rows, K)
         theirs, path = seconds(fitting(search, X, y)), write_default(folder / f"K = {K}", X, y)
         for name, penalty in penalties:
-            what = f"5 folds x 50 taus chosen and refitted, K = {K}, {name}"
+            what = f"5 folds x {size.points} taus chosen and refitted, K = {K}, {name}"
             chosen = snb.LinearNBCV("multinomial", penalty, folds=5, scoring="accuracy")
             for where, rows in (("in memory", (X, y)), ("from Zarr", (path, "y"))):
                 fit = ratio(fitting(chosen, *rows), fitting(snb.LinearNB("multinomial"), *rows), size.repeats, CLOCK)

@@ -21,6 +21,8 @@ class Size:
     slow_rows: int = 40_000  # for peers that take long
     memory_rows: int = 240_000  # more blocks than are in memory at once
     shared_rows: int = 100_000  # that many models are trained on in shared reads
+    points: int = 50  # of a grid, at most
+    labels: int = 20  # of a row that may bear several
 
 
 QUICK = Size(n_rows=40_000, repeats=3, slow_rows=8_000, memory_rows=120_000, shared_rows=10_000)

@@ -149,7 +149,7 @@ class LabelSpace(LeastSquaresClassifier):
     def _posed(self, stats: ClassStats, options: RunOptions) -> Posed:
         self._check_labels(len(stats.classes) if stats.multilabel else 1)
         posed = super()._posed(stats, options)
-        axes = LabelAxes.of(stats, self._most(len(stats.classes)))
+        axes = LabelAxes.of(stats, self._most(len(stats.classes)), options.memory_limit)
         path = posed.path if isinstance(posed, PosedByProducts) else None
         return PosedLabels(posed.task, posed.sums, posed.scale, None, axes, path)
 

@@ -14,6 +14,7 @@ from streamnb.encoding.learning import LearnsBins, check_learned, prepared
 from streamnb.encoding.levels import CategoryColumns
 from streamnb.estimators.classifier import ScanClassifier
 from streamnb.estimators.explained import Explains
+from streamnb.estimators.exporting import Exports
 from streamnb.estimators.learned import learned, logs
 from streamnb.estimators.prepared_rows import PreparedRows
 from streamnb.models.tree import TreeColumns, TreeModel
@@ -32,7 +33,7 @@ FAMILIES = "bernoulli", "categorical"
 
 
 @persistence.register
-class TreeNB(PreparedRows, Explains, ScanClassifier):
+class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
     r"""Tree-augmented naive Bayes (Friedman, Geiger and Goldszmidt 1997), from sums of one scan.
 
     Naive Bayes takes features to be independent within a class; here each but one may depend on another one, its
@@ -70,13 +71,13 @@ class TreeNB(PreparedRows, Explains, ScanClassifier):
 
     Attributes
     ----------
-    parents_ : (n_features_in_,) int
+    parents_ : (`n_features_in_`,) int
         The parent of each feature; -1 of the root, -2 of features that were left out.
     edges_ : pandas.DataFrame
         A row for each feature with a parent: "parent", "child" (their names, or x0, x1, ..) and "information", in nats.
     coef_ : (1, n_columns) for two classes; else (K, n_columns)
         Weights of the columns named in `column_names_`, such as "age in (30, inf)" and "age in (30, inf) & owns=1".
-    intercept_ : one for each row of coef_
+    intercept_ : one for each row of `coef_`
     strength_ : float
     classes_, class_count_, stats_, report_, n_features_in_, feature_names_in_
         As of `GaussianNB`; ``stats_.gram_above`` are the sums.
@@ -264,7 +265,7 @@ class TreeNB(PreparedRows, Explains, ScanClassifier):
 
     @learned
     def intercept_(self) -> np.ndarray:
-        """One for each row of coef_."""
+        """One for each row of `coef_`."""
         return self._model.intercept_
 
     @property
@@ -278,7 +279,7 @@ class TreeNB(PreparedRows, Explains, ScanClassifier):
 
     @learned
     def parents_(self) -> np.ndarray:
-        """The parent of each feature, (n_features_in_,)."""
+        """The parent of each feature, (`n_features_in_`,)."""
         parents, kept = self._columns.parents, self._kept
         found = np.full(self.n_features_in_, -2, np.int64)
         found[kept] = np.where(parents < 0, -1, kept[parents])

@@ -103,6 +103,9 @@ def _applied(graph: _Graph, x: str, step: RowStep, n_features: int) -> str:
 
 
 def _values(graph: _Graph, x: str, step: RowStep) -> str:
+    if step.do == "products":
+        one, other = (graph.add("Gather", [x, graph.constant(columns)], axis=1) for columns in step.value.T)
+        return graph.add("Concat", [x, graph.add("Mul", [one, other])], axis=1)
     if step.do == "log1p":
         return graph.add("Log", [graph.add("Add", [x, graph.constant(1.0)])])
     if step.do == "sqrt":

@@ -1,16 +1,19 @@
 """Fitted models as portable ones: a few plain steps, and a column of weights for each class."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from streamnb.encoding.bins import BinEdges
+from streamnb.encoding.chosen import ChosenColumns
 from streamnb.encoding.levels import CategoryColumns
 from streamnb.models.linear import LinearModel
 from streamnb.models.portable import PortableModel
 from streamnb.models.steps import Indicators, RowStep
+from streamnb.models.tree import TreeColumns, TreeModel
 from streamnb.problem.schemes import LabelReference, Scheme, TwoClasses
 from streamnb.rows.preparing import TRANSFORMS
 
@@ -34,7 +37,7 @@ def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: 
         classes_=model.classes_,
         weights=weights,
         intercept_=intercept,
-        n_features_in_=model.n_features if step is None else step.n_features,
+        n_features_in_=_n_features(model) if step is None else step.n_features,
         feature_names_in_=names,
         steps=tuple(_steps(model, step)),
         probabilities=_probabilities(scheme) if shares else None,
@@ -43,9 +46,13 @@ def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: 
     )
 
 
+def _n_features(model: LinearModel) -> int:
+    return model.columns.n_taken if isinstance(model, TreeModel) else model.n_features
+
+
 def _check(model: LinearModel, step: Any) -> None:
     """Refuse what is not said by steps, weights and the highest score."""
-    if model.options.columns is not None or not isinstance(step, None | BinEdges | CategoryColumns):
+    if model.options.columns is not None or not isinstance(step, None | BinEdges | CategoryColumns | ChosenColumns):
         raise ValueError("what is learned of the distribution of columns (quantile_normal, maps=) is in no such file")
     if step is not None and step.n_columns > COLUMNS:
         raise ValueError(f"{step.n_columns:,} indicators are more than such a file holds, {COLUMNS:,}")
@@ -82,7 +89,11 @@ def _steps(model: LinearModel, step: Any) -> Iterator[RowStep]:
     """Yield what is done to a row, in order."""
     options = model.options
     if step is not None:
-        yield RowStep("indicators", indicators_of_bins(step) if isinstance(step, BinEdges) else _levels(step))
+        yield RowStep("indicators", _indicators(step))
+    if isinstance(model, TreeModel):
+        assert isinstance(model.columns, TreeColumns)
+        yield from [] if model.binarize is None else [RowStep("above", model.binarize)]
+        yield RowStep("products", model.columns.pairs.astype(np.int64))
     for one in options.steps:
         norm, _, length = one.partition(":")
         yield RowStep(one) if one in TRANSFORMS else RowStep(norm, float(length or 1.0))
@@ -94,6 +105,16 @@ def _steps(model: LinearModel, step: Any) -> Iterator[RowStep]:
         if moment != "sum":
             value = {"above": options.binarize, "deviation": options.centre}.get(moment)
             yield RowStep(FUNCTIONS[moment], value, columns)
+
+
+def _indicators(step: Any) -> Indicators:
+    if not isinstance(step, ChosenColumns):
+        return indicators_of_bins(step) if isinstance(step, BinEdges) else _levels(step)
+    if step.step is not None:
+        of_some = _indicators(step.step)
+        return replace(of_some, feature=step.columns[of_some.feature])
+    n = len(step.columns)
+    return Indicators(step.columns, np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n, bool), np.ones(n, bool))
 
 
 def indicators_of_bins(bins: BinEdges) -> Indicators:

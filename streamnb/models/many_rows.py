@@ -10,6 +10,7 @@ from streamnb.encoding.learning import prepared
 from streamnb.encoding.opening import opened_for
 from streamnb.models.linear import LinearModel
 from streamnb.models.steps import RowStep
+from streamnb.models.tree import PairColumns, TreeModel
 from streamnb.problem.schemes import Joint
 from streamnb.rows.preparing import NORMS, TRANSFORMS, FeatureScale, RowOptions
 
@@ -22,6 +23,11 @@ def answered(model: Any, X: Any, finish: Callable, width: int | None, dtype: np.
     if steps and steps[0].do == "indicators":
         rows = prepared(steps.pop(0).value, rows, labelled=False)
     weights = sp.csr_array(model.weights) if sp.issparse(model.weights) else model.weights  # as kernels walk them
+    if steps and steps[-1].do == "products":
+        above = next((float(step.value) for step in steps if step.do == "above"), None)
+        columns = PairColumns(weights.shape[0] - len(steps[-1].value), steps[-1].value)
+        tree = TreeModel(model.classes_, weights, model.intercept_, Joint(), columns=columns, binarize=above)
+        return tree.answer(rows, finish, width, dtype, out)
     # each class has a column of weights, so that scores are margins
     linear = LinearModel(model.classes_, weights, model.intercept_, Joint(), _options(steps), _moments(steps))
     return linear.answer(rows, finish, width, dtype, out)

@@ -24,6 +24,7 @@ class Indicators(persistence.Parameters):
     high: np.ndarray
     missing: np.ndarray
     as_is: np.ndarray
+    at_once = None  # as of a step that is learned: it cuts rows itself
 
     @property
     def n_columns(self) -> int:
@@ -67,9 +68,10 @@ class RowStep(persistence.Parameters):
 
     Attributes
     ----------
-    do : {"binary", "log1p", "sqrt", "l1", "l2", "scale", "above", "log", "distance", "indicators"}
+    do : {"binary", "log1p", "sqrt", "l1", "l2", "scale", "above", "log", "distance", "indicators", "products"}
         [x != 0]; ln(1 + x); the root; the row divided by its length, that of zeros by 1, times `value`; columns times
-        `value` each; [x > value]; ln x; |x - value|; the columns that `value` makes.
+        `value` each; [x > value]; ln x; |x - value|; the columns that `value` makes; the columns, and behind them the
+        products of those two that each row of `value` names.
     columns : (m,) int, optional
         Those that it is done to; all by default.
     """
@@ -86,6 +88,9 @@ class RowStep(persistence.Parameters):
             right = isinstance(value, Indicators) and columns is None
         elif do == "scale":
             right = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.ndim == 1
+        elif do == "products":
+            persistence.array("value", value, ["i8"], (None, None))
+            right = value.shape[1] == 2 and columns is None
         else:
             right = do in FUNCTIONS and persistence.is_a(float | None, value)
         if not right:
@@ -99,6 +104,10 @@ class RowStep(persistence.Parameters):
         if self.do == "indicators":
             self.value.check(width)
             return self.value.n_columns
+        if self.do == "products":
+            if not ((self.value >= 0) & (self.value < width)).all():
+                raise ValueError(f"products are of columns that are none of {width}")
+            return width + len(self.value)
         beyond = self.columns is not None and not ((self.columns >= 0) & (self.columns < width)).all()
         if beyond or (self.do == "scale" and len(self.value) != width):
             raise ValueError(f"the step {self.do!r} is of columns that are none of {width}")
@@ -108,6 +117,8 @@ class RowStep(persistence.Parameters):
         """What becomes of rows."""
         if self.do == "indicators":
             return self.value.of(x)
+        if self.do == "products":
+            return np.hstack([x, x[:, self.value[:, 0]] * x[:, self.value[:, 1]]])
         if self.columns is None:
             return FUNCTIONS[self.do](x, self.value)
         x = x.copy()

@@ -88,11 +88,31 @@ class TreeColumns:
         return np.concatenate([named, [f"{named[a]} & {named[b]}" for a, b in self.pairs]]).astype(object)
 
 
+@dataclass(frozen=True, eq=False)
+class PairColumns:
+    """Columns, and behind them the products of any two, (n_products, 2)."""
+
+    n_taken: int
+    pairs: np.ndarray
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that it makes."""
+        return self.n_taken + len(self.pairs)
+
+    def applied(self, present: Any) -> Any:
+        """Rows with the products behind them."""
+        one, other = (present[:, columns] for columns in self.pairs.T)
+        if not sp.issparse(present):
+            return np.hstack([present, one * other])
+        return sp.csr_array(sp.hstack([present, one.multiply(other)], format="csr"))
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TreeModel(LinearModel):
     """A linear model of such columns, which it makes of the rows; `binarize` is None where these are indicators."""
 
-    columns: TreeColumns
+    columns: TreeColumns | PairColumns
     binarize: float | None = None
 
     @property

@@ -48,7 +48,7 @@ class TreeDisplay:
         Parameters
         ----------
         estimator : TreeNB
-        feature_names : (n_features_in_,), optional
+        feature_names : (`n_features_in_`,), optional
         ax : matplotlib axes, optional
         **kwargs
             Of the edges.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,18 @@ class FoldRows(SourceOfAnother):
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         for block in self._rows.blocks(start, stop):
-            own = self._folding.numbers(block.first_row, block.n_rows, block.split, 0) == self._fold
-            weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
-            yield replace(block, weight=np.where(own == self._inside, weight, 0.0))
+            yield replace(block, weight=self._weights(block.first_row, block.n_rows, block.weight, block.split))
+
+    def beside(self, step: int) -> Iterator[dict[str, Any]]:
+        first = 0
+        for columns in self._rows.beside(step):
+            n_rows = columns["y"].shape[0]
+            split = columns.get("groups", columns.get("folds"))
+            weight = self._weights(first, n_rows, columns.get("sample_weight"), split)
+            yield {**columns, "sample_weight": weight}
+            first += n_rows
+
+    def _weights(self, first_row: int, n_rows: int, weight: Any, split: Any) -> np.ndarray:
+        own = self._folding.numbers(first_row, n_rows, split, 0) == self._fold
+        weight = np.ones(n_rows) if weight is None else np.asarray(weight, np.float64)
+        return np.where(own == self._inside, weight, 0.0)

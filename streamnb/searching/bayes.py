@@ -180,6 +180,9 @@ class BayesSettings(Contestants):
         whole = replace(stats, folds=(), folding=None)
         return self._encoded.finished(fitted_from(model, whole, self.report, self._encoded.to_fit))
 
+    def let_go(self) -> None:
+        self._sums, self._paths, self._evaluations = {}, {}, {}
+
 
 def _key(setting: Setting) -> Any:
     """What settings have in common that one scan serves: sums that are there for any values, of rows prepared alike."""

@@ -27,7 +27,7 @@ def usual_for(encoded: Encoded) -> tuple[list[Any], list[Any]]:
     families, rows = DEFAULTS["families"], encoded.rows
     y = encoded.given[1]
     if len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1:  # labels, which borrow from each other
-        return _for_labels(rows)
+        return _for_labels(encoded)
     if isinstance(rows, TableSource):
         return ["auto"], [SoftmaxRegressionCV(L2, max_passes=20)]
     if is_sparse(rows):
@@ -42,7 +42,8 @@ def usual_for(encoded: Encoded) -> tuple[list[Any], list[Any]]:
 def usual_transforms(encoded: Encoded) -> list[Any]:
     """Transforms that are learned of rows: of few features that which makes them normal."""
     rows = encoded.rows
-    return [QUANTILE_NORMAL] if not is_sparse(rows) and has_few_features(rows) else []
+    as_given = rows.encoding is None and not is_sparse(rows)
+    return [QUANTILE_NORMAL] if as_given and has_few_features(rows) else []
 
 
 def has_few_features(rows: Source) -> bool:
@@ -50,8 +51,11 @@ def has_few_features(rows: Source) -> bool:
     return rows.n_features is not None and rows.n_features <= FEW_FEATURES
 
 
-def _for_labels(rows: Source) -> tuple[list[Any], list[Any]]:
+def _for_labels(encoded: Encoded) -> tuple[list[Any], list[Any]]:
     """The same for an indicator of labels: each by itself, and models of all together."""
+    rows = encoded.rows
+    if encoded.transform == QUANTILE_NORMAL:
+        return ["gaussian"], []
     if is_sparse(rows):
         text = LinearNB(**TF_IDF)
         space = LabelSpaceCV(solver="conjugate_gradients", max_passes=FEW_READS, **TF_IDF)

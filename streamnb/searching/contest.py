@@ -76,6 +76,9 @@ class Contestants:
         """The model of all rows."""
         raise NotImplementedError
 
+    def let_go(self) -> None:
+        """Keep nothing that only `fitted` needs: another candidate is better."""
+
 
 class Contest:
     """Rounds, after each of which the better third of the candidates goes on."""
@@ -120,6 +123,8 @@ class Contest:
                     self._begin(group)
                 share = Allowed.share(self._budget, len(rounds) - number, n_waiting, self._n_reads)
                 self._judge(group, [name for name in alive if self._of_name[name] is group], folds, share)
+                if last:
+                    self._let_go(waiting[: place + 1])
             alive = self._better([name for name in alive if name in self._judged])
         self._say_what_waited()
 
@@ -140,6 +145,17 @@ class Contest:
                 self._judged[judged.name] = judged
         for name in group.left_out:
             self._judged.pop(name, None)
+
+    def _let_go(self, done: Sequence[Contestants]) -> None:
+        """Free what those hold that are done, but for the best so far."""
+        if self._judged:
+            best = self._of_name[self._best().name]
+            for group in done:
+                if group is not best:
+                    group.let_go()
+
+    def _best(self) -> Judged:
+        return max(self._judged.values(), key=lambda judged: goodness(judged, self._scorings))
 
     def _in_order(self, alive: list[str]) -> list[Contestants]:
         """Those that have candidates left, the best of the round before first, should time be over before the end."""
@@ -164,8 +180,7 @@ class Contest:
             messages.warn(
                 f"{len(left_out)} candidates are left out; {reasons(left_out)[0]}; left_out has the reasons of all"
             )
-        every = list(self._judged.values())
-        best = max(every, key=lambda judged: goodness(judged, self._scorings))
+        best, every = self._best(), list(self._judged.values())
         model = self._of_name[best.name].fitted(best)
         report = sum((group.report for group in self._groups), Report())
         return Search(every, left_out, self._scorings, model, report)

@@ -12,10 +12,12 @@ from streamnb.estimators import (
     gaussian_nb,
     generalized_nb,
     hierarchy_nb,
+    label_space,
     least_squares,
     linear_nb_cv,
     output_code_nb,
     selector,
+    stacked_nb,
     trained_cv_models,
     tree_nb,
 )
@@ -40,11 +42,13 @@ REGISTERED = (
     gaussian_nb,
     generalized_nb,
     hierarchy_nb,
+    label_space,
     least_squares,
     linear_nb_cv,
     output_code_nb,
     tree_nb,
     selector,
+    stacked_nb,
     trained_cv_models,
 )
 __all__ = ["load"]

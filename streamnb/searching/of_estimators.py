@@ -133,6 +133,9 @@ class ModelOfReads(Contestants):
         self.report = self._learned + self._chosen.report
         return self._encoded.finished(self._model)
 
+    def let_go(self) -> None:
+        self._chosen = None
+
 
 class BayesOnGrid(Contestants):
     """A `LinearNBCV`, in two reads."""

@@ -4,12 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator, eigsh
 
+from streamnb.core import memory
 from streamnb.core.blas import one_thread
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import LABELS
+from streamnb.stats.sparse_tables import as_scipy
 
 CONSTANT = 1e-12  # of its weight, what a label varies by that is in all rows or in none, but for rounding
+
+FEW = 10  # times fewer axes than labels are found one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,27 +37,45 @@ class LabelAxes:
     base: np.ndarray
 
     @classmethod
-    def of(cls, stats: ClassStats, n_axes: int) -> "LabelAxes":
-        """So many axes of the labels of these rows.
+    def of(cls, stats: ClassStats, n_axes: int, limit: int | None = None) -> "LabelAxes":
+        """So many axes of the labels of these rows; few of many by Lanczos' method, from pairs of labels that occur.
 
         Raises
         ------
         ValueError
             No label tells rows apart.
+        MemoryError
+            All pairs of labels would take more than the limit, in bytes.
         """
-        own, weight = stats.weight, stats.total_weight
-        scatter = stats.tables[LABELS].dense().value() - np.outer(own, own / weight)
-        n_labels = len(own)
-        if not (scatter.diagonal() > CONSTANT * weight).any():
+        own, weight, n_labels = stats.weight, stats.total_weight, len(stats.weight)
+        if not (own - own * own / weight > CONSTANT * weight).any():
             raise ValueError(
                 f"y says nothing of rows: each of its {n_labels} labels is in all of them or in none; a label should "
                 "be in some rows"
             )
+        pairs = stats.tables[LABELS]
         with one_thread():
-            values, vectors = eigh(scatter, subset_by_index=[n_labels - n_axes, n_labels - 1])
+            if FEW * n_axes < n_labels:
+                together, root = as_scipy(pairs), own / np.sqrt(weight)
+                scatter = LinearOperator(
+                    (n_labels, n_labels), lambda v: together @ v - root * (root @ v.reshape(-1)), dtype=np.float64
+                )
+                values, vectors = eigsh(scatter, n_axes, v0=np.sqrt(own))
+            else:
+                _check_memory(n_labels, limit)
+                known = n_labels - n_axes, n_labels - 1
+                values, vectors = eigh(pairs.dense().value() - np.outer(own, own / weight), subset_by_index=known)
         axes = np.ascontiguousarray(vectors[:, ::-1].T)
         return cls(axes, np.maximum(values[::-1], 0.0), 2.0 * own / weight - 1.0)
 
     def first(self, n_axes: int) -> "LabelAxes":
         """The first of them."""
         return LabelAxes(self.axes[:n_axes], self.scatter[:n_axes], self.base)
+
+
+def _check_memory(n_labels: int, limit: int | None) -> None:
+    needed, may = 4 * 8 * n_labels**2, memory.allowed(limit)
+    if needed > may:
+        what = f"the main components of {n_labels:,} labels, from all pairs of these,"
+        cure = f"give a larger memory_limit, or n_components below {-(-n_labels // FEW):,}, which take pairs that occur"
+        memory.refuse(what, needed, may, cure)

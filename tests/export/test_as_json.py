@@ -31,6 +31,9 @@ def predicted(model, X):
         if step["do"] == "indicators":
             x = np.column_stack([indicator(x, **column) for column in step["columns"]]) * 1.0
             continue
+        if step["do"] == "products":
+            x = np.column_stack([x, *(x[:, a] * x[:, b] for a, b in step["value"])])
+            continue
         columns = step.get("columns", slice(None))
         x[:, columns] = STEPS[step["do"]](x[:, columns], step.get("value"))
     scores = np.array([x[:, one["columns"]] @ one["weights"] + one["intercept"] for one in model["scores"]]).T

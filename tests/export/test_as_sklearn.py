@@ -14,7 +14,7 @@ from tests.support.refusals import refused
 DENSE_ONLY = {"laplace", "logs"}
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("mixed", "bins")])
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("mixed", "bins") and "tree" not in name])
 def test_the_pipeline_decides_as_the_model(name):
     model, rows = fitted(name)
     rows = rows.astype(np.float64)
@@ -30,6 +30,8 @@ def test_the_pipeline_decides_as_the_model(name):
 def test_steps_without_a_transformer_are_refused():
     with refused(ValueError, "Mixed takes other functions of some columns"):
         fitted("mixed")[0].to_sklearn()
+    with refused(ValueError, "products of columns have no transformer"):
+        fitted("tree")[0].to_sklearn()
     with refused(ValueError, "export to .onnx or .json"):
         fitted("bins")[0].to_sklearn()
 

@@ -41,6 +41,17 @@ def test_files_keep_steps(do):
     assert np.array_equal(again.of(X + 1), RowStep(do, value).of(X + 1)) and again.width(3) == 3
 
 
+def test_products_stand_behind_the_columns():
+    step = RowStep("products", np.array([[1, 2], [2, 2]]))
+    assert step.of(X).tolist() == [[0.0, 3.0, 4.0, 12.0, 16.0], [0.0] * 5] and step.width(3) == 5
+    assert (RowStep.from_state(vars(step)).of(X) == step.of(X)).all()
+    with refused(ValueError, "products are of columns that are none of 2"):
+        step.width(2)
+    for wrong in (np.zeros((2, 3), np.int64), np.zeros(2, np.int64), np.zeros((2, 2))):
+        with refused(ValueError, "value|there is no step 'products'"):
+            RowStep.from_state({"do": "products", "value": wrong, "columns": None})
+
+
 def test_wrong_steps_are_refused():
     with refused(ValueError, "columns that are none of 2"):
         RowStep("scale", np.ones(3)).width(2)

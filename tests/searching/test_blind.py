@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris
 
 import streamnb as snb
 from streamnb.rows.opening import opened
-from streamnb.searching.blind import is_sparse, usual_for
+from streamnb.searching.blind import is_sparse, usual_for, usual_transforms
 from streamnb.searching.encodings import Encoded
 
 
@@ -18,6 +18,8 @@ def test_rows_of_each_kind_have_candidates_that_suit_them():
     assert [len(part) for part in of(np.ones((4, 3)))] == [4, 1] == [1 + len(of(np.ones((4, 400)))[0]), 1]
     families, models = of(sp.csr_array(np.eye(6)))
     assert families == ["multinomial", "bernoulli"] and [model.idf for model in models] == [True, True, False]
+    assert usual_transforms(Encoded(opened(np.ones((4, 3)), labelled=False), (None, None, None))) == ["quantile_normal"]
+    assert not usual_transforms(Encoded(snb.text(["ash birch"], n_features=16), (None, None, None)))
     assert not is_sparse(opened(lambda: iter([np.ones((4, 3))]), labelled=False))
     assert is_sparse(snb.text(["ash birch"], n_features=2**18))
 

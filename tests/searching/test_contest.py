@@ -8,6 +8,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
+from streamnb.searching.of_estimators import ModelOfReads
 
 rng = np.random.default_rng(2)
 N = 150
@@ -31,6 +32,14 @@ def test_the_better_third_goes_on_and_its_scores_are_those_of_all_folds():
     left = [one for one in found.ranked if one.n_folds == 1]
     went_on = [one.scores["accuracy"][0] for one in found.ranked if one.n_folds > 1]
     assert max(one.scores["accuracy"][0] for one in left) <= min(went_on) + 1e-9
+
+
+def test_only_the_best_so_far_keeps_what_its_model_is_made_of(monkeypatch):
+    let_go = []
+    monkeypatch.setattr(ModelOfReads, "let_go", lambda group: let_go.append(group.names[0]))
+    models = [snb.MarginClassifierCV([1.0]), snb.SoftmaxRegressionCV([1e9]), snb.SoftmaxRegressionCV([1.0])]
+    found = snb.search(X, Y, families=[], models=models, **QUIET)
+    assert found.ranked[0].name not in let_go[-2:] and len({*let_go}) >= 2 and len(let_go) == 3
 
 
 def test_a_budget_of_reads_is_kept_to():

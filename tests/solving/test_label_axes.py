@@ -37,3 +37,13 @@ def test_axes_are_those_of_the_rows_outside_a_fold_as_often_as_they_weigh():
 def test_labels_that_no_row_differs_in_are_refused(y):
     with pytest.raises(ValueError, match=r"each of its \d labels is in all of them or in none"):
         LabelAxes.of(scanned(y, np.full(5, 0.1)), 2)
+
+
+def test_few_axes_of_many_labels_are_the_same_without_all_pairs():
+    y = (rng.random((80, 45)) < rng.random(45) ** 3).astype(int)
+    stats = scanned(y, rng.random(80))
+    few, all_ = LabelAxes.of(stats, 4, limit=1000), LabelAxes.of(stats, 45)
+    np.testing.assert_allclose(few.scatter, all_.scatter[:4])
+    np.testing.assert_allclose(np.abs(few.axes @ all_.axes[:4].T), np.eye(4), atol=1e-9)
+    with pytest.raises(MemoryError, match=r"main components of 45 labels.*n_components below 5"):
+        LabelAxes.of(stats, 5, limit=1000)

@@ -46,6 +46,7 @@ from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
 from streamnb.rows.chunk import DenseChunk
 from streamnb.rows.columns import open_columns
+from streamnb.rows.fold_rows import FoldRows
 from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
 from streamnb.rows.in_memory import ArraySource
@@ -83,7 +84,7 @@ from streamnb.training.cutting_planes import CrammerSinger
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
 from tests.support.examples_of_problems import every
-from tests.support.examples_of_raw_rows import counted_columns, kinds_of_columns, table_of, texts_of
+from tests.support.examples_of_raw_rows import counted_columns, kinds_of_columns, outside_a_fold, table_of, texts_of
 from tests.support.of_users import Highest
 
 N, K = 40, 3
@@ -210,8 +211,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         **{moment: lambda moment=moment: scan(moment) for moment in MOMENTS},
         folds=lambda: scan("sum", X=COUNTS, folding=FOLDS),
         listed=lambda: scan("sum", "above", classes=np.array(["yew", "cedar", "birch", "ash"])),
-        labels=lambda: scan("sum", y=SETS, folding=FOLDS),
-        together=lambda: scan("sum", y=SETS, w=REAL_WEIGHT, folding=FOLDS, labels=True),
+        labels=lambda: scan("sum", y=SETS, w=REAL_WEIGHT, folding=FOLDS, labels=True),
         csr=lambda: scan(X=sp.csr_array(COUNTS)),
         real=lambda: scan(X=REAL, w=REAL_WEIGHT, folding=FOLDS),
         bins=lambda: scan("sum", X=REAL, w=REAL_WEIGHT, folding=FOLDS, grid=Grid("bins", 8)),
@@ -257,9 +257,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     OfFolds: every(
         lambda: Pass(OfFolds(ValueScan(), Folding(3)), opened(np.where(REAL > 1.0, np.nan, REAL), labelled=False)),
         table=lambda: Pass(OfFolds(kinds_of_columns()[0], Folding(2)), kinds_of_columns()[1]),
-        texts=lambda: Pass(
-            OfFolds(TokenScan(NGrams()), Folding(2)), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "texts")
-        ),
+        of=lambda: Pass(OfFolds(TokenScan(NGrams()), Folding(2)), texts_of(COUNTS, Y, WEIGHT).with_step(None, 5, "t")),
     ),
     LevelScan: every(
         lambda: Pass(LevelScan(snb.Categorical().coded_columns), opened(COUNTS, labelled=False)),
@@ -472,6 +470,7 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
         (lambda _: PreparedSource(opened(COUNTS, Y, WEIGHT), present, 5, "present"), PRESENT),
         stored=(lambda folder: PreparedSource(dense_store(folder), present, 5, "present"), PRESENT),
     ),
+    FoldRows: every(outside_a_fold(COUNTS, Y, WEIGHT)),
     TiledSource: every(
         (lambda _: TiledSource(opened(COUNTS, Y, WEIGHT), 16), LABELLED),
         stored=(lambda folder: TiledSource(csr_group(folder), 4), LABELLED),
@@ -495,5 +494,5 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
 def over(table: Table) -> Pass:
     """A pass over such rows, in memory."""
     if "X" in table:
-        return scan(X=table["X"])
+        return scan(X=table["X"], w=table.get("weight", WEIGHT))
     return Pass(_Judge(np.unique(Y), False, frozenset(table), np.arange(K)), opened_columns(table, LABELS))

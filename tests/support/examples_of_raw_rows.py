@@ -1,6 +1,7 @@
 """Raw rows for the examples of contracts: a matrix as texts and as a table, and columns of several kinds."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,11 @@ import pandas as pd
 import streamnb as snb
 from streamnb.encoding.table_encoding import rows_of
 from streamnb.encoding.table_scan import TableCounts, TableScan
+from streamnb.rows.fold_rows import FoldRows
 from streamnb.rows.in_tables import TableSource
 from streamnb.rows.in_texts import TextSource
+from streamnb.rows.opening import opened
+from streamnb.rows.splits import Folding, fold_numbers
 from streamnb.rows.table_opening import open_tables
 from streamnb.rows.table_values import LEVEL, MEASURE, ColumnPart
 
@@ -54,3 +58,11 @@ def counted_columns(seed: int) -> TableCounts:
     for block in rows.blocks(9 * seed, 9 * seed + 9):
         task.add(partial, block)
     return partial.finish()
+
+
+def outside_a_fold(
+    X: np.ndarray, y: np.ndarray, weight: np.ndarray
+) -> tuple[Callable[[Any], FoldRows], dict[str, Any]]:
+    """Rows of which one fold weighs nothing, and what is read of them."""
+    left = np.where(fold_numbers(len(y), 3) == 1, 0.0, weight)
+    return lambda _: FoldRows(opened(X, y, weight), Folding(3), 1, inside=False), {"X": X, "y": y, "weight": left}

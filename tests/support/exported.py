@@ -28,6 +28,9 @@ MODELS = {
     "label reference": (snb.LinearNB("poisson", scheme="reference", reference=snb.UNLABELLED, overlap="keep"), SETS),
     "few": (snb.LinearNB(penalty=snb.TopK(2)), LABELS),
     "mixed": (snb.LinearNB(MIXED), LABELS),
+    "tree": (snb.TreeNB(snb.L1(0.5), binarize=1.0), LABELS),
+    "tree of two": (snb.TreeNB(), (LABELS == "a").astype(int)),
+    "tree of bins": (snb.TreeNB(transform=snb.Bins(3), max_features=4), LABELS),
     "bins": (snb.LinearNB("bernoulli", transform=snb.Bins(4)), LABELS),
 }
 

@@ -94,6 +94,10 @@ def test_a_simulated_scan_takes_what_its_parts_take():
         assert outcome.reading == pytest.approx(alone.reading) and outcome.summing == pytest.approx(alone.summing)
     assert simulated_cluster.simulate(replace(costs, store_bandwidth=1e7), 10).seconds >= 2.5e9 / 1e7
     assert len(simulated_cluster.table(costs, (1, 2)).splitlines()) == 4
+    reads = simulated_cluster.simulate_reads(replace(costs, reads=3, read_times=2.0), 2)
+    scan = simulated_cluster.simulate(costs, 2)
+    assert reads.summing == pytest.approx(7 * scan.summing) and reads.reading == pytest.approx(4 * scan.reading)
+    assert reads.seconds > 4 * scan.seconds
 
 
 @pytest.mark.parametrize("kind", [kind for kind in fit_memory.KINDS if "cells" not in kind])

@@ -20,6 +20,8 @@ TINY = Size(
     slow_rows=1000,
     memory_rows=1200,
     shared_rows=300,
+    points=4,
+    labels=3,
 )
 
 
