@@ -173,7 +173,7 @@ class ScoreDisplay:
         ax.set(xlabel=self.x_name, ylabel=f"{self.score_name}, mean over splits")
         beside(ax, handles)
         if alone:
-            say(ax, f"Chosen: {self.chosen_name}, with {y:.3f} on rows held out")
+            say(ax, f"Chosen: {self.chosen_name}; {y:.3f} held out")
 
 
 class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):

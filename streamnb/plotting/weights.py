@@ -227,7 +227,7 @@ class RegularizationPathDisplay:
         ax.set(xlabel=self.tau_name, ylabel=f"weight for {title_of(self.class_)}")
         name_starts(ax, self.lines_[:n_named])
         if handles:
-            ax.legend(handles=handles, frameon=False, fontsize="small", loc="best")
+            ax.legend(handles=handles, fontsize="small")
         if len(self.feature_names):
             stays = f"{shortened(self.feature_names[0])} stays longest of {len(self.feature_names):,} features"
             say(ax, f"{stays} with a weight for {title_of(self.class_)}")
