@@ -144,8 +144,8 @@ class RocDisplay:
         return self
 
     def _corner(self) -> tuple[float, float]:
-        """Where the last curve has found 99 % of its class, and what the lowest finds at the left; or (1, 0)."""
-        reached = [float(false[np.argmax(true >= 0.99)]) for false, true in self.curves.values()]
+        """Where the last curve has found 95 % of its class, and what the lowest finds at the left; or (1, 0)."""
+        reached = [float(false[np.argmax(true >= 0.95)]) for false, true in self.curves.values()]
         right = max(1.25 * max(reached), 0.02)
         if right > 0.5:
             return 1.0, 0.0
