@@ -27,6 +27,7 @@ def displays(model, X, y):
     yield "roc", snb.RocDisplay.from_estimator(model, X, y)
     yield "confusion", snb.ConfusionMatrixDisplay.from_estimator(model, X, y)
     yield "telling_pixels", snb.TellingFeaturesDisplay.from_estimator(model, feature_names=pixels)
+    yield "pixels_as_images", snb.TellingFeaturesDisplay.from_estimator(model, image_shape=(8, 8))
     yield "telling_one_digit", snb.TellingFeaturesDisplay.from_estimator(model, DIGIT, feature_names=pixels)
     both = snb.L1(np.geomspace(1.0, 50.0, 12), scale="score") + snb.L2([0.0, 100.0, 1000.0])
     two = snb.LinearNBCV("poisson", both, scoring="accuracy", rule="one_se").fit(X, y)

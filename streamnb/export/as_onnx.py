@@ -23,7 +23,7 @@ def onnx_bytes(model: PortableModel) -> bytes:
     ImportError
         onnx is not installed.
     ValueError
-        The graph would not fit into a file of this format.
+        The graph would not fit into a file of this format, or a category is a number that float32 does not hold.
     """
     try:
         import onnx
@@ -35,6 +35,7 @@ def onnx_bytes(model: PortableModel) -> bytes:
             f"the weights take {memory.size(n_bytes)}, and an .onnx file holds 2 GiB; export to .json, which leaves "
             "out weights of 0, or save(path, stats=False)"
         )
+    _check_categories(model)
     graph = _Graph(onnx)
     x = graph.add("Cast", ["rows"], to=onnx.TensorProto.DOUBLE)
     for step in model.steps:
@@ -46,6 +47,23 @@ def onnx_bytes(model: PortableModel) -> bytes:
     second = "scores" if model.probabilities is None else "probabilities"
     outputs = [(labels, "labels"), (shares, second)]
     return graph.model(model, outputs).SerializeToString()
+
+
+def _check_categories(model: PortableModel) -> None:
+    """Refuse categories that no row of float32 could have: 16777217 comes as 16777216, and 0.1 as 0.10000000149."""
+    for step in model.steps:
+        if isinstance(step.value, Indicators):
+            low, high = step.value.low, step.value.high
+            of_one_number = np.isfinite(high) & (np.nextafter(high, -np.inf) == low)
+            with np.errstate(over="ignore"):
+                lost = np.flatnonzero(of_one_number & (high.astype(np.float32) != high))
+            if lost.size:
+                feature = int(step.value.feature[lost[0]])
+                name = feature if model.feature_names_in_ is None else model.feature_names_in_[feature]
+                raise ValueError(
+                    f"column {name!r} has the category {high[lost[0]]:.17g}, which is no float32, and rows of an .onnx "
+                    "file are; number the categories 0, 1, .. beforehand, or export to .json"
+                )
 
 
 class _Graph:

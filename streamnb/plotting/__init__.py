@@ -6,10 +6,12 @@ They need matplotlib, ``pip install streamnb[plot]``; nothing else here does. On
 
 from streamnb.plotting.candidates import SearchDisplay
 from streamnb.plotting.reliability import ReliabilityDisplay
-from streamnb.plotting.scores import ConfusionMatrixDisplay, RocDisplay, ScoreDisplay
+from streamnb.plotting.roc import RocDisplay
+from streamnb.plotting.scores import ConfusionMatrixDisplay, ScoreDisplay
 from streamnb.plotting.selected import SelectionDisplay
+from streamnb.plotting.telling import TellingFeaturesDisplay
 from streamnb.plotting.trees import TreeDisplay
-from streamnb.plotting.weights import RegularizationPathDisplay, TellingFeaturesDisplay
+from streamnb.plotting.weights import RegularizationPathDisplay
 
 __all__ = [
     "ConfusionMatrixDisplay",

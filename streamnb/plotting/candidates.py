@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.plotting.drawing import COLOURS, axes
+from streamnb.plotting.drawing import COLOURS, axes, in_words, say
 
 
 class SearchDisplay:
@@ -46,14 +46,29 @@ class SearchDisplay:
             Of the means.
         """
         places = np.arange(len(self.names))[::-1]
-        self.ax_ = ax = axes(ax, (8.0, 1.2 + 0.3 * len(self.names)))
+        self.ax_ = ax = axes(ax, (7.2, 1.2 + 0.42 * len(self.names)))
         self.figure_ = ax.figure
         of_folds, at = np.concatenate(self.scores), np.repeat(places, list(map(len, self.scores)))
         style: dict[str, Any] = {"linestyle": "none", "marker": "o"}
-        (self.folds_,) = ax.plot(of_folds, at, label="of each fold", color="0.78", markersize=4, **style)
+        (self.folds_,) = ax.plot(of_folds, at, color="0.78", markersize=4, **style)
         means = [np.nanmean(scores) for scores in self.scores]
-        (self.means_,) = ax.plot(means, places, **{"label": "mean", "color": COLOURS[0], **style, **kwargs})
-        ax.set(yticks=places, xlabel=self.scoring)
-        ax.set_yticklabels(self.names)
-        ax.legend()
+        (self.means_,) = ax.plot(means, places, **{"color": COLOURS[0], **style, **kwargs})
+        for mean, place in zip(means, places, strict=True):
+            at_the_end = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
+            ax.annotate(f"{mean:.3f}", (1.01, place), **at_the_end)
+        ax.set(yticks=places + 0.14, ylim=(-0.5, len(places) - 0.2))
+        ax.tick_params(axis="y", length=0, pad=-3)
+        for label in ax.set_yticklabels(self.names, fontsize="small"):
+            label.set(ha="left", va="bottom")  # above its points, so that long names take no room from them
+        ax.hlines(places, 0.0, 1.0, transform=ax.get_yaxis_transform(), color="0.92", linewidth=0.8, zorder=0)
+        ax.spines[["left", "right", "top"]].set_visible(False)
+        ax.set_xlabel(f"{in_words(self.scoring)}: mean, and each fold (grey)")
+        say(ax, self._finding(np.asarray(means)))
         return self
+
+    def _finding(self, means: np.ndarray) -> str:
+        """How good the best is, and how many others do as well on some fold."""
+        best = int(np.nanargmax(means)) if not np.isnan(means).all() else 0
+        close = int(np.count_nonzero(means >= np.nanmin(self.scores[best]))) - 1
+        others = {0: "no other comes", 1: "one other comes"}.get(close, f"{close} others come")
+        return f"The best has {means[best]:.3f}; {others} up to its worst fold"

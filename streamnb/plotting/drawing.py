@@ -1,9 +1,11 @@
 """What all pictures share: axes, colours, names of features and of rows of weights."""
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
+from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.estimators.linear_nb import LinearNB
@@ -76,9 +78,51 @@ def _written(value: float) -> str:
     return f"${times}10^{{{int(power)}}}$"
 
 
+def spread(places: np.ndarray, gap: float) -> np.ndarray:
+    """The places nearest to those given, in the same order, that are at least `gap` apart."""
+    if not len(places):
+        return places
+    order = np.argsort(places, kind="stable")
+    steps = gap * np.arange(len(places))
+    moved = np.empty(len(places))
+    moved[order] = IsotonicRegression().fit_transform(steps, places[order] - steps) + steps
+    return moved
+
+
+def name_starts(ax: Any, lines: Sequence[Any]) -> None:
+    """The names of lines where they begin, left of the axes, in their colours; the numbers of y go to the right."""
+    ax.yaxis.tick_right()
+    ax.yaxis.set_label_position("right")
+    low, high = ax.get_ylim()
+    starts = np.array([line.get_ydata()[0] for line in lines], dtype=np.float64)
+    for line, place in zip(lines, spread(starts, 0.05 * (high - low)).tolist(), strict=True):
+        style = {"color": line.get_color(), "ha": "right", "va": "center", "fontsize": "small"}
+        ax.annotate(
+            line.get_label(), (-0.015, place), xycoords=("axes fraction", "data"), annotation_clip=False, **style
+        )
+
+
+def in_words(scoring: str) -> str:
+    """A metric's name as an axis says it."""
+    said = {
+        "roc_auc": "area under the ROC curve",
+        "neg_log_loss": "mean log likelihood of the true class",
+        "accuracy_and_roc_auc": "mean of accuracy and area under the ROC curve",
+        "roc_auc_reference": "area under the ROC curve against the reference",
+    }
+    return said.get(scoring, scoring.replace("_", " "))
+
+
+def say(ax: Any, finding: str) -> None:
+    """The title: what the picture shows, in lines that are not wider than it, names at its side left out."""
+    letters = max(int(8.5 * ax.get_window_extent().width / ax.figure.dpi), 20)
+    lines = [line for part in finding.split("\n") for line in wrap(part, letters)]
+    ax.set_title("\n".join(lines), loc="left", fontsize="medium")
+
+
 def beside(ax: Any, handles: Sequence[Any], title: str | None = None) -> None:
     """A legend at the right of the axes, where it hides nothing."""
-    style = {"handles": handles, "title": title, "frameon": False, "alignment": "left"}
+    style = {"handles": handles, "title": title, "frameon": False, "alignment": "left", "fontsize": "small"}
     if ax.figure.get_layout_engine() is not None and len(ax.figure.axes) == 1:
         for legend in ax.figure.legends:  # of what was drawn on these axes before
             legend.remove()
@@ -125,7 +169,9 @@ def row_of(scheme: Scheme, classes: np.ndarray, class_: Any) -> tuple[int, Any]:
 
 def title_of(name: Any) -> str:
     """What a row of weights stands for."""
-    return f"{name[1]} against {name[0]}" if isinstance(name, tuple) else f"class {name}"
+    if isinstance(name, tuple):
+        return f"{name[1]} against {name[0]}"
+    return str(name) if str(name).lower().startswith("class") else f"class {name}"
 
 
 def model_of(estimator: Any) -> LinearModel:

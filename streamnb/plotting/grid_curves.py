@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from streamnb.core import arguments
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
 from streamnb.estimators.trained_cv import TrainedClassifierCV, judged_reads
-from streamnb.plotting.drawing import tau_name
+from streamnb.plotting.drawing import in_words, tau_name
 from streamnb.selection.grid_scores import GridScores
 
 
@@ -88,7 +88,7 @@ def _of_reads(estimator: TrainedClassifierCV, against: str | None, class_: Any, 
 
 def _scoring_name(estimator: Any) -> str:
     scoring = estimator.scoring[0] if isinstance(estimator.scoring, list | tuple) else estimator.scoring
-    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+    return in_words(scoring) if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
 
 
 def _number_of(scores: GridScores, label: Any) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 
 from streamnb.core.types import PerRow, Rows
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.plotting.drawing import COLOURS, QUIET, axes
+from streamnb.plotting.drawing import COLOURS, QUIET, axes, say
 from streamnb.plotting.scores import check_evaluation, evaluation
 
 
@@ -24,6 +24,8 @@ class ReliabilityDisplay:
     ----------
     ax_, figure_ : matplotlib axes and figure
     line_, diagonal_ : Line2D
+    points_ : PathCollection
+        As large as the share of rows in them.
 
     Examples
     --------
@@ -72,9 +74,20 @@ class ReliabilityDisplay:
         """
         self.ax_ = ax = axes(ax)
         self.figure_ = ax.figure
-        (self.diagonal_,) = ax.plot([0.0, 1.0], [0.0, 1.0], label="as often as said", **QUIET)
-        style = {"color": COLOURS[0], "marker": "o", "label": f"calibration error {self.error:.3f}"}
+        (self.diagonal_,) = ax.plot([0.0, 1.0], [0.0, 1.0], **QUIET)
+        ax.annotate("as often as said", (0.2, 0.2), (4, -4), textcoords="offset points", va="top", color="0.4")
+        style = {"color": COLOURS[0], "linewidth": 1.0, "label": f"calibration error {self.error:.3f}"}
         (self.line_,) = ax.plot(self.proba, self.right, **{**style, **kwargs})
-        ax.set(xlabel="mean probability", ylabel="share that was right", xlim=(0.0, 1.02), ylim=(-0.02, 1.02))
-        ax.legend(loc="upper left")
+        share = np.asarray(self.share, dtype=np.float64)
+        sizes = 12.0 + 220.0 * share / max(float(share.max(initial=0.0)), np.finfo(float).tiny)
+        self.points_ = ax.scatter(self.proba, self.right, sizes, color=self.line_.get_color(), zorder=3)
+        ax.set(xlim=(0.0, 1.04), ylim=(-0.04, 1.04))
+        ax.set(xlabel="probability that the model gave", ylabel="share that was right")
+        say(ax, self._finding())
         return self
+
+    def _finding(self) -> str:
+        """Whether what is said is too high or too low, over all rows."""
+        said, right = (float(np.average(x, weights=self.share)) for x in (self.proba, self.right))
+        way = "too sure" if said > right + 0.01 else "too cautious" if said < right - 0.01 else "as sure as right"
+        return f"The model is {way}: it says {said:.1%}, {right:.1%} are right\n(larger points: more rows)"

@@ -1,4 +1,4 @@
-"""Pictures of how well models do: scores of a grid, ROC curves, the confusion matrix."""
+"""Pictures of how well models do: scores of a grid, the confusion matrix."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -16,12 +16,10 @@ from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import judged
 from streamnb.evaluation.tallies import ratio
 from streamnb.models.linear import LinearModel
-from streamnb.plotting.drawing import COLOURS, QUIET, axes, beside, line_style, log_axis, shortened
+from streamnb.plotting.drawing import COLOURS, QUIET, axes, beside, line_style, log_axis, say, shortened
 from streamnb.plotting.grid_curves import curves_of
 from streamnb.problem.families import as_family
 from streamnb.rows.opening import with_labels
-
-MOST_CURVES = 100  # ROC curves; more can not be told apart
 
 
 class ScoreDisplay:
@@ -158,13 +156,14 @@ class ScoreDisplay:
                 self.bands_ += [ax.fill_between(x, mean - std, mean + std, **band)]
         self.bands_[main if len(self.bands_) > 1 else 0].set_label("± standard deviation")
         of_lines = [lines[k] for k in named for lines in (self.lines_, self.train_lines_) if lines]
-        self._mark(ax, [*before, *of_lines], main)
+        self._mark(ax, [*before, *of_lines], main, not before)
         return self
 
-    def _mark(self, ax: Any, handles: list[Any], main: int) -> None:
+    def _mark(self, ax: Any, handles: list[Any], main: int, alone: bool) -> None:
         x, y = self.x[self.chosen], self.mean[self.chosen]
+        chosen = f"chosen by {self.rule!r}" + ("" if alone else f":\n{self.chosen_name}")
         mark = {"color": "k", "markersize": 15, "markerfacecolor": "none", "linestyle": "none", "zorder": 4}
-        (self.chosen_,) = ax.plot([x], [y], "o", **mark, label=f"chosen by {self.rule!r}:\n{self.chosen_name}")
+        (self.chosen_,) = ax.plot([x], [y], "o", **mark, label=chosen)
         handles = [*handles, self.bands_[main if len(self.bands_) > 1 else 0], self.chosen_]
         if self.least < np.nanmax(self.mean):
             within = {"parsimonious": "within 1 % of the best", "one_se": "within a standard error of the best"}
@@ -173,133 +172,8 @@ class ScoreDisplay:
         log_axis(ax, self.x)
         ax.set(xlabel=self.x_name, ylabel=f"{self.score_name}, mean over splits")
         beside(ax, handles)
-
-
-class RocDisplay:
-    """ROC curve of each class against the others, their mean, and chance.
-
-    Parameters
-    ----------
-    curves : dict of label to ((m,) false, (m,) true positive rates)
-        Those drawn: of more than 100 classes 100, evenly from the worst to the best.
-    roc_auc : dict of label to float
-        Of all classes that have rows, the best first.
-    mean : ((m,), (m,)), optional
-        False, and mean true positive rates over all classes.
-    error : float
-        Bound on the error of the areas; 0 where they are exact.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure
-    lines_ : dict of label to Line2D
-    mean_, chance_ : Line2D, the first None for two classes
-
-    Examples
-    --------
-    >>> import streamnb as snb
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> shown = snb.RocDisplay.from_estimator(snb.LinearNB("gaussian").fit(X, y), X, y)
-    >>> len(shown.figure_.axes)
-    1
-    """
-
-    def __init__(
-        self,
-        curves: dict[Any, tuple[np.ndarray, np.ndarray]],
-        roc_auc: dict[Any, float],
-        *,
-        mean: tuple[np.ndarray, np.ndarray] | None = None,
-        error: float = 0.0,
-    ):
-        self.curves, self.roc_auc, self.mean, self.error = curves, roc_auc, mean, error
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, ax: Any = None, **kwargs: Any
-    ) -> Self:
-        """Score rows in one reading, and draw.
-
-        Parameters
-        ----------
-        estimator : a fitted classifier of streamnb, a model of a path, or a pipeline that ends in a classifier
-        X, y, sample_weight
-            Of any kind that `fit` takes.
-        ax : matplotlib axes, optional
-        **kwargs
-            Of `plot`.
-        """
-        return cls.from_evaluation(evaluation(estimator, X, y, sample_weight, "ranking"), ax=ax, **kwargs)
-
-    @classmethod
-    def from_evaluation(cls, evaluation: Evaluation, *, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw what `snb.evaluate` returned, given scores or probabilities.
-
-        Raises
-        ------
-        ValueError
-            It keeps no ranking, or no class has both rows and others.
-        """
-        check_evaluation(evaluation)
-        binary = evaluation.n_classes == 2 and not evaluation.multilabel
-        areas = evaluation.roc_auc(average=None)
-        order = np.argsort(-areas, kind="stable")
-        order = np.array([1]) if binary else order
-        order = order[~np.isnan(areas[order])]
-        if not len(order):
-            raise ValueError("no class has both rows of its own and others, so there is no ROC curve")
-        drawn = set(order[np.linspace(0, len(order) - 1, min(len(order), MOST_CURVES)).round().astype(int)].tolist())
-        at, total, curves = np.linspace(0.0, 1.0, 1001), 0.0, {}
-        labels = evaluation.classes.tolist()
-        for k in order.tolist():
-            false, true, _ = evaluation.roc_curve(evaluation.classes[k])
-            total = total + np.interp(at, false, true)
-            if k in drawn:
-                curves[labels[k]] = false, true
-        mean = None if binary else (np.append(0.0, at), np.append(0.0, total / len(order)))
-        roc_auc = {labels[k]: float(areas[k]) for k in order}
-        return cls(curves, roc_auc, mean=mean, error=evaluation.roc_auc_error).plot(ax, **kwargs)
-
-    def plot(self, ax: Any = None, *, n_named: int = 6, **kwargs: Any) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            New ones unless given.
-        n_named : int
-            Of more classes only the best and the worst have a colour and a name.
-        **kwargs
-            Of the curves.
-        """
-        self.ax_ = ax = axes(ax, (7.4, 4.8))
-        self.figure_, self.lines_ = ax.figure, {}
-        labels = list(self.curves)
-        best = -(-min(arguments.whole_number("n_named", n_named), len(labels)) // 2)
-        worst = min(n_named, len(labels)) - best
-        named = labels[:best] + labels[len(labels) - worst :]
-        for label, (false, true) in self.curves.items():
-            style = line_style(named.index(label)) if label in named else QUIET
-            name = f"{shortened(label)} ({self.roc_auc[label]:.3f})"
-            self.lines_[label] = ax.plot(false, true, **{**style, "label": name, **kwargs})[0]
-        handles = [self.lines_[label] for label in named]
-        if len(labels) > len(named):
-            others = next(line for label, line in self.lines_.items() if label not in named)
-            others.set_label(f"{len(self.roc_auc) - len(named):,} other classes between")
-            handles.insert(best, others)
-        self.mean_ = None
-        if self.mean is not None:
-            name = f"mean ({np.mean(list(self.roc_auc.values())):.3f})"
-            self.mean_ = ax.plot(*self.mean, color="k", linewidth=2.0, linestyle=(0, (4, 1)), label=name)[0]
-            handles.append(self.mean_)
-        self.chance_ = ax.plot([0, 1], [0, 1], color="0.5", linestyle=":", label="chance (0.5)")[0]
-        ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
-        ax.set(xlabel="false positive rate", ylabel="true positive rate")
-        beside(
-            ax, [*handles, self.chance_], "class (area)" + (f"\nareas within {self.error:.1g}" if self.error else "")
-        )
-        return self
+        if alone:
+            say(ax, f"Chosen: {self.chosen_name}; {y:.3f} held out")
 
 
 class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
@@ -331,7 +205,7 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
         return cls.from_evaluation(evaluation(estimator, X, y, sample_weight, "confusion"), **kwargs)
 
     @classmethod
-    def from_evaluation(cls, evaluation: Evaluation, *, normalize: str | None = None, **kwargs: Any) -> Self:
+    def from_evaluation(cls, evaluation: Evaluation, *, normalize: str | None = "true", **kwargs: Any) -> Self:
         """Draw the confusion matrix of what `snb.evaluate` returned, given y_pred.
 
         Parameters
@@ -339,7 +213,7 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
         evaluation : Evaluation
             Of rows with one label each.
         normalize : {None, "true", "pred", "all"}
-            Weights, or shares of a row, of a column, or of all.
+            Weights, or shares of a row (of the true class), of a column, or of all.
         **kwargs
             Of scikit-learn's `plot`; numbers are written for 20 classes at most unless `include_values` is given.
         """
@@ -360,13 +234,30 @@ class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):
         side = min(max(4.8, 0.45 * n_classes), 10.0)
         ax = axes(ax, (1.2 * side, side))
         kwargs = {"include_values": n_classes <= 20, "cmap": "Blues", **kwargs}
+        kwargs.setdefault("colorbar", not kwargs["include_values"])  # numbers say it
         if max(len(str(label)) for label in self.display_labels) > 3:
             kwargs.setdefault("xticks_rotation", "vertical")
         super().plot(ax=ax, **kwargs)
         every = -(-n_classes // 40)  # more names would overlap
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_ticks(range(0, n_classes, every), [shortened(label) for label in self.display_labels[::every]])
+        if self.text_ is not None:
+            for text in self.text_[self.confusion_matrix == 0]:
+                text.set_color("0.8")
+        ax.set(xlabel="predicted class", ylabel="true class")
+        say(ax, self._finding())
         return self
+
+    def _finding(self) -> str:
+        """The mistake that is made most."""
+        table = np.where(np.eye(len(self.confusion_matrix), dtype=bool), 0, self.confusion_matrix)
+        true, taken = np.unravel_index(np.argmax(table), table.shape)
+        if not table[true, taken] > 0:
+            return "No class is taken for another"
+        most = table[true, taken]
+        often = f"{most:.0%}" if self.confusion_matrix.dtype.kind == "f" and table.max() <= 1.0 else f"{most:,.6g}"
+        names = [shortened(self.display_labels[k]) for k in (true, taken)]
+        return f"The most common mistake: {names[0]} taken for {names[1]} ({often})"
 
 
 def check_evaluation(given: Any) -> None:

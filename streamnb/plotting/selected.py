@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.estimators.selector import FeatureSelector
-from streamnb.plotting.drawing import COLOURS, axes, shortened
+from streamnb.plotting.drawing import COLOURS, axes, say, shortened
 from streamnb.selection.feature_ranking import FeatureRanking
 from streamnb.selection.features import as_search
 
@@ -95,7 +95,8 @@ class SelectionDisplay:
         **kwargs
             Of the line.
         """
-        self.ax_ = ax = axes(ax, (8.0, 4.8))
+        below = self.names is not None and len(self.curve) <= NAMED
+        self.ax_ = ax = axes(ax, (8.0, 6.4 if below else 4.8))
         self.figure_, shared = ax.figure, bool(ax.lines)
         n_before = len({line.get_color() for line in ax.lines} & {*COLOURS})
         mean, std = self.curve.mean(axis=1), self.curve.std(axis=1)
@@ -107,9 +108,13 @@ class SelectionDisplay:
         name = f"{self.n_chosen} kept, {mean[at]:.3f}"
         (self.chosen_,) = ax.plot(x[at], mean[at], "o", color=colour, fillstyle="none", markersize=11.0, label=name)
         ax.set(xlabel="features kept", ylabel="accuracy on held-out rows")
-        named = self.names if self.names is not None and len(x) <= NAMED and not shared else None
+        ax.set_ylim(top=min(ax.get_ylim()[1], 1.01))  # a spread goes further than accuracies can
+        named = self.names if below and not shared else None
         _number(ax, x, named)
-        ax.legend()
+        if shared:
+            ax.legend()
+        else:
+            say(ax, f"{self.n_chosen} of {len(x)} features are enough: {mean[at]:.1%} right")
         return self
 
 

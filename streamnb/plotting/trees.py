@@ -7,13 +7,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.estimators.tree_nb import TreeNB
-from streamnb.plotting.drawing import COLOURS, axes, shortened
+from streamnb.plotting.drawing import COLOURS, axes, say, shortened
 
 WIDEST = 4.0  # line, in points, of the edge that tells most
 
 
 class TreeDisplay:
-    """The tree of features, its root at the left: an edge is the wider, the more its ends tell of each other.
+    """The tree of features, its root on top: an edge is the wider, the more its ends tell of each other.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class TreeDisplay:
         """Draw on `ax`, new ones unless given; keywords are those of the edges."""
         depth, height = self._places()
         drawn = np.flatnonzero(self.parents > -2)
-        size = 3.2 + 1.6 * depth[drawn].max(), 0.8 + 0.26 * (height[drawn].max() + 1.0)
+        size = 3.6 + 0.45 * depth[drawn].max(), 1.0 + 0.24 * (height[drawn].max() + 1.0)
         self.ax_ = ax = axes(ax, (float(size[0]), float(size[1])))
         from matplotlib.collections import LineCollection
 
@@ -78,20 +78,28 @@ class TreeDisplay:
         ends = np.stack([depth, height], axis=-1)
         told = self.information[children]
         widths = 0.4 + WIDEST * told / max(float(told.max(initial=0.0)), np.finfo(float).tiny)
-        lines = np.stack([ends[self.parents[children]], ends[children]], axis=1)
+        parents = self.parents[children]
+        corners = np.stack([depth[parents], height[children]], axis=-1)
+        lines = np.stack([ends[parents], corners, ends[children]], axis=1)
         self.edges_ = LineCollection(list(lines), **{"linewidths": widths, "colors": COLOURS[0], "zorder": 1, **kwargs})
         ax.add_collection(self.edges_)
-        box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": "0.6", "linewidth": 0.7}
-        self.labels_ = [
-            ax.text(*ends[j], shortened(self.names[j]), ha="center", va="center", fontsize="small", bbox=box)
-            for j in drawn
-        ]
-        ax.set(xlim=(-0.6, depth[drawn].max() + 0.6), ylim=(height[drawn].max() + 0.6, -0.6))
+        ax.scatter(*ends[drawn].T, 14.0, color=COLOURS[0], zorder=2)
+        beside = {"xytext": (6, 0), "textcoords": "offset points", "va": "center", "fontsize": "small"}
+        self.labels_ = [ax.annotate(shortened(self.names[j]), ends[j], **beside) for j in drawn]
+        ax.set(xlim=(-0.3, depth[drawn].max() + 6.0), ylim=(height[drawn].max() + 0.6, -0.6))
         ax.set_axis_off()
+        if len(children):
+            most = children[np.argmax(told)]
+            pair = f"{shortened(self.names[self.parents[most]])} and {shortened(self.names[most])}"
+            say(ax, f"{pair} tell most of each other, the class known (thicker lines: more)")
         return self
 
     def _places(self) -> tuple[np.ndarray, np.ndarray]:
-        """How far each feature is from the root, and its height: leaves have lines of their own, others are between."""
+        """A line for each feature, and how far to the right it is.
+
+        The child with the most features below it stands under its parent, after the others, which go one step to the
+        right: so each step halves what is left, and even a chain of many features is narrow.
+        """
         depth, height = np.zeros(len(self.parents)), np.zeros(len(self.parents))
         children: dict[int, list[int]] = {}
         for j in np.flatnonzero(self.parents >= -1).tolist():
@@ -100,11 +108,16 @@ class TreeDisplay:
         while todo:  # from the root on, each before its children
             at = todo.pop()
             order.append(at)
-            below = children.get(at, [])
-            depth[below] = depth[at] + 1.0
-            todo += below[::-1]
-        leaves = [j for j in order if j not in children]
-        height[leaves] = np.arange(len(leaves))
-        for j in reversed([j for j in order if j in children]):
-            height[j] = height[children[j]].mean()
+            todo += children.get(at, [])
+        below = np.ones(len(self.parents))
+        for j in reversed(order):
+            below[j] += sum(below[child] for child in children.get(j, []))
+        lines, todo = 0, order[:1]
+        while todo:
+            at = todo.pop()
+            height[at], lines = lines, lines + 1
+            last = sorted(children.get(at, []), key=lambda j: below[j])
+            depth[last] = depth[at] + 1.0
+            depth[last[-1:]] = depth[at]
+            todo += last[::-1]
         return depth, height

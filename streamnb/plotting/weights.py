@@ -1,27 +1,25 @@
-"""Pictures of weights: the regularisation path, and the features that tell classes."""
+"""A picture of weights: the regularisation path."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from operator import add
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from streamnb.core import arguments
 from streamnb.estimators.linear_nb import LinearNB, solved_from
 from streamnb.estimators.prepared_rows import family_of_columns
-from streamnb.models.linear import LinearModel
 from streamnb.plotting.drawing import (
-    COLOURS,
     QUIET,
     axes,
-    beside,
     feature_names_of,
     line_style,
     log_axis,
     model_of,
+    name_starts,
     row_of,
+    say,
     shortened,
     tau_name,
     title_of,
@@ -32,7 +30,6 @@ from streamnb.solving.weight_paths import WeightPath, weight_path
 
 MOST_FEATURES = 200  # lines of a path; more can not be told apart
 _OPTIONS = "scheme", "reference", "smoothing", "priors", "idf", "estimate", "feature_weight"  # of `solve`
-MOST_GROUPS = 12  # classes whose features are shown without being asked for
 
 
 class RegularizationPathDisplay:
@@ -217,7 +214,7 @@ class RegularizationPathDisplay:
             self.lines_ += ax.plot(self.tau, self.weights[:, k], **{**style, **kwargs})
         ax.axhline(0.0, color="0.3", linewidth=0.8, zorder=1.5)
         self.breakpoints_ = None
-        handles = self.lines_[:n_named]
+        handles: list[Any] = []
         if self.breakpoints is not None:
             inside = self.breakpoints[(self.breakpoints >= self.tau[0]) & (self.breakpoints <= self.tau[-1])]
             marks = {"color": "0.3", "markersize": 7, "markeredgewidth": 0.8, "label": "a feature leaves"}
@@ -228,7 +225,12 @@ class RegularizationPathDisplay:
             handles = [*handles, line]
         log_axis(ax, np.append(self.tau, [] if self.chosen is None else self.chosen))
         ax.set(xlabel=self.tau_name, ylabel=f"weight for {title_of(self.class_)}")
-        beside(ax, handles)
+        name_starts(ax, self.lines_[:n_named])
+        if handles:
+            ax.legend(handles=handles, fontsize="small")
+        if len(self.feature_names):
+            stays = f"{shortened(self.feature_names[0])} stays longest of {len(self.feature_names):,} features"
+            say(ax, f"{stays} with a weight for {title_of(self.class_)}")
         return self
 
 
@@ -265,104 +267,3 @@ def _with_fine_grid(
     if min(more, default=low) < low:
         taus += np.linspace(min(more), low, 8).tolist()
     return reduce(add, [part.with_taus(taus) if part is free else part for part in parts])
-
-
-class TellingFeaturesDisplay:
-    """Bars of the largest weights of a class, or of each of several.
-
-    Parameters
-    ----------
-    groups : list of (name, (m,) feature names, (m,) weights)
-        The weights of each row of `coef_` that is shown, the largest in absolute value first.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure
-    bars_ : list of BarContainer
-        One for each group.
-
-    Examples
-    --------
-    >>> import streamnb as snb
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> shown = snb.TellingFeaturesDisplay.from_estimator(snb.LinearNB("gaussian").fit(X, y), [0])
-    >>> len(shown.figure_.axes)
-    1
-    """
-
-    def __init__(self, groups: Sequence[tuple[Any, Sequence[str], np.ndarray]]):
-        self.groups = groups
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        class_: Any = None,
-        *,
-        n_features: int | None = None,
-        feature_names: Any = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw the features with the largest absolute weights; a feature without weight is left out.
-
-        Parameters
-        ----------
-        estimator : LinearNB, LinearNBCV, SoftmaxRegression or the like, or a model of a path
-        class_ : label, or list of labels, optional
-            Whose weights; (earlier, later) labels for scheme="ovo". All rows of `coef_` unless given, up to 12.
-        n_features : int, optional
-            How many of each class: 15 of one, 4 of each of several unless given.
-        feature_names : (n_features_in,), optional
-        ax : matplotlib axes, optional
-        **kwargs
-            Of the bars.
-        """
-        model = model_of(estimator)
-        rows = [row_of(model.scheme, model.classes_, label) for label in _asked(model, class_)]
-        n_features = (15 if len(rows) == 1 else 4) if n_features is None else n_features
-        n_features = arguments.positive_integer("n_features", n_features)
-        names = feature_names_of(feature_names, estimator, model.n_features)
-        groups = []
-        for row, name in rows:
-            weights = model.weights[:, [row]]
-            weights = (weights.toarray() if sp.issparse(weights) else weights)[:, 0]
-            best = np.argsort(-np.abs(weights), kind="stable")[:n_features]
-            best = best[weights[best] != 0.0]
-            groups.append((name, names[best].tolist(), weights[best]))
-        return cls(groups).plot(ax, **kwargs)
-
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        """Draw on `ax`, new ones unless given; keywords are those of the bars."""
-        n_lines = sum(len(weights) for _, _, weights in self.groups) + len(self.groups)
-        self.ax_ = ax = axes(ax, (6.4, max(2.4, 0.9 + 0.21 * n_lines)))
-        self.figure_, self.bars_ = ax.figure, []
-        ticks: list[float] = []
-        names: list[str] = []
-        top = 0
-        for name, features, weights in self.groups:
-            places = top + np.arange(len(weights))
-            colours = np.where(weights > 0.0, COLOURS[0], COLOURS[1]).tolist()
-            self.bars_.append(ax.barh(places, weights, **{"color": colours, "height": 0.75, **kwargs}))
-            if len(self.groups) > 1:
-                middle = top + 0.5 * max(len(weights) - 1, 0)
-                ax.annotate(title_of(name), (1.01, middle), xycoords=("axes fraction", "data"), va="center")
-            ticks, names, top = [*ticks, *places], [*names, *features], top + len(weights) + 1
-        ax.axvline(0.0, color="0.3", linewidth=0.8)
-        ax.set_yticks(ticks, [shortened(name) for name in names])
-        ax.set_ylim(max(top - 1.4, 0.6), -0.6)  # the largest on top
-        ax.use_sticky_edges = False  # room beside bars that all point to one side
-        ax.margins(x=0.05)
-        ax.set_xlabel("weight" if len(self.groups) > 1 else f"weight for {title_of(self.groups[0][0])}")
-        return self
-
-
-def _asked(model: LinearModel, class_: Any) -> Iterable[Any]:
-    """The names of rows of weights that are asked for; all if they are few enough."""
-    if class_ is not None:
-        return class_ if isinstance(class_, (list, np.ndarray)) else [class_]
-    names = model.scheme.row_names(model.classes_)
-    if len(names) > MOST_GROUPS:
-        raise ValueError(f"class_=None shows all rows of weights, but there are {len(names)}; name up to {MOST_GROUPS}")
-    return names

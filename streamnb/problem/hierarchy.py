@@ -1,6 +1,7 @@
 """Labels that follow from others: what a dog is, an animal is."""
 
 from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import numpy as np
@@ -39,10 +40,11 @@ def check_hierarchy(hierarchy: Any) -> dict[Any, tuple[Any, ...]]:
     for label, above in hierarchy.items():
         several = above if isinstance(above, list | tuple | set | frozenset) else (above,)
         parents[_plain(label)] = tuple(map(_plain, several))
-    for label in parents:
-        circle = _circle(label, parents, ())
-        if circle:
-            raise ValueError(f"hierarchy has a circle, {' -> '.join(map(repr, circle))}: each would follow from itself")
+    try:
+        TopologicalSorter(parents).prepare()
+    except CycleError as error:
+        circle = " -> ".join(map(repr, reversed(error.args[1])))
+        raise ValueError(f"hierarchy has a circle, {circle}: each would follow from itself") from None
     return parents
 
 
@@ -66,17 +68,6 @@ def nested(parents: dict[Any, tuple[Any, ...]], classes: np.ndarray) -> tuple[np
                 follows[place[one], at] = True
                 todo += parents.get(one, ())
     return labels, follows
-
-
-def _circle(label: Any, parents: dict[Any, tuple[Any, ...]], path: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The labels of a circle that is reached from a label, the first once more at the end; none where there is none."""
-    if label in path:
-        return (*path[path.index(label) :], label)
-    for above in parents.get(label, ()):
-        found = _circle(above, parents, (*path, label))
-        if found:
-            return found
-    return ()
 
 
 def _plain(label: Any) -> Any:

@@ -137,7 +137,7 @@ def sampled(
     if needed > allowed:
         what = f"up to {each:,} rows of each of {len(stats.classes):,} classes, {width:,} values each,"
         memory.refuse(what, needed, allowed, CURE)
-    task = SampleTask(stats.classes, stats.folding, 0, each, seed, columns, stats.options)
+    task = SampleTask(stats.classes, stats.folding, 0, each, seed, columns, stats.options, stats.n_features)
     found, report = run(task, source, options)
     check_same_rows(report.rows, stats)
     drawn = found.sample.drawn(weighed=False)

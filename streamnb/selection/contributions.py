@@ -81,7 +81,8 @@ class CountedScores:
     """Multinomial scores of a subset A, ``sum_A x_j [ln S_yj - ln S_yA]``, from which priors are apart.
 
     `base` (n_rows, K, 1) of the priors; `parts` (n_rows, K, n) are x_j ln S_yj, `counts` (n_rows, n) x_j, `sums`
-    (n_folds, K, n) S_yj of the rows outside each fold, and `fold` (n_rows,).
+    (n_folds, K, n) S_yj of the rows outside each fold, and `fold` (n_rows,). All logarithms are less those of the first
+    class: scores are compared alone, and what all classes share would cost digits.
     """
 
     base: np.ndarray
@@ -106,8 +107,11 @@ class CountedScores:
         scores, counts, sums = state
         total, n = sums + sign * self.sums[:, :, features], counts + sign * self.counts[:, features]
         with np.errstate(divide="ignore", invalid="ignore"):  # of no features nothing is left
-            logs = np.where(total > 0.0, np.log(total), 0.0)[self.fold]
-        return top_class(scores + sign * self.parts[:, :, features] - n[:, None] * logs)
+            logs = np.where(total > 0.0, np.log(total), 0.0)
+        logs = (logs - logs[:, :1])[self.fold]
+        # of one feature alone both are the same bits, and priors decide
+        more = np.float32(sign) * self.parts[:, :, features] - (n[:, None] * logs).astype(np.float32)
+        return top_class(scores + more)
 
     def grouped(self, groups: np.ndarray) -> "CountedScores":
         known = self.parts, self.counts, self.sums
@@ -270,5 +274,6 @@ def _counted(
         sums[fold] = rest.table("sum").value(sample.columns) + smoothing
         with np.errstate(divide="ignore"):  # a class that this fold has alone
             base[start:stop] = np.log(rest.weight / rest.total_weight)[:, None]
-        parts[start:stop] = counts[start:stop, None] * np.log(sums[fold])
+        logs = np.log(sums[fold])
+        parts[start:stop] = counts[start:stop, None] * (logs - logs[:1])
     return CountedScores(base, parts, counts, sums, sample.fold)

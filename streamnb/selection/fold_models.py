@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import label_checks
+from streamnb.core import label_checks, row_checks
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -50,6 +50,7 @@ class SampleTask(PassTask):
     """Keeps a sample of `size` rows, and of `each` rows of each class, with their classes and folds.
 
     Rows are kept as they are, or after what `options` do to them; all of their features, or `columns`, ascending.
+    They have `taken` features, if that is known.
     """
 
     classes: np.ndarray
@@ -59,6 +60,7 @@ class SampleTask(PassTask):
     seed: int = 0
     columns: np.ndarray | None = None
     options: RowOptions = field(default_factory=RowOptions)
+    taken: int | None = None
     title: str = "sample"
 
     def partial(self) -> Sampled:
@@ -71,6 +73,8 @@ class SampleTask(PassTask):
             folds = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
         labels = y if sp.issparse(y) else class_codes(y, self.classes, block.first_row)
         chunk, _ = transformed(*checked(block), self.options)
+        if self.taken is not None:
+            row_checks.check_n_features(chunk.shape[1], self.taken, "the second scan")
         partial.sample.add(chunk, labels, block.weight, folds, self.columns)
 
 

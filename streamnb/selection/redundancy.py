@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from streamnb.core import arguments, label_checks, persistence
+from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.passes.contract import Wants
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
@@ -23,6 +23,10 @@ from streamnb.stats.histograms import found_in
 from streamnb.stats.second_moments import Products, matrices
 
 MOST = 4096  # features whose pairs are looked at: their table takes 64 MiB
+OTHER_VALUES = (
+    "X has values in the second scan that lie in no bin of the first; a callable should return a fresh iterator of the "
+    "same rows each time"
+)
 ROUNDING = 1.0 - 1e-12  # sums of equal numbers in another order differ by less
 
 
@@ -63,9 +67,13 @@ class PairTable:
 
 @dataclass(frozen=True)
 class PairScan(ClassScan):
-    """Counts pairs of values of some features: of presence, or of bins (`scale`, `shift` as a `Grid` has them)."""
+    """Counts pairs of values of some features: of presence, or of bins (`scale`, `shift` as a `Grid` has them).
+
+    Rows have `taken` features, of which `columns` are counted.
+    """
 
     columns: np.ndarray | None = None
+    taken: int = 0
     presence: str = "above"
     n_values: int = 1
     scale: Any = None
@@ -80,7 +88,9 @@ class PairScan(ClassScan):
     def add(self, partial: Any, block: Block) -> None:
         """Check one block of rows and add the values that its rows have."""
         assert self.columns is not None
-        chunk = transformed(*checked(block), self.options)[0].of_columns(self.columns)
+        chunk, _ = transformed(*checked(block), self.options)
+        row_checks.check_n_features(chunk.shape[1], self.taken, "the second scan")
+        chunk = chunk.of_columns(self.columns)
         present = self._present(chunk) if self.scale is None else self._in_bins(chunk)
         partial.add(*surveyed(present), label_checks.check_y(block.y), block.weight)
 
@@ -100,7 +110,11 @@ class PairScan(ClassScan):
         """Rows of indicators, one for each bin of each feature."""
         values = chunk.to_matrix().toarray() if isinstance(chunk, CSRChunk) else chunk.values
         n_rows, n = values.shape
-        places = (np.floor(values.astype(np.float64) * self.scale) + self.shift).astype(np.int32)
+        places = np.floor(values.astype(np.float64) * self.scale) + self.shift
+        bins = places - self.n_values * np.arange(n)
+        if not ((bins >= 0) & (bins < self.n_values)).all():  # which would count pairs outside the table
+            raise ValueError(OTHER_VALUES)
+        places = places.astype(np.int32)
         data, ends = frozen(np.ones(places.size, np.uint8)), frozen(np.arange(n_rows + 1, dtype=np.int64) * n)
         return CSRChunk(data, frozen(places.reshape(-1)), ends, n * self.n_values, chunk.first_row, ones=True)
 
@@ -163,6 +177,7 @@ class FCBF(FeatureSearch):
             how=Products(pooled=True),
             memory_limit=options.memory_limit,
             columns=columns,
+            taken=stats.n_features,
             presence=criterion.presence,
         )
         if criterion.values != "presence":

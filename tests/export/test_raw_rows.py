@@ -32,6 +32,14 @@ def test_bins_and_numbers_of_categories_are_part_of_the_graph(tmp_path):
     np.testing.assert_allclose(shares, model.predict_proba(given), atol=1e-12)
 
 
+@pytest.mark.parametrize("code", [FRAME["code"] / 10, FRAME["code"] + 20_260_101], ids=["tenths", "large"])
+def test_categories_that_no_row_of_float32_could_have_are_refused(code, tmp_path):
+    model = snb.LinearNB("auto").fit(snb.table(FRAME.assign(code=code), "y", columns=["code"], categorical=["code"]))
+    with refused(ValueError, "column 'code' has the category .*no float32"):
+        model.export(tmp_path / "m.onnx")
+    model.export(tmp_path / "m.json")
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [

@@ -88,12 +88,18 @@ def test_long_names_leave_room():
     assert drawing.shortened("x" * 33) == "x" * 31 + "…"
 
 
+def test_places_are_moved_apart_no_further_than_needed():
+    assert drawing.spread(np.array([5.0, 0.0, 0.0]), 1.0).tolist() == [5.0, -0.5, 0.5]
+    assert drawing.spread(np.array([]), 1.0).size == 0
+
+
 def test_rows_of_weights_are_found_by_their_names():
     ovo, ovr = (as_scheme(name, CLASSES) for name in ("ovo", "ovr"))
     assert drawing.row_of(ovr, CLASSES, "c") == (2, "c")
     assert drawing.row_of(ovo, CLASSES, ["a", "c"]) == (1, ("a", "c"))
     assert drawing.row_of(as_scheme("joint", CLASSES[:2]), CLASSES[:2], None) == (0, "b")
     assert (drawing.title_of("c"), drawing.title_of(("a", "c"))) == ("class c", "c against a")
+    assert drawing.title_of("class_0") == "class_0"
     for scheme, label in ((ovr, None), (ovr, "d"), (ovo, ("c", "a"))):
         with pytest.raises(ValueError, match=r"has no row of weights; it should be one of .*'a'"):
             drawing.row_of(scheme, CLASSES, label)

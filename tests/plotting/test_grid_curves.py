@@ -44,7 +44,7 @@ def test_the_scores_of_one_class_are_drawn(models, against):
     assert training.get_linestyle() == "--" and training.get_color() == held_out.get_color()
     best = results["class_test_score_1"].argmax()
     assert display.chosen_.get_xydata().tolist() == [[[1, 3, 8][best], results["class_test_score_1"].max()]]
-    assert display.ax_.get_ylabel() == "roc_auc_reference of class 1, mean over splits"
+    assert display.ax_.get_ylabel() == "area under the ROC curve against the reference of class 1, mean over splits"
     assert legend(display)[:2] == ["mean over splits", "mean over splits, training rows"]
     assert not snb.ScoreDisplay.from_estimator(model, against).train_lines_
 
@@ -65,7 +65,7 @@ def test_numbers_of_each_class():
     curves = curves_of(model, None, 0, False)
     assert curves["chosen_name"] == f"top_k = {k}, {k} features" and curves["train"] is None
     assert curves["chosen"] == np.abs(np.array([1, 3, 8]) - k).argmin()
-    assert "a number for each class" in legend(snb.ScoreDisplay.from_estimator(model))[-1]
+    assert "a number for each class" in snb.ScoreDisplay.from_estimator(model).ax_.get_title("left")
     assert told({"top_k": {"a": 3}, "l2": 0.5}) == "top_k = {'a': 3}, l2 = 0.5"
 
 

@@ -79,7 +79,8 @@ def test_marks_are_where_weights_become_zero(stats, scale, more):
         tau, weight = line.get_data()
         assert (weight[tau > leaves * (1 + 1e-9)] == 0.0).all()
         assert (weight[tau < leaves * (1 - 1e-9)] != 0.0).all()
-    named = names_of(display)[:8]
+    named = [text.get_text() for text in display.ax_.texts]  # where lines begin, each in its colour
+    assert [text.get_color() for text in display.ax_.texts] == [line.get_color() for line in display.lines_[:8]]
     assert named == [str(name) for name in display.feature_names[:8]]
     assert (np.diff(display.breakpoints) <= 0).all()  # named are those that stay longest
 
@@ -248,7 +249,7 @@ def test_confusion_matrix_follows_the_losses_of_a_model():
     loss = 1.0 - np.eye(10)
     loss[:, 4] = 0.5  # deciding 4 is cheap
     model = snb.LinearNB("poisson", loss=loss).fit(X, y)
-    display = snb.ConfusionMatrixDisplay.from_estimator(model, X_test, y_test)
+    display = snb.ConfusionMatrixDisplay.from_estimator(model, X_test, y_test, normalize=None)
     np.testing.assert_array_equal(display.confusion_matrix, metrics.confusion_matrix(y_test, model.predict(X_test)))
 
 
@@ -268,6 +269,7 @@ def test_bars_are_the_largest_weights(sparse):
     coef = model.coef_[5].copy()
     display = snb.TellingFeaturesDisplay.from_estimator(model.sparsify() if sparse else model, 5, n_features=7)
     largest = np.argsort(-np.abs(coef), kind="stable")[:7]
+    largest = largest[np.argsort(-coef[largest], kind="stable")]  # those for the class on top
     np.testing.assert_array_equal([bar.get_width() for bar in display.bars_[0]], coef[largest])
     assert [text.get_text() for text in display.ax_.get_yticklabels()] == [PIXELS[j] for j in largest]
     top, bottom = (display.bars_[0][i].get_y() for i in (0, -1))
@@ -279,7 +281,7 @@ def test_bars_of_several_classes():
     display = snb.TellingFeaturesDisplay.from_estimator(model, [(0, 1), (0, 9)], n_features=3)
     for bars, row in zip(display.bars_, (0, 8)):
         largest = np.sort(np.abs(model.coef_[row]))[::-1][:3]
-        np.testing.assert_array_equal(np.abs([bar.get_width() for bar in bars]), largest)
+        np.testing.assert_array_equal(np.sort(np.abs([bar.get_width() for bar in bars]))[::-1], largest)
     assert {"1 against 0", "9 against 0"} <= {text.get_text() for text in display.ax_.texts}
 
 

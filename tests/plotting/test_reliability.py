@@ -25,7 +25,17 @@ def test_what_is_drawn_is_the_curve_of_the_evaluation(multilabel):
     np.testing.assert_allclose(display.line_.get_ydata(), right)
     assert display.line_.get_color() == "k"
     assert f"{judged.expected_calibration_error():.3f}" in display.line_.get_label()
+    sizes = display.points_.get_sizes()
+    assert np.argmax(sizes) == np.argmax(display.share) and display.ax_.get_legend() is None
     assert ReliabilityDisplay.from_evaluation(judged, ax=display.ax_).figure_ is display.figure_
+    plt.close("all")
+
+
+@pytest.mark.parametrize(("right", "way"), [(0.5, "too sure"), (0.79, "too cautious"), (0.704, "as sure as right")])
+def test_the_title_says_whether_the_model_is_too_sure(right, way):
+    half = np.array([0.5, 0.5])
+    display = ReliabilityDisplay(np.array([0.6, 0.8]), np.array([right, right]), half, 0.1).plot()
+    assert display.ax_.get_title("left").replace("\n", " ").startswith(f"The model is {way}: it says 70.0%")
     plt.close("all")
 
 

@@ -10,7 +10,8 @@ from sklearn.preprocessing import MaxAbsScaler
 
 import streamnb as snb
 from streamnb.plotting import scores
-from streamnb.plotting.scores import ConfusionMatrixDisplay, RocDisplay, ScoreDisplay
+from streamnb.plotting.roc import RocDisplay
+from streamnb.plotting.scores import ConfusionMatrixDisplay, ScoreDisplay
 
 matplotlib.use("Agg")
 rng = np.random.default_rng(0)
@@ -44,33 +45,21 @@ def test_scores_of_a_grid_by_hand():
         display.plot(n_named=-1)
 
 
-def test_curves_of_classes_by_hand():
-    curve = np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 1.0])
-    display = RocDisplay({"a": curve, "b": curve}, {"a": 1.0, "b": 0.9}, mean=curve, error=0.01).plot(n_named=1)
-    np.testing.assert_array_equal(display.lines_["b"].get_data(), curve)
-    assert names_of(display) == ["a (1.000)", "1 other classes between", "mean (0.950)", "chance (0.5)"]
-    assert display.figure_.legends[0].get_title().get_text() == "class (area)\nareas within 0.01"
-    assert RocDisplay({"a": curve}, {"a": 1.0}).plot().mean_ is None
-
-
-def test_areas_of_an_evaluation_come_the_best_first():
-    evaluation = snb.evaluate(Y, scores=rng.normal(size=(60, 3)) + np.array([0.0, 3.0, 1.0]) * (np.eye(3)[Y]))
-    display = RocDisplay.from_evaluation(evaluation)
-    assert list(display.roc_auc) == [1, 2, 0] == list(display.lines_)
-    np.testing.assert_allclose([display.roc_auc[k] for k in range(3)], evaluation.roc_auc(average=None))
-    with pytest.raises(ValueError, match="no class has both rows of its own and others"):
-        RocDisplay.from_evaluation(snb.evaluate([1, 1], scores=[0.1, 0.2], classes=[0, 1]))
-
-
 @pytest.mark.parametrize(("normalize", "axis"), [("true", 1), ("pred", 0), ("all", None)])
 def test_tables_are_weights_or_shares(normalize, axis):
     evaluation = snb.evaluate(["a", "a", "b"], ["a", "b", "b"], classes=["a", "b", "none"])
     table = evaluation.confusion_matrix()
-    weights = ConfusionMatrixDisplay.from_evaluation(evaluation).confusion_matrix
+    counted = ConfusionMatrixDisplay.from_evaluation(evaluation, normalize=None)
+    weights = counted.confusion_matrix
+    assert counted.ax_.get_title("left").replace("\n", " ") == "The most common mistake: a taken for b (1)"
+    assert counted.text_[0, 2].get_color() == "0.8" != counted.text_[0, 0].get_color()  # nothing there
     assert weights.dtype == np.int64 and (weights == table).all()
     shares = ConfusionMatrixDisplay.from_evaluation(evaluation, normalize=normalize).confusion_matrix
     total = table.sum(axis=axis, keepdims=True)
     np.testing.assert_allclose(shares, table / np.where(total > 0, total, 1.0))  # a class without rows has none
+    unasked = ConfusionMatrixDisplay.from_evaluation(evaluation)
+    assert unasked.confusion_matrix[0].tolist() == [0.5, 0.5, 0.0]
+    assert unasked.ax_.get_title("left").replace("\n", " ") == "The most common mistake: a taken for b (50%)"
     with pytest.raises(ValueError, match="normalize='rows' is unknown"):
         ConfusionMatrixDisplay.from_evaluation(evaluation, normalize="rows")
 

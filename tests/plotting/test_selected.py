@@ -22,6 +22,9 @@ def test_the_score_stands_against_the_number_of_features():
     assert display.chosen_.get_xdata() == len(selector.chosen_) and display.line_.get_color() == "black"
     names = [label.get_text().split()[0] for label in display.ax_.get_xticklabels()]
     assert names == [X.columns[j] for j in selector.ranking_]
+    kept = len(selector.chosen_)
+    assert display.ax_.get_title("left").startswith(f"{kept} of 3 features are enough")
+    assert display.ax_.get_legend() is None and display.ax_.get_ylim()[1] <= 1.01
     stats = snb.scan(X, Y, folds=3)
     found = snb.rank_features(stats, "exhaustive", sample=snb.sample_rows(X, Y, stats))
     again = snb.SelectionDisplay.from_ranking(found, ax=display.ax_)

@@ -17,8 +17,11 @@ Y = rng.integers(0, 2, 60)
 def test_each_feature_has_its_place_and_each_edge_its_width():
     parents, told = np.array([-1, 0, 0, 1, -2]), np.array([0.0, 0.2, 0.1, 0.0, 0.0])
     display = snb.TreeDisplay(list("abcde"), parents, told).plot(colors="black")
-    places = {label.get_text(): label.get_position() for label in display.labels_}
-    assert places == {"a": (0.0, 0.5), "b": (1.0, 0.0), "d": (2.0, 0.0), "c": (1.0, 1.0)}
+    places = {label.get_text(): tuple(map(float, label.xy)) for label in display.labels_}
+    assert places == {"a": (0.0, 0.0), "c": (1.0, 1.0), "b": (0.0, 2.0), "d": (0.0, 3.0)}
+    assert display.ax_.get_title("left").startswith("a and b tell most")
+    chain = snb.TreeDisplay(range(9), np.arange(-1, 8), np.ones(9)).plot()
+    assert {label.xy[0] for label in chain.labels_} == {0.0}  # no wider than its names
     widths = display.edges_.get_linewidths()
     assert len(widths) == 3 and widths[0] > widths[1] > widths[2] > 0.0
 

@@ -6,7 +6,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 import streamnb as snb
-from streamnb.plotting.weights import RegularizationPathDisplay, TellingFeaturesDisplay
+from streamnb.plotting.weights import RegularizationPathDisplay
 
 matplotlib.use("Agg")
 rng = np.random.default_rng(0)
@@ -21,19 +21,6 @@ def close_figures():
     plt.close("all")
 
 
-def names_of(display):
-    return [text.get_text() for legend in display.figure_.legends for text in legend.get_texts()]
-
-
-@pytest.mark.parametrize("kind", [snb.SoftmaxRegression, snb.LeastSquaresClassifier])
-def test_models_of_several_reads_have_pictures_of_their_weights(kind):
-    model = kind(tol=0.1).fit(X, Y)
-    display = TellingFeaturesDisplay.from_estimator(model, class_=1)
-    ((_, _, shown),) = display.groups
-    np.testing.assert_array_equal(np.abs(shown), -np.sort(-np.abs(model.coef_[1])))
-    assert snb.ConfusionMatrixDisplay.from_estimator(model, X, Y).ax_ is not None
-
-
 def test_a_path_by_hand():
     tau, weights = np.array([0.5, 1.0, 2.0]), np.array([[3.0, -1.0, 0.0], [2.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     given = dict(feature_names=["long", "short", "none"], class_="b", tau_name="tau of L1", chosen=1.5)
@@ -44,7 +31,10 @@ def test_a_path_by_hand():
         [[0.5, 0.0], [1.0, 0.0], [2.0, 0.0]],
     ]
     assert display.breakpoints_.get_xdata().tolist() == [1.0]  # the others are outside of the picture
-    assert names_of(display) == ["long", "a feature leaves", "chosen: 1.5"]
+    assert [text.get_text() for text in display.ax_.texts] == ["long"]
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == ["a feature leaves", "chosen: 1.5"] and display.ax_.yaxis.get_label_position() == "right"
+    assert display.ax_.get_title("left").startswith("long stays longest of 3 features")
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("tau of L1", "weight for class b")
     assert RegularizationPathDisplay(tau, weights, feature_names=["u", "v", "w"]).plot().breakpoints_ is None
 
@@ -76,27 +66,3 @@ def test_one_tau_varies_along_a_path(penalty, message):
         RegularizationPathDisplay.from_path(snb.solve(STATS, "poisson", penalty), 1)
     with pytest.raises(TypeError, match="should be a WeightPath"):
         RegularizationPathDisplay.from_path(STATS, 1)
-
-
-def test_bars_by_hand():
-    groups = [("a", ["u", "v"], np.array([2.0, -1.0])), (("a", "b"), ["w"], np.array([0.5]))]
-    display = TellingFeaturesDisplay(groups).plot()
-    assert [[bar.get_width() for bar in bars] for bars in display.bars_] == [[2.0, -1.0], [0.5]]
-    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["u", "v", "w"]
-    assert [text.get_text() for text in display.ax_.texts] == ["class a", "b against a"]
-    assert len({bar.get_facecolor() for bar in display.bars_[0]}) == 2  # a colour for each sign
-    assert TellingFeaturesDisplay(groups[:1]).plot().ax_.get_xlabel() == "weight for class a"
-
-
-def test_bars_of_a_model_are_its_largest_weights():
-    model = snb.solve(STATS, "poisson", snb.TopK(2))[0]
-    display = TellingFeaturesDisplay.from_estimator(model, 1, n_features=4)
-    ((name, features, weights),) = display.groups
-    best = np.argsort(-np.abs(model.coef_[1]), kind="stable")[:2]  # two have a weight at all
-    assert name == 1 and features == [f"x{j}" for j in best] and (weights == model.coef_[1, best]).all()
-    assert len(TellingFeaturesDisplay.from_estimator(model).groups) == 3
-    with pytest.raises(ValueError, match="n_features=0 should be at least 1"):
-        TellingFeaturesDisplay.from_estimator(model, n_features=0)
-    many = snb.solve(snb.scan(np.eye(6), np.arange(6)), scheme="ovo")[0]
-    with pytest.raises(ValueError, match="there are 15; name up to 12"):
-        TellingFeaturesDisplay.from_estimator(many)

@@ -36,6 +36,11 @@ def test_circles_are_refused_by_name(hierarchy, words):
         check_hierarchy(hierarchy)
 
 
+def test_many_ways_up_and_long_ones():
+    ways = {(f"{level} {i}"): [f"{level + 1} {j}" for j in range(4)] for level in range(30) for i in range(4)}
+    assert len(check_hierarchy(ways)) == 120 and len(check_hierarchy({n: n + 1 for n in range(5000)})) == 5000
+
+
 def test_labels_of_another_kind_are_refused():
     with pytest.raises(ValueError, match="one kind, and have numbers and strings; y has, for one, 0"):
         nested(check_hierarchy(ABOVE), np.array([0, 1]))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 import streamnb as snb
 from streamnb.selection.contributions import check_adds_up, judged
@@ -86,3 +87,13 @@ def test_a_sample_too_small_or_too_large():
     with pytest.raises(ValueError, match=r"smoothing=0\.0 should be above 0"):
         every = snb.sample_rows(X, Y, stats, rows=None)
         judged(stats, every, "sfs", {"family": "multinomial", **OPTIONS, "smoothing": 0.0}, None, None)
+
+
+def test_one_count_alone_leaves_the_choice_to_priors():
+    X, y = load_digits(return_X_y=True)
+    search = snb.ForwardSelection(rows=None, folds=2)
+    fitted = snb.FeatureSelector(search, k=1, family="multinomial").fit(X[:500, 20:36], y[:500])
+    folds, n = snb.fold_numbers(500, 2, seed=0), y[:500]
+    most = [np.bincount(n[folds != fold]).argmax() for fold in range(2)]
+    assert fitted.chosen_ == [0]
+    np.testing.assert_array_equal(fitted.curve_, [[np.mean(n[folds == fold] == most[fold]) for fold in range(2)]])

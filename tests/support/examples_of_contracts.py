@@ -204,7 +204,7 @@ def counting(X: Any, weight: Any, pairs: Any = (), n_bits: int = 0) -> Pass:
     return Pass(CountTask(CountedColumns(list(pairs), n_bits), None, Folding(3)), opened(X, Y, weight))
 
 
-PAIRS = PairScan(("gram_above",), RowOptions(), how=Products(pooled=True), columns=np.array([0, 2, 4]))
+PAIRS = PairScan(("gram_above",), RowOptions(), how=Products(pooled=True), columns=np.array([0, 2, 4]), taken=5)
 PROBA = rng.permuted(np.tile([0.125, 0.25, 0.625], (N, 1)), axis=1)
 TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ClassScan: every(

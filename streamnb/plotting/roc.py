@@ -1,0 +1,160 @@
+"""ROC curves, magnified where they differ."""
+
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.core import arguments
+from streamnb.core.types import PerRow, Rows
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.plotting.drawing import QUIET, axes, beside, line_style, say, shortened
+from streamnb.plotting.scores import check_evaluation, evaluation
+
+MOST_CURVES = 100  # ROC curves; more can not be told apart
+
+
+class RocDisplay:
+    """ROC curve of each class against the others, their mean, and chance.
+
+    Parameters
+    ----------
+    curves : dict of label to ((m,) false, (m,) true positive rates)
+        Those drawn: of more than 100 classes 100, evenly from the worst to the best.
+    roc_auc : dict of label to float
+        Of all classes that have rows, the best first.
+    mean : ((m,), (m,)), optional
+        False, and mean true positive rates over all classes.
+    error : float
+        Bound on the error of the areas; 0 where they are exact.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+    lines_ : dict of label to Line2D
+    mean_, chance_ : Line2D, the first None for two classes
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> shown = snb.RocDisplay.from_estimator(snb.LinearNB("gaussian").fit(X, y), X, y)
+    >>> len(shown.figure_.axes)
+    1
+    """
+
+    def __init__(
+        self,
+        curves: dict[Any, tuple[np.ndarray, np.ndarray]],
+        roc_auc: dict[Any, float],
+        *,
+        mean: tuple[np.ndarray, np.ndarray] | None = None,
+        error: float = 0.0,
+    ):
+        self.curves, self.roc_auc, self.mean, self.error = curves, roc_auc, mean, error
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, ax: Any = None, **kwargs: Any
+    ) -> Self:
+        """Score rows in one reading, and draw.
+
+        Parameters
+        ----------
+        estimator : a fitted classifier of streamnb, a model of a path, or a pipeline that ends in a classifier
+        X, y, sample_weight
+            Of any kind that `fit` takes.
+        ax : matplotlib axes, optional
+        **kwargs
+            Of `plot`.
+        """
+        return cls.from_evaluation(evaluation(estimator, X, y, sample_weight, "ranking"), ax=ax, **kwargs)
+
+    @classmethod
+    def from_evaluation(cls, evaluation: Evaluation, *, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw what `snb.evaluate` returned, given scores or probabilities.
+
+        Raises
+        ------
+        ValueError
+            It keeps no ranking, or no class has both rows and others.
+        """
+        check_evaluation(evaluation)
+        binary = evaluation.n_classes == 2 and not evaluation.multilabel
+        areas = evaluation.roc_auc(average=None)
+        order = np.argsort(-areas, kind="stable")
+        order = np.array([1]) if binary else order
+        order = order[~np.isnan(areas[order])]
+        if not len(order):
+            raise ValueError("no class has both rows of its own and others, so there is no ROC curve")
+        drawn = set(order[np.linspace(0, len(order) - 1, min(len(order), MOST_CURVES)).round().astype(int)].tolist())
+        at, total, curves = np.linspace(0.0, 1.0, 1001), 0.0, {}
+        labels = evaluation.classes.tolist()
+        for k in order.tolist():
+            false, true, _ = evaluation.roc_curve(evaluation.classes[k])
+            total = total + np.interp(at, false, true)
+            if k in drawn:
+                curves[labels[k]] = false, true
+        mean = None if binary else (np.append(0.0, at), np.append(0.0, total / len(order)))
+        roc_auc = {labels[k]: float(areas[k]) for k in order}
+        return cls(curves, roc_auc, mean=mean, error=evaluation.roc_auc_error).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, n_named: int = 6, zoom: bool = True, **kwargs: Any) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            New ones unless given.
+        n_named : int
+            Of more classes only the best and the worst have a colour and a name.
+        zoom : bool
+            Magnify the corner in which the curves differ, where they reach nearly all rows of a class early on.
+        **kwargs
+            Of the curves.
+        """
+        self.ax_ = ax = axes(ax, (7.4, 4.8))
+        self.figure_, self.lines_ = ax.figure, {}
+        labels = list(self.curves)
+        best = -(-min(arguments.whole_number("n_named", n_named), len(labels)) // 2)
+        worst = min(n_named, len(labels)) - best
+        named = labels[:best] + labels[len(labels) - worst :]
+        for label, (false, true) in self.curves.items():
+            style = line_style(named.index(label)) if label in named else QUIET
+            name = f"{shortened(label)} ({self.roc_auc[label]:.3f})"
+            self.lines_[label] = ax.plot(false, true, **{**style, "label": name, **kwargs})[0]
+        handles = [self.lines_[label] for label in named]
+        if len(labels) > len(named):
+            others = next(line for label, line in self.lines_.items() if label not in named)
+            others.set_label(f"{len(self.roc_auc) - len(named):,} other classes between")
+            handles.insert(best, others)
+        self.mean_ = None
+        if self.mean is not None:
+            name = f"mean ({np.mean(list(self.roc_auc.values())):.3f})"
+            self.mean_ = ax.plot(*self.mean, color="k", linewidth=2.0, linestyle=(0, (4, 1)), label=name)[0]
+            handles.append(self.mean_)
+        self.chance_ = ax.plot([0, 1], [0, 1], color="0.5", linestyle=":", label="chance (0.5)")[0]
+        right, low = self._corner() if zoom else (1.0, 0.0)
+        ax.set(xlim=(-0.01 * right, 1.01 * right), ylim=(low - 0.01 * (1.0 - low), 1.0 + 0.01 * (1.0 - low)))
+        ax.set_aspect("equal" if (right, low) == (1.0, 0.0) else "auto")
+        ax.set(xlabel="share of other rows taken for the class", ylabel="share of the class that is found")
+        say(ax, self._finding() + (" (magnified)" if right < 1.0 else ""))
+        handles += [self.chance_] if right == 1.0 else []  # it is below the corner
+        beside(ax, handles, "class (area)" + (f"\nareas within {self.error:.1g}" if self.error else ""))
+        return self
+
+    def _corner(self) -> tuple[float, float]:
+        """Where the last curve has found 95 % of its class, and what the lowest finds at the left; or (1, 0)."""
+        reached = [float(false[np.argmax(true >= 0.95)]) for false, true in self.curves.values()]
+        right = max(1.25 * max(reached), 0.02)
+        if right > 0.5:
+            return 1.0, 0.0
+        found = [float(np.interp(0.02 * right, *curve)) for curve in self.curves.values()]
+        return right, max(np.floor(10.0 * min(found)) / 10.0 - 0.1, 0.0)
+
+    def _finding(self) -> str:
+        """Which classes are told best and worst."""
+        (best, most), *_, (worst, least) = [*self.roc_auc.items()] * 2  # twice: one class is both
+        if len(self.roc_auc) == 1:
+            return f"{shortened(best)} is told from the others with area {most:.3f}"
+        return f"{shortened(best)} is told best (area {most:.3f}), {shortened(worst)} worst ({least:.3f})"

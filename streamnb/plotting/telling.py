@@ -1,0 +1,187 @@
+"""A picture of the features that tell classes: bars of the largest weights, or all weights as an image."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.core import arguments
+from streamnb.models.linear import LinearModel
+from streamnb.plotting.drawing import COLOURS, axes, feature_names_of, model_of, row_of, say, shortened, title_of
+
+MOST_GROUPS = 12  # classes whose features are shown without being asked for
+_FOR, _AGAINST = "blue", "orange"  # the first two of COLOURS
+
+
+class TellingFeaturesDisplay:
+    """Bars of the largest weights of a class, or of each of several; images where features are pixels.
+
+    Parameters
+    ----------
+    groups : list of (name, (m,) feature names, (m,) weights)
+        The weights of each row of `coef_` that is shown, the largest in absolute value first.
+    image_shape : (height, width), optional
+        Draw the weights of a group, one for each pixel, as an image.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure
+    bars_ : list of BarContainer
+        One for each group: from the feature that speaks most for the class to that which speaks most against it.
+    image_ : AxesImage or None
+        All groups side by side.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> shown = snb.TellingFeaturesDisplay.from_estimator(snb.LinearNB("gaussian").fit(X, y), [0])
+    >>> len(shown.figure_.axes)
+    1
+    """
+
+    def __init__(
+        self, groups: Sequence[tuple[Any, Sequence[str], np.ndarray]], image_shape: tuple[int, int] | None = None
+    ):
+        self.groups, self.image_shape = groups, image_shape
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        class_: Any = None,
+        *,
+        n_features: int | None = None,
+        image_shape: tuple[int, int] | None = None,
+        feature_names: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the features with the largest absolute weights; a feature without weight is left out.
+
+        Parameters
+        ----------
+        estimator : LinearNB, LinearNBCV, SoftmaxRegression or the like, or a model of a path
+        class_ : label, or list of labels, optional
+            Whose weights; (earlier, later) labels for scheme="ovo". All rows of `coef_` unless given, up to 12.
+        n_features : int, optional
+            How many of each class: 15 of one, 4 of each of several unless given.
+        image_shape : (height, width), optional
+            Features are the pixels of such an image, row by row: an image of all weights for each class, no bars.
+        feature_names : (n_features_in,), optional
+        ax : matplotlib axes, optional
+        **kwargs
+            Of the bars, or of `imshow`.
+
+        Raises
+        ------
+        ValueError
+            No row of weights is of that class, or `image_shape` has not as many pixels as there are features.
+        """
+        model = model_of(estimator)
+        rows = [row_of(model.scheme, model.classes_, label) for label in _asked(model, class_)]
+        n_features = (15 if len(rows) == 1 else 4) if n_features is None else n_features
+        n_features = arguments.positive_integer("n_features", n_features)
+        names = feature_names_of(feature_names, estimator, model.n_features)
+        groups: list[tuple[Any, Sequence[str], np.ndarray]] = []
+        for row, name in rows:
+            weights = model.weights[:, [row]]
+            weights = (weights.toarray() if sp.issparse(weights) else weights)[:, 0]
+            if image_shape is not None:
+                groups.append((name, names.tolist(), weights))
+                continue
+            best = np.argsort(-np.abs(weights), kind="stable")[:n_features]
+            best = best[weights[best] != 0.0]
+            groups.append((name, names[best].tolist(), weights[best]))
+        return cls(groups, _image_shape(image_shape, model.n_features)).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
+        """Draw on `ax`, new ones unless given; keywords are those of the bars, or of `imshow`."""
+        self.bars_, self.image_ = [], None
+        if self.image_shape is not None:
+            return self._plot_images(ax, self.image_shape, kwargs)
+        n_lines = sum(len(weights) for _, _, weights in self.groups) + len(self.groups)
+        self.ax_ = ax = axes(ax, (6.4, max(2.4, 1.2 + 0.21 * n_lines)))
+        self.figure_ = ax.figure
+        ticks: list[float] = []
+        names: list[str] = []
+        top = 0
+        for name, features, weights in self.groups:
+            places, order = top + np.arange(len(weights)), np.argsort(-weights, kind="stable")
+            features, weights = [features[i] for i in order], weights[order]
+            colours = np.where(weights > 0.0, COLOURS[0], COLOURS[1]).tolist()
+            self.bars_.append(ax.barh(places, weights, **{"color": colours, "height": 0.75, **kwargs}))
+            if len(self.groups) > 1:
+                middle = top + 0.5 * max(len(weights) - 1, 0)
+                ax.annotate(title_of(name), (1.01, middle), xycoords=("axes fraction", "data"), va="center")
+            ticks, names, top = [*ticks, *places], [*names, *features], top + len(weights) + 1
+        ax.axvline(0.0, color="0.3", linewidth=0.8)
+        ax.set_yticks(ticks, [shortened(name) for name in names])
+        ax.set_ylim(max(top - 1.4, 0.6), -0.6)  # the largest on top
+        ax.use_sticky_edges = False  # room beside bars that all point to one side
+        ax.margins(x=0.05)
+        one = title_of(self.groups[0][0]) if len(self.groups) == 1 else ""
+        ax.set_xlabel(f"weight for {one}" if one else "weight")
+        say(ax, self._finding(one))
+        return self
+
+    def _finding(self, one: str) -> str:
+        """What speaks most for and against the only class; of several, what the colours are."""
+        if not one:
+            return f"What speaks for each class ({_FOR})\nand against it ({_AGAINST})"
+        _, features, weights = self.groups[0]
+        if not len(weights):
+            return f"No feature has a weight for {one}"
+        said = [f"{shortened(features[int(np.argmax(weights))])} speaks most for {one}"] if weights.max() > 0.0 else []
+        if weights.min() < 0.0:
+            against = shortened(features[int(np.argmin(weights))])
+            said.append(f"{against} most against it" if said else f"{against} speaks most against {one}")
+        return ",\n".join(said)
+
+    def _plot_images(self, ax: Any, shape: tuple[int, int], kwargs: dict[str, Any]) -> Self:
+        """All images in one, a margin around each, their names above."""
+        from matplotlib.colors import LinearSegmentedColormap
+
+        height, width = shape
+        across = min(len(self.groups), 5)
+        down = -(-len(self.groups) // across)
+        above, aside = max(0.24 * height, 1.0), max(0.1 * width, 1.0)
+        rows, columns = int(height + np.ceil(above)), int(width + np.ceil(aside))
+        whole = np.full((down * rows, across * columns - int(np.ceil(aside))), np.nan)
+        self.ax_ = ax = axes(ax, (1.0 + 1.5 * across, 0.8 + 1.5 * down * rows / columns))
+        self.figure_ = ax.figure
+        for i, (name, _, weights) in enumerate(self.groups):
+            top, left = i // across * rows + rows - height, i % across * columns
+            whole[top : top + height, left : left + width] = np.asarray(weights).reshape(shape)
+            ax.text(left + 0.5 * width - 0.5, top - 0.7, shortened(title_of(name)), ha="center", va="bottom")
+        largest = float(np.nanmax(np.abs(whole))) or 1.0
+        colours = LinearSegmentedColormap.from_list("for_and_against", [COLOURS[1], "0.95", COLOURS[0]])
+        style = {"cmap": colours, "vmin": -largest, "vmax": largest, "interpolation": "nearest"}
+        self.image_ = ax.imshow(whole, **{**style, **kwargs})
+        ax.set_axis_off()
+        ax.figure.colorbar(self.image_, ax=ax, shrink=0.8, label="weight")
+        say(ax, f"Pixels that speak for a class ({_FOR}) and against it ({_AGAINST})")
+        return self
+
+
+def _image_shape(given: Any, n_features: int) -> tuple[int, int] | None:
+    """Height and width, whose product is the number of features."""
+    if given is None:
+        return None
+    sides = tuple(given) if np.iterable(given) else (given,)
+    whole = len(sides) == 2 and all(isinstance(side, int | np.integer) and side > 0 for side in sides)
+    if not whole or sides[0] * sides[1] != n_features:
+        raise ValueError(f"image_shape={given!r} should be (height, width) of {n_features:,} pixels, one a feature")
+    return int(sides[0]), int(sides[1])
+
+
+def _asked(model: LinearModel, class_: Any) -> Iterable[Any]:
+    """The names of rows of weights that are asked for; all if they are few enough."""
+    if class_ is not None:
+        return class_ if isinstance(class_, (list, np.ndarray)) else [class_]
+    names = model.scheme.row_names(model.classes_)
+    if len(names) > MOST_GROUPS:
+        raise ValueError(f"class_=None shows all rows of weights, but there are {len(names)}; name up to {MOST_GROUPS}")
+    return names

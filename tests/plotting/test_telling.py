@@ -1,0 +1,80 @@
+"""Pictures of telling features: the largest weights as bars, all of them as images."""
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+import streamnb as snb
+from streamnb.plotting.telling import TellingFeaturesDisplay
+
+matplotlib.use("Agg")
+rng = np.random.default_rng(0)
+Y = rng.integers(0, 3, 60)
+X = rng.poisson(rng.gamma(1.0, 1.0, (3, 6))[Y]).astype(float)
+STATS = snb.scan(X, Y)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("kind", [snb.SoftmaxRegression, snb.LeastSquaresClassifier])
+def test_models_of_several_reads_have_pictures_of_their_weights(kind):
+    model = kind(tol=0.1).fit(X, Y)
+    display = TellingFeaturesDisplay.from_estimator(model, class_=1)
+    ((_, _, shown),) = display.groups
+    np.testing.assert_array_equal(np.abs(shown), -np.sort(-np.abs(model.coef_[1])))
+    assert snb.ConfusionMatrixDisplay.from_estimator(model, X, Y).ax_ is not None
+
+
+def test_bars_by_hand():
+    groups = [("a", ["u", "v"], np.array([2.0, -1.0])), (("a", "b"), ["w"], np.array([0.5]))]
+    display = TellingFeaturesDisplay(groups).plot()
+    assert [[bar.get_width() for bar in bars] for bars in display.bars_] == [[2.0, -1.0], [0.5]]
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["u", "v", "w"]
+    assert [text.get_text() for text in display.ax_.texts] == ["class a", "b against a"]
+    assert (
+        display.ax_.get_title("left").replace("\n", " ") == "What speaks for each class (blue) and against it (orange)"
+    )
+    assert len({bar.get_facecolor() for bar in display.bars_[0]}) == 2  # a colour for each sign
+    alone = TellingFeaturesDisplay(groups[:1]).plot().ax_
+    assert alone.get_xlabel() == "weight for class a"
+    assert alone.get_title("left").replace("\n", " ") == "u speaks most for class a, v most against it"
+
+
+def test_bars_go_from_what_is_for_to_what_is_against():
+    display = TellingFeaturesDisplay([("a", ["u", "v", "w"], np.array([-3.0, 2.0, 0.5]))]).plot()
+    assert [bar.get_width() for bar in display.bars_[0]] == [2.0, 0.5, -3.0]
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["v", "w", "u"]
+    against = TellingFeaturesDisplay([("a", ["u"], np.array([-3.0]))]).plot()
+    assert against.ax_.get_title("left").replace("\n", " ") == "u speaks most against class a"
+
+
+def test_features_that_are_pixels_are_images():
+    model = snb.solve(STATS, "poisson")[0]
+    display = TellingFeaturesDisplay.from_estimator(model, image_shape=(2, 3))
+    image = np.asarray(display.image_.get_array().filled(np.nan))
+    tiles = [image[-2:, left : left + 3] for left in (0, 4, 8)]  # a column between
+    np.testing.assert_array_equal(tiles, np.asarray(model.coef_).reshape(3, 2, 3))
+    assert display.image_.norm.vmax == -display.image_.norm.vmin == np.abs(model.coef_).max()  # 0 has the middle colour
+    assert [text.get_text() for text in display.ax_.texts] == ["class 0", "class 1", "class 2"] and not display.bars_
+    for wrong in ((2, 2), 6, (6.0, 1), (-2, -3)):
+        with pytest.raises(ValueError, match=r"image_shape=.* should be \(height, width\) of 6 pixels"):
+            TellingFeaturesDisplay.from_estimator(model, image_shape=wrong)
+
+
+def test_bars_of_a_model_are_its_largest_weights():
+    model = snb.solve(STATS, "poisson", snb.TopK(2))[0]
+    display = TellingFeaturesDisplay.from_estimator(model, 1, n_features=4)
+    ((name, features, weights),) = display.groups
+    best = np.argsort(-np.abs(model.coef_[1]), kind="stable")[:2]  # two have a weight at all
+    assert name == 1 and features == [f"x{j}" for j in best] and (weights == model.coef_[1, best]).all()
+    assert len(TellingFeaturesDisplay.from_estimator(model).groups) == 3
+    with pytest.raises(ValueError, match="n_features=0 should be at least 1"):
+        TellingFeaturesDisplay.from_estimator(model, n_features=0)
+    many = snb.solve(snb.scan(np.eye(6), np.arange(6)), scheme="ovo")[0]
+    with pytest.raises(ValueError, match="there are 15; name up to 12"):
+        TellingFeaturesDisplay.from_estimator(many)
