@@ -88,7 +88,7 @@ def may_be(name, what):
         "b": what in ("another size", "another kind"),
         "columns": what == "one less",
         "chosen": what == "one less",  # a search may keep fewer features
-        "folds": name.endswith("CV/params/folds"),  # the name of an array beside the rows
+        "folds": name.endswith(("CV/params/folds", "StackedNB/params/folds")),  # the name of an array beside the rows
         "done": what == "one less",
         "reference": name.endswith("/params/reference"),  # which labels, and most criteria, do not look at
         "weights": name == "/LinearModel/weights" and what == "one less",
