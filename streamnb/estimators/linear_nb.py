@@ -378,6 +378,12 @@ def scan_for(estimator: LinearNB, rows: Source) -> ClassScan:
     return estimator._task_for(rows)
 
 
+def check_asked(estimator: LinearNB) -> None:
+    """Refuse parameters that no model can be fitted by."""
+    estimator._check_params()
+    estimator._row_options()
+
+
 def solved_from(estimator: LinearNB) -> tuple[dict[str, Any], Any]:
     """The parameters that the model was solved with, and the statistics with the weights of the classes."""
     return estimator._settled, estimator._weighted

@@ -15,7 +15,7 @@ from streamnb.encoding.opening import opened
 from streamnb.estimators.base import OF_ROWS, RowsEstimator
 from streamnb.estimators.classifier import fitted_from
 from streamnb.estimators.least_squares import LeastSquaresClassifier
-from streamnb.estimators.linear_nb import LinearNB, scan_for
+from streamnb.estimators.linear_nb import LinearNB, check_asked, scan_for
 from streamnb.estimators.linear_nb_cv import LinearNBCV
 from streamnb.estimators.linear_predictions import fitted_model
 from streamnb.estimators.predicting import RowClassifier, model_and_rows
@@ -329,6 +329,8 @@ def _check_member(given: Any) -> None:
     """Refuse what is no model of the first level, or learns more than sums from the rows."""
     if isinstance(given, LinearNBCV):
         raise ValueError(f"families has {given!r}, which chooses by folds of its own; give LinearNB with one penalty")
+    if isinstance(given, LinearNB):
+        check_asked(given)
     family = as_family(_family_of(given))
     learns = to_learn(vars(given)["transform"]) is not None if isinstance(given, LinearNB) else False
     if learns or family.coded or family.map_names:

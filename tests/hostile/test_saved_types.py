@@ -90,7 +90,8 @@ def may_be(name, what):
         "chosen": what == "one less",  # a search may keep fewer features
         "folds": name.endswith(("CV/params/folds", "StackedNB/params/folds")),  # the name of an array beside the rows
         "done": what == "one less",
-        "reference": name.endswith("/params/reference"),  # which labels, and most criteria, do not look at
+        "priors": name.endswith(" of a LinearNB/priors"),  # of a member of a stack, which a fit holds against its rows
+        "reference": name.endswith(("/params/reference", " of a LinearNB/reference")),  # which labels do not look at
         "weights": name == "/LinearModel/weights" and what == "one less",
     }.get(part, False)
 
