@@ -16,12 +16,13 @@ BENCH := $(VENV)/.installed-bench
 SECONDS ?= 20
 PYTHONS ?= python3.11 python3.12 python3.13
 
-.PHONY: help demo test sklearn test-quick test-interpreted test-slow test-rest test-checked lint docs release-check bench fuzz peers clean
+.PHONY: help demo test sklearn test-quick test-interpreted test-slow test-rest test-checked test-benchmarks lint docs release-check bench fuzz peers clean
 
 help:
 	@echo "make demo    one scan of a million lines of source to a classifier with its regularisation path"
 	@echo "make test    the tests; those of the kernels once more interpreted, where each index is checked"
 	@echo "make test-checked  those of the kernels compiled with bounds checking, after changes of kernels"
+	@echo "make test-benchmarks  that benchmarks run, on few rows, after changes of theirs"
 	@echo "make sklearn scikit-learn's own tests of naive Bayes, run against the drop-ins"
 	@echo "make lint    ruff and mypy"
 	@echo "make docs    the site of all pages and of the reference, into build/site"
@@ -56,7 +57,7 @@ test-%: export OMP_NUM_THREADS = 1
 
 # The compiler reads the code of kernels, where nothing may be counted.
 test-quick: $(DEV)
-	@echo "$@ begins"; nice $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(addprefix --ignore=,$(REST)) $(WHOLE)
+	@echo "$@ begins"; $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(addprefix --ignore=,$(REST)) $(WHOLE)
 
 test-interpreted: $(DEV)
 	@echo "$@ begins"; NUMBA_DISABLE_JIT=1 $(COUNTING) -m pytest $(FEW_ROWS) $(INTERPRETED) $(WHOLE)
@@ -64,10 +65,13 @@ test-interpreted: $(DEV)
 test-slow test-rest: | test-interpreted
 
 test-slow: $(DEV)
-	@echo "$@ begins"; $(RUN) pytest -m "slow or cluster or process" $(SLOW) $(WHOLE)
+	@echo "$@ begins"; nice $(RUN) pytest -m "(slow or cluster or process) and not benchmark" $(SLOW) $(WHOLE)
 
 test-rest: $(DEV)
 	@echo "$@ begins"; nice $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(REST) $(WHOLE)
+
+test-benchmarks: $(DEV)
+	@echo "$@ begins"; $(RUN) pytest -m benchmark tests/whole $(WHOLE)
 
 test-checked: $(DEV)
 	@echo "$@ begins"; NUMBA_BOUNDSCHECK=1 $(RUN) pytest tests/kernels $(WHOLE)

@@ -41,6 +41,7 @@ def test_all_modules_are_run():
 
 
 @pytest.mark.slow
+@pytest.mark.benchmark
 @pytest.mark.parametrize("benchmark", CLASSES)
 def test_benchmark_runs(benchmark, monkeypatch):
     for name, value in SMALL.items():
@@ -64,6 +65,7 @@ def test_benchmark_runs(benchmark, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.benchmark
 def test_growth_is_measured_and_drawn(tmp_path):
     found = list(growth.lines(rows=200, steps=2))
     assert all(len(at) == len(times) == 2 and min(times) > 0 for _, _, at, times in found)
@@ -73,6 +75,7 @@ def test_growth_is_measured_and_drawn(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.benchmark
 @pytest.mark.cluster
 @pytest.mark.process
 def test_scaling_is_measured(monkeypatch, capsys):

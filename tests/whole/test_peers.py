@@ -26,6 +26,7 @@ TINY = Size(
 
 
 @pytest.mark.slow
+@pytest.mark.benchmark
 @pytest.mark.process
 @pytest.mark.parametrize("part", peers.PARTS)
 def test_every_row_has_a_figure(part, tmp_path):
