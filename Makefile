@@ -65,7 +65,7 @@ test-interpreted: $(DEV)
 test-slow test-rest: | test-interpreted
 
 test-slow: $(DEV)
-	@echo "$@ begins"; nice $(RUN) pytest -m "(slow or cluster or process) and not benchmark" $(SLOW) $(WHOLE)
+	@echo "$@ begins"; nice -n 2 $(RUN) pytest -m "(slow or cluster or process) and not benchmark" $(SLOW) $(WHOLE)
 
 test-rest: $(DEV)
 	@echo "$@ begins"; nice $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(REST) $(WHOLE)
