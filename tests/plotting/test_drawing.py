@@ -1,6 +1,5 @@
 """What all pictures share: axes, colours, names of features and of rows of weights."""
 
-import matplotlib
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
@@ -9,14 +8,7 @@ import streamnb as snb
 from streamnb.plotting import drawing
 from streamnb.problem.schemes import as_scheme
 
-matplotlib.use("Agg")
 CLASSES = np.array(["a", "b", "c"])
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def test_axes_are_those_given_or_new_ones():

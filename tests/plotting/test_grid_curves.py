@@ -1,15 +1,12 @@
 """Curves of a grid: of one class, on held-out and on training rows, several families in one picture."""
 
-import matplotlib
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 from sklearn.datasets import load_iris
 
 import streamnb as snb
 from streamnb.plotting.grid_curves import curves_of, told
 
-matplotlib.use("Agg")
 rng = np.random.default_rng(2)
 Y = (rng.random((200, 2)) < 0.4).astype(int)
 Y = np.column_stack([Y, Y.sum(axis=1) == 0]).astype(int)
@@ -20,12 +17,6 @@ ASKED = {"scheme": "reference", "reference": 2, "scoring": "roc_auc_reference", 
 @pytest.fixture(scope="module")
 def models():
     return {f: snb.LinearNBCV(f, snb.TopK([1, 3, 8]), **ASKED).fit(X, Y) for f in ("poisson", "bernoulli")}
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def legend(display):

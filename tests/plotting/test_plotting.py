@@ -3,7 +3,6 @@
 from itertools import pairwise
 
 import dask.array as da
-import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,19 +17,11 @@ from sklearn.preprocessing import MaxAbsScaler
 import streamnb as snb
 from tests.support.processes import python
 
-matplotlib.use("Agg")
-
 X, y = load_digits(return_X_y=True)
 X, y = X[:500], y[:500]
 X_test, y_test = load_digits(return_X_y=True)[0][500:900], load_digits(return_X_y=True)[1][500:900]
 two = y < 2
 PIXELS = [f"pixel {j}" for j in range(64)]
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,11 @@
 """The reliability picture draws the curve of the evaluation."""
 
-import matplotlib
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
 import streamnb as snb
 from streamnb.plotting.reliability import ReliabilityDisplay
-
-matplotlib.use("Agg")
 
 
 @pytest.mark.parametrize("multilabel", [False, True])

@@ -1,23 +1,14 @@
 """ROC curves: what is drawn is what was given."""
 
-import matplotlib
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 
 import streamnb as snb
 from streamnb.plotting.roc import RocDisplay
 
-matplotlib.use("Agg")
 rng = np.random.default_rng(0)
 Y = rng.integers(0, 3, 60)
 X = rng.poisson(rng.gamma(1.0, 1.0, (3, 6))[Y]).astype(float)
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def names_of(display):

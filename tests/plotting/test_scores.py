@@ -1,9 +1,7 @@
 """Pictures of how well models do: what is drawn is what was given."""
 
-import matplotlib
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
@@ -13,16 +11,9 @@ from streamnb.plotting import scores
 from streamnb.plotting.roc import RocDisplay
 from streamnb.plotting.scores import ConfusionMatrixDisplay, ScoreDisplay
 
-matplotlib.use("Agg")
 rng = np.random.default_rng(0)
 Y = rng.integers(0, 3, 60)
 X = rng.poisson(rng.gamma(1.0, 1.0, (3, 6))[Y]).astype(float)
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def names_of(display):

@@ -1,24 +1,15 @@
 """Pictures of telling features: the largest weights as bars, all of them as images."""
 
-import matplotlib
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 
 import streamnb as snb
 from streamnb.plotting.telling import TellingFeaturesDisplay
 
-matplotlib.use("Agg")
 rng = np.random.default_rng(0)
 Y = rng.integers(0, 3, 60)
 X = rng.poisson(rng.gamma(1.0, 1.0, (3, 6))[Y]).astype(float)
 STATS = snb.scan(X, Y)
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.mark.parametrize("kind", [snb.SoftmaxRegression, snb.LeastSquaresClassifier])

@@ -1,24 +1,15 @@
 """Pictures of weights: what is drawn is what was given, and what a path holds."""
 
-import matplotlib
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 
 import streamnb as snb
 from streamnb.plotting.weights import RegularizationPathDisplay
 
-matplotlib.use("Agg")
 rng = np.random.default_rng(0)
 Y = rng.integers(0, 3, 60)
 X = rng.poisson(rng.gamma(1.0, 1.0, (3, 6))[Y]).astype(float)
 STATS = snb.scan(X, Y)
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 def test_a_path_by_hand():
