@@ -4,6 +4,7 @@ import hashlib
 import os
 import pickle
 import platform
+import re
 import uuid
 from collections.abc import Callable
 from functools import cache
@@ -21,7 +22,6 @@ flags: Any = config  # which numba fills while it is imported
 _USERS = Path(user_cache_dir())
 _DEFAULT = _USERS if _USERS.is_absolute() else os.path.expanduser("~/.cache")  # XDG: other paths count as not given
 FOLDER = Path(os.path.abspath(flags.CACHE_DIR) if flags.CACHE_DIR else _DEFAULT, "streamnb")
-_INLINED = sorted(Path(__file__).parent.glob("*.py"))  # kernels call each other
 
 
 def kernel(func: Callable) -> Any:
@@ -88,4 +88,12 @@ def _digest(content: bytes) -> bytes:
 
 @cache
 def _sources(file: Path) -> bytes:
-    return b"".join(_digest(path.read_bytes()) for path in (file, *_INLINED))
+    """Kernels call each other: a digest of the file and of those of kernels that it imports from, and so on."""
+    read: dict[Path, bytes] = {}
+    left = [file]
+    while left:
+        if (path := left.pop()) not in read:
+            read[path] = path.read_bytes()
+            names = re.findall(rb"^from streamnb\.kernels\.(\w+) import", read[path], re.MULTILINE)
+            left += [Path(__file__).with_name(f"{name.decode()}.py") for name in names]
+    return b"".join(_digest(read[path]) for path in sorted(read))

@@ -1,6 +1,7 @@
 """The door to numba: what a kernel may do, and when its compiled forms are kept on disk; within one process."""
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -84,6 +85,16 @@ def test_a_function_that_closes_over_values_is_not_kept(folder):
 
 def closing_over(step):
     return lambda x: x + step
+
+
+def test_a_kept_kernel_depends_on_its_file_and_on_those_it_imports_from(tmp_path):
+    before = []
+    for text in ("", "from streamnb.kernels.steps import index_of\n", "from streamnb.kernels.roots import x\n"):
+        (path := tmp_path / f"{len(text)}.py").write_text(text)
+        before.append(compiler._sources(path))
+    digests = [compiler._digest(path.read_bytes()) for path in sorted(Path(compiler.__file__).parent.glob("*.py"))]
+    reached = [{k for k, digest in enumerate(digests) if digest in whole} for whole in before]
+    assert reached[0] == set() and reached[0] < reached[1] < reached[2] < set(range(len(digests)))
 
 
 def test_without_a_home_nothing_is_kept(tmp_path, monkeypatch, folder):
