@@ -38,9 +38,10 @@ class Budget:
             return cls(None, None, None, began)
         should = "it should be seconds such as 600 or '600s' ('10m', '2h'), or reads of the rows such as '20 reads'"
         if isinstance(given, numbers.Real) and not isinstance(given, bool):
-            if not 0.0 < given < float("inf"):
+            seconds = float(given)
+            if not 0.0 < seconds < float("inf"):
                 raise ValueError(f"budget={given!r} should be above 0 and finite; {should}")
-            return cls(f"{float(given):g}s", float(given), None, began)
+            return cls(f"{seconds:g}s", seconds, None, began)
         if not isinstance(given, str):
             raise TypeError(f"budget={given!r} is of type {type(given).__name__}; {should}")
         found = re.fullmatch(r"\s*(\d+\.?\d*)\s*([a-z]*)\s*", given)
