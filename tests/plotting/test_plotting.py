@@ -15,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
 import streamnb as snb
-from tests.support.processes import python
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:500], y[:500]
@@ -346,18 +345,6 @@ def test_keywords_reach_the_lines(model):
     assert display.lines_[0].get_linewidth() == 5.0
     display = snb.RocDisplay.from_estimator(model, X_test, y_test, alpha=0.4)
     assert {line.get_alpha() for line in display.lines_.values()} == {0.4}
-
-
-@pytest.mark.process
-def test_without_matplotlib_the_cure_is_named():
-    code = (
-        "import sys; sys.modules['matplotlib'] = None\n"
-        "import streamnb as snb\n"
-        "snb.ConfusionMatrixDisplay.from_evaluation(snb.evaluate([0, 1], [0, 1]))"
-    )
-    ran = python("-c", code)
-    assert ran.returncode == 1
-    assert ran.stderr.strip().endswith("ImportError: pictures need matplotlib: pip install streamnb[plot]")
 
 
 def _path(penalty):
