@@ -25,7 +25,7 @@ from streamnb.selection.shared_reads import Judge
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training import objectives
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Reads, Trainer, check_memory, checkpoint_folder, options_of
+from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, checkpoint_folder, options_of
 
 L2 = tuple(10.0**exponent for exponent in range(3, -3, -1))
 RULES = "best", "parsimonious", "one_se"
@@ -175,12 +175,18 @@ class TrainedClassifierCV(TrainedClassifier):
         """The model of all rows at what was chosen."""
         self._scores.warn_missing()
         trained, scale = self._trained(scanned.whole, scanned.rows, scanned.options)
-        held_out = course_of(self._scores, self._point)[: len(trained.history["seconds"])]
-        history = {**trained.history, "held_out_score": held_out}
-        self._keep(self._model_of(scanned.whole, trained, scale), history, trained.converged)
+        self._keep(self._model_of(scanned.whole, trained, scale), self._course(trained), trained.converged)
         self._calibrated = False
         settled = self._settle(scanned.stats, scanned.report, scanned.rows, scanned.options)
         self.report_ = read + trained.report + settled
+        self._warn_chosen(trained)
+
+    def _course(self, trained: Trained) -> dict[str, np.ndarray]:
+        """The history of the fit to all rows, with the scores that were held out."""
+        held_out = course_of(self._scores, self._point)[: len(trained.history["seconds"])]
+        return {**trained.history, "held_out_score": held_out}
+
+    def _warn_chosen(self, trained: Trained) -> None:
         if self.best_["max_passes"] == self.max_passes and not trained.converged:
             messages.warn(
                 f"max_passes={self.max_passes} reads were spent, and the last gave the best score; the model is "

@@ -34,7 +34,7 @@ def search(
     penalties: Any = None,
     schemes: Any = None,
     others: Any = None,
-    budget: str | None = None,
+    budget: str | float | None = None,
     folds: Any = 5,
     scoring: Any = None,
     seed: int = 0,
@@ -80,8 +80,8 @@ def search(
     others : dict {name: estimator}, optional
         Any that has scikit-learn's `fit` and `predict`, pipelines, too: fitted once without each fold, so that nothing
         that its steps learn comes from rows held back. They need X and y in memory.
-    budget : str, optional
-        What may be spent, "600s" ("10min", "2h") or "20 reads" of the rows, the fit to all rows among it. Of seconds:
+    budget : str or float, optional
+        What may be spent, 600 or "600s" ("10m", "2h") or "20 reads" of the rows, the fit to all rows among it. Of time:
         all candidates are judged on a ninth of the folds, the better third goes on to a third of them, the better third
         of these to all; models of several reads make as many as there is time for. Candidates that were left on the
         way are in the table with the number of their folds. Of reads, which serve all folds at once: each model may

@@ -90,6 +90,7 @@ class Contender:
     course : list of int
         After each read, which of these weights the model was.
     objectives : list of float, after each read
+    outcome : what its trainer tells of it in the end
     """
 
     def __init__(self, fold: int, point: int, trainer: Trainer, reads: Reads):
@@ -100,6 +101,17 @@ class Contender:
         self.used: list[np.ndarray] = []
         self.course: list[int] = []
         self.objectives: list[float] = []
+        self.outcome: Any = None
+
+    def note(self, sums: ReadSums | None) -> None:
+        """Take what models share from what was read."""
+        if self._open is not None:
+            self._open[0].note(sums)
+
+    def hurry(self) -> None:
+        """Ask to be judged soon."""
+        if self._open is not None:
+            self._open[0].hurry()
 
     def go_on(self, sums: ReadSums | None) -> None:
         """Take a step by what was read, and ask for the next read; what has come to its end lets its memory go."""
@@ -119,6 +131,8 @@ class Contender:
 
     def leave(self) -> None:
         """Let it be what it has come to."""
+        if self._open is not None:
+            self.outcome = self._open[0].outcome
         self.asks = self._open = None
 
     def after(self, n_reads: int) -> int:
@@ -193,11 +207,16 @@ class PenaltySearch:
         report, left, sums, number = Report(), group, [None] * len(group), 0
         assert self.stats.folding is not None
         while True:
+            for contender, own in zip(left, sums, strict=True):
+                contender.note(own)
             list(pool.map(Contender.go_on, left, sums))
-            if all(contender.scores for contender in left) and over():
+            if over():
                 for contender in left:
-                    contender.leave()
-                return report
+                    contender.hurry()
+                if all(contender.scores for contender in left):
+                    for contender in left:
+                        contender.leave()
+                    return report
             left = [contender for contender in left if contender.asks is not None]
             if not left:
                 return report
@@ -264,7 +283,7 @@ def _never() -> bool:
 
 
 def chosen(scores: GridScores, rule: str) -> int:
-    """The point chosen: of those good enough by the rule, that with the fewest features, components and reads.
+    """The point chosen: of those good enough by the rule, that with the fewest features and components, least C, reads.
 
     Of the best points, where several are, it is the best by the other scorings in turn that come first.
     """
@@ -273,8 +292,10 @@ def chosen(scores: GridScores, rule: str) -> int:
         mean = np.nan_to_num(other.mean[enough], nan=-np.inf)
         enough = enough[mean == mean.max()]
     reads = np.array([scores.grid[i]["max_passes"] for i in enough.tolist()])
-    n_components = np.array([scores.grid[i].get("n_components", 0) for i in enough.tolist()])
-    return int(enough[np.lexsort([-scores.mean[enough], reads, n_components, scores.n_features[enough]])[0]])
+    n_components, C = (
+        np.array([scores.grid[i].get(name, 0) for i in enough.tolist()]) for name in ("n_components", "C")
+    )
+    return int(enough[np.lexsort([-scores.mean[enough], reads, C, n_components, scores.n_features[enough]])[0]])
 
 
 def course_of(scores: GridScores, point: int) -> np.ndarray:
