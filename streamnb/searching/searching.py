@@ -116,9 +116,9 @@ def search(
     Notes
     -----
     Which candidate is best is told by the scores that choose it, so that its own score is a little too good: judge
-    `best_` by rows that took no part. Nothing else of a held-out row is in a score of naive Bayes: idf, bins, counters
-    and vocabularies are those of the other rows. Rows that were encoded before, as those of ``snb.table(..)`` are, stay
-    as they are; and `models` with idf and normalize take the idf of all rows, which knows no label.
+    `best_` by rows that took no part. Nothing else of a held-out row is in a score: idf, bins, counters and
+    vocabularies are those of the other rows. Rows that were encoded before, as those of ``snb.table(..)`` are, stay as
+    they are.
 
     Examples
     --------
