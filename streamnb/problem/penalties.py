@@ -2,17 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from functools import reduce
 from itertools import count
-from operator import add
 from typing import Any, ClassVar
 
 import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.problem.pull import Pull
-from streamnb.problem.shrinkage import LEDOIT_WOLF
-from streamnb.rows.column_maps import MAPS
 
 
 class Penalty(persistence.Parameters):
@@ -388,31 +384,8 @@ def as_penalty(penalty: Any, name: str = "penalty") -> Penalty | None:
     )
 
 
-def at_point(penalty: Penalty, point: dict[str, float]) -> Penalty:
-    """The penalty with the one tau of each part that a point of its grid names."""
-    return reduce(add, (part.with_taus([point[part.kind]]) for part in penalty.parts))
-
-
-def loaded_point(point: dict[str, Any]) -> dict[str, Any]:
-    """A point from a file, of which older ones have the number of features as a float."""
-    for kind, tau in point.items():
-        if kind == "map" and tau not in MAPS:
-            raise ValueError(f"a point of a grid has map={tau!r}; it should be one of {', '.join(MAPS)}")
-        if tau == LEDOIT_WOLF or kind == "map":
-            continue
-        numbers = dict[Any, int] if kind == TopK.kind and isinstance(tau, dict) else float
-        if not persistence.is_a(numbers, tau):
-            raise ValueError(f"a point of a grid has {kind}={tau!r}; it should be a number")
-    return {kind: int(tau) if kind == TopK.kind and type(tau) is float else tau for kind, tau in point.items()}
-
-
 def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
-
-
-def pull_at(penalty: Penalty | None, point: dict[str, float]) -> Pull:
-    """The pull of a penalty at a point of its grid."""
-    return reduce(add, (part.pull(point[part.kind]) for part in (penalty.parts if penalty else ())), Pull())
 
 
 def slowest_first(kinds: Iterable[str]) -> list[str]:

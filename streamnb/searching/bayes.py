@@ -12,7 +12,7 @@ from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.problem.penalties import at_point
+from streamnb.problem.points import at_point
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.searching.axes import Setting

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
+from sklearn.datasets import load_wine
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
@@ -44,7 +45,7 @@ def test_rows_of_any_kind_give_the_same_bits(options, tmp_path):
         np.testing.assert_array_equal(other.coef_, model.coef_)
         np.testing.assert_allclose(np.asarray(other.predict_proba(rows)), expected, atol=1e-12)
     assert (model.predict(store) == model.predict(X)).all() and model.score(X, Y) > 0.6
-    named = snb.TreeNB(**options).fit(frame, Y)
+    named = snb.TreeNB(**options, significance_level=None).fit(frame, Y)
     assert set(named.edges_["parent"]) | set(named.edges_["child"]) == set("abcde")
     assert any(" & " in name for name in named.column_names_)
 
@@ -83,6 +84,17 @@ def test_one_column_is_naive_bayes_and_has_no_edges():
     np.testing.assert_allclose(model.predict_proba(X[:, :1]), naive.predict_proba(X[:, :1]), atol=1e-12)
     assert model.edges_.empty and model.parents_.tolist() == [-1]
     assert snb.TreeNB(strength="evidence").fit(X[:, :1], Y).score(X[:, :1], Y) > 0.3
+
+
+def test_few_rows_and_many_bins_leave_naive_bayes():
+    wine, kind = load_wine(return_X_y=True)
+    bins = snb.Bins(16)
+    model = snb.TreeNB(transform=bins).fit(wine, kind)
+    naive = snb.LinearNB("categorical", transform=bins).fit(wine, kind)
+    assert model.edges_.empty and (model.parents_ == -1).all()
+    np.testing.assert_allclose(model.predict_proba(wine), naive.predict_proba(wine), atol=1e-12)
+    assert len(model.refit(significance_level=None).edges_) == 12
+    assert 2 < len(snb.TreeNB(transform=snb.Bins(4)).fit(wine, kind).edges_) < 12
 
 
 def test_it_says_what_tells():
@@ -124,6 +136,8 @@ def test_a_class_that_is_not_there_yet_is_never_decided():
         ({"smoothing": 0}, "smoothing=0 should be above 0"),
         ({"family": "poisson"}, "family='poisson'"),
         ({"transform": "log1p"}, r"transform='log1p' should be None, or bins such as snb.Bins\(4\)"),
+        ({"significance_level": 0}, "significance_level=0 should be between 0 and 1, .* None takes edges"),
+        ({"significance_level": 1.5}, r"significance_level=1\.5 should be from 0 to 1"),
         ({"max_features": 0}, "max_features=0"),
         ({"penalty": snb.L1()}, "has no tau, but TreeNB fits one model"),
         ({"penalty": snb.L2([1.0, 2.0])}, "has a grid of 2 taus, but TreeNB fits one model"),
