@@ -79,7 +79,7 @@ def learned_levels(
     seen: LevelsSeen
     seen, report = run(LevelScan(columns, options.memory_limit), rows, replace(options, checkpoint=None))
     warn_of_distinct(list(map(len, seen.values)), seen.columns.tolist(), report.rows)
-    return CategoryColumns(seen.n_features, seen.columns, list(seen.values))
+    return CategoryColumns.of(seen)
 
 
 def prepared(step: LearnedStep | None, rows: Source, *beside: Any, labelled: bool = True) -> Source:
