@@ -19,7 +19,7 @@ from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold
 from streamnb.selection.row_sample import sample_size
 from streamnb.selection.shared_reads import Judge
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.fitting import check_memory, options_of
+from streamnb.training.fitting import options_of
 
 
 class CalibratedClassifier(TrainedClassifier):
@@ -59,7 +59,7 @@ class CalibratedClassifier(TrainedClassifier):
             return Report()
         assert stats.folding is not None
         n_folds = len(stats.folds)
-        check_memory(self._n_held(stats), n_folds * self._n_rows(stats), self._held, options.memory_limit)
+        self._check_memory(stats, n_folds * self._n_rows(stats), options)
         posed = [self._posed(stats.without_fold(fold), options) for fold in range(n_folds)]
         reads = [self._reads(one, *self._asked())[1] for one in posed]
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
