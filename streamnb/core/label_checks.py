@@ -19,6 +19,11 @@ def label_kind(labels: np.ndarray) -> str:
     return _KINDS[labels.dtype.kind]
 
 
+def plain(label: Any) -> Any:
+    """A label as Python has it."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
 def check_labels(y: Any, name: str = "y", first_row: int = 0) -> np.ndarray:
     """Return labels as a 1-D array of bools, numbers or fixed-width strings; a missing label is an error.
 
