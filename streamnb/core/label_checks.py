@@ -172,6 +172,16 @@ def check_indicator(y: Any, n_labels: int | None = None, name: str = "y", first_
     return indicator
 
 
+def names_of_labels(y: Any) -> np.ndarray | None:
+    """The names of the columns of an indicator that is a data frame; None where it is none, or they are no labels."""
+    if len(getattr(y, "shape", ())) != 2 or not hasattr(y, "columns"):
+        return None
+    names = np.asarray(y.columns, dtype=object)
+    if len(names) < 2 or len({*names}) < len(names) or not all(isinstance(name, str) and name for name in names):
+        return None
+    return check_labels(names, "the columns of y")
+
+
 def _numbers_of(y: Any, name: str) -> Any:
     try:
         return y.astype(np.float64)
