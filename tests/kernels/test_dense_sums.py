@@ -8,6 +8,7 @@ import pytest
 import streamnb as snb
 from streamnb.core.memory import aligned
 from streamnb.kernels import class_sums, dense_sums
+from streamnb.rows.chunk import frozen
 from streamnb.rows.survey import look_at
 from tests.support import naive
 
@@ -95,6 +96,6 @@ def test_what_is_summed_at_once_is_what_the_plain_kernel_sums():
     spare = np.empty(10), aligned(dense_sums.PARTS * N_GROUPS, 10)
     dense_sums.add_both(x, codes, seen.tops, seen.tile, *spare, *tables)
     for moment, parts in ((class_sums.SUM, plain[:2]), (class_sums.SUM_SQ, plain[2:])):
-        class_sums.add_dense_pairs(x, np.arange(500), codes, np.ones(500), moment, 0.0, *parts)
+        class_sums.add_dense_pairs(frozen(x), np.arange(500), codes, np.ones(500), moment, 0.0, *parts)
     assert np.array_equal(rounded(*tables[:2]), rounded(*plain[:2]))
     assert np.array_equal(rounded(*tables[2:]), rounded(*plain[2:]))
