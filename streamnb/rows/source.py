@@ -36,7 +36,7 @@ class Source:
     dtype = np.dtype(np.float64)  # of a table in memory; of rows from elsewhere values may be of several
     columns: dict[str, Any]  # by name, where rows are columns
     lazy = False  # True where blocks are made by Dask, which works on them where they are
-    longer_blocks = 0  # bytes, if more than BLOCK_BYTES; of rows in memory, which take no more of it
+    longer_blocks = 0  # bytes, if more than BLOCK_BYTES; of rows in memory, which take no more of it, and in Zarr
     values_matter = True  # False lets a source that knows its values to be positive leave them out
 
     _columns: Any = None  # labels, weights and splits beside the rows
@@ -48,6 +48,11 @@ class Source:
     def arrays(self) -> tuple[zarr.Array, ...]:
         """Those that hold rows, and what is beside them; none where rows are in memory."""
         return (*self.stored, *self._columns.arrays) if self.stored else ()
+
+    @property
+    def block_bytes(self) -> int:
+        """Of the rows that come at once."""
+        return max(sizes.BLOCK_BYTES, self.longer_blocks)
 
     @property
     def n_blocks(self) -> int | None:

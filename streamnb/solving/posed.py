@@ -172,3 +172,14 @@ def check_feature_weight(feature_weight: Any, family: Family, n_features: int | 
         if isinstance(member, Together):
             raise ValueError(f"feature_weight is not defined for family={member.name!r}, fitted together; leave it out")
     return given
+
+
+def check_held(problem: Problem) -> None:
+    """Refuse parameters that are fitted together where not all weights fit into memory."""
+    for member in problem.family.members:
+        if isinstance(member, Together):
+            raise MemoryError(
+                f"family={member.name!r} under scheme='ovo' holds the weights of all {problem.n_rows:,} pairs of "
+                f"classes, which would take {problem.n_rows * problem.n_features * 8 / 2**30:,.0f} GiB; "
+                "scheme='joint' or 'ovr' has one row of weights a class"
+            )

@@ -21,17 +21,17 @@ from streamnb.problem.family import column_blocks
 from streamnb.problem.penalties import Penalty, as_penalty, pull_at, slowest_first
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import OneVsOne, as_scheme
-from streamnb.problem.together import Together
 from streamnb.solving.cell_models import cell_model
 from streamnb.solving.covariance_path import covariance_path
 from streamnb.solving.decorrelation import Solution, check_decorrelation, decorrelated, decorrelated_each
+from streamnb.solving.entering import Entering
 from streamnb.solving.equations import Equations
 from streamnb.solving.general import check_general, standing_pulls
 from streamnb.solving.l1_grid import L1Grid, Totals
 from streamnb.solving.multinomial import coupled_totals
 from streamnb.solving.own_variances import QuadraticPath, is_own
 from streamnb.solving.parts import BLOCK, Columns, FeatureBlock
-from streamnb.solving.posed import Kept, Problem
+from streamnb.solving.posed import Kept, Problem, check_held
 from streamnb.solving.taus import check_unpenalised, taus_from_data
 from streamnb.stats.class_stats import ClassStats, check_stats
 
@@ -154,7 +154,7 @@ class WeightPath:
         problem = self._problem
         many = problem.at_hand or 8 * problem.n_features * problem.n_rows > PAIRS_BYTES
         if problem.scheme.name == OneVsOne.name and many:
-            _check_held(problem)
+            check_held(problem)
             return PairwiseModel.of(self.shell(), self.intercepts, partial(self._some_weights, i))
         if problem.at_hand:
             return cell_model(problem, self._pull(i), self.shell())
@@ -252,6 +252,10 @@ class WeightPath:
             return found[0], shifts
         return sp.vstack(found, format="csr")[np.argsort(np.hstack([*places]))], shifts
 
+    def entering(self) -> Entering | None:
+        """Where the features come in, under TopK alone."""
+        return Entering.of(self._problem, self.penalty)
+
     def _block_weights(self, block: FeatureBlock, shifted: bool = True) -> tuple[sp.csr_array, np.ndarray]:
         if self._l1 is not None:
             return self._l1.weights(block, self._l1_totals, shifted)
@@ -313,6 +317,8 @@ class WeightPath:
         problem = self._problem
         if self._l1 is not None:
             return *self._l1.counts(problem, self._l1_totals), np.zeros(len(self), np.int64)
+        if (entering := self.entering()) is not None:
+            return *entering.counts(), np.zeros(len(self), np.int64)
         rows, union, ended = (np.zeros((len(self), *more), np.int64) for more in ((problem.n_rows,), (), ()))
         for block in problem.blocks:
             for i, active, n_saturated in self._active(block):
@@ -395,14 +401,3 @@ class WeightPath:
         """Compute what all blocks of features need to know of some points, so that threads share it."""
         for i in points:
             self._kept_at(i), self._totals_at(i), self._standing(i)
-
-
-def _check_held(problem: Problem) -> None:
-    """Refuse parameters that are fitted together where not all weights fit into memory."""
-    for member in problem.family.members:
-        if isinstance(member, Together):
-            raise MemoryError(
-                f"family={member.name!r} under scheme='ovo' holds the weights of all {problem.n_rows:,} pairs of "
-                f"classes, which would take {problem.n_rows * problem.n_features * 8 / 2**30:,.0f} GiB; "
-                "scheme='joint' or 'ovr' has one row of weights a class"
-            )
