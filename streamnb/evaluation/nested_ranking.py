@@ -67,10 +67,11 @@ class NestedRanking(Ranking):
         super()._fill(histogram, scores, groups, weight)
 
     def _make_room(self, histogram: Histogram, scores: np.ndarray) -> None:
-        low, high = np.full(LANES, np.inf), np.full(LANES, -np.inf)
-        whole = scores.size - scores.size % LANES
         flat = np.ascontiguousarray(scores).reshape(-1)
-        missing = ranks.extremes(flat[:whole].reshape(-1, LANES), low, high)
-        if missing or ranks.extremes(flat[whole:, None], low, high):
-            row_checks.check_scores(flat, len(flat), 1)  # which says where
+        whole, low, high = len(flat) - len(flat) % LANES, np.empty((2, LANES)), np.empty((2, LANES))
+        rest = np.resize(flat[whole:], (int(whole < len(flat)), LANES))
+        parts = flat[:whole].reshape(-1, LANES), rest
+        for part, least, most in zip(parts, low, high, strict=True):
+            if ranks.extremes(part, least, most):
+                row_checks.check_scores(flat, len(flat), 1)  # which says where
         histogram.widen(np.full(self._n_models, low.min()), np.full(self._n_models, high.max()))

@@ -24,13 +24,31 @@ def key(x):
 
 @kernel
 def extremes(scores, low, high):
-    # low[k], high[k] = least and largest finite score of column k, those given included; whether any score is NaN
-    missing = False
+    # low[k], high[k] = least and largest finite score of column k, inf and -inf where there is none; whether any is NaN
+    low[:], high[:] = np.inf, -np.inf
+    fours, total = len(scores) - len(scores) % 4, 0.0
+    for i in range(0, fours, 4):  # several at once: what is kept of a column is looked at and written less often
+        for k in range(scores.shape[1]):
+            a, b, c, d = scores[i, k], scores[i + 1, k], scores[i + 2, k], scores[i + 3, k]
+            total += (a + b) + (c + d)
+            low[k] = min(low[k], min(min(a, b), min(c, d)))
+            high[k] = max(high[k], max(max(a, b), max(c, d)))
+    for i in range(fours, len(scores)):
+        for k in range(scores.shape[1]):
+            total += scores[i, k]
+            low[k], high[k] = min(low[k], scores[i, k]), max(high[k], scores[i, k])
+    return not abs(total) < np.inf and finite_extremes(scores, low, high)
+
+
+@kernel
+def finite_extremes(scores, low, high):
+    # the same where some are infinite or NaN
+    low[:], high[:], missing = np.inf, -np.inf, False
     for i in range(scores.shape[0]):
         for k in range(scores.shape[1]):
             x = scores[i, k]
             missing |= x != x
-            low[k] = x if (abs(x) < np.inf) & (x < low[k]) else low[k]  # without jumps, so that it takes vectors
+            low[k] = x if (abs(x) < np.inf) & (x < low[k]) else low[k]
             high[k] = x if (abs(x) < np.inf) & (x > high[k]) else high[k]
     return missing
 
@@ -152,7 +170,6 @@ def count_scores(scores, groups, weight, bounds, table, room):
     low, high, shift = bounds
     ends, keys, grid, spare, bins = room
     n_columns, n_models = grid.shape[1], grid.shape[2]
-    ends[0], ends[1] = np.inf, -np.inf
     missing = extremes(scores.reshape(len(scores), -1), ends[0], ends[1])
     for c in range(n_columns):
         for g in range(n_models):

@@ -25,13 +25,14 @@ def test_keys_rise_with_the_score_and_turn_with_its_sign(scores):
     assert ranks.key(1.0) == 1 << 52 and ranks.key(3.0) == 2 << 52  # log2(1 + x), exact at the powers of two
 
 
-@given(scores_of)
-def test_extremes_are_those_of_the_finite_scores_and_of_what_was_given(scores):
-    low, high = np.array([np.inf, -2.0]), np.array([-np.inf, 2.0])
-    ranks.extremes(scores, low, high)
-    for k, (least, most) in enumerate([(np.inf, -np.inf), (-2.0, 2.0)]):
+@given(scores_of, st.booleans())
+def test_extremes_are_those_of_the_finite_scores(scores, missing):
+    scores = np.vstack([scores, [[np.nan, 0.0]]]) if missing else scores
+    low, high = np.empty(2), np.empty(2)
+    assert ranks.extremes(scores, low, high) == missing
+    for k in range(2):
         some = [x for x in scores[:, k] if np.isfinite(x)]
-        assert (low[k], high[k]) == (min([least, *some]), max([most, *some]))
+        assert (low[k], high[k]) == (min(some, default=np.inf), max(some, default=-np.inf))
 
 
 def filled(scores, groups, weight, shift, first, n_bins, room=0):
