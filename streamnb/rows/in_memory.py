@@ -26,7 +26,7 @@ class ArraySource(Source):
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
         n_rows = self.n_rows or 0
         ask, end = self._columns.reader(start), n_rows if stop is None else stop
-        step = self.block_bytes * n_rows // max(self.nbytes, 1)
+        step = max(sizes.BLOCK_BYTES, self.longer_blocks) * n_rows // max(self.nbytes, 1)
         step = min(max(step, 1), sizes.BLOCK_ROWS)
         for row in range(start, end, step):
             until = min(row + step, end)

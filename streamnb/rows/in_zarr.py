@@ -35,7 +35,7 @@ class ZarrSource(Source):
 
     def _asked(self, readers: Readers, start: int, end: int) -> Iterator[Callable[[], Block]]:
         rows, ask = Cursor(self._X, start, readers), self._columns.reader(start, readers)
-        step = max(self.block_bytes // max(self._X.dtype.itemsize * self._X.shape[1], 1), 1)
+        step = max(sizes.BLOCK_BYTES // max(self._X.dtype.itemsize * self._X.shape[1], 1), 1)
         while start < end:
             stop = min(rows.aligned(start + min(step, sizes.BLOCK_ROWS)), end)
             yield partial(self._block, rows.ask(stop), ask(start, stop), start)
@@ -71,7 +71,7 @@ class ZarrCSRSource(Source):
 
     def _asked(self, readers: Readers, start: int, stop: int) -> Iterator[Callable[[], Block]]:
         ask = self._columns.reader(start, readers)
-        blocks = self._store.blocks(readers, self.block_bytes, sizes.BLOCK_ROWS, self.values_matter, start, stop)
+        blocks = self._store.blocks(readers, sizes.BLOCK_BYTES, sizes.BLOCK_ROWS, self.values_matter, start, stop)
         for row, until, arrays in blocks:
             yield partial(self._block, arrays, ask(row, until), row)
 

@@ -27,6 +27,7 @@ class Source:
     group: Any = None  # the Zarr group in which columns are named
     given: Any = None  # what has the names of columns, or their number: the X that was given, or one like it
     feature_names: np.ndarray | None = None  # of columns that the source itself makes
+    label_names: np.ndarray | None = None  # of an indicator of labels, where it has any
     own_groups: str | None = None  # the name of groups that come with the rows, for whoever splits them into folds
     encoding: Any = None  # what made columns of raw rows; a model that is fitted on them keeps it
     by_users = False  # True where users open the rows themselves, with what is beside them
@@ -36,7 +37,7 @@ class Source:
     dtype = np.dtype(np.float64)  # of a table in memory; of rows from elsewhere values may be of several
     columns: dict[str, Any]  # by name, where rows are columns
     lazy = False  # True where blocks are made by Dask, which works on them where they are
-    longer_blocks = 0  # bytes, if more than BLOCK_BYTES; of rows in memory, which take no more of it, and in Zarr
+    longer_blocks = 0  # bytes, if more than BLOCK_BYTES; of rows in memory, which take no more of it
     values_matter = True  # False lets a source that knows its values to be positive leave them out
 
     _columns: Any = None  # labels, weights and splits beside the rows
@@ -48,11 +49,6 @@ class Source:
     def arrays(self) -> tuple[zarr.Array, ...]:
         """Those that hold rows, and what is beside them; none where rows are in memory."""
         return (*self.stored, *self._columns.arrays) if self.stored else ()
-
-    @property
-    def block_bytes(self) -> int:
-        """Of the rows that come at once."""
-        return max(sizes.BLOCK_BYTES, self.longer_blocks)
 
     @property
     def n_blocks(self) -> int | None:

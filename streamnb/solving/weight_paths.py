@@ -18,7 +18,8 @@ from streamnb.models.linear import LinearModel
 from streamnb.models.pairwise import PairwiseModel
 from streamnb.problem.families import as_family
 from streamnb.problem.family import column_blocks
-from streamnb.problem.penalties import Penalty, as_penalty, pull_at, slowest_first
+from streamnb.problem.penalties import Penalty, as_penalty, slowest_first
+from streamnb.problem.points import pull_at
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import OneVsOne, as_scheme
 from streamnb.solving.cell_models import cell_model
@@ -31,7 +32,7 @@ from streamnb.solving.l1_grid import L1Grid, Totals
 from streamnb.solving.multinomial import coupled_totals
 from streamnb.solving.own_variances import QuadraticPath, is_own
 from streamnb.solving.parts import BLOCK, Columns, FeatureBlock
-from streamnb.solving.posed import Kept, Problem, check_held
+from streamnb.solving.posed import Kept, Problem
 from streamnb.solving.taus import check_unpenalised, taus_from_data
 from streamnb.stats.class_stats import ClassStats, check_stats
 
@@ -154,7 +155,7 @@ class WeightPath:
         problem = self._problem
         many = problem.at_hand or 8 * problem.n_features * problem.n_rows > PAIRS_BYTES
         if problem.scheme.name == OneVsOne.name and many:
-            check_held(problem)
+            problem.check_held()
             return PairwiseModel.of(self.shell(), self.intercepts, partial(self._some_weights, i))
         if problem.at_hand:
             return cell_model(problem, self._pull(i), self.shell())
