@@ -22,8 +22,6 @@ from streamnb.rows.preparing import TRANSFORMS
 from streamnb.rows.source import Source
 from streamnb.stats.value_counts import ValueCounts
 
-Which = Callable[[int], np.ndarray]  # columns of X, of so many
-
 
 class LearnsBins:
     """What may stand in `transform=` for the bins that it learns."""

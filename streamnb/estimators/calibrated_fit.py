@@ -16,7 +16,7 @@ from streamnb.selection.fold_models import SampleTask, trained_together
 from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold
 from streamnb.selection.row_sample import sample_size
 from streamnb.selection.shared_reads import Judge
-from streamnb.training.fitting import check_memory, options_of
+from streamnb.training.fitting import options_of
 
 
 class CalibratedClassifier(TrainedClassifier):
@@ -53,7 +53,7 @@ class CalibratedClassifier(TrainedClassifier):
         stats = of_folds.stats
         assert stats.folding is not None
         n_folds = len(stats.folds)
-        check_memory(self._n_held(stats), n_folds * self._n_rows(stats), self._held, options.memory_limit)
+        self._check_memory(stats, n_folds * self._n_rows(stats), options)
         rests = [of_folds.outside(fold) for fold in range(n_folds)]
         posed = [self._posed(rest, options) for rest in rests]
         reads = [self._reads(one, *self._asked())[1] for one in posed]

@@ -87,6 +87,10 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         """Features that these arrays have: those that any row has."""
         return objectives.n_used(stats)
 
+    def _check_memory(self, stats: ClassStats, n_rows: int, options: RunOptions) -> None:
+        """Refuse so many rows of weights, of which these arrays would take too much."""
+        check_memory(self._n_held(stats), n_rows, self._held, options.memory_limit)
+
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
     def fit(
@@ -219,7 +223,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
             who = type(self).__name__
             raise ValueError(f"y holds one class only ({seen.tolist()}); {who} needs at least 2 classes")
         objective, n_features, n_rows = self._objective(weighted), stats.n_features, self._n_rows(stats)
-        check_memory(self._n_held(stats), n_rows, self._held, options.memory_limit)
+        self._check_memory(stats, n_rows, options)
         scale = objectives.inverse_frequency(weighted) if self.idf and self.normalize is None else None
         zeros, ones = np.zeros((n_features + 1, n_rows)), np.ones(n_features + 1)
         task = ReadTask(objective, stats.options, stats.classes, zeros, ones, 1.0, factors)

@@ -27,7 +27,7 @@ from streamnb.selection.shared_reads import Judge
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training import objectives
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, checkpoint_folder
+from streamnb.training.fitting import Reads, Trained, Trainer, checkpoint_folder
 
 L2 = tuple(10.0**exponent for exponent in range(3, -3, -1))
 RULES = "best", "parsimonious", "one_se"
@@ -239,8 +239,7 @@ class TrainedClassifierCV(TrainedClassifier):
         """Refuse, before models are trained, folds that calibration can do nothing with, or has no memory for."""
         if self.calibration is not None:
             check_calibration(self.calibration, self._scheme, len(stats.folds))
-            n_rows = len(stats.folds) * self._n_rows(stats)
-            check_memory(self._n_held(stats), n_rows, self._held, options.memory_limit)
+            self._check_memory(stats, len(stats.folds) * self._n_rows(stats), options)
 
     def _turns(self, n_features: int, n_rows: int, n_folds: int, options: RunOptions, n_used: Any = None) -> Turns:
         """How many models of n_rows rows of weights there are, and how many are open at a time."""

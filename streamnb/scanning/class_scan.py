@@ -59,6 +59,17 @@ class ClassScan(PassTask):
         """The same scan with further moments."""
         return replace(self, moments=tuple(m for m in ALL_MOMENTS if m in {*self.moments, *more}))
 
+    def named(self, labels: np.ndarray) -> Self:
+        """The same scan of labels that are named as the columns of y, unless it lists others."""
+        if self.classes is None:
+            return replace(self, classes=labels)
+        if not np.array_equal(self.classes, labels) and {*self.classes.tolist()} == {*labels.tolist()}:
+            raise ValueError(
+                f"y has the columns {messages.listed(labels)}, and the labels are {messages.listed(self.classes)}: "
+                "give the columns in that order"
+            )
+        return self
+
     def partial(self) -> Any:
         known = self.moments, self.options, self.classes, self._kept, self.memory_limit
         return Accumulator(*known, grid=self.grid, how=self.how, labels=self.labels)
@@ -313,6 +324,8 @@ def with_folds(task: Any, rows: Source, folds: Any, groups: Any, repeats: int, s
 def run_scan(task: Any, rows: Source, options: RunOptions) -> tuple[Any, Report]:
     """Scan and also report; see `scan`."""
     _warn_of_products(task, rows)
+    if rows.label_names is not None:
+        task = task.named(rows.label_names)
     stats, report = run(task, rows, options)
     if rows.n_features is not None:
         row_checks.check_n_features(stats.n_features, rows.n_features, "its shape")

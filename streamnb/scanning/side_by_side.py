@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from streamnb.core import memory
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.options import RunOptions
@@ -54,6 +56,10 @@ class SideBySide(PassTask):
     def moments(self) -> tuple[str, ...]:
         """Those of all."""
         return sum((scan.moments for scan in self.scans), ())
+
+    def named(self, labels: np.ndarray) -> "SideBySide":
+        """The same scans of labels that are named as the columns of y."""
+        return SideBySide(tuple(scan.named(labels) for scan in self.scans))
 
     def partial(self) -> StatsSideBySide:
         return StatsSideBySide([scan.partial() for scan in self.scans])

@@ -97,6 +97,8 @@ class BayesSettings(Contestants):
         how = self._judging
         scans[0], self._rows = with_folds(scans[0], rows, how.folds, how.groups, 1, how.seed)
         scans = [replace(scan, folding=scans[0].folding, outside=fold) for scan in scans]
+        if (labels := self._rows.label_names) is not None:
+            scans = [scan.named(labels) for scan in scans]
         task = SharedScan(tuple(scans), tuple(tuple(s.family for s in one.values()) for one in families.values()))
         total, report = run(task, self._rows, self._options)
         self.report = self.report + report
