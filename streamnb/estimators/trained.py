@@ -157,8 +157,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
             folding = as_folding(self.plan_scan()[1])
             before = self._apply(rows, options, folding)
             of_folds, scanned = self._applied.scanned(self._scan(options), folding, rows, options)
-            stats = of_folds.stats
-            trained, scale = self._trained(stats, rows, options)
+            trained, scale = self._trained(stats := of_folds.stats, rows, options)
             self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
             self._calibrated = False
             self.report_ = before + scanned + trained.report + self._settle(of_folds, scanned, rows, options)
@@ -185,14 +184,13 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
 
     def _apply(self, rows: Source, options: RunOptions, folding: Folding | None) -> Report:
         """Settle what is done to rows: of idf and normalize, idf comes first, and that takes a scan of its own."""
-        self._applied, report = Applied(self._row_options()), Report()
-        if self.idf and self.normalize is not None:
-            self._applied, report = Applied.with_idf(self._applied.options, self._idf, rows, options, folding)
+        weighted = self._weighted if self.idf and self.normalize is not None else None
+        self._applied, report = Applied.of(self._row_options(), weighted, rows, options, folding)
         return report
 
-    def _idf(self, stats: ClassStats) -> np.ndarray:
+    def _weighted(self, stats: ClassStats) -> ClassStats:
         factors = self._class_factors(stats)
-        return objectives.inverse_frequency(stats if factors is None else stats.reweighted(factors))
+        return stats if factors is None else stats.reweighted(factors)
 
     def _scan(self, options: RunOptions) -> ClassScan:
         return ClassScan((), self._applied.options, memory_limit=options.memory_limit).with_moments(self.plan_scan()[0])
@@ -213,8 +211,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
 
     def _posed(self, stats: ClassStats, options: RunOptions) -> Posed:
         """What is trained on rows of these statistics."""
-        factors = self._class_factors(stats)
-        weighted = stats if factors is None else stats.reweighted(factors)
+        factors, weighted = self._class_factors(stats), self._weighted(stats)
         row_checks.check_total_weight(weighted.total_weight)
         who, seen = type(self).__name__, weighted.classes[weighted.weight > 0]
         if len(seen) < 2 and not weighted.multilabel:
