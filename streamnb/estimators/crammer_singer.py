@@ -314,7 +314,7 @@ class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
         return [[model for model in ordered if model.point == point] for point in range(len(self._grid()))]
 
     def _rank(self, scanned: Scanned, models: list[Contender]) -> None:
-        scores = self._search(scanned.stats, scanned.options, self.max_passes).scores(models)
+        scores = self._search(scanned, self.max_passes).scores(models)
         grid = [{**point, "max_passes": self.max_passes} for point in scores.grid]
         named = scores.named and {name: replace(own, grid=grid) for name, own in scores.named.items()}
         self._scores = replace(scores, grid=grid, named=named)

@@ -129,6 +129,8 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
         self.smoothing, self.strength, self.significance_level = smoothing, strength, significance_level
         self.max_features, self.priors = max_features, priors
 
+    _of_indicators = "sklearn.multioutput.MultiOutputClassifier(snb.TreeNB()) fits a tree for each"
+
     # ---- what is scanned ---------------------------------------------------------------------------------------------
 
     @property

@@ -19,7 +19,7 @@ from streamnb.passes.run import run
 from streamnb.rows.source import Source
 from streamnb.selection.cross_validation import check_sheet
 from streamnb.selection.grid_scores import GridScores, check_defined, scored
-from streamnb.selection.shared_reads import Asked, Judge, SharedRead
+from streamnb.selection.shared_reads import Asked, Judge, SharedRead, ways_of
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.fitting import Reads, Trainer, check_rows, options_of
 from streamnb.training.reading import ReadSums, n_used
@@ -181,7 +181,8 @@ class PenaltySearch:
         file for each read.
         """
         models = f"{turns.n_models} models of {len(self.judge.classes)} classes"
-        check_sheet(turns.n_models, models, len(self.judge.classes), self.scorer, self.judge.scheme.multilabel)
+        multilabel, limit = self.judge.scheme.multilabel, options.memory_limit
+        check_sheet(turns.n_models, models, len(self.judge.classes), self.scorer, multilabel, limit)
         check_scorer(self.scorer, self.judge.evaluation(1).of_point(0))
         folds = range(len(self.stats.folds)) if folds is None else folds
         every = [(fold, point) for point in range(len(self.grid)) for fold in folds]
@@ -205,6 +206,7 @@ class PenaltySearch:
     ) -> Report:
         """Read until no model of the group asks for more, or time is over."""
         report, left, sums, number = Report(), group, [None] * len(group), 0
+        ways = ways_of({contender.fold: contender.task for contender in group})
         assert self.stats.folding is not None
         while True:
             for contender, own in zip(left, sums, strict=True):
@@ -222,7 +224,7 @@ class PenaltySearch:
                 return report
             number += 1
             asked = tuple(contender.asks for contender in left if contender.asks is not None)
-            task = SharedRead(asked, self.stats.folding, self.judge, group[0].task, self._title(number, left))
+            task = SharedRead(asked, self.stats.folding, self.judge, group[0].task, self._title(number, left), ways)
             total, more = run(task, rows, options_of(options, f"{name}-read-{number:03}"))
             check_rows(number, total.rows.tolist(), [part.n_rows for part in self.stats.folds])
             for fold, evaluation in enumerate(total.judged):

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 import zarr
 from sklearn.datasets import load_wine
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
@@ -161,8 +162,10 @@ def test_wrong_rows_are_refused():
         snb.TreeNB(family="categorical").fit(X + 0.5, Y)
     with pytest.warns(snb.StreamnbWarning, match="no column varies: .* give transform=snb.Bins"):
         snb.TreeNB().fit(X + 1.0, Y)
-    with pytest.raises(ValueError, match="2-D indicator of labels; TreeNB takes one label a row"):
+    with pytest.raises(ValueError, match=r"TreeNB takes one label a row: sklearn.multioutput.MultiOutputClassifier\("):
         snb.TreeNB().fit(X, np.eye(2)[np.arange(150) % 2])
+    several = MultiOutputClassifier(snb.TreeNB()).fit(X, np.column_stack([Y == "ash", X[:, 0] > 0]))
+    np.testing.assert_array_equal(several.predict(X)[:, 0], snb.TreeNB().fit(X, Y == "ash").predict(X))
     with pytest.raises(MemoryError, match=r"2.0 MB.* memory_limit allows 10.0 kB; take max_features=") as refused:
         snb.TreeNB().fit(sp.random_array((150, 500), rng=rng), Y, memory_limit="10kB")
     assert "pooled" not in str(refused.value)
