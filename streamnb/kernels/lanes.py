@@ -179,9 +179,8 @@ def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, ski
     """Add x = values[row, column + l] and x^2, skip <= l < LANES, to sums that are larger, all at once.
 
     `values` are float32, so that x^2 is exact in float64. Rows 8 k to 8 k + 7 of `sums`, float64, are the sums of x,
-    what rounding took from them, what it took from that, and again, and the same of x^2. The larger of two numbers
-    tells what was lost of the smaller (FastTwoSum, Dekker 1971). Where nothing was lost of x, no more than once is of
-    x^2, as `dense_sums` begins them; so five of the sums are seldom touched.
+    what rounding took, what it took from that, and again, and the same of x^2. The larger of two numbers tells what was
+    lost of the smaller (FastTwoSum, Dekker 1971). As `dense_sums` begins them, x^2 loses twice only where x loses.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -192,20 +191,17 @@ def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, ski
         numbers = ir.Constant(ir.VectorType(skip.type, LANES), [*range(LANES)])
         taken = builder.icmp_signed(">=", numbers, spread(builder, skip))
         x = builder.select(taken, builder.fpext(stored, floats), zeros)
-        first = builder.mul(k, k.type(8))
-        shape, name = ir.FunctionType(floats, [floats] * 3), f"llvm.fmuladd.v{LANES}f64"
-        product = partial(builder.call, get_or_insert_function(builder.module, shape, name))  # exact, if x^2 is rounded
+        first, shape = builder.mul(k, k.type(8)), ir.FunctionType(floats, [floats] * 3)
+        product = partial(builder.call, get_or_insert_function(builder.module, shape, f"llvm.fmuladd.v{LANES}f64"))
 
         def add(term: Any, part: int, larger: bool = True) -> Any:
-            """Add to a sum, which is larger or may not be, or add x^2; return what was lost."""
+            """Add a term, or x^2 (None), to a sum, which is larger or may not be; return what was lost."""
             into = place(signature.args[4], sums, [builder.add(first, first.type(part)), column])
             before = builder.load(into, align=8)
             after = product([x, x, before]) if term is None else builder.fadd(before, term)
             builder.store(after, into, align=8)
             gained = builder.fsub(after, before)
-            if term is None:
-                return product([x, x, builder.fneg(gained)])
-            lost = builder.fsub(term, gained)
+            lost = product([x, x, builder.fneg(gained)]) if term is None else builder.fsub(term, gained)
             return lost if larger else builder.fadd(builder.fsub(before, builder.fsub(after, gained)), lost)
 
         lost, lost_twice = add(x, 0), add(add(None, 4), 5)
