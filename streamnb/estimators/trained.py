@@ -88,7 +88,6 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         return objectives.n_used(stats)
 
     def _check_memory(self, stats: ClassStats, n_rows: int, options: RunOptions) -> None:
-        """Refuse so many rows of weights, of which these arrays would take too much."""
         check_memory(self._n_held(stats), n_rows, self._held, options.memory_limit)
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
@@ -157,9 +156,9 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
             folding = as_folding(self.plan_scan()[1])
             before = self._apply(rows, options, folding)
             of_folds, scanned = self._applied.scanned(self._scan(options), folding, rows, options)
-            trained, scale = self._trained(stats := of_folds.stats, rows, options)
+            stats, self._calibrated = of_folds.stats, False
+            trained, scale = self._trained(stats, rows, options)
             self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
-            self._calibrated = False
             self.report_ = before + scanned + trained.report + self._settle(of_folds, scanned, rows, options)
             if not trained.converged:
                 self._warn(trained.left)
@@ -213,9 +212,9 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         """What is trained on rows of these statistics."""
         factors, weighted = self._class_factors(stats), self._weighted(stats)
         row_checks.check_total_weight(weighted.total_weight)
-        who, seen = type(self).__name__, weighted.classes[weighted.weight > 0]
+        seen = weighted.classes[weighted.weight > 0].tolist()
         if len(seen) < 2 and not weighted.multilabel:
-            raise ValueError(f"y holds one class only ({seen.tolist()}); {who} needs at least 2 classes")
+            raise ValueError(f"y holds one class only ({seen}); {type(self).__name__} needs at least 2 classes")
         objective, n_features, n_rows = self._objective(weighted), stats.n_features, self._n_rows(stats)
         self._check_memory(stats, n_rows, options)
         scale = objectives.inverse_frequency(weighted) if self.idf and self.normalize is None else None
@@ -249,8 +248,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         if self.class_weight is None:
             return None
         if stats.multilabel:
-            given = f"class_weight={self.class_weight!r}"
-            raise ValueError(f"{given} is for one label a row; give the rows sample_weight in fit")
+            raise ValueError(f"class_weight={self.class_weight!r} is for one label a row; give the rows sample_weight")
         checked = arguments.check_class_weight(self.class_weight, stats.classes)
         return arguments.class_factors(checked, stats.classes, stats.weight)
 
