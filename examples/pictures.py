@@ -32,6 +32,9 @@ def displays(model, X, y):
     both = snb.L1(np.geomspace(1.0, 50.0, 12), scale="score") + snb.L2([0.0, 100.0, 1000.0])
     two = snb.LinearNBCV("poisson", both, scoring="accuracy", rule="one_se").fit(X, y)
     yield "scores_of_two_penalties", snb.ScoreDisplay.from_estimator(two)
+    paths = snb.L1(scale="score") + snb.L2([0.0, 100.0, 1000.0])
+    of_both = snb.RegularizationPathDisplay.from_stats(model.stats_, "poisson", paths, DIGIT, feature_names=pixels)
+    yield "path_of_two_penalties", of_both
 
 
 def main(folder=None):

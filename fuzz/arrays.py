@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import streamnb as snb
 from tests.hostile.test_arrays import DTYPES, INTEGERS, LAYOUTS, SPECIAL, cast
 from tests.support.hostile import outcome
-from tests.support.reference import class_sums
+from tests.support.sums_by_rows import class_sums
 
 SMALL = [0, 1, 2, 3]
 FORMS = {

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 import streamnb as snb
 from fuzz.choices import change_json, change_numbers
 from tests.support.hostile import ROWS, outcome, same_as_plain
-from tests.support.strategies import csr_group, dense_array
+from tests.support.zarr_stores import csr_group, dense_array
 
 # Most are not compressed: a change reaches the numbers, and not only the codec.
 STORES = {

@@ -78,6 +78,7 @@ _HOMES = {
     "LeastSquaresClassifier": "estimators.least_squares",
     "StackedNB": "estimators.stacked_nb",
     "CrammerSingerSVM": "estimators.crammer_singer",
+    "CrammerSingerSVMCV": "estimators.crammer_singer",
     "GeneralizedNB": "estimators.generalized_nb",
     "SoftmaxRegressionCV": "estimators.trained_cv_models",
     "MarginClassifierCV": "estimators.trained_cv_models",

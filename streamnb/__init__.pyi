@@ -12,6 +12,7 @@ from streamnb.estimators.bins import Bins as Bins
 from streamnb.estimators.categorical_nb import CategoricalNB as CategoricalNB
 from streamnb.estimators.category_counters import CategoryCounters as CategoryCounters
 from streamnb.estimators.crammer_singer import CrammerSingerSVM as CrammerSingerSVM
+from streamnb.estimators.crammer_singer import CrammerSingerSVMCV as CrammerSingerSVMCV
 from streamnb.estimators.discrete_nb import BernoulliNB as BernoulliNB
 from streamnb.estimators.discrete_nb import ComplementNB as ComplementNB
 from streamnb.estimators.discrete_nb import MultinomialNB as MultinomialNB

@@ -30,7 +30,7 @@ READS = {"softmax": SoftmaxRegressionCV, "margin": MarginClassifierCV, "least-sq
     show_default=True,
     help="Naive Bayes of one or two reads, or a model of a few reads more.",
 )
-@click.option("--cv", type=click.IntRange(2), default=5, show_default=True, help="Folds that choose the penalty.")
+@click.option("--cv", "--folds", type=click.IntRange(2), default=5, show_default=True, help="That choose the penalty.")
 @click.option("--scoring", default="roc_auc", show_default=True, help="What chooses.")
 @click.option("--rule", default="best", show_default=True, help="best, one_standard_error, parsimonious.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the folds.")
@@ -74,8 +74,8 @@ def _model(asked: dict[str, Any]) -> Any:
 @RUN
 @click.option("--family", "families", multiple=True, help="A family to try; several times for several.")
 @click.option("--transform", "transforms", multiple=True, help="Steps to try, none among them; several times, too.")
-@click.option("--cv", type=click.IntRange(2), default=5, show_default=True, help="Folds.")
-@click.option("--budget", help="What may be spent: 600s, or '20 reads'.")
+@click.option("--cv", "--folds", type=click.IntRange(2), default=5, show_default=True, help="That judge.")
+@click.option("--budget", help="What may be spent: 600s, 10m, or '20 reads'.")
 @click.option("--scoring", default="accuracy,roc_auc", show_default=True, help="Scorings; the first chooses.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the folds.")
 @click.option("-o", "out", required=True, help="The file of the best model.")

@@ -160,12 +160,17 @@ def _joined(parts: list[Any]) -> Any:
 
 
 def _labels(name: str, found: Any, classes: np.ndarray) -> dict[str, np.ndarray]:
-    found = np.asarray(found)
-    return {name: found} if found.ndim == 1 else {str(label): found[:, k] for k, label in enumerate(classes)}
+    found, classes = np.asarray(found), _whole(classes)
+    return {name: _whole(found)} if found.ndim == 1 else {str(label): found[:, k] for k, label in enumerate(classes)}
+
+
+def _whole(labels: np.ndarray) -> np.ndarray:
+    """Labels that are floats, as those of svmlight files are, are whole numbers: 1, not 1.0."""
+    return labels.astype(np.int64) if labels.dtype.kind == "f" else labels
 
 
 def _columns(prefix: str, found: Any, classes: np.ndarray) -> dict[str, np.ndarray]:
-    found = np.asarray(found)
+    found, classes = np.asarray(found), _whole(classes)
     if found.ndim == 1:
         return {prefix: found}
     return {f"{prefix}_{label}": found[:, k] for k, label in enumerate(classes[-found.shape[1] :])}

@@ -61,8 +61,7 @@ def share(name: str, value: Any) -> float:
 
 def positive_integer(name: str, value: Any, minimum: int = 1) -> int:
     """Return `value` as an int of at least `minimum`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Integral, np.integer)):
-        raise TypeError(f"{name}={value!r} should be a whole number")
+    _check_whole(name, value)
     if value < minimum:
         raise ValueError(f"{name}={value!r} should be at least {minimum}")
     return int(value)
@@ -70,11 +69,15 @@ def positive_integer(name: str, value: Any, minimum: int = 1) -> int:
 
 def whole_number(name: str, value: Any) -> int:
     """Return `value` as an int of at least 0."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Integral, np.integer)):
-        raise TypeError(f"{name}={value!r} should be a whole number")
+    _check_whole(name, value)
     if not 0 <= int(value) < 2**63:
         raise ValueError(f"{name}={value!r} should be at least 0 and fit into 64 bits")
     return int(value)
+
+
+def _check_whole(name: str, value: Any) -> None:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Integral, np.integer)):
+        raise TypeError(f"{name}={value!r} should be a whole number")
 
 
 def numbers_for_features(name: str, value: Any, by_class: bool = False) -> Any:

@@ -19,6 +19,11 @@ def label_kind(labels: np.ndarray) -> str:
     return _KINDS[labels.dtype.kind]
 
 
+def plain(label: Any) -> Any:
+    """A label as Python has it."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
 def check_labels(y: Any, name: str = "y", first_row: int = 0) -> np.ndarray:
     """Return labels as a 1-D array of bools, numbers or fixed-width strings; a missing label is an error.
 
@@ -165,6 +170,16 @@ def check_indicator(y: Any, n_labels: int | None = None, name: str = "y", first_
         )
     indicator.data = indicator.data.astype(np.uint8)  # one dtype for the kernels
     return indicator
+
+
+def names_of_labels(y: Any) -> np.ndarray | None:
+    """The names of the columns of an indicator that is a data frame; None where it is none, or they are no labels."""
+    if len(getattr(y, "shape", ())) != 2 or not hasattr(y, "columns"):
+        return None
+    names = np.asarray(y.columns, dtype=object)
+    if len(names) < 2 or len({*names}) < len(names) or not all(isinstance(name, str) and name for name in names):
+        return None
+    return check_labels(names, "the columns of y")
 
 
 def _numbers_of(y: Any, name: str) -> Any:

@@ -32,11 +32,8 @@ _SEAL = 64  # bytes of the hexadecimal checksum
 _CHUNK = 1 << 20
 _registry: dict[str, Any] = {}
 # Imported when a file names what nobody registered yet: what is to be loaded at once has a module of its own.
-_ALL, _LIGHT, _OF_LIGHT = (
-    "streamnb.searching.loading",
-    "streamnb.models.portable",
-    {"PortableModel", "RowStep", "Indicators"},
-)
+_ALL, _LIGHT = "streamnb.searching.loading", "streamnb.models.portable"
+_OF_LIGHT = {"PortableModel", "RowStep", "Indicators"}
 C = TypeVar("C", bound=type)
 
 

@@ -106,7 +106,7 @@ class Codes:
     above: bool = False  # classes are ranges of a number, and shares those of all ranges above
 
     def n_columns(self, n_classes: int) -> int:
-        """CountedColumns of one column of categories."""
+        """Columns that become of one column of categories."""
         width = n_classes - self.above
         return width * (len(self.priors) * (1 + self.log_odds) + self.raw)
 
@@ -159,7 +159,7 @@ class Counters:
 
     @property
     def n_outputs(self) -> int:
-        """CountedColumns that come out."""
+        """Columns that come out."""
         return len(self.counts.values) * self.codes.n_columns(len(self.counts.sums.classes))
 
     def without(self, *folds: int) -> ClassStats:

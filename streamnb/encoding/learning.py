@@ -22,8 +22,6 @@ from streamnb.rows.preparing import TRANSFORMS
 from streamnb.rows.source import Source
 from streamnb.stats.value_counts import ValueCounts
 
-Which = Callable[[int], np.ndarray]  # columns of X, of so many
-
 
 class LearnsBins:
     """What may stand in `transform=` for the bins that it learns."""
@@ -79,7 +77,7 @@ def learned_levels(
     seen: LevelsSeen
     seen, report = run(LevelScan(columns, options.memory_limit), rows, replace(options, checkpoint=None))
     warn_of_distinct(list(map(len, seen.values)), seen.columns.tolist(), report.rows)
-    return CategoryColumns(seen.n_features, seen.columns, list(seen.values))
+    return CategoryColumns.of(seen)
 
 
 def prepared(step: LearnedStep | None, rows: Source, *beside: Any, labelled: bool = True) -> Source:

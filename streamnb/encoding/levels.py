@@ -112,6 +112,11 @@ class CategoryColumns(LearnedStep):
     columns: np.ndarray
     values: list[np.ndarray]
 
+    @classmethod
+    def of(cls, seen: LevelsSeen) -> "CategoryColumns":
+        """Those of the values that were seen."""
+        return cls(seen.n_features, seen.columns, list(seen.values))
+
     @property
     def n_features(self) -> int:
         return self.taken

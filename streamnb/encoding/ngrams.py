@@ -18,7 +18,6 @@ from streamnb.rows.texts import Texts, of_strings
 TOKEN = re.compile(r"(?u)\b\w\w+\b")  # of scikit-learn's vectorizers
 SPACES = re.compile(r"\s\s+")
 PLANES = 0x40000  # code points beyond are no letters and no spaces, and have no case
-SPARE = 4  # bytes behind a text that its hash looks at, and masks
 
 
 @cache
@@ -90,7 +89,7 @@ class NGrams(persistence.Parameters):
         room = _Room(self, texts)
         ngrams.count_ngrams(
             texts.buffer, texts.starts, texts.stops, table, self._ranges, self._seeds, self._known,
-            int(self.alternate_sign), room.line, room.units, room.hashes, room.counts, room.bits,
+            self.n_columns, int(self.alternate_sign), room.line, room.units, room.hashes, *room.keys, room.places,
             room.indptr, room.indices, room.data,
         )  # fmt: skip
         n = int(room.indptr[-1])
@@ -180,7 +179,7 @@ def check_n_features(n_features: Any, name: str = "n_features") -> int:
 
 def hashes_of(tokens: Sequence[str], seed: int = 0) -> np.ndarray:
     """MurmurHash3 of strings, (n,) int64 of 32 bits."""
-    texts = of_strings([*tokens, "\0" * SPARE])
+    texts = of_strings([*tokens, "\0" * ngrams.SPARE])
     hashes = np.empty(len(tokens), np.int64)
     ngrams.hash_each(texts.buffer, texts.starts[:-1], texts.stops[:-1], seed, hashes)
     return hashes
@@ -197,12 +196,12 @@ class _Room:
 
     def __init__(self, of: NGrams, texts: Texts):
         lengths = texts.stops - texts.starts
-        longest, n_columns = int(lengths.max(initial=0)), of.n_columns
-        self.line = np.empty(2 * longest + 8 + SPARE, np.uint8)
+        longest = int(lengths.max(initial=0))
+        self.line = np.empty(2 * longest + 8 + ngrams.SPARE, np.uint8)
         self.units = np.empty((2, longest + 1), np.int64)
         self.hashes = np.empty((longest + 1) * of.longest, np.int64)
-        self.counts = np.zeros(n_columns, np.int32)
-        self.bits = tuple(np.zeros(-(-n_columns // size), np.uint32) for size in (1 << 5, 1 << 10, 1 << 15))
+        self.keys = tuple(np.empty((2, len(self.hashes)), np.uint32))
+        self.places = np.empty(1 << ngrams.DIGIT, np.int64)
         words = 0 if of.words is None else (int(lengths.sum()) // 3 + len(lengths)) * (of.words[1] - of.words[0] + 1)
         chars = 0 if of.chars is None else int(lengths.sum()) * (of.chars[1] - of.chars[0] + 1)
         width = np.int32 if words + chars < 1 << 31 else np.int64  # one for both, else SciPy makes it one

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import memory
-from streamnb.encoding.ngrams import SPARE, NGrams, columns_of, hashes_of
+from streamnb.encoding.ngrams import NGrams, columns_of, hashes_of
 from streamnb.kernels import ngrams
 from streamnb.passes.contract import PassTask
 from streamnb.rows.block import Block
@@ -82,7 +82,7 @@ def _counted(texts: Texts, table: np.ndarray, kind: int, sizes: tuple[int, int])
     lengths = texts.stops - texts.starts
     total, longest = int(lengths.sum()), int(lengths.max(initial=0))
     n = ((total // 3 + len(lengths)) if kind == ngrams.WORDS else total) * (sizes[1] - sizes[0] + 1)
-    line = np.empty(2 * total + len(lengths) + 8 + SPARE, np.uint8)
+    line = np.empty(2 * total + len(lengths) + 8 + ngrams.SPARE, np.uint8)
     slots = np.full(1 << (2 * n).bit_length(), -1, np.int32)
     begins, ends, hits = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.int64)
     units = np.empty((2, longest + 1), np.int64)

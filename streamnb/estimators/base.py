@@ -151,6 +151,7 @@ class ScanEstimator(RowsEstimator):
     _n_threads: int | None = None  # that too
     _statistics = "ClassStats"  # the class of what a scan leaves
     _takes_indicator = False  # True where a row may bear any number of labels
+    _of_indicators = "take snb.LinearNB, which has a model for each label"  # what to do with one, where it is refused
 
     # ---- what a subclass says ----------------------------------------------------------------------------------------
 
@@ -326,7 +327,8 @@ class ScanEstimator(RowsEstimator):
     def _check_labels(self, stats: Any) -> None:
         """Refuse an indicator of labels where a row should have one."""
         if getattr(stats, "multilabel", False) and not self._takes_indicator:
-            raise ValueError(f"y is a 2-D indicator of labels; {type(self).__name__} takes one label a row")
+            who, cure = type(self).__name__, self._of_indicators
+            raise ValueError(f"y is a 2-D indicator of labels; {who} takes one label a row: {cure}")
 
     def _keep(self, stats: Any, report: Report, decay: float = 1.0) -> None:
         self.stats_, self.report_, self.decay_ = stats, report, decay

@@ -1,9 +1,9 @@
 """Classifiers of several reads that fit calibrates, by scores of rows that their models have not seen."""
 
-from dataclasses import replace
 from typing import Any
 
 from streamnb.core import arguments
+from streamnb.estimators.folded_scan import ScannedFolds
 from streamnb.estimators.trained import TrainedClassifier
 from streamnb.models.calibrating import METHODS
 from streamnb.models.linear import LinearModel
@@ -12,14 +12,11 @@ from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.problem.schemes import as_scheme
 from streamnb.rows.source import Source
-from streamnb.rows.splits import Folding
-from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.fold_models import SampleTask, trained_together
 from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold
 from streamnb.selection.row_sample import sample_size
 from streamnb.selection.shared_reads import Judge
-from streamnb.stats.class_stats import ClassStats
-from streamnb.training.fitting import check_memory, options_of
+from streamnb.training.fitting import options_of
 
 
 class CalibratedClassifier(TrainedClassifier):
@@ -49,28 +46,26 @@ class CalibratedClassifier(TrainedClassifier):
             )
         return True
 
-    def _scan(self, options: RunOptions) -> ClassScan:
-        scan = super()._scan(options)
-        return scan if self.calibration is None else replace(scan, folding=Folding(LEAST_FOLDS))
-
-    def _settle(self, stats: ClassStats, scanned: Report, rows: Source, options: RunOptions) -> Report:
+    def _settle(self, of_folds: ScannedFolds, scanned: Report, rows: Source, options: RunOptions) -> Report:
         """Train a model without each fold, in reads that they share, and calibrate by the scores of a sample."""
         if self.calibration is None:
             return Report()
+        stats = of_folds.stats
         assert stats.folding is not None
         n_folds = len(stats.folds)
-        check_memory(self._n_held(stats), n_folds * self._n_rows(stats), self._held, options.memory_limit)
-        posed = [self._posed(stats.without_fold(fold), options) for fold in range(n_folds)]
+        self._check_memory(stats, n_folds * self._n_rows(stats), options)
+        rests = [of_folds.outside(fold) for fold in range(n_folds)]
+        posed = [self._posed(rest, options) for rest in rests]
         reads = [self._reads(one, *self._asked())[1] for one in posed]
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
         judge = Judge(scheme, stats.classes, frozenset(), n_folds)
-        trained, report = trained_together(reads, stats, judge, posed[0].task, rows, options)
+        trained, report = trained_together(reads, stats, judge, [one.task for one in posed], rows, options)
         size = sample_size(len(stats.classes), scanned.bytes / max(scanned.rows, 1))
         task = SampleTask(stats.classes, stats.folding, size)
         sampled, more = run(task, rows, options_of(options, "sample"))
 
         def of_rest(fold: int) -> LinearModel:
-            return self._model_of(stats, trained[fold], posed[fold].scale)
+            return self._model_of(rests[fold], trained[fold], posed[fold].scale)
 
         self._model = calibrated_out_of_fold(self._model, sampled.sample.drawn(), of_rest, self.calibration)
         self._calibrated = True

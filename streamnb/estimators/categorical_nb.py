@@ -8,9 +8,10 @@ import numpy as np
 
 from streamnb.core import arguments, label_checks, memory, persistence, row_checks
 from streamnb.estimators.categories import CategoryAccumulator, CategoryStats, Cells, Slots
-from streamnb.estimators.discrete_nb import DiscreteNB, OddsModel, sums_of_logs
+from streamnb.estimators.discrete_nb import DiscreteNB
 from streamnb.estimators.learned import learned, logs
 from streamnb.models.linear import LinearModel
+from streamnb.models.odds import OddsModel, sums_of_logs
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import Chunk

@@ -1,19 +1,28 @@
 """The margin of several classes at once: the support vector machine of Crammer and Singer, exactly."""
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from streamnb.core import arguments, messages, persistence
 from streamnb.estimators.calibrated_fit import CalibratedClassifier
+from streamnb.estimators.trained import Posed
+from streamnb.estimators.trained_cv import Scanned, TrainedClassifierCV
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
 from streamnb.rows.source import Source
+from streamnb.selection.penalty_search import Contender
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.cutting_planes import CrammerSinger, CuttingPlanes, PlaneTrainer
+from streamnb.training.cutting_planes import IDLE, CrammerSinger, CuttingPlanes, PlaneTrainer, SharedPlanes, factors_of
 from streamnb.training.descent import Penalties
 from streamnb.training.fitting import Reads, Trained, train
 from streamnb.training.objectives import Objective
+
+STRENGTHS = 0.001, 0.01, 0.1, 1.0
 
 
 @persistence.register
@@ -118,11 +127,16 @@ class CrammerSingerSVM(CalibratedClassifier):
         return super().plan_reads(n_features, max(n_rows, 2), n_folds, limit)
 
     def _asked(self) -> tuple[Penalties, int]:
-        return Penalties(1.0 / float(self.C), 0.0), self.max_passes
+        return Penalties(1.0 / self._strength, 0.0), self.max_passes
 
     def _reads(self, posed: Any, penalties: Penalties, max_passes: int) -> tuple[Any, Reads]:
-        trainer = PlaneTrainer(posed.task, posed.sums, posed.scale, float(self.C), bool(self.fit_intercept))
+        trainer = PlaneTrainer(posed.task, posed.sums, posed.scale, self._strength, bool(self.fit_intercept))
         return trainer, trainer.reads(float(self.tol), max_passes)
+
+    @property
+    def _strength(self) -> float:
+        """C of the model."""
+        return float(self.C)
 
     def _given_start(self, stats: ClassStats, n_rows: int, scale: Any) -> Any:
         """Planes are no weights."""
@@ -130,10 +144,15 @@ class CrammerSingerSVM(CalibratedClassifier):
     def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
         posed = self._posed(stats, options)
         trainer, reads = self._reads(posed, *self._asked())
-        trainer.planes = None if isinstance(self.start, str) else self.start
+        self._lead(trainer)
         trained = train(reads, rows, options, stats.n_rows)
         self.planes_ = trainer.planes
         return trained, posed.scale
+
+    def _lead(self, trainer: PlaneTrainer) -> None:
+        """Give it planes of these rows that are known."""
+        if not isinstance(self.start, str):
+            trainer.begin_from(self.start)
 
     def _model_of(self, stats: ClassStats, trained: Trained, scale: Any) -> LinearModel:
         if len(stats.classes) == 2:
@@ -142,8 +161,7 @@ class CrammerSingerSVM(CalibratedClassifier):
         return super()._model_of(stats, trained, scale)
 
     def _check_penalties(self) -> None:
-        if arguments.finite_number("C", self.C, minimum=0.0) == 0.0:
-            raise ValueError("C=0 should be above 0: it leaves the losses no say")
+        _check_strength(self.C)
         arguments.one_of("fit_intercept", self.fit_intercept, [False, True])
 
     def _check_start(self) -> None:
@@ -158,9 +176,193 @@ class CrammerSingerSVM(CalibratedClassifier):
 
     def to_state(self) -> dict[str, Any]:
         state = super().to_state()
-        return {**state, "params": {**state["params"], "start": "auto"}}
+        return {**state, "params": {name: "auto" if name == "start" else v for name, v in state["params"].items()}}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = False
         return tags
+
+
+@dataclass(frozen=True, eq=False)
+class PosedToShare(Posed):
+    """What models of several C are trained on, and the planes that those which are open share."""
+
+    among: "WeakValueDictionary[str, SharedPlanes]"
+
+
+@persistence.register
+class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
+    """`CrammerSingerSVM` whose C is chosen by cross-validation in shared reads.
+
+    A read serves every C of the grid without each fold that is still open, and the plane that one C leaves serves all
+    of its fold, for planes do not depend on C: rows are read about as often as the largest C needs. Each ends with its
+    own certificate, as if it were fitted alone, and is judged on its fold then. The C that is chosen is fitted to all
+    rows, from planes that those of the folds add up to. Parameters and attributes are those of `MarginClassifierCV` and
+    `CrammerSingerSVM`, without `l2`, `l1` and `start`, and:
+
+    Parameters
+    ----------
+    C : float or list of float, optional
+        Strengths to choose from, above 0; 0.001, 0.01, 0.1 and 1 by default: larger ones take hundreds of reads.
+    rule : {"best", "parsimonious", "one_se"}
+        The C with the highest mean score; or the least of those whose mean is within 1 % of it, or within one standard
+        error of it.
+
+    Attributes
+    ----------
+    best_ : dict
+        What was chosen, such as ``{"C": 0.1, "max_passes": 500}``: ``CrammerSingerSVM(**model.best_)`` has the same
+        objective, within the gaps of both.
+    cv_results_ : dict of (G,) arrays
+        A row for each C: params, param_C, mean_test_score and so on as of `SoftmaxRegressionCV`, and split<s>_gap, how
+        far the objective of the model without this fold may be above the least.
+
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = snb.CrammerSingerSVMCV([0.01, 1.0], folds=3, scoring="accuracy").fit(X, y)
+    >>> model.best_["C"], round(model.best_score_, 2), bool(model.cv_results_["split0_gap"][0] < 1e-2)
+    (1.0, 0.98, True)
+    """
+
+    _trainer: Any = PlaneTrainer
+    _history = CrammerSingerSVM._history
+    start = "auto"
+    _gaps, _n_short = np.zeros((1, 0)), (0, 0)  # and how many models have none that is small enough
+    _led: Sequence[tuple[np.ndarray, float]] = ()  # planes of all rows, out of those of the folds
+
+    def __init__(
+        self,
+        C: Any = None,
+        *,
+        folds: Any = 5,
+        scoring: Any = "roc_auc",
+        rule: str = "best",
+        seed: int = 0,
+        tol: float = 1e-3,
+        fit_intercept: bool = True,
+        max_passes: int = 500,
+        transform: Any = None,
+        normalize: str | None = None,
+        idf: bool = False,
+        class_weight: Any = None,
+        calibration: str | None = None,
+    ):
+        self.C, self.tol, self.fit_intercept, self.max_passes = C, tol, fit_intercept, max_passes
+        self.transform, self.normalize, self.idf = transform, normalize, idf
+        self.class_weight = class_weight
+        self.calibration = calibration
+        self._keep_choice(folds, scoring, rule, seed)
+
+    # ---- the grid ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _kinds(self) -> list[str]:
+        return ["C"]
+
+    def _strengths(self, name: str) -> Sequence[float]:
+        if self.C is None:
+            return STRENGTHS
+        if np.ndim(self.C) > 1 or not np.size(self.C):
+            raise ValueError(f"C={self.C!r} should be a number above 0, or a list of one at least")
+        return sorted({_check_strength(value) for value in np.atleast_1d(self.C).tolist()})
+
+    @property
+    def _strength(self) -> float:
+        return float(self.best_["C"])
+
+    def _asked(self) -> tuple[Penalties, int]:
+        return CrammerSingerSVM._asked(self)
+
+    def _check_penalties(self) -> None:
+        TrainedClassifierCV._check_penalties(self)
+
+    def _posed(self, stats: ClassStats, options: RunOptions) -> Posed:
+        posed = super()._posed(stats, options)
+        return PosedToShare(**vars(posed), among=WeakValueDictionary())
+
+    def _reads_at(self, posed: Posed, point: dict[str, Any], max_passes: int) -> tuple[Any, Reads]:
+        assert isinstance(posed, PosedToShare)
+        shared, intercepts = posed.among.get("planes"), bool(self.fit_intercept)
+        if shared is None:
+            first = CuttingPlanes.first(posed.sums, factors_of(posed.sums, posed.scale), intercepts)
+            shared = posed.among["planes"] = SharedPlanes(first, IDLE)
+        trainer = PlaneTrainer(posed.task, posed.sums, posed.scale, point["C"], intercepts, shared)
+        return trainer, trainer.reads(float(self.tol), max_passes)
+
+    # ---- the choice --------------------------------------------------------------------------------------------------
+
+    def _judge(
+        self, scanned: Scanned, models: list[Contender], folds: Any, most_reads: int | None, over: Any
+    ) -> tuple[list[Contender], Report]:
+        models, report = super()._judge(scanned, models, folds, most_reads, over)
+        n_folds, ends = len(scanned.stats.folds), [[model.outcome for model in some] for some in self._by_point(models)]
+        factors = self.idf or isinstance(self.class_weight, str)  # of the rows outside each fold, which differ
+        whole = [some for some in ends if len(some) == n_folds and not factors]
+        self._led = [
+            (sum(end.slope for end in some) / (n_folds - 1), sum(end.offset for end in some) / (n_folds - 1))
+            for some in whole
+        ]
+        return models, report
+
+    def _by_point(self, models: list[Contender]) -> list[list[Contender]]:
+        """The models of each C, by folds."""
+        ordered = sorted(models, key=lambda model: model.fold)
+        return [[model for model in ordered if model.point == point] for point in range(len(self._grid()))]
+
+    def _rank(self, scanned: Scanned, models: list[Contender]) -> None:
+        scores = self._search(scanned, self.max_passes).scores(models)
+        grid = [{**point, "max_passes": self.max_passes} for point in scores.grid]
+        named = scores.named and {name: replace(own, grid=grid) for name, own in scores.named.items()}
+        self._scores = replace(scores, grid=grid, named=named)
+        self._gaps = np.array([[model.outcome.gap for model in some] for some in self._by_point(models)])
+        self._n_short = sum(not model.outcome.converged for model in models), len(models)
+        self._choose()
+
+    def _choose(self) -> None:
+        super()._choose()
+        self.cv_results_ |= {f"split{split}_gap": gaps for split, gaps in enumerate(self._gaps.T)}
+
+    def _lead(self, trainer: PlaneTrainer) -> None:
+        for slope, offset in self._led:
+            trainer.lead(slope, offset)
+        self._led = ()
+
+    def _course(self, trained: Trained) -> dict[str, np.ndarray]:
+        return trained.history
+
+    def _warn_chosen(self, trained: Trained) -> None:
+        n_short, n_models = self._n_short
+        if n_short:
+            messages.warn(
+                f"{n_short} of {n_models} models without a fold have gaps above tol={self.tol:g} of their objectives, "
+                f"after max_passes={self.max_passes} reads or when time was over: cv_results_ has the gaps; a smaller "
+                "C takes fewer reads"
+            )
+        if not trained.converged:
+            self._warn(trained.left)
+
+    # ---- the rest of the contract ------------------------------------------------------------------------------------
+
+    def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        return super().plan_reads(n_features, max(n_rows, 2), n_folds, limit)
+
+    def to_state(self) -> dict[str, Any]:
+        return {**super().to_state(), "gaps": self._gaps}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        gaps = persistence.known(cls, state, "params", "fitted", "scores", "gaps")["gaps"]
+        self = super().from_state({name: part for name, part in state.items() if name != "gaps"})
+        self._gaps = persistence.array("gaps", gaps, ["f8"], self._scores.scores.shape)
+        self._choose()
+        return self
+
+
+def _check_strength(C: Any) -> float:
+    if arguments.finite_number("C", C, minimum=0.0) == 0.0:
+        raise ValueError("C=0 should be above 0: it leaves the losses no say")
+    return float(C)

@@ -55,8 +55,7 @@ class DiscriminantAnalysis(NaiveBayes):
         arguments.share("shrinkage", self.shrinkage)
 
     def _check_whole(self, stats: Any) -> None:
-        n_seen = int((stats.weight > 0.0).sum())
-        if n_seen < 2:
+        if (n_seen := int((stats.weight > 0.0).sum())) < 2:
             raise ValueError(f"The number of classes has to be greater than one. Got {n_seen} class.")
 
     def decision_function(self, X: Rows, *, out: Any = None) -> Any:
@@ -182,8 +181,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         coef, intercept = self._parts["coef"], self._parts["intercept"]
         if len(self.classes_) == 2:
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
-        scheme = as_scheme("joint", self.classes_)
-        return LinearModel(self.classes_, np.ascontiguousarray(coef.T), intercept, scheme)
+        return LinearModel(self.classes_, np.ascontiguousarray(coef.T), intercept, as_scheme("joint", self.classes_))
 
     @learned
     def _parts(self) -> dict[str, Any]:
@@ -206,8 +204,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _by_eigen(self) -> dict[str, Any]:
         known, within = self._covariances, self._within
         apart = known.means - known.centre
-        weight = self.class_count_
-        total = known.common + (apart * weight[:, None]).T @ apart / weight.sum()
+        total = known.common + (apart * self.class_count_[:, None]).T @ apart / self.class_count_.sum()
         total = self._shrunk(total[None], together=True)[0]
         values, vectors = scipy.linalg.eigh(total - within, within)
         vectors = vectors[:, np.argsort(values)[::-1]]
@@ -232,8 +229,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         coef = (known.means - centre) @ scalings
         intercept = logs(priors) - (coef**2).sum(axis=1) / 2.0
         coef = coef @ scalings.T
-        found = {"coef": coef, "intercept": intercept - centre @ coef.T}
-        return found | {"ratio": ratio, "scalings": scalings, "xbar": centre}
+        intercept -= centre @ coef.T
+        return {"coef": coef, "intercept": intercept, "ratio": ratio, "scalings": scalings, "xbar": centre}
 
     @learned
     def coef_(self) -> np.ndarray:
@@ -361,8 +358,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     @learned
     def _axes(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Variances and directions of each class."""
-        found = []
-        shrunk = self._shrunk(self._covariances.own)
+        found, shrunk = [], self._shrunk(self._covariances.own)
         for label, n_rows, own in zip(self.classes_, self.stats_.rows, shrunk, strict=True):
             values, vectors = np.linalg.eigh(own)
             values = np.maximum(values[::-1], 0.0)
@@ -378,15 +374,12 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         return found
 
     def _solved(self) -> LinearModel:
-        seen = self.class_count_ > 0.0
         roots = np.stack([vectors / np.sqrt(np.where(values > 0.0, values, 1.0)) for values, vectors in self._axes])
         log_dets = np.array([np.log(np.where(values > 0.0, values, 1.0)).sum() for values, _ in self._axes])
-        offsets = np.where(seen, logs(self._now("priors_")), -np.inf) - log_dets / 2.0
-        scheme = as_scheme("joint", self.classes_)
-        intercept = offsets if len(offsets) > 2 else offsets[1:] - offsets[:1]
-        nothing = np.zeros((self._covariances.means.shape[1], len(intercept)))
-        shared: dict[str, Any] = {"means": self._covariances.means, "roots": roots, "log_dets": log_dets}
-        return CovarianceModel(self.classes_, nothing, intercept, scheme, **shared)
+        offsets = np.where(self.class_count_ > 0.0, logs(self._now("priors_")), -np.inf) - log_dets / 2.0
+        intercept, means = offsets if len(offsets) > 2 else offsets[1:] - offsets[:1], self._covariances.means
+        nothing, scheme = np.zeros((means.shape[1], len(intercept))), as_scheme("joint", self.classes_)
+        return CovarianceModel(self.classes_, nothing, intercept, scheme, means=means, roots=roots, log_dets=log_dets)
 
     @learned
     def rotations_(self) -> list[np.ndarray]:

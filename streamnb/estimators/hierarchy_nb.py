@@ -67,6 +67,11 @@ class HierarchyNB(ClassSets):
         self.smoothing, self.binarize = smoothing, binarize
         self.transform, self.normalize, self.idf, self.estimate = transform, normalize, idf, estimate
 
+    _of_indicators = (
+        "the lowest that is known of it. Where rows bear several, give snb.LinearNB an indicator with a 1 for each "
+        "label above, too"
+    )
+
     def _check_params(self) -> None:
         check_hierarchy(self.hierarchy)
         super()._check_params()

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import arguments, persistence
+from streamnb.core import arguments, memory, persistence
 from streamnb.core.blas import one_thread
 from streamnb.estimators.least_squares import LeastSquaresClassifier, LeastSquaresClassifierCV, PosedByProducts
 from streamnb.estimators.trained import Posed
@@ -13,7 +13,7 @@ from streamnb.passes.options import RunOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.penalty_search import Turns
-from streamnb.solving.label_axes import LabelAxes
+from streamnb.solving.label_axes import LabelAxes, check_pairs
 from streamnb.solving.least_squares import LeastSquaresPath
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.descent import Penalties
@@ -22,6 +22,10 @@ from streamnb.training.label_space import ComponentsByGradients, ComponentsByPro
 
 HALVINGS = 5  # numbers of components to choose from where none are given
 PARTS = 13  # arrays as large as the weights of components, while these are found: those of conjugate gradients, and 3
+BEFORE, BESIDE = (
+    4,
+    2,
+)  # arrays as large as the weights of all labels, before the components are found, and while they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +124,31 @@ class LabelSpace(LeastSquaresClassifier):
 
     def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
         shape = getattr(beside[0], "shape", None) if fresh and beside else None
+        n_labels = 0 if shape is None else shape[1] if len(shape) == 2 else 1
         if shape is not None:  # what can be told before the scan
-            self._check_labels(shape[1] if len(shape) == 2 else 1)
-        return super()._opened(X, *beside, fresh=fresh, labelled=labelled, run=run)
+            self._check_labels(n_labels)
+        rows = super()._opened(X, *beside, fresh=fresh, labelled=labelled, run=run)
+        if shape is not None and rows.n_features is not None and run is not None:
+            check_pairs(n_labels, self._most(n_labels), run.memory_limit)
+            self._check_room(rows.n_features, 0, n_labels, 1, run)
+        return rows
+
+    def _check_memory(self, stats: ClassStats, n_rows: int, options: RunOptions) -> None:
+        n_labels = len(stats.classes)
+        self._check_room(stats.n_features, self._n_held(stats), n_labels, n_rows // n_labels, options)
+
+    def _check_room(self, n_features: int, n_used: int, n_labels: int, n_models: int, options: RunOptions) -> None:
+        """Refuse weights of all labels, and beside them those of components in the features used, of so many models."""
+        whole, most = 8.0 * (n_features + 1) * n_labels * n_models, self._most(n_labels)
+        if self._by_products:
+            needed = self._held * whole
+        else:
+            of_components = 8.0 * PARTS * (n_used + 1) * most * n_models
+            needed = max(BEFORE * whole, BESIDE * whole + of_components)
+        if needed > (may := memory.allowed(options.memory_limit)):
+            what = f"{most:,} components of {n_labels:,} labels, and weights of these by {n_features:,} features,"
+            cure = "give a larger memory_limit, or take fewer n_components, labels or features (snb.FeatureSelector)"
+            memory.refuse(what, needed, may, cure)
 
     def _check_labels(self, n_labels: int) -> None:
         """Refuse labels that are no indicator, and more components than there are labels."""

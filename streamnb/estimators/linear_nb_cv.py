@@ -20,7 +20,8 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
-from streamnb.problem.penalties import L1, Penalty, at_point
+from streamnb.problem.penalties import L1, Penalty
+from streamnb.problem.points import at_point
 from streamnb.problem.schemes import as_scheme
 from streamnb.rows.column_maps import map_name
 from streamnb.scanning.class_scan import with_folds

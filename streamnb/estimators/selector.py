@@ -27,7 +27,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
 from streamnb.selection.criteria import Criterion, blind
-from streamnb.selection.feature_ranking import FeatureRanking
+from streamnb.selection.feature_ranking import FeatureRanking, with_weight
 from streamnb.selection.features import SEARCHES, as_search, begins, rank_features
 from streamnb.selection.searches import FeatureSearch, searched
 from streamnb.stats.class_stats import ClassStats
@@ -147,6 +147,7 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
             task, rows = with_folds(task, rows, search.n_folds, None, 1, getattr(search, "seed", 0))
         stats, report = run_scan(task, rows, options)
         self._check_labels(stats)
+        with_weight(stats)
         self._beside = search.read(stats, self._criterion(), rows, replace(options, checkpoint=None))
         return stats, report
 

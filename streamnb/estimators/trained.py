@@ -12,6 +12,7 @@ from streamnb.encoding.learning import of_values
 from streamnb.estimators.base import OF_ROWS, RowsEstimator
 from streamnb.estimators.cells import AnnotatesCells
 from streamnb.estimators.exporting import Exports
+from streamnb.estimators.folded_scan import Applied, ScannedFolds
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.estimators.prepared_rows import PreparedRows
 from streamnb.models.calibrating import METHODS, calibrated
@@ -19,13 +20,14 @@ from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.preparing import FeatureScale, RowOptions
+from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
-from streamnb.scanning.class_scan import ClassScan, run_scan
+from streamnb.rows.splits import Folding, as_folding
+from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training import objectives
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, checkpoint_folder, options_of, train
+from streamnb.training.fitting import Reads, Trained, Trainer, check_memory, checkpoint_folder, train
 from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
@@ -53,7 +55,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
     _trainer = Trainer
     _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
     _calibrated = False
-    _applied: RowOptions  # to rows, in the last fit
+    _applied: Applied  # to rows, in the last fit
     l1: float
 
     def __init__(
@@ -85,6 +87,10 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
     def _n_held(self, stats: ClassStats) -> int:
         """Features that these arrays have: those that any row has."""
         return objectives.n_used(stats)
+
+    def _check_memory(self, stats: ClassStats, n_rows: int, options: RunOptions) -> None:
+        """Refuse so many rows of weights, of which these arrays would take too much."""
+        check_memory(self._n_held(stats), n_rows, self._held, options.memory_limit)
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
 
@@ -149,17 +155,19 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
             rows = self._opened(X, y, sample_weight, fresh=True, run=options)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
-            before = self._apply(rows, options)
-            stats, scanned = run_scan(self._scan(options), rows, options_of(options, "scan"))
+            folding = as_folding(self.plan_scan()[1])
+            before = self._apply(rows, options, folding)
+            of_folds, scanned = self._applied.scanned(self._scan(options), folding, rows, options)
+            stats = of_folds.stats
             trained, scale = self._trained(stats, rows, options)
             self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
             self._calibrated = False
-            self.report_ = before + scanned + trained.report + self._settle(stats, scanned, rows, options)
+            self.report_ = before + scanned + trained.report + self._settle(of_folds, scanned, rows, options)
             if not trained.converged:
                 self._warn(trained.left)
         return self
 
-    def _settle(self, stats: ClassStats, scanned: Report, rows: Source, options: RunOptions) -> Report:
+    def _settle(self, of_folds: ScannedFolds, scanned: Report, rows: Source, options: RunOptions) -> Report:
         """What is left to do once there is a model."""
         return Report()
 
@@ -176,20 +184,20 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         """How often the rows are scanned before they are read for the model."""
         return 2 if self.idf and self.normalize is not None else 1
 
-    def _apply(self, rows: Source, options: RunOptions) -> Report:
+    def _apply(self, rows: Source, options: RunOptions, folding: Folding | None) -> Report:
         """Settle what is done to rows: of idf and normalize, idf comes first, and that takes a scan of its own."""
-        self._applied = self._row_options()
-        if not self.idf or self.normalize is None:
-            return Report()
-        scan = ClassScan(("nonzero",), replace(self._applied, normalize=None), memory_limit=options.memory_limit)
-        stats, report = run_scan(scan, rows, options_of(options, "idf"))
-        factors = self._class_factors(stats)
-        idf = objectives.inverse_frequency(stats if factors is None else stats.reweighted(factors))
-        self._applied = replace(self._applied, scale=FeatureScale(idf))
+        self._applied, report = Applied(self._row_options()), Report()
+        if self.idf and self.normalize is not None:
+            asked = self._applied.options
+            self._applied, report = Applied.with_idf(asked, self._idf, rows, options, folding)
         return report
 
+    def _idf(self, stats: ClassStats) -> np.ndarray:
+        factors = self._class_factors(stats)
+        return objectives.inverse_frequency(stats if factors is None else stats.reweighted(factors))
+
     def _scan(self, options: RunOptions) -> ClassScan:
-        return ClassScan((), self._applied, memory_limit=options.memory_limit).with_moments(self.plan_scan()[0])
+        return ClassScan((), self._applied.options, memory_limit=options.memory_limit).with_moments(self.plan_scan()[0])
 
     def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
         """The weights, and what features are multiplied by before these."""
@@ -216,10 +224,10 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
             who = type(self).__name__
             raise ValueError(f"y holds one class only ({seen.tolist()}); {who} needs at least 2 classes")
         objective, n_features, n_rows = self._objective(weighted), stats.n_features, self._n_rows(stats)
-        check_memory(self._n_held(stats), n_rows, self._held, options.memory_limit)
+        self._check_memory(stats, n_rows, options)
         scale = objectives.inverse_frequency(weighted) if self.idf and self.normalize is None else None
         zeros, ones = np.zeros((n_features + 1, n_rows)), np.ones(n_features + 1)
-        task = ReadTask(objective, self._applied, stats.classes, zeros, ones, 1.0, factors)
+        task = ReadTask(objective, stats.options, stats.classes, zeros, ones, 1.0, factors)
         towards = None if isinstance(self.start, str) else self._given_start(weighted, n_rows, scale)
         return Posed(task, RowSums.of(weighted), scale, towards)
 
@@ -235,7 +243,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         same_scale = np.array_equal(model.scale, scale) if scale is not None else model.scale is None
         quadratic = getattr(model, "quadratic", False)
         linear = set(model.moments) == {"sum"} and model.second is None and model.curves is None and not quadratic
-        if not linear or not same_scale or model.options != self._applied:
+        if not linear or not same_scale or model.options != self._applied.options:
             raise ValueError(f"start={model!r} should be linear in x, with the transform, normalize and idf asked for")
         start = np.vstack([model.sparsify().weights.toarray(), model.intercept_]) / self._factor
         if not np.isfinite(start).all():
@@ -275,7 +283,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
     def _model_of(self, stats: ClassStats, trained: Trained, scale: Any) -> LinearModel:
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
         weights, intercepts = self._factor * trained.weights[:-1], self._factor * trained.weights[-1]
-        return LinearModel(stats.classes, weights, intercepts, scheme, self._applied, scale=scale)
+        return LinearModel(stats.classes, weights, intercepts, scheme, stats.options, scale=scale)
 
     def _keep(self, model: LinearModel, history: dict[str, np.ndarray], converged: bool) -> None:
         self._model, self.history_, self.converged_ = model, history, converged

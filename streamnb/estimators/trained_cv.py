@@ -11,13 +11,15 @@ from sklearn.base import clone
 
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.estimators.folded_scan import ScannedFolds
 from streamnb.estimators.trained import Posed, TrainedClassifier
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
+from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
-from streamnb.scanning.class_scan import run_scan, with_folds
+from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.selection.grid_scores import GridScores, check_choice
 from streamnb.selection.out_of_fold import check_calibration
 from streamnb.selection.penalty_search import Contender, PenaltySearch, Turns, chosen, course_of
@@ -25,7 +27,7 @@ from streamnb.selection.shared_reads import Judge
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training import objectives
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Reads, Trainer, check_memory, checkpoint_folder, options_of
+from streamnb.training.fitting import Reads, Trained, Trainer, checkpoint_folder
 
 L2 = tuple(10.0**exponent for exponent in range(3, -3, -1))
 RULES = "best", "parsimonious", "one_se"
@@ -35,16 +37,16 @@ RULES = "best", "parsimonious", "one_se"
 class Scanned:
     """What the scan of rows with folds left, the rows, how they are read on, and what was read before and by it."""
 
-    stats: ClassStats
+    of_folds: ScannedFolds
     rows: Source
     options: RunOptions
     before: Report
     report: Report
 
     @property
-    def whole(self) -> ClassStats:
-        """The statistics without folds."""
-        return replace(self.stats, folds=(), folding=None)
+    def stats(self) -> ClassStats:
+        """The statistics with folds."""
+        return self.of_folds.stats
 
 
 class TrainedClassifierCV(TrainedClassifier):
@@ -142,13 +144,13 @@ class TrainedClassifierCV(TrainedClassifier):
         rows = self._opened(*given, fresh=True, run=options)
         rows.check_read_again(type(self).__name__)
         options = replace(options, checkpoint=checkpoint_folder(checkpoint))
-        before = self._apply(rows, options)
-        scan, rows = with_folds(self._scan(options), rows, self.folds, groups, 1, self.seed)
-        stats, report = run_scan(scan, rows, options_of(options, "scan"))
-        scanned = Scanned(stats, rows, options, before, report)
+        scan, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, 1, self.seed)
+        before = self._apply(rows, options, scan.folding)
+        of_folds, report = self._applied.scanned(self._scan(options), scan.folding, rows, options)
+        scanned, stats = Scanned(of_folds, rows, options, before, report), of_folds.stats
         self._turns_of(scanned, len(stats.folds)).check(options)
         self._check_calibration(stats, options)
-        self._posed(scanned.whole, options)  # which refuses what no fold can learn from
+        self._posed(of_folds.whole, options)  # which refuses what no fold can learn from
         return scanned
 
     def _judge(
@@ -162,25 +164,32 @@ class TrainedClassifierCV(TrainedClassifier):
             max_passes = min(max_passes, most_reads // turns.n_groups - self._trainer.judged_later)
             if max_passes < 2:
                 raise ValueError(f"{most_reads} reads are too few for models that go in {turns.n_groups} groups")
-        search = self._search(scanned.stats, scanned.options, max_passes)
+        search = self._search(scanned, max_passes)
         more, report = search.run(scanned.rows, scanned.options, turns, folds, over)
         self._rank(scanned, [*models, *more])
         return [*models, *more], report
 
     def _rank(self, scanned: "Scanned", models: list[Contender]) -> None:
-        self._scores = self._search(scanned.stats, scanned.options, self.max_passes).scores(models)
+        self._scores = self._search(scanned, self.max_passes).scores(models)
         self._choose()
 
     def _fit_best(self, scanned: "Scanned", read: Report) -> None:
         """The model of all rows at what was chosen."""
         self._scores.warn_missing()
-        trained, scale = self._trained(scanned.whole, scanned.rows, scanned.options)
-        held_out = course_of(self._scores, self._point)[: len(trained.history["seconds"])]
-        history = {**trained.history, "held_out_score": held_out}
-        self._keep(self._model_of(scanned.whole, trained, scale), history, trained.converged)
+        whole = scanned.of_folds.whole
+        trained, scale = self._trained(whole, scanned.rows, scanned.options)
+        self._keep(self._model_of(whole, trained, scale), self._course(trained), trained.converged)
         self._calibrated = False
-        settled = self._settle(scanned.stats, scanned.report, scanned.rows, scanned.options)
+        settled = self._settle(scanned.of_folds, scanned.report, scanned.rows, scanned.options)
         self.report_ = read + trained.report + settled
+        self._warn_chosen(trained)
+
+    def _course(self, trained: Trained) -> dict[str, np.ndarray]:
+        """The history of the fit to all rows, with the scores that were held out."""
+        held_out = course_of(self._scores, self._point)[: len(trained.history["seconds"])]
+        return {**trained.history, "held_out_score": held_out}
+
+    def _warn_chosen(self, trained: Trained) -> None:
         if self.best_["max_passes"] == self.max_passes and not trained.converged:
             messages.warn(
                 f"max_passes={self.max_passes} reads were spent, and the last gave the best score; the model is "
@@ -202,22 +211,22 @@ class TrainedClassifierCV(TrainedClassifier):
             "most_reads": most_reads,
         }
 
-    def _search(self, stats: ClassStats, options: RunOptions, max_passes: int) -> PenaltySearch:
+    def _search(self, scanned: "Scanned", max_passes: int) -> PenaltySearch:
         """What is to be judged on these folds, in so many reads at most."""
-        scorer = as_scorer(self.scoring)
+        scorer, stats = as_scorer(self.scoring), scanned.stats
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
         needs = scorer.needs if self._has_probabilities else scorer.needs - {"probabilities"}
 
         @cache
         def posed(fold: int) -> Posed:
-            rest = stats.without_fold(fold)
+            rest = scanned.of_folds.outside(fold)
             seen = rest.classes[rest.weight > 0]
             if len(seen) < 2 and not rest.multilabel:
                 raise ValueError(
                     f"y holds one class only ({seen.tolist()}) outside fold {fold}; take fewer folds, another seed, or "
                     "folds= that mix the classes"
                 )
-            return self._posed(rest, options)
+            return self._posed(rest, scanned.options)
 
         def trainer(fold: int, point: dict[str, Any]) -> tuple[Trainer, Reads]:
             return self._reads_at(posed(fold), point, max_passes)
@@ -230,8 +239,7 @@ class TrainedClassifierCV(TrainedClassifier):
         """Refuse, before models are trained, folds that calibration can do nothing with, or has no memory for."""
         if self.calibration is not None:
             check_calibration(self.calibration, self._scheme, len(stats.folds))
-            n_rows = len(stats.folds) * self._n_rows(stats)
-            check_memory(self._n_held(stats), n_rows, self._held, options.memory_limit)
+            self._check_memory(stats, len(stats.folds) * self._n_rows(stats), options)
 
     def _turns(self, n_features: int, n_rows: int, n_folds: int, options: RunOptions, n_used: Any = None) -> Turns:
         """How many models of n_rows rows of weights there are, and how many are open at a time."""

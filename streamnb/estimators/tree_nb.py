@@ -27,7 +27,14 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.solving.tree_weights import EVIDENCE, TreeCounts, pull_of, tree_model
-from streamnb.solving.trees import informations, presence, presence_stats, spanning_tree, symmetrical_uncertainty
+from streamnb.solving.trees import (
+    beyond_chance,
+    informations,
+    presence,
+    presence_stats,
+    spanning_tree,
+    symmetrical_uncertainty,
+)
 
 FAMILIES = "bernoulli", "categorical"
 
@@ -42,14 +49,15 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
         ln P(x, y) = ln P(y) + sum_j ln p_y(x_j | x_q(j)).
 
     The parents are the tree of the most information, I(i; j | y) = sum p(a, b, y) ln[p(a, b, y) p(y) / (p(a, y)
-    p(b, y))], over which this has the highest likelihood. Scores are linear in the columns of the features and in the
-    products of those of a child and its parent: of n columns of presence, in 2 n - 1.
+    p(b, y))], over which this has the highest likelihood. An edge is there where rows bear it out: where independent
+    features would rarely have as much information by chance. Scores are linear in the columns of the features and in
+    the products of those of a child and its parent: of n columns of presence, in 2 n - 1 at most.
 
     Parameters
     ----------
     penalty : None, L1(tau), L2(tau), TopK(k), Separable(derivative, tau) or a sum of them
         Of columns of presence: (6.2) of Shishkova 2016 for what each feature tells where its parent is absent, and for
-        what it tells where that is present, 2 n - 1 weights; ``TopK(k)`` keeps k of these.
+        what it tells where that is present; ``TopK(k)`` keeps k of these weights.
     family : {"bernoulli", "categorical"}
         Columns of presence, x > binarize, or of numbers of categories 0, 1, .., whose values are learned in a pass of
         their own before the scan (rows have to be there twice).
@@ -63,6 +71,11 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
         N0 of p_y(a | b) = (N_yab + N0 p_y(a)) / (N_yb + N0): pseudo-rows, for each level of the parent, at what naive
         Bayes has. As it grows, this becomes naive Bayes. "evidence": the number under which the training rows are most
         probable, which many bins and few rows want; `strength_`.
+    significance_level : float or None
+        How often independent features would pass for dependent: an edge (i, j) has 2 N I(i; j | y) above what
+        chi-squared with K (L_i - 1) (L_j - 1) degrees of freedom passes with this probability (Kullback 1959). So few
+        rows and many levels leave several trees, or naive Bayes. Weights count as rows. None: one tree of all features,
+        as Friedman, Geiger and Goldszmidt have it.
     max_features : int, optional
         Keep the best so many features by symmetrical uncertainty, which takes a pass more, and leave the others out.
         The sums take 4 C (C + 1) bytes a class for C columns, of bins and values those of all features together.
@@ -72,7 +85,7 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
     Attributes
     ----------
     parents_ : (`n_features_in_`,) int
-        The parent of each feature; -1 of the root, -2 of features that were left out.
+        The parent of each feature; -1 of roots, -2 of features that were left out.
     edges_ : pandas.DataFrame
         A row for each feature with a parent: "parent", "child" (their names, or x0, x1, ..) and "information", in nats.
     coef_ : (1, n_columns) for two classes; else (K, n_columns)
@@ -108,11 +121,15 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
         binarize: float = 0.0,
         smoothing: float = 1.0,
         strength: Any = 5.0,
+        significance_level: float | None = 0.05,
         max_features: int | None = None,
         priors: Any = None,
     ):
         self.penalty, self.family, self.transform, self.binarize = penalty, family, transform, binarize
-        self.smoothing, self.strength, self.max_features, self.priors = smoothing, strength, max_features, priors
+        self.smoothing, self.strength, self.significance_level = smoothing, strength, significance_level
+        self.max_features, self.priors = max_features, priors
+
+    _of_indicators = "sklearn.multioutput.MultiOutputClassifier(snb.TreeNB()) fits a tree for each"
 
     # ---- what is scanned ---------------------------------------------------------------------------------------------
 
@@ -170,6 +187,12 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
                 arguments.one_of(name, value, [EVIDENCE, "a number above 0"])
             elif arguments.finite_number(name, value, minimum=0.0) == 0.0:
                 raise ValueError(f"{name}=0 should be above 0: a level without rows has log probability -inf")
+        level = self.significance_level
+        if level is not None and arguments.share("significance_level", level) in (0.0, 1.0):
+            raise ValueError(
+                f"significance_level={level!r} should be between 0 and 1, such as 0.05; None takes edges whatever they "
+                "tell"
+            )
         if self.max_features is not None:
             arguments.positive_integer("max_features", self.max_features)
 
@@ -223,8 +246,11 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
 
     @learned
     def _columns(self) -> TreeColumns:
-        parents = spanning_tree(self._information)
-        return TreeColumns(_firsts(self._step, self.stats_.n_features), parents, self._grouped)
+        firsts, information = _firsts(self._step, self.stats_.n_features), self._information
+        if self.significance_level is not None:
+            levels = np.diff(firsts) + (0 if self._grouped else 1)
+            information = beyond_chance(information, self.class_count_, levels, self.significance_level)
+        return TreeColumns(firsts, spanning_tree(information), self._grouped)
 
     @learned
     def _counts(self) -> TreeCounts:

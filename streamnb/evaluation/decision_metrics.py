@@ -95,9 +95,8 @@ def _rate(judged: Tallied, kind: str, average: str | None, beta: float = 1.0) ->
     arguments.one_of("average", average, [None, "binary", "micro", "macro", "weighted", "samples"])
     if average == "samples":
         check_multilabel(judged, "average='samples'")
+        return decisions(judged).means.mean(kind)
     tally = decisions(judged)
-    if average == "samples":
-        return tally.means.mean(kind)
     counts = tally.hit, tally.true, tally.predicted, np.full(judged.n_classes, judged.weight)
     hit, true, predicted, whole = (x.sum(keepdims=True) for x in counts) if average == "micro" else counts
     parts = {

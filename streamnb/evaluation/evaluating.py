@@ -18,8 +18,6 @@ from streamnb.rows.block import Block
 from streamnb.rows.named_columns import opened_columns
 from streamnb.stats.matching import merged_classes
 
-# ---- labels and predictions of any kind ------------------------------------------------------------------------------
-
 LABELS = ("y_true", "y_pred")
 _MANY_CLASSES = 1000  # beyond, no confusion matrix
 _MANY_PAIRS = 20  # beyond, no one-vs-one

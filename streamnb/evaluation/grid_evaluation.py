@@ -9,7 +9,7 @@ import numpy as np
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.tallied import raw_scores
-from streamnb.evaluation.tallies import Decisions, Losses, Rows
+from streamnb.evaluation.tallies import Decisions, Losses, Rows, ratio
 from streamnb.kernels import judge
 from streamnb.problem.schemes import Scheme
 from streamnb.stats.row_means import RowMeans
@@ -190,10 +190,6 @@ class EachEvaluation:
         return cls(lambda: next(left), len(each))
 
 
-def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0.0)
-
-
 class GridDecisions:
     """`Decisions` of G models: arrays with an axis for the models before those of the classes."""
 
@@ -242,7 +238,7 @@ class GridDecisions:
     def rates(self) -> tuple[np.ndarray, np.ndarray]:
         """The share of the weight that was decided right (G,), and that of each class (G, K); NaN without weight."""
         right, lost = self._right.pairs
-        return _share(right[:-1] + lost[:-1], np.array(self._right.weight)), _share(self._hit, self._true)
+        return ratio(right[:-1] + lost[:-1], np.array(self._right.weight), np.nan), ratio(self._hit, self._true, np.nan)
 
     def of_point(self, point: int) -> Decisions:
         """Those of one model."""

@@ -10,7 +10,7 @@ from streamnb.core import label_checks
 from streamnb.encoding.learning import opened_through
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.tallied import raw_scores
-from streamnb.models.linear import LinearModel
+from streamnb.models.linear import LinearModel, check_kind
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
@@ -69,10 +69,7 @@ class JudgingTask(PassTask):
     def add(self, partial: Sheet, block: Block) -> None:
         """Judge one block of rows; a label that the model does not know is one it gets wrong."""
         y, model = label_checks.check_y(block.y), self.model
-        if (y.ndim == 2) != model.scheme.multilabel:
-            kinds = "one label a row", "an indicator of labels"
-            given, wanted = kinds if y.ndim == 1 else kinds[::-1]
-            raise ValueError(f"y is {given}; the model was fitted with {wanted}")
+        check_kind(model, y)
         codes = self._codes(y)
         for some, margins in model.few_margins(*checked(block)):
             weight = None if block.weight is None else block.weight[some]

@@ -127,10 +127,7 @@ class Histogram:
         bins = int(self.first[column]) + np.arange(self.n_bins + 1)
         # beyond the keys of numbers there is no score: such a bin is empty, its edge is infinity
         edges = _scores(np.clip(bins, -_LAST >> shift, _LAST >> shift) << shift)
-        lower, upper = (
-            np.concatenate([[-np.inf], edges[:-1], [np.inf]]),
-            np.concatenate([[-np.inf], edges[1:], [np.inf]]),
-        )
+        lower, upper = (np.concatenate([[-np.inf], some, [np.inf]]) for some in (edges[:-1], edges[1:]))
         thresholds = -upper if negate else lower
         blurred = np.ones(len(own), bool)
         blurred[[0, -1]] = False

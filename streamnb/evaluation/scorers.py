@@ -15,8 +15,6 @@ from streamnb.evaluation.ranking_metrics import margin_error, micro_error
 from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
 from streamnb.evaluation.tallied import ranking
 
-# ---- scores by name --------------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class Scorer:

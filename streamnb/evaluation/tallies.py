@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -140,15 +140,34 @@ def ratio(numerator: np.ndarray, denominator: np.ndarray, otherwise: float = 0.0
     return np.divide(numerator, denominator, out=np.full(np.shape(numerator), otherwise), where=denominator != 0)
 
 
-class Reliability:
+class MeanTally:
+    """Means over rows of numbers that a subclass takes of them."""
+
+    names: Sequence[str]
+
+    def __init__(self) -> None:
+        self.means = RowMeans(self.names)
+
+    def __add__(self, other: Self) -> Self:
+        total = type(self)()
+        total.means = self.means + other.means
+        return total
+
+    def to_state(self) -> list[Any]:
+        return self.means.to_state()
+
+    def restore(self, state: list[Any]) -> None:
+        """Take over what `to_state` gave, in place of nothing."""
+        self.means.restore(state)
+
+
+class Reliability(MeanTally):
     """How sure a model was and how often it was right, by bins of equal width of the probability it gave.
 
     Of the likeliest class of each row; multi-label, of every label, of which a row is the mean.
     """
 
-    def __init__(self) -> None:
-        names = ("weight", "proba", "right")
-        self.means = RowMeans([f"{name} {number}" for number in range(BINS) for name in names])
+    names = tuple(f"{name} {number}" for number in range(BINS) for name in ("weight", "proba", "right"))
 
     def add(self, rows: Rows) -> None:
         """Add rows with `log_proba`."""
@@ -172,24 +191,11 @@ class Reliability:
         sums = (hi + lo.reshape(hi.shape))[:-1].reshape(BINS, 3).T
         return ratio(sums, np.full(sums.shape, self.means.weight))
 
-    def __add__(self, other: "Reliability") -> "Reliability":
-        total = Reliability()
-        total.means = self.means + other.means
-        return total
 
-    def to_state(self) -> list[Any]:
-        return self.means.to_state()
-
-    def restore(self, state: list[Any]) -> None:
-        """Take over what `to_state` gave, in place of nothing."""
-        self.means.restore(state)
-
-
-class Losses:
+class Losses(MeanTally):
     """Log loss and Brier score of probabilities; rows of a label that no class has are left out."""
 
-    def __init__(self) -> None:
-        self.means = RowMeans(("log_loss", "brier"))
+    names = "log_loss", "brier"
 
     def add(self, rows: Rows) -> None:
         """Add rows with `log_proba`."""
@@ -209,15 +215,3 @@ class Losses:
             proba[row, rows.labels] -= 1.0
             brier = np.square(proba).sum(axis=1) * (0.5 if proba.shape[1] == 2 else 1.0)
         self.means.add([log_loss, brier], rows.weight)
-
-    def __add__(self, other: "Losses") -> "Losses":
-        total = Losses()
-        total.means = self.means + other.means
-        return total
-
-    def to_state(self) -> list[Any]:
-        return self.means.to_state()
-
-    def restore(self, state: list[Any]) -> None:
-        """Take over what `to_state` gave, in place of nothing."""
-        self.means.restore(state)

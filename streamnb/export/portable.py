@@ -30,9 +30,9 @@ def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: 
         It does what the form has no step for: the message names it.
     """
     _check(model, step)
-    scheme, n_classes = model.scheme, len(model.classes_)
+    scheme = model.scheme
     weights = model.weights if model.scale is None else sp.diags_array(model.scale) @ model.weights
-    weights, intercept = _rows_of_classes(scheme, n_classes, weights, model.intercept_)
+    weights, intercept = _rows_of_classes(scheme, weights, model.intercept_)
     return PortableModel(
         classes_=model.classes_,
         weights=weights,
@@ -70,7 +70,7 @@ def _check(model: LinearModel, step: Any) -> None:
     assert model.coef_ is not None  # quadratic scores say why they have none
 
 
-def _rows_of_classes(scheme: Scheme, n_classes: int, weights: Any, intercept: np.ndarray) -> tuple[Any, np.ndarray]:
+def _rows_of_classes(scheme: Scheme, weights: Any, intercept: np.ndarray) -> tuple[Any, np.ndarray]:
     """A column of weights and an intercept for each class: 0 for one that the others are set against."""
     if not isinstance(scheme, TwoClasses) and scheme.reference is None:
         return weights, intercept

@@ -1,12 +1,14 @@
 """Sums and sums of squares of dense float32 rows of weight 1, in parts, from one reading of each value."""
 
+import math
+
 import numpy as np
 
 from streamnb.kernels.compiler import kernel
 from streamnb.kernels.exact import spill, two_sum
 from streamnb.kernels.lanes import LANES, add_both_lanes, prefetch
 
-FEWEST = 32  # rows of a group, on the average, that are worth sums of their own
+FEWEST, MANY = 32, 128  # rows of a group, on the average, that are worth sums of their own, and that share them
 AHEAD = 16  # rows asked for before they are added
 PARTS = 8  # of these: sums, their low parts in three, sums of squares, their low parts in three
 
@@ -18,19 +20,20 @@ def add_both(values, codes, tops, tile, top, sums, hi, lo, hi_sq, lo_sq):
     # In rows t * tile to (t + 1) * tile no value of feature j is larger than tops[t, j]. `top` (n_features,) and `sums`
     # (PARTS * n_groups, n_features or more) hold anything.
     n_groups, spilled, spilled_sq = len(sums) // PARTS, False, False
-    together = 1 + FEWEST * n_groups // tile
+    together = 1 + MANY * n_groups // tile
     for t in range(0, len(tops), together):
         top[:] = 0.0
         for u in range(t, min(t + together, len(tops))):
             raise_to(tops[u], top)
         first, last = t * tile, min((t + together) * tile, len(values))
+        n_rows = round_up(top, last - first)
         for k in range(n_groups):
-            begin(top, last - first, False, sums[PARTS * k : PARTS * k + 4])
-            begin(top, last - first, True, sums[PARTS * k + 4 : PARTS * k + 8])
+            begin(top, n_rows, False, sums[PARTS * k : PARTS * k + 4])
+            begin(top, n_rows, True, sums[PARTS * k + 4 : PARTS * k + 8])
         add_rows(values[first:last], codes[first:last], sums)
         for k in range(n_groups):
-            spilled |= end(top, last - first, False, sums[PARTS * k : PARTS * k + 4], k, hi, lo)
-            spilled_sq |= end(top, last - first, True, sums[PARTS * k + 4 : PARTS * k + 8], k, hi_sq, lo_sq)
+            spilled |= end(top, n_rows, False, sums[PARTS * k : PARTS * k + 4], k, hi, lo)
+            spilled_sq |= end(top, n_rows, True, sums[PARTS * k + 4 : PARTS * k + 8], k, hi_sq, lo_sq)
     return spilled, spilled_sq
 
 
@@ -51,15 +54,31 @@ def raise_to(other, top):
 
 
 @kernel
+def round_up(top, n_rows):
+    """Return the power of two from `n_rows` on; raise each top to one above it."""
+    for j in range(len(top)):
+        top[j] = math.ldexp(1.0, math.frexp(top[j])[1])
+    n = 1.0
+    while n < n_rows:
+        n *= 2.0
+    return n
+
+
+@kernel
 def height(size, n_rows, squared):
-    """Where a sum of terms up to `size`, or its square, begins: whatever their signs, it stays larger than each."""
+    """Where a sum of terms up to `size`, or its square, begins, both powers of two as `n_rows`.
+
+    Whatever their signs, it stays between two powers of two, from 2 n s to 4 n s: it is rounded to multiples of one
+    unit, u = 2^-51 n s. Where x is such a multiple, x^2 is one of u^2, and so is what its own sum leaves of it; which
+    is what the sum of that is rounded to.
+    """
     return 3.0 * n_rows * (size * size if squared else size)
 
 
 @kernel
 def rest_height(size, n_rows, squared):
-    """The same of what rounding takes from them: less than a unit of rounding of the sum."""
-    return 3.0 * n_rows * 2.0**-52 * height(size, n_rows, squared)
+    """The same of what rounding takes from them, half a unit each."""
+    return n_rows * 2.0**-52 * height(size, n_rows, squared)
 
 
 @kernel

@@ -1,17 +1,15 @@
-"""Bytes of text for loops that read millions of numbers: one at a time, and up to eight digits at once."""
+"""Bytes of text for loops that read millions of numbers and words: one at a time, up to eight digits, 32 letters."""
 
 from typing import Any
 
 from numba import types
-from numba.core.cgutils import get_or_insert_function, ir
+from numba.core.cgutils import get_or_insert_function, int32_t, ir
 from numba.extending import intrinsic
 
 from streamnb.kernels.compiler import flags
 
-_WORD = ir.IntType(64)
-
-
-_LETTER = ir.IntType(8)
+_WORD, _LETTER = ir.IntType(64), ir.IntType(8)
+STRIDE, COPIED = 32, 16  # bytes that are looked at, and copied, at once
 
 
 def _place(typing_context: Any, text: Any) -> Any:
@@ -100,6 +98,78 @@ def _digits_one_by_one(text: Any, p: int) -> tuple[int, int]:
     return n, number
 
 
+def _bytes_at(builder: Any, text: Any, p: Any, n: int) -> Any:
+    """Where n bytes lie, as a vector."""
+    return builder.inttoptr(builder.add(text, p), ir.VectorType(_LETTER, n).as_pointer())
+
+
+def _between(builder: Any, x: Any, first: int, last: int) -> Any:
+    """Which bytes of a vector are letters from `first` to `last`."""
+    count = x.type.count
+    begin, width = (ir.Constant(x.type, [number] * count) for number in (first, last - first))
+    return builder.icmp_unsigned("<=", builder.sub(x, begin), width)
+
+
+def _word_bits(typing_context: Any, text: Any, p: Any) -> Any:
+    """Bits of text[p + j], j < STRIDE: whether it is a letter of words in ASCII, and whether it is not ASCII."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        x = builder.load(_bytes_at(builder, arguments[0], arguments[1], STRIDE), align=1)
+        inside = _between(builder, x, 95, 95)  # the underscore
+        for first, last in (b"az", b"AZ", b"09"):
+            inside = builder.or_(inside, _between(builder, x, first, last))
+        both = (builder.bitcast(which, ir.IntType(STRIDE)) for which in (inside, _between(builder, x, 128, 255)))
+        return context.make_tuple(builder, signature.return_type, [builder.zext(bits, _WORD) for bits in both])
+
+    return types.UniTuple(types.int64, 2)(types.int64, types.int64), generate
+
+
+def _plain_word_bits(text: Any, p: int) -> tuple[int, int]:
+    """The same of interpreted kernels."""
+    letters = text[p : p + STRIDE].tobytes()
+    inside = (letters[j : j + 1].isalnum() or letters[j] == 95 for j in range(STRIDE))
+    return sum(bit << j for j, bit in enumerate(inside)), sum((c >> 7) << j for j, c in enumerate(letters))
+
+
+def _copy_letters(typing_context: Any, text: Any, p: Any, line: Any, at: Any, lower: Any) -> Any:
+    """line[at : at + COPIED] = text[p : p + COPIED], with `lower` added to what is A to Z; both are places."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        text, p, line, at, lower = arguments
+        x = builder.load(_bytes_at(builder, text, p, COPIED), align=1)
+        added = builder.insert_element(ir.Constant(x.type, ir.Undefined), builder.trunc(lower, _LETTER), int32_t(0))
+        added = builder.shuffle_vector(added, added, ir.Constant(ir.VectorType(int32_t, COPIED), [0] * COPIED))
+        zeros = ir.Constant(x.type, [0] * COPIED)
+        x = builder.add(x, builder.select(_between(builder, x, *b"AZ"), added, zeros))
+        builder.store(x, _bytes_at(builder, line, at, COPIED), align=1)
+        return context.get_dummy_value()
+
+    number = types.int64
+    return types.void(number, number, number, number, number), generate
+
+
+def _plain_copy_letters(text: Any, p: int, line: Any, at: int, lower: int) -> None:
+    """The same of interpreted kernels."""
+    x = text[p : p + COPIED]
+    line[at : at + COPIED] = x + ((x >= 65) & (x <= 90)).astype(x.dtype) * x.dtype.type(lower)
+
+
+def _lowest_bit(typing_context: Any, word: Any) -> Any:
+    """Where the lowest bit of a number stands, which is not 0."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        shape = ir.FunctionType(_WORD, [_WORD, ir.IntType(1)])
+        count = builder.module.declare_intrinsic("llvm.cttz", [_WORD], shape)
+        return builder.call(count, [arguments[0], ir.IntType(1)(1)])
+
+    return types.int64(types.int64), generate
+
+
+def _plain_lowest_bit(word: int) -> int:
+    """The same of interpreted kernels."""
+    return (int(word) & -int(word)).bit_length() - 1
+
+
 def _itself(text: Any) -> Any:
     """The same of interpreted kernels: the text."""
     return text
@@ -109,3 +179,6 @@ place: Any = _itself if flags.DISABLE_JIT else intrinsic(_place)
 find: Any = _plain_find if flags.DISABLE_JIT else intrinsic(_find)
 letter: Any = _plain_letter if flags.DISABLE_JIT else intrinsic(_letter)
 digits: Any = _digits_one_by_one if flags.DISABLE_JIT else intrinsic(_digits)
+word_bits: Any = _plain_word_bits if flags.DISABLE_JIT else intrinsic(_word_bits)
+copy_letters: Any = _plain_copy_letters if flags.DISABLE_JIT else intrinsic(_copy_letters)
+lowest_bit: Any = _plain_lowest_bit if flags.DISABLE_JIT else intrinsic(_lowest_bit)

@@ -9,15 +9,16 @@ runs of spaces made one. An n-gram is then a stretch of the line, and so it is h
 import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel
+from streamnb.kernels.digits import COPIED, STRIDE, copy_letters, lowest_bit, place, word_bits
 from streamnb.kernels.lanes import four_bytes
 
 CODE, WORD, SPACE, HARD = (1 << 21) - 1, 1 << 21, 1 << 22, 1 << 23
 BLANK = 32
 WORDS, CHARACTERS = 0, 1
 LOW32 = 0xFFFFFFFF
-PLACES = np.zeros(32, np.int64)  # of the bit in a power of two, by its product with a de Bruijn number
-for _bit in range(32):
-    PLACES[(((1 << _bit) * 0x077CB531) & LOW32) >> 27] = _bit
+SHORT = 3  # times four bytes that are mixed in any case and taken where they are there: most words have no more
+SPARE = 32  # bytes behind a line that are written or looked at, and do not count
+DIGIT = 11  # bits of a column that rows are sorted by at once, at most
 
 
 @kernel
@@ -46,20 +47,22 @@ def find_hard(buffer, starts, stops, rules, out):
 
 @kernel
 def count_ngrams(
-    buffer, starts, stops, rules, ranges, seeds, known, signed, line, units, hashes, counts, bits, indptr, indices, data
-):
+    buffer, starts, stops, rules, ranges, seeds, known, n_columns, signed, line, units, hashes, keys, sorted_keys,
+    places, indptr, indices, data,
+):  # fmt: skip
     # CSR of how often each n-gram of `ranges` (words, characters) occurs: indptr[0] = 0, columns rise in each row
     for i in range(len(starts)):
+        n_keys = np.int64(0)  # for a plain 0, what takes it would be compiled once more
         for kind in range(2):
             shortest, longest = ranges[kind, 0], ranges[kind, 1]
             if longest > 0:
                 n_units = units_of(kind, buffer, starts[i], stops[i], rules, line, units)
                 n = hash_ngrams(line, units, n_units, shortest, longest, seeds[kind], hashes)
                 if len(known[0]) == 0:
-                    add_hashed(hashes, n, signed, counts, bits)
+                    n_keys = hashed_keys(hashes, n, n_columns, keys, n_keys)
                 else:
-                    add_known(line, units, n_units, shortest, longest, hashes, known, counts, bits)
-        indptr[i + 1] = take(counts, bits, indices, data, indptr[i])
+                    n_keys = known_keys(line, units, n_units, shortest, longest, hashes, known, keys, n_keys)
+        indptr[i + 1] = count_keys(keys, sorted_keys, n_keys, n_columns, places, signed, indices, data, indptr[i])
 
 
 @kernel
@@ -162,6 +165,9 @@ def units_of(kind, buffer, start, stop, rules, line, units):
     # a text as a line of units, from units[0, k] to units[1, k]; returns how many they are
     if kind == CHARACTERS:
         return characters_of(buffer, start, stop, rules, line, units)
+    n = words_of(buffer, start, stop, (rules[65] & CODE) - 65, line, units)
+    if n >= 0:
+        return n
     n, at, begin, length, i = 0, 0, 0, 0, start
     while i < stop:
         rule, size = rule_at(buffer, i, rules)
@@ -177,6 +183,45 @@ def units_of(kind, buffer, start, stop, rules, line, units):
             at, length = begin, 0
     if length > 1:
         units[0, n], units[1, n] = begin, at
+        n += 1
+    return n
+
+
+@kernel
+def words_of(buffer, start, stop, lower, line, units):
+    # units of a text in ASCII with others behind it, -1 of another; `lower` is added to what is A to Z
+    n_edges = edges_of(buffer, start, stop, units)
+    text, copied, n, at = place(buffer), place(line), 0, 0
+    for k in range(0, n_edges, 2):
+        begin, size = units[0, k], units[0, k + 1] - units[0, k]
+        for j in range(0, size, COPIED):
+            copy_letters(text, begin + j, copied, at + j, lower)
+        line[at + size] = BLANK
+        units[0, n], units[1, n] = at, at + size
+        n, at = n + (size > 1), at + (size + 1 if size > 1 else 0)
+    return n if n_edges >= 0 else -1
+
+
+@brick
+def edges_of(buffer, start, stop, units):
+    # where stretches of letters of words begin and end, by turns; how many such places there are, -1 as above
+    if stop + STRIDE > len(buffer):
+        return -1
+    text, n, before = place(buffer), 0, 0
+    for at in range(start, stop, STRIDE):
+        bits, others = word_bits(text, at)
+        inside = (1 << min(stop - at, STRIDE)) - 1
+        bits &= inside
+        if others & inside:
+            return -1
+        edges = (bits ^ (bits << 1 | before)) & LOW32
+        before = bits >> (STRIDE - 1)
+        while edges:
+            units[0, n] = at + lowest_bit(edges)
+            edges &= edges - 1
+            n += 1
+    if before:
+        units[0, n] = stop
         n += 1
     return n
 
@@ -232,11 +277,20 @@ def finished(h, line, at, end, length):
 
 
 @brick
+def with_fours(h, line, at, end):
+    # the state after all that is there in fours, and where that ends; what is not taken spares a wrong guess
+    n = (end - at) >> 2
+    for k in range(SHORT):
+        more = with_four(h, line, at + 4 * k)
+        h = more if k < n else h
+    for k in range(SHORT, n):
+        h = with_four(h, line, at + 4 * k)
+    return h, at + 4 * n
+
+
+@brick
 def hash_of(line, begin, end, seed):
-    h, at = int(seed), begin
-    while at + 4 <= end:
-        h = with_four(h, line, at)
-        at += 4
+    h, at = with_fours(int(seed), line, begin, end)
     return finished(h, line, at, end, end - begin)
 
 
@@ -259,9 +313,7 @@ def hash_ngrams(line, units, n_units, shortest, longest, seed, hashes):
         at = begin
         for n in range(1, min(longest, n_units - first) + 1):
             end = units[1, first + n - 1]
-            while at + 4 <= end:
-                h = with_four(h, line, at)
-                at += 4
+            h, at = with_fours(h, line, at, end)
             if n >= shortest:
                 hashes[k] = finished(h, line, at, end, end - begin)
                 k += 1
@@ -272,19 +324,18 @@ def hash_ngrams(line, units, n_units, shortest, longest, seed, hashes):
 
 
 @kernel
-def add_hashed(hashes, n, signed, counts, bits):
-    # counts[column] += 1, or the sign of the hash; the column is the low bits of its size, and len(counts) a power of 2
+def hashed_keys(hashes, n, n_columns, keys, at):
+    # a key is a column and the sign of a hash; the column is the low bits of its size, and n_columns a power of two
     for k in range(n):
         h = hashes[k]
         negative = h >> 31
-        column = (h ^ -negative) + negative & (len(counts) - 1)
-        counts[column] += 1 - 2 * (negative & signed)
-        mark(bits, column)
+        keys[at + k] = ((h ^ -negative) + negative & (n_columns - 1)) << 1 | negative
+    return at + n
 
 
 @kernel
-def add_known(line, units, n_units, shortest, longest, hashes, known, counts, bits):
-    # counts[k] += 1 for each n-gram that is token k of those known: `slots` of their numbers, and where each stands
+def known_keys(line, units, n_units, shortest, longest, hashes, known, keys, at):
+    # for each n-gram that is token k of those known, k as the column: `slots` of their numbers, and where each stands
     slots, tokens, bounds = known
     k = 0
     for first in range(n_units):
@@ -295,48 +346,45 @@ def add_known(line, units, n_units, shortest, longest, hashes, known, counts, bi
             while slots[slot] >= 0:
                 token = int(slots[slot])
                 if same(line, begin, end, tokens, bounds[token], bounds[token + 1]):
-                    counts[token] += 1
-                    mark(bits, token)
+                    keys[at] = token << 1
+                    at += 1
                     break
                 slot = (slot + 1) & (len(slots) - 1)
-
-
-@brick
-def mark(bits, column):
-    # in three levels of bits, each bit of the upper ones for a word of those below
-    low, middle, high = bits
-    low[column >> 5] |= np.uint32(1 << (column & 31))
-    middle[column >> 10] |= np.uint32(1 << ((column >> 5) & 31))
-    high[column >> 15] |= np.uint32(1 << ((column >> 10) & 31))
-
-
-@kernel
-def take(counts, bits, indices, data, at):
-    # the marked columns in order, and their counts, from `at` on; everything is 0 then
-    low, middle, high = bits
-    for top in range(len(high)):
-        third = int(high[top])
-        high[top] = 0
-        while third:
-            upper = top << 5 | place(third)
-            third &= third - 1
-            second = int(middle[upper])
-            middle[upper] = 0
-            while second:
-                word = upper << 5 | place(second)
-                second &= second - 1
-                first = int(low[word])
-                low[word] = 0
-                while first:
-                    column = word << 5 | place(first)
-                    first &= first - 1
-                    indices[at], data[at] = column, counts[column]
-                    counts[column] = 0
-                    at += 1
     return at
 
 
+@kernel
+def count_keys(keys, sorted_keys, n, n_columns, places, signed, indices, data, at):
+    # the columns of keys in order, and how often each is there or the sum of its signs, from `at` on; where they end
+    n_bits = digit = 1
+    while n_columns > 1 << n_bits:
+        n_bits += 1
+    while digit < DIGIT and 1 << digit < 2 * n:  # as many places as keys, or so
+        digit += 1
+    n_passes = -(-n_bits // digit)
+    digit = -(-n_bits // n_passes)
+    for k in range(n_passes):
+        sort_by_digit(keys, n, 1 + k * digit, places[: 1 << digit], sorted_keys)
+        keys, sorted_keys = sorted_keys, keys
+    last, count, at = -1, 0, at - 1
+    for k in range(n):
+        column, sign = int(keys[k]) >> 1, 1 - 2 * (int(keys[k]) & signed)
+        new = int(column != last)
+        at, count, last = at + new, count * (1 - new) + sign, column
+        indices[at], data[at] = column, count
+    return at + 1
+
+
 @brick
-def place(word):
-    # of the lowest bit
-    return PLACES[(((word & -word) * 0x077CB531) & LOW32) >> 27]
+def sort_by_digit(keys, n, low, places, out):
+    # one pass of a radix sort, by the bits from `low` on; len(places) is a power of two
+    mask, begin = len(places) - 1, 0
+    places[:] = 0
+    for k in range(n):
+        places[(int(keys[k]) >> low) & mask] += 1
+    for d in range(len(places)):
+        begin, places[d] = begin + places[d], begin
+    for k in range(n):
+        d = (int(keys[k]) >> low) & mask
+        out[places[d]] = keys[k]
+        places[d] += 1

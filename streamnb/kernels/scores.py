@@ -99,7 +99,7 @@ def score_dense(values, weights, out):
                 sum_lanes(sums, 0, columns[r], numbers, 0, 1 + stop - first, turned, 2)
                 for i in range(TILE):
                     out[begin + i, r] = sums[0, i]
-    add_rows(values, weights, tiled, n_rows, 0, n_features, out)
+    add_rows(values, weights, tiled, n_rows, np.intp(0), n_features, out)  # a literal would be compiled apart
 
 
 @brick

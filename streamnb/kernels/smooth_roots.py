@@ -143,7 +143,7 @@ def smooth_total(plus, n_plus, minus, n_minus, pulled, excess, share, threshold,
     for i in range(MOST_STEPS):
         if not low < total < high:
             if low == -np.inf:
-                total, size = min(total, high) - size, 2.0 * size
+                total, size = high - size, 2.0 * size
             else:
                 total = 0.5 * (low + high)
         n_steps = max(STEPS - i, 2)  # T moves less and less
@@ -155,8 +155,8 @@ def smooth_total(plus, n_plus, minus, n_minus, pulled, excess, share, threshold,
         else:
             low = total
         step = gap / slope if slope > 0.0 and i % 8 < 7 else np.inf
-        total -= step
         smallest = n_plus - total if pulled == 0.0 else min(n_plus - total, n_minus + total)
+        total -= step
         if abs(step) <= 1e-8 * smallest or (low > -np.inf and high - low <= 4e-16 * max(abs(low), abs(high))):
             return total if low <= total <= high else 0.5 * (low + high)
     return total

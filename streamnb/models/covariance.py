@@ -18,11 +18,11 @@ TILE = 256  # rows that are multiplied at once; always as many, so that what BLA
 _OF_CLASSES = "means", "roots", "log_dets"
 
 
-def tiles(chunk: Chunk, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Those rows of a block in full, TILE of them at a time, zeros behind the last, and which these are."""
+def tiles(chunk: Chunk, rows: np.ndarray, tile: int = TILE) -> Iterator[tuple[slice, np.ndarray]]:
+    """Those rows of a block in full, `tile` of them at a time, zeros behind the last, and which these are."""
     matrix = chunk.to_matrix()
-    for first in range(0, len(rows), TILE):
-        some, out = rows[first : first + TILE], np.zeros((TILE, chunk.shape[1]))
+    for first in range(0, len(rows), tile):
+        some, out = rows[first : first + tile], np.zeros((tile, chunk.shape[1]))
         values = matrix[some]
         out[: len(some)] = values.toarray() if isinstance(chunk, CSRChunk) else values
         yield slice(first, first + len(some)), out

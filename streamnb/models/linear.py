@@ -184,10 +184,7 @@ class LinearModel:
 
     def _hits(self, found: np.ndarray, y: Any) -> np.ndarray:
         """Where what was found is the label, (n_rows,) bool."""
-        if sp.issparse(y) != self.scheme.multilabel:
-            kinds = "an indicator of labels", "one label a row"
-            given, wanted = kinds if sp.issparse(y) else kinds[::-1]
-            raise ValueError(f"y is {given}; the model was fitted with {wanted}")
+        check_kind(self, y)
         if self.scheme.multilabel:
             return (found == y.toarray()).all(axis=1)
         merged_classes(self.classes_, y)  # refuses labels of another kind, none of which could be right
@@ -350,6 +347,14 @@ class LinearModel:
             None if second is None else array("second", second, ["f8"], shape),
             None if curves is None else curves.check(scheme, len(classes)),
         )
+
+
+def check_kind(model: LinearModel, y: Any) -> None:
+    """Refuse an indicator of labels where the model was fitted with one label a row, and the reverse."""
+    if sp.issparse(y) != model.scheme.multilabel:
+        kinds = "an indicator of labels", "one label a row"
+        given, wanted = kinds if sp.issparse(y) else kinds[::-1]
+        raise ValueError(f"y is {given}; the model was fitted with {wanted}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,13 +21,33 @@ DASHES = ("-", "--", ":", "-.")
 QUIET = {"color": "0.78", "linewidth": 0.7, "zorder": 1}  # of lines without a name
 
 
-def axes(ax: Any, size: tuple[float, float] = (6.4, 4.8)) -> Any:
-    """The axes to draw on, new ones unless given."""
+def _subplots(*shape: int, **kwargs: Any) -> Any:
+    """New axes in a figure that makes room for what stands beside them."""
     try:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError("pictures need matplotlib: pip install streamnb[plot]") from error
-    return pyplot.subplots(figsize=size, layout="compressed")[1] if ax is None else ax
+    return pyplot.subplots(*shape, layout="compressed", **kwargs)[1]
+
+
+def axes(ax: Any, size: tuple[float, float] = (6.4, 4.8)) -> Any:
+    """The axes to draw on, new ones unless given."""
+    return _subplots(figsize=size) if ax is None else ax
+
+
+def panels(names: Sequence[str]) -> list[Any]:
+    """New axes of the same scales beside and below each other, one for each name, which stands above it."""
+    down = -(-len(names) // 4)
+    across = -(-len(names) // down)
+    size = 1.2 + 2.6 * across, 1.0 + 2.4 * down
+    grid = _subplots(down, across, figsize=size, sharex=True, sharey=True, squeeze=False).ravel()
+    for empty in grid[len(names) :]:
+        empty.remove()
+    for ax, name in zip(grid, names, strict=False):
+        ax.set_title(name, fontsize="small")
+    for ax in grid[max(len(names) - across, 0) : len(names)]:  # nothing below them
+        ax.tick_params(labelbottom=True)
+    return grid[: len(names)].tolist()
 
 
 def log_axis(ax: Any, values: np.ndarray) -> None:
@@ -90,16 +110,28 @@ def spread(places: np.ndarray, gap: float) -> np.ndarray:
 
 
 def name_starts(ax: Any, lines: Sequence[Any]) -> None:
-    """The names of lines where they begin, left of the axes, in their colours; the numbers of y go to the right."""
+    """The names of lines where they begin, left of the axes; the numbers of y go to the right."""
     ax.yaxis.tick_right()
     ax.yaxis.set_label_position("right")
+    _name(ax, lines, 0, (-0.015, "right"))
+
+
+def name_ends(ax: Any, lines: Sequence[Any]) -> None:
+    """The names of lines where they end, right of the axes, in place of those written there before."""
+    for text in [text for text in ax.texts if text.get_gid() == "line end"]:
+        text.remove()
+    _name(ax, lines, -1, (1.015, "left"))
+
+
+def _name(ax: Any, lines: Sequence[Any], point: int, side: tuple[float, str]) -> None:
+    """The names of lines beside the axes, in their colours, as high as one of their points as far as there is room."""
     low, high = ax.get_ylim()
-    starts = np.array([line.get_ydata()[0] for line in lines], dtype=np.float64)
-    for line, place in zip(lines, spread(starts, 0.05 * (high - low)).tolist(), strict=True):
-        style = {"color": line.get_color(), "ha": "right", "va": "center", "fontsize": "small"}
-        ax.annotate(
-            line.get_label(), (-0.015, place), xycoords=("axes fraction", "data"), annotation_clip=False, **style
-        )
+    at = np.array([line.get_ydata()[point] for line in lines], dtype=np.float64)
+    gap = 0.17 * ax.figure.dpi / ax.get_window_extent().height * (high - low)  # a line of text, .17 inches
+    for line, place in zip(lines, spread(at, gap).tolist(), strict=True):
+        style = {"color": line.get_color(), "ha": side[1], "va": "center", "fontsize": "small", "gid": "line end"}
+        where = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+        ax.annotate(line.get_label(), (side[0], place), **where, **style)
 
 
 def in_words(scoring: str) -> str:
@@ -115,9 +147,18 @@ def in_words(scoring: str) -> str:
 
 def say(ax: Any, finding: str) -> None:
     """The title: what the picture shows, in lines that are not wider than it, names at its side left out."""
-    letters = max(int(8.5 * ax.get_window_extent().width / ax.figure.dpi), 20)
-    lines = [line for part in finding.split("\n") for line in wrap(part, letters)]
-    ax.set_title("\n".join(lines), loc="left", fontsize="medium")
+    ax.set_title(_wrapped(finding, ax), loc="left", fontsize="medium")
+
+
+def say_of_panels(figure: Any, finding: str) -> None:
+    """The title of a figure of several panels."""
+    figure.suptitle(_wrapped(finding, figure), x=0.01, ha="left", fontsize="medium")
+
+
+def _wrapped(finding: str, width: Any) -> str:
+    """Lines that are not wider than these axes, or this figure."""
+    letters = max(int(10.0 * width.get_window_extent().width / width.figure.dpi), 20)
+    return "\n".join(line for part in finding.split("\n") for line in wrap(part, letters))
 
 
 def beside(ax: Any, handles: Sequence[Any], title: str | None = None) -> None:

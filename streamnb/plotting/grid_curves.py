@@ -80,7 +80,8 @@ def _of_reads(estimator: TrainedClassifierCV, against: str | None, class_: Any, 
         "chosen": int(np.flatnonzero(shown == chosen)[0]),
         "chosen_name": f"{told(scores.grid[chosen])}, {scores.n_features[chosen]:,} features",
         "least": scores.least(estimator.rule),
-        "x_name": {"max_passes": "reads of the rows", "n_features": tau_name("n_features", None)}.get(against, against),
+        "x_name": {"max_passes": "reads of the rows", "l1": "L1 penalty", "l2": "L2 penalty"}.get(against)
+        or tau_name(against, None),
         "score_name": _scoring_name(estimator) + of_class,
         "rule": estimator.rule,
     }

@@ -75,7 +75,7 @@ class ReliabilityDisplay:
         self.ax_ = ax = axes(ax)
         self.figure_ = ax.figure
         (self.diagonal_,) = ax.plot([0.0, 1.0], [0.0, 1.0], **QUIET)
-        ax.annotate("as often as said", (0.2, 0.2), (4, -4), textcoords="offset points", va="top", color="0.4")
+        ax.annotate("as often as said", (0.03, 0.03), (8, 0), textcoords="offset points", va="top", color="0.4")
         style = {"color": COLOURS[0], "linewidth": 1.0, "label": f"calibration error {self.error:.3f}"}
         (self.line_,) = ax.plot(self.proba, self.right, **{**style, **kwargs})
         share = np.asarray(self.share, dtype=np.float64)

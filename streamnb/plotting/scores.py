@@ -16,7 +16,18 @@ from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import judged
 from streamnb.evaluation.tallies import ratio
 from streamnb.models.linear import LinearModel
-from streamnb.plotting.drawing import COLOURS, QUIET, axes, beside, line_style, log_axis, say, shortened
+from streamnb.plotting.drawing import (
+    COLOURS,
+    QUIET,
+    axes,
+    line_style,
+    log_axis,
+    name_ends,
+    panels,
+    say,
+    say_of_panels,
+    shortened,
+)
 from streamnb.plotting.grid_curves import curves_of
 from streamnb.problem.families import as_family
 from streamnb.rows.opening import with_labels
@@ -24,6 +35,8 @@ from streamnb.rows.opening import with_labels
 
 class ScoreDisplay:
     """Mean cross-validated score against tau or the number of features, with its spread, and the point chosen.
+
+    Where several penalties vary, each combination of the others has a panel of its own, and stands grey in the rest.
 
     Parameters
     ----------
@@ -43,10 +56,11 @@ class ScoreDisplay:
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
+        Of several panels the one with the chosen point.
     lines_, train_lines_ : list of Line2D
     bands_ : list of PolyCollection
-        Mean plus and minus one standard deviation over splits: of every line if there are three at most, else of the
-        line that has the chosen point.
+        Mean plus and minus one standard deviation over splits: in every panel; of lines in one panel, of all three at
+        most, else of the one that has the chosen point.
     chosen_ : Line2D
         The mark of the chosen point.
 
@@ -100,14 +114,15 @@ class ScoreDisplay:
             Fitted.
         against : str, optional
             "n_features", or the kind of penalty whose tau is on the axis, such as "l1"; the kind with the most taus
-            unless given. Every combination of the other taus has a line. For models of several reads "max_passes",
+            unless given. Every combination of the other taus has a panel. For models of several reads "max_passes",
             unless given: the score after each read; or "l2", "l1": after the best number of reads of each penalty.
         class_ : label, optional
             The scores of one class and its features alone, with the point that the rule chooses for it.
         train : bool
             The scores of training rows as well, dashed, where the estimator has ``return_train_score=True``.
         ax : matplotlib axes, optional
-            Where another display is drawn there are both, each under the name of its family (or `label`).
+            All lines are drawn on these, their names at their ends. Where another display is drawn there are both, each
+            under the name of its family (or `label`).
         **kwargs
             Of `plot`.
         """
@@ -124,56 +139,102 @@ class ScoreDisplay:
         Parameters
         ----------
         ax : matplotlib axes, optional
-            New ones unless given.
+            New ones unless given, of several lines a panel each.
         n_named : int
-            Lines that have a name and a colour, where there are several: that of the chosen point, then the best.
+            Lines that have a panel, or on given axes a name and a colour: that of the chosen point, then the best.
         **kwargs
             Of the lines; `label` stands before their names.
         """
-        n_lines, label = len(self.line_names), kwargs.pop("label", None)
-        self.ax_ = ax = axes(ax, (8.4, 4.8))
-        self.figure_, self.lines_, self.train_lines_, self.bands_ = ax.figure, [], [], []
-        n_before, before = len({line.get_color() for line in ax.lines} & {*COLOURS}), ax.get_legend_handles_labels()[0]
+        label = kwargs.pop("label", None)
         main = self.lines[self.chosen]
-        tops = [np.nan_to_num(self.mean[self.lines == k], nan=-np.inf).max() for k in range(n_lines)]
-        best = sorted(range(n_lines), key=lambda k: (k != main, -tops[k]))
+        tops = [np.nan_to_num(self.mean[self.lines == k], nan=-np.inf).max() for k in range(len(self.line_names))]
+        best = sorted(range(len(tops)), key=lambda k: (k != main, -tops[k]))
         named = sorted(best[: arguments.whole_number("n_named", n_named)])
-        for k in range(n_lines):
-            points = np.flatnonzero(self.lines == k)
-            points = points[np.lexsort((self.mean[points], self.x[points]))]
-            x, mean, std = self.x[points], self.mean[points], self.std[points]
-            style: dict[str, Any] = {"marker": "o", "markersize": 3.5, "linewidth": 1.5}
-            style |= line_style(n_before + named.index(k)) if k in named else {**QUIET, "markersize": 0.0}
-            name = ", ".join(filter(None, [label, self.line_names[k]])) or "mean over splits"
-            shown = name if k in named else f"_{name}"  # an underscore keeps it out of legends
-            self.lines_ += ax.plot(x, mean, **{**style, "label": shown, **kwargs})
-            colour = self.lines_[-1].get_color()
-            if self.train is not None:
-                dashed = {**style, "color": colour, "linestyle": "--", "label": f"{shown}, training rows"}
-                self.train_lines_ += ax.plot(x, self.train[points], **{**kwargs, **dashed})
-            if k == main or n_lines <= 3:
-                band = {"color": colour, "alpha": 0.18, "linewidth": 0, "label": "_± standard deviation"}
-                self.bands_ += [ax.fill_between(x, mean - std, mean + std, **band)]
-        self.bands_[main if len(self.bands_) > 1 else 0].set_label("± standard deviation")
-        of_lines = [lines[k] for k in named for lines in (self.lines_, self.train_lines_) if lines]
-        self._mark(ax, [*before, *of_lines], main, not before)
+        self.lines_, self.train_lines_, self.bands_ = list[Any](), list[Any](), list[Any]()
+        if ax is None and len(named) > 1:
+            self._plot_panels(named, label, kwargs)
+        else:
+            self._plot_together(axes(ax, (8.4, 4.8)), named, label, kwargs)
         return self
 
-    def _mark(self, ax: Any, handles: list[Any], main: int, alone: bool) -> None:
-        x, y = self.x[self.chosen], self.mean[self.chosen]
-        chosen = f"chosen by {self.rule!r}" + ("" if alone else f":\n{self.chosen_name}")
+    def _plot_panels(self, named: list[int], label: str | None, kwargs: dict[str, Any]) -> None:
+        """Each line in a panel, the others grey behind it."""
+        grid = panels([self.line_names[k] for k in named])
+        self.ax_ = grid[named.index(self.lines[self.chosen])]
+        self.figure_, own = self.ax_.figure, dict[int, Any]()
+        for ax, mine in zip(grid, named, strict=True):
+            for k in range(len(self.line_names)):
+                if k != mine:
+                    own.setdefault(k, self._line(ax, k, {**QUIET, "label": f"_{self.line_names[k]}"}))
+            style = {"color": COLOURS[0], "label": self.line_names[mine], **kwargs}
+            own[mine] = self._line(ax, mine, style, band=True, train=True)
+        self.lines_ = [own[k] for k in range(len(self.line_names))]
+        meaning = ["shaded: ± standard deviation over splits"]
+        if level := self._level():
+            meaning.append(f"dotted: {level}")
+            for ax in grid:
+                self._draw_level(ax)
+        if self.train_lines_:
+            meaning.append("dashed: training rows")
+        self._ring(self.ax_)
+        log_axis(self.ax_, self.x)
+        self.figure_.supxlabel(self.x_name, fontsize="medium")
+        self.figure_.supylabel(self.score_name, fontsize="medium")
+        say_of_panels(self.figure_, f"{self._chosen_said(label)}\n({', '.join(meaning)})")
+
+    def _plot_together(self, ax: Any, named: list[int], label: str | None, kwargs: dict[str, Any]) -> None:
+        """All lines on the same axes, with those that are there."""
+        self.ax_, self.figure_ = ax, ax.figure
+        before = [line for line in ax.lines if line.get_gid() == "scores"]
+        n_before, main = len({line.get_color() for line in before} & {*COLOURS}), self.lines[self.chosen]
+        for k, line_name in enumerate(self.line_names):
+            name = ", ".join(filter(None, [label, line_name])) or ("held-out rows" if self.train is not None else "_")
+            style = {"label": name, **line_style(n_before + named.index(k))} if k in named else {**QUIET, "label": "_"}
+            band = k == main or len(self.line_names) <= 3
+            self.lines_.append(self._line(ax, k, {**style, **kwargs}, band=band, train=True))
+        self._ring(ax)
+        level = self._draw_level(ax) if self._level() else []
+        lines = [line for line in ax.lines if line.get_gid() == "scores"]
+        log_axis(ax, np.concatenate([line.get_xdata() for line in lines]))
+        ax.set(xlabel=self.x_name, ylabel=f"{self.score_name},\nmean ± standard deviation over splits")
+        name_ends(ax, [line for line in [*lines, *level] if not line.get_label().startswith("_")])
+        said = [ax.get_title("left")] if before else []
+        say(ax, "\n".join([*said, self._chosen_said(label)]))
+
+    def _line(self, ax: Any, k: int, style: dict[str, Any], *, band: bool = False, train: bool = False) -> Any:
+        """Line k, with its spread and the scores of training rows if these are wanted."""
+        points = np.flatnonzero(self.lines == k)
+        points = points[np.lexsort((self.mean[points], self.x[points]))]
+        x, mean, std = self.x[points], self.mean[points], self.std[points]
+        quiet = style["label"].startswith("_") and not (band or train)
+        style = {"marker": "" if quiet else "o", "markersize": 3.5, "linewidth": 1.5, "gid": "scores", **style}
+        (line,) = ax.plot(x, mean, **style)
+        if train and self.train is not None:
+            name = f"{line.get_label().removesuffix('held-out rows')}, training rows".removeprefix(", ")
+            dashed = {"color": line.get_color(), "linestyle": "--", "label": name}
+            self.train_lines_ += ax.plot(x, self.train[points], **{**style, **dashed})
+        if band:
+            filled = {"color": line.get_color(), "alpha": 0.18, "linewidth": 0}
+            self.bands_.append(ax.fill_between(x, mean - std, mean + std, **filled))
+        return line
+
+    def _ring(self, ax: Any) -> None:
+        """Mark the chosen point."""
         mark = {"color": "k", "markersize": 15, "markerfacecolor": "none", "linestyle": "none", "zorder": 4}
-        (self.chosen_,) = ax.plot([x], [y], "o", **mark, label=chosen)
-        handles = [*handles, self.bands_[main if len(self.bands_) > 1 else 0], self.chosen_]
-        if self.least < np.nanmax(self.mean):
-            within = {"parsimonious": "within 1 % of the best", "one_se": "within a standard error of the best"}
-            style = {"color": "k", "linestyle": ":", "linewidth": 1}
-            handles.append(ax.axhline(self.least, **style, label=within.get(self.rule, "good enough")))
-        log_axis(ax, self.x)
-        ax.set(xlabel=self.x_name, ylabel=f"{self.score_name}, mean over splits")
-        beside(ax, handles)
-        if alone:
-            say(ax, f"Chosen: {self.chosen_name}; {y:.3f} held out")
+        (self.chosen_,) = ax.plot([self.x[self.chosen]], [self.mean[self.chosen]], "o", **mark, label="_chosen")
+
+    def _level(self) -> str:
+        """What a mean score has that is good enough by the rule; nothing where only the best is."""
+        within = {"parsimonious": "within 1 % of the best", "one_se": "within a standard error of the best"}
+        return within.get(self.rule, "good enough") if self.least < np.nanmax(self.mean) else ""
+
+    def _draw_level(self, ax: Any) -> list[Any]:
+        return [ax.axhline(self.least, color="0.3", linestyle=":", linewidth=1, label=self._level())]
+
+    def _chosen_said(self, label: str | None) -> str:
+        """Which point is chosen, and how good it is."""
+        who = f"{label}: " if label else f"Chosen by {self.rule!r}: "
+        return f"{who}{self.chosen_name}; {self.mean[self.chosen]:.3f} held out"
 
 
 class ConfusionMatrixDisplay(metrics.ConfusionMatrixDisplay):

@@ -124,13 +124,13 @@ class TellingFeaturesDisplay:
         ax.margins(x=0.05)
         one = title_of(self.groups[0][0]) if len(self.groups) == 1 else ""
         ax.set_xlabel(f"weight for {one}" if one else "weight")
-        say(ax, self._finding(one))
+        say(ax, self._finding(one, coloured="color" not in kwargs))
         return self
 
-    def _finding(self, one: str) -> str:
-        """What speaks most for and against the only class; of several, what the colours are."""
+    def _finding(self, one: str, coloured: bool) -> str:
+        """What speaks most for and against the only class; of several, what the colours are, if they are ours."""
         if not one:
-            return f"What speaks for each class ({_FOR})\nand against it ({_AGAINST})"
+            return _for_and_against("What speaks for each class", coloured)
         _, features, weights = self.groups[0]
         if not len(weights):
             return f"No feature has a weight for {one}"
@@ -162,8 +162,13 @@ class TellingFeaturesDisplay:
         self.image_ = ax.imshow(whole, **{**style, **kwargs})
         ax.set_axis_off()
         ax.figure.colorbar(self.image_, ax=ax, shrink=0.8, label="weight")
-        say(ax, f"Pixels that speak for a class ({_FOR}) and against it ({_AGAINST})")
+        say(ax, _for_and_against("Pixels that speak for a class", coloured="cmap" not in kwargs))
         return self
+
+
+def _for_and_against(what: str, coloured: bool) -> str:
+    """A title that names the colours of both, unless a user has chosen others."""
+    return f"{what} ({_FOR})\nand against it ({_AGAINST})" if coloured else f"{what} and against it"
 
 
 def _image_shape(given: Any, n_features: int) -> tuple[int, int] | None:

@@ -15,11 +15,13 @@ WIDEST = 4.0  # line, in points, of the edge that tells most
 class TreeDisplay:
     """The tree of features, its root on top: an edge is the wider, the more its ends tell of each other.
 
+    Where the model has several trees, the largest comes first; features by themselves are at the bottom.
+
     Parameters
     ----------
     names : (n_features,) str
     parents : (n_features,) int
-        The parent of each feature, -1 of the root, -2 of features that are not drawn.
+        The parent of each feature, -1 of roots, -2 of features that are not drawn.
     information : (n_features,) float
         What each feature and its parent tell of each other, given the class, in nats.
 
@@ -104,15 +106,15 @@ class TreeDisplay:
         children: dict[int, list[int]] = {}
         for j in np.flatnonzero(self.parents >= -1).tolist():
             children.setdefault(int(self.parents[j]), []).append(j)
-        order, todo = list[int](), children.get(-1, [])[::-1]
-        while todo:  # from the root on, each before its children
+        order, todo = list[int](), list(children.get(-1, []))
+        while todo:  # from the roots on, each before its children
             at = todo.pop()
             order.append(at)
             todo += children.get(at, [])
         below = np.ones(len(self.parents))
         for j in reversed(order):
             below[j] += sum(below[child] for child in children.get(j, []))
-        lines, todo = 0, order[:1]
+        lines, todo = 0, sorted(children.get(-1, []), key=lambda j: below[j])
         while todo:
             at = todo.pop()
             height[at], lines = lines, lines + 1

@@ -18,28 +18,32 @@ from streamnb.plotting.drawing import (
     log_axis,
     model_of,
     name_starts,
+    panels,
     row_of,
     say,
+    say_of_panels,
     shortened,
     tau_name,
     title_of,
 )
+from streamnb.plotting.grid_curves import told
 from streamnb.problem.families import as_family
 from streamnb.problem.penalties import L1, Penalty, as_penalty
 from streamnb.solving.weight_paths import WeightPath, weight_path
 
 MOST_FEATURES = 200  # lines of a path; more can not be told apart
+MOST_PANELS = 12
 _OPTIONS = "scheme", "reference", "smoothing", "priors", "idf", "estimate", "feature_weight"  # of `solve`
 
 
 class RegularizationPathDisplay:
-    """Weights of the features in one row of `coef_` against tau.
+    """Weights of the features in one row of `coef_` against tau; a panel for each value of other taus that vary.
 
     Parameters
     ----------
     tau : (G,)
         Ascending.
-    weights : (G, m)
+    weights : (G, m), or (P, G, m) of P panels
         Of the m features drawn, the strongest first.
     feature_names : (m,)
     breakpoints : (m,), optional
@@ -50,11 +54,15 @@ class RegularizationPathDisplay:
         What tau is.
     chosen : float, optional
         The tau of the fitted model.
+    panel_names : (P,), optional
+        The other taus, where several vary.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib axes and figure
-    lines_ : (m,) list of Line2D
+        Of several panels the first.
+    lines_ : (m,) or (P * m,) list of Line2D
+        Panel by panel.
     breakpoints_ : Line2D or None
         Their marks, on the line of weight zero.
 
@@ -79,8 +87,9 @@ class RegularizationPathDisplay:
         class_: Any = None,
         tau_name: str = "tau",
         chosen: float | None = None,
+        panel_names: Sequence[str] = (),
     ):
-        self.tau, self.weights, self.feature_names = tau, weights, feature_names
+        self.tau, self.weights, self.feature_names, self.panel_names = tau, weights, feature_names, panel_names
         self.breakpoints, self.class_, self.tau_name, self.chosen = breakpoints, class_, tau_name, chosen
 
     @classmethod
@@ -92,7 +101,7 @@ class RegularizationPathDisplay:
         Parameters
         ----------
         path : WeightPath
-            One tau varies along it.
+            The tau that has the most values is on the axis; each value of the others, up to 12, has a panel.
         class_ : label, optional
             Whose weights; (earlier, later) labels for scheme="ovo". Not needed for two classes.
         feature_names : (n_features,), optional
@@ -103,7 +112,8 @@ class RegularizationPathDisplay:
         Raises
         ------
         ValueError, TypeError
-            The path has no tau, or several, that vary; no row of weights is of that class.
+            The path has no tau that varies, or too many panels, or several for the axes given; no row of weights is of
+            that class.
         """
         if not isinstance(path, WeightPath):
             raise TypeError(f"path={path!r} should be a WeightPath, as snb.solve returns it")
@@ -172,25 +182,27 @@ class RegularizationPathDisplay:
 
     @classmethod
     def _of(cls, path: WeightPath, class_: Any, names: Any, source: Any, chosen: float | None) -> Self:
-        kind, tau = _varied(path.grid)
+        kind, tau, at = _panels_of(path.grid)
         shell = path.shell()
         row, class_ = row_of(shell.scheme, shell.classes_, class_)
         names = feature_names_of(names, source, shell.n_features)
         breaks = path.breakpoints(_scale(path.penalty), row)
-        active = (path.weights(0, row=row) != 0.0) | (path.weights(-1, row=row) != 0.0)  # TopK starts with the fewest
+        ends = {point for points in at.values() for point in (points[0], points[-1])}  # TopK starts with the fewest
+        active = np.any([path.weights(point, row=row) != 0.0 for point in ends], axis=0)
         columns = np.argsort(-np.where(active, breaks, -1.0), kind="stable")
         columns = columns[: min(np.count_nonzero(active), MOST_FEATURES)]
-        weights = np.array([path.weights(i, columns, row) for i in range(len(path))])
+        weights = np.array([[path.weights(point, columns, row) for point in points] for points in at.values()])
         apart = np.abs(tau[:, None] - breaks[columns]) > 1e-9 * breaks[columns]
-        exact = kind == "l1" and ((weights != 0.0) == (tau[:, None] < breaks[columns]))[apart].all()
+        exact = kind == "l1" and ((weights != 0.0) == (tau[:, None] < breaks[columns]))[:, apart].all()
         return cls(
             tau,
-            weights,
+            weights if len(at) > 1 else weights[0],
             feature_names=names[columns],
             breakpoints=breaks[columns] if exact else None,
             class_=class_,
             tau_name=tau_name(kind, path.penalty),
             chosen=chosen,
+            panel_names=list(at) if len(at) > 1 else (),
         )
 
     def plot(self, ax: Any = None, *, n_named: int = 8, **kwargs: Any) -> Self:
@@ -205,33 +217,60 @@ class RegularizationPathDisplay:
         **kwargs
             Of the lines.
         """
-        self.ax_ = ax = axes(ax, (8.0, 4.8))
-        self.figure_ = ax.figure
+        if ax is not None and self.panel_names:
+            raise ValueError(f"ax={ax!r}: there are {len(self.panel_names)} panels, which have axes of their own")
+        grid = panels(self.panel_names) if self.panel_names else [axes(ax, (8.0, 4.8))]
+        self.ax_, self.figure_ = grid[0], grid[0].figure
         n_named = arguments.whole_number("n_named", n_named)
-        self.lines_ = []
+        self.lines_, self.breakpoints_ = list[Any](), None
+        weights = self.weights if self.panel_names else np.asarray(self.weights)[None]
+        for each, table in zip(grid, weights, strict=True):
+            handles = self._plot_panel(each, table, n_named, kwargs)
+        log_axis(self.ax_, np.append(self.tau, [] if self.chosen is None else self.chosen))
+        if handles:
+            grid[-1].legend(handles=handles, fontsize="small")
+        finding = f"No feature has a weight for {title_of(self.class_)}"
+        if len(self.feature_names):
+            stays = f"{shortened(self.feature_names[0])} stays longest of {len(self.feature_names):,} features"
+            finding = f"{stays} with a weight for {title_of(self.class_)}"
+        y_name = f"weight for {title_of(self.class_)}"
+        if not self.panel_names:
+            name_starts(self.ax_, self.lines_[:n_named])
+            self.ax_.set(xlabel=self.tau_name, ylabel=y_name)
+            say(self.ax_, finding)
+            return self
+        self._name_panels(grid, n_named)
+        self.figure_.supxlabel(self.tau_name, fontsize="medium")
+        self.figure_.supylabel(y_name, fontsize="medium")
+        say_of_panels(self.figure_, finding)
+        return self
+
+    def _name_panels(self, grid: Sequence[Any], n_named: int) -> None:
+        """Names beside the panels at the left, whose colours all panels have; numbers beside those at the right."""
+        m = len(self.feature_names)
+        for i, ax in enumerate(grid):
+            place = ax.get_subplotspec()
+            ax.yaxis.tick_right()
+            ax.tick_params(labelright=place.is_last_col() or i == len(grid) - 1, labelleft=False)
+            if place.is_first_col():
+                name_starts(ax, self.lines_[i * m : i * m + min(n_named, m)])
+
+    def _plot_panel(self, ax: Any, weights: np.ndarray, n_named: int, kwargs: dict[str, Any]) -> list[Any]:
+        """The lines of one panel, and where features leave; what a legend says of it."""
         for k, name in enumerate(self.feature_names):
             style = {**line_style(k), "zorder": 2, "label": shortened(name)} if k < n_named else QUIET
-            self.lines_ += ax.plot(self.tau, self.weights[:, k], **{**style, **kwargs})
+            self.lines_ += ax.plot(self.tau, weights[:, k], **{**style, **kwargs})
         ax.axhline(0.0, color="0.3", linewidth=0.8, zorder=1.5)
-        self.breakpoints_ = None
         handles: list[Any] = []
         if self.breakpoints is not None:
             inside = self.breakpoints[(self.breakpoints >= self.tau[0]) & (self.breakpoints <= self.tau[-1])]
             marks = {"color": "0.3", "markersize": 7, "markeredgewidth": 0.8, "label": "a feature leaves"}
             (self.breakpoints_,) = ax.plot(inside, np.zeros(len(inside)), "|", **marks)
-            handles = [*handles, self.breakpoints_]
+            handles.append(self.breakpoints_)
         if self.chosen is not None:
-            line = ax.axvline(self.chosen, color="k", linestyle="--", linewidth=1, label=f"chosen: {self.chosen:.3g}")
-            handles = [*handles, line]
-        log_axis(ax, np.append(self.tau, [] if self.chosen is None else self.chosen))
-        ax.set(xlabel=self.tau_name, ylabel=f"weight for {title_of(self.class_)}")
-        name_starts(ax, self.lines_[:n_named])
-        if handles:
-            ax.legend(handles=handles, fontsize="small")
-        if len(self.feature_names):
-            stays = f"{shortened(self.feature_names[0])} stays longest of {len(self.feature_names):,} features"
-            say(ax, f"{stays} with a weight for {title_of(self.class_)}")
-        return self
+            style = {"color": "k", "linestyle": "--", "linewidth": 1}
+            handles.append(ax.axvline(self.chosen, label=f"chosen: {self.chosen:.3g}", **style))
+        return handles
 
 
 def _scale(penalty: Penalty | None) -> str | None:
@@ -240,13 +279,22 @@ def _scale(penalty: Penalty | None) -> str | None:
     return next((part.scale for part in parts if part.kind == "l1"), "score")
 
 
-def _varied(grid: Sequence[dict[str, float]]) -> tuple[str, np.ndarray]:
-    """The one kind of penalty whose tau varies along a grid, and its taus."""
-    kinds = [kind for kind in grid[0] if len({point[kind] for point in grid}) > 1]
-    if len(kinds) != 1:
-        given = f"the taus of {' and '.join(kinds)}" if kinds else "one point"
-        raise ValueError(f"the path has {given}; give one penalty a grid of taus, and one tau to each other")
-    return kinds[0], np.array([point[kinds[0]] for point in grid], dtype=np.float64)
+def _panels_of(grid: Sequence[dict[str, float]]) -> tuple[str, np.ndarray, dict[str, list[int]]]:
+    """The kind of penalty with the most taus, these taus, and the points of the grid by the other taus that vary."""
+    numbers = {kind: len({point[kind] for point in grid}) for kind in grid[0]}
+    varied = sorted((kind for kind in numbers if numbers[kind] > 1), key=lambda kind: -numbers[kind])
+    if not varied:
+        raise ValueError("the path has one point; give a penalty a grid of taus")
+    at: dict[str, list[int]] = {}
+    for i, point in enumerate(grid):
+        at.setdefault(told({kind: point[kind] for kind in varied[1:]}), []).append(i)
+    if len(at) > MOST_PANELS:
+        raise ValueError(
+            f"the path has {len(at)} combinations of {' and '.join(varied[1:])}, each of which has a panel; give it "
+            f"{MOST_PANELS} at the most"
+        )
+    first = next(iter(at.values()))
+    return varied[0], np.array([grid[i][varied[0]] for i in first], dtype=np.float64), at
 
 
 def _with_fine_grid(

@@ -39,7 +39,7 @@ def check_hierarchy(hierarchy: Any) -> dict[Any, tuple[Any, ...]]:
     parents = {}
     for label, above in hierarchy.items():
         several = above if isinstance(above, list | tuple | set | frozenset) else (above,)
-        parents[_plain(label)] = tuple(map(_plain, several))
+        parents[label_checks.plain(label)] = tuple(map(label_checks.plain, several))
     try:
         TopologicalSorter(parents).prepare()
     except CycleError as error:
@@ -68,7 +68,3 @@ def nested(parents: dict[Any, tuple[Any, ...]], classes: np.ndarray) -> tuple[np
                 follows[place[one], at] = True
                 todo += parents.get(one, ())
     return labels, follows
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label

@@ -6,7 +6,7 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from streamnb.core import persistence
+from streamnb.core import label_checks, persistence
 from streamnb.problem.families import FAMILIES, as_family
 from streamnb.problem.family import Family
 from streamnb.problem.multinomial import Categorical
@@ -345,7 +345,7 @@ def _compact(columns: np.ndarray) -> ColumnNames:
 
 
 def _listed(items: Any) -> str:
-    few = [item.item() if isinstance(item, np.generic) else item for item in items[:SHOWN]]
+    few = list(map(label_checks.plain, items[:SHOWN]))
     return str(few) if len(items) <= SHOWN else f"{str(few)[:-1]}, ..] ({len(items)} of them)"
 
 

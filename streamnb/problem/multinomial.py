@@ -90,6 +90,17 @@ class Categorical(Multinomial):
     def coded_columns(self, n_features):
         return np.arange(n_features if self.sizes is None else 0)
 
+    def named(self, names, kinds=None):
+        if self.sizes is not None or kinds is None:
+            return self
+        others = sorted({kind for kind, _ in kinds} - {self.name})
+        if others:
+            raise ValueError(
+                f"family={self!r} is of columns of categories, and some of the table are {', '.join(others)}: take "
+                "family='auto', or snb.table(bins=..) for its numbers"
+            )
+        return Categorical([width for _, width in kinds])
+
     def widened(self, firsts):
         return Categorical(np.diff(firsts)) if self.sizes is None else self
 

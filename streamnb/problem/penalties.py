@@ -2,17 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from functools import reduce
 from itertools import count
-from operator import add
 from typing import Any, ClassVar
 
 import numpy as np
 
 from streamnb.core import arguments, persistence
+from streamnb.core.label_checks import plain
 from streamnb.problem.pull import Pull
-from streamnb.problem.shrinkage import LEDOIT_WOLF
-from streamnb.rows.column_maps import MAPS
 
 
 class Penalty(persistence.Parameters):
@@ -109,9 +106,7 @@ class L2(Penalty):
     kind: ClassVar[str] = "l2"
 
     def __init__(self, tau: Any):
-        if tau is None:
-            raise TypeError("tau=None should be a number or a grid of numbers: only L1 takes its grid from the data")
-        self.tau = arguments.tau_grid("tau", tau)
+        self.tau = _grid(tau)
 
     def pull(self, tau: float) -> Pull:
         return Pull(l2=tau)
@@ -147,7 +142,7 @@ class TopK(Penalty):
     def __init__(self, k: Any, by: str = "weight"):
         self.k: Any
         if isinstance(k, Mapping):
-            self.k = {_plain(label): arguments.whole_number(f"k[{label!r}]", number) for label, number in k.items()}
+            self.k = {plain(label): arguments.whole_number(f"k[{label!r}]", number) for label, number in k.items()}
         else:
             ks = [arguments.positive_integer("k", v) for v in (k if np.ndim(k) else [k])]
             self.k = arguments.tau_grid("k", ks).astype(int)
@@ -201,9 +196,7 @@ class Decorrelation(Penalty):
     kind: ClassVar[str] = "decorrelation"
 
     def __init__(self, tau: Any, scale: str | None = None):
-        if tau is None:
-            raise TypeError("tau=None should be a number or a grid of numbers: only L1 takes its grid from the data")
-        self.tau = arguments.tau_grid("tau", tau)
+        self.tau = _grid(tau)
         self.scale = arguments.one_of("scale", scale, [None, "curvature"])
 
     def pull(self, tau: float) -> Pull:
@@ -242,7 +235,7 @@ class Separable(Penalty):
         if not callable(derivative):
             raise TypeError(f"derivative={derivative!r} should be a function of one number, r'(w)")
         self.derivative = derivative
-        self.tau = arguments.tau_grid("tau", tau)
+        self.tau = _grid(tau)
         self._check()
 
     def _check(self) -> None:
@@ -322,7 +315,7 @@ class Custom(Penalty):
         if not callable(gradient):
             raise TypeError(f"gradient={gradient!r} should be a function of the weights, r'(W)")
         self.gradient = gradient
-        self.tau = arguments.tau_grid("tau", tau)
+        self.tau = _grid(tau)
 
     def slopes(self, weights: np.ndarray) -> np.ndarray:
         """r'(W), checked."""
@@ -344,14 +337,8 @@ class Custom(Penalty):
         return f"Custom({name}, {_shown(self.tau)})"
 
 
-KINDS = (
-    L1.kind,
-    L2.kind,
-    TopK.kind,
-    Decorrelation.kind,
-    Separable.kind,
-    Custom.kind,
-)  # the order of the grid, slowest first
+# the order of the grid, slowest first
+KINDS = L1.kind, L2.kind, TopK.kind, Decorrelation.kind, Separable.kind, Custom.kind
 
 
 @persistence.register
@@ -388,31 +375,10 @@ def as_penalty(penalty: Any, name: str = "penalty") -> Penalty | None:
     )
 
 
-def at_point(penalty: Penalty, point: dict[str, float]) -> Penalty:
-    """The penalty with the one tau of each part that a point of its grid names."""
-    return reduce(add, (part.with_taus([point[part.kind]]) for part in penalty.parts))
-
-
-def loaded_point(point: dict[str, Any]) -> dict[str, Any]:
-    """A point from a file, of which older ones have the number of features as a float."""
-    for kind, tau in point.items():
-        if kind == "map" and tau not in MAPS:
-            raise ValueError(f"a point of a grid has map={tau!r}; it should be one of {', '.join(MAPS)}")
-        if tau == LEDOIT_WOLF or kind == "map":
-            continue
-        numbers = dict[Any, int] if kind == TopK.kind and isinstance(tau, dict) else float
-        if not persistence.is_a(numbers, tau):
-            raise ValueError(f"a point of a grid has {kind}={tau!r}; it should be a number")
-    return {kind: int(tau) if kind == TopK.kind and type(tau) is float else tau for kind, tau in point.items()}
-
-
-def _plain(label: Any) -> Any:
-    return label.item() if isinstance(label, np.generic) else label
-
-
-def pull_at(penalty: Penalty | None, point: dict[str, float]) -> Pull:
-    """The pull of a penalty at a point of its grid."""
-    return reduce(add, (part.pull(point[part.kind]) for part in (penalty.parts if penalty else ())), Pull())
+def _grid(tau: Any) -> np.ndarray:
+    if tau is None:
+        raise TypeError("tau=None should be a number or a grid of numbers: only L1 takes its grid from the data")
+    return arguments.tau_grid("tau", tau)
 
 
 def slowest_first(kinds: Iterable[str]) -> list[str]:

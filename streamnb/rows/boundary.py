@@ -49,9 +49,7 @@ def csr_chunk(
 ) -> tuple[CSRChunk, Survey]:
     """Check and normalise rows given as CSR arrays; `data`, None for ones, and `indices` start at indptr[0]."""
     row_checks.check_min_size(1, n_features)
-    indptr = np.ascontiguousarray(indptr)
-    if indptr.dtype not in (np.int32, np.int64):
-        indptr = indptr.astype(np.int64)
+    indptr = np.ascontiguousarray(indptr, np.int64)
     if len(indptr) == 0 or indptr[0] < 0 or (np.diff(indptr) < 0).any():
         raise ValueError(f"X.indptr should rise from row to row; in the rows from {first_row} on it does not")
     ones = data is None
@@ -109,7 +107,7 @@ def _canonical(values: Any, indices: Any, indptr: Any, n_features: int) -> tuple
         (values.astype(np.float64), indices.copy(), indptr - indptr[0]), shape=(len(indptr) - 1, n_features)
     )
     matrix.sum_duplicates()
-    return matrix.data, matrix.indices, matrix.indptr
+    return matrix.data, matrix.indices, matrix.indptr.astype(np.int64)
 
 
 def surveyed(chunk: Any) -> tuple[Any, Survey]:

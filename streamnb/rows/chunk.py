@@ -1,8 +1,8 @@
 """A block of rows as the kernels want it.
 
 Values are finite: float32, float64 or integers of one or two bytes. Indices are uint16, int32 or int64 in
-[0, n_features), sorted and without repeats inside a row. Every array is read-only, and contiguous but for ones in place
-of values that were left out, so that few kernels are compiled.
+[0, n_features), sorted and without repeats inside a row; `indptr` is int64. Every array is read-only, and contiguous
+but for ones in place of values that were left out, so that few kernels are compiled.
 """
 
 from collections.abc import Callable, Iterator
@@ -108,7 +108,7 @@ class DenseChunk:
 
     def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
-        scores.score_dense(self.values, weights, out)
+        scores.score_dense(self.values, frozen(weights), out)
 
     def sparse(self, rows: np.ndarray) -> Iterator[tuple[slice, SparseRows]]:
         """Those rows without their zeros, some at a time, and which these are."""
@@ -119,7 +119,7 @@ class DenseChunk:
             some = slice(first, min(first + step, len(rows)))
             n_rows = some.stop - first
             grid_scores.compress(self.values, rows[some], data, indices, indptr)
-            yield some, SparseRows(data, indices, indptr[: n_rows + 1], np.arange(n_rows))
+            yield some, SparseRows(frozen(data), frozen(indices), frozen(indptr[: n_rows + 1]), np.arange(n_rows))
 
     def together(self, rows: np.ndarray) -> SparseRows:
         """Those rows without their zeros, one after the other."""
@@ -127,7 +127,7 @@ class DenseChunk:
         data, indices = np.empty(most, self.values.dtype), np.empty(most, np.int32)
         indptr = np.empty(len(rows) + 1, np.int64)
         grid_scores.compress(self.values, rows, data, indices, indptr)
-        return SparseRows(data, indices, indptr, np.arange(len(rows)))
+        return SparseRows(frozen(data), frozen(indices), frozen(indptr), np.arange(len(rows)))
 
     def of_rows(self, start: int, stop: int) -> "DenseChunk":
         """Some rows of the block."""
@@ -232,13 +232,13 @@ class CSRChunk:
     def add_scores(self, weights: np.ndarray, out: np.ndarray) -> None:
         """Add rows @ weights, weights (n_features, n), to out (n_rows, n)."""
         arrays = self.data, self.indices, self.indptr
-        weights = np.ascontiguousarray(weights, np.float64)  # the kernel reads LANES of these at a time
+        weights = frozen(np.ascontiguousarray(weights, np.float64))  # the kernel reads LANES of these at a time
         n_rows, width = out.shape
         if width < lanes.LANES:
             scores.score_csr(*arrays, weights, out)
         else:
             room = np.empty((1, width))
-            scores.add_table(*arrays, np.arange(n_rows), 0, n_rows, weights, np.arange(width), room, out)
+            scores.add_table(*arrays, np.arange(n_rows), 0, n_rows, weights, frozen(np.arange(width)), room, out)
 
     def columns(self) -> ColumnForm:
         """The stored values, fewer than 2^31 in up to 2^16 rows, by columns."""

@@ -179,9 +179,7 @@ class _Categorical(_Masked):
         self._categories = whole(self.arrays[1])
 
     def _values(self, *read: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        (codes,) = read
-        missing = (codes < 0) | (codes >= len(self._categories))
-        return self._categories[np.where(missing, 0, codes)] if len(self._categories) else codes, missing
+        return of_codes(read[0], self._categories)
 
 
 class _Nullable(_Masked):
@@ -193,6 +191,12 @@ class _Nullable(_Masked):
     def _values(self, *read: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         values, mask = read
         return values, mask.astype(bool)
+
+
+def of_codes(codes: np.ndarray, categories: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The categories that codes number, and where these are missing: their codes are none."""
+    missing = (codes < 0) | (codes >= len(categories))
+    return categories[np.where(missing, 0, codes)] if len(categories) else codes, missing
 
 
 def in_zarr(column: Any, name: str) -> Any:

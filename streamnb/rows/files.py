@@ -10,21 +10,21 @@ from codecs import getincrementaldecoder
 from typing import Any
 
 HEAD = 1 << 12  # bytes that are looked at
+_HDF5 = "an HDF5"
 _TABLE = "open it with snb.table(path, y=..)"
 _TEXTS = f'{_TABLE}, texts with snb.text(path, text="field", y=..); its name should end with what it is, such as'
 CURES = {
-    "an HDF5": "pass an .h5ad file of AnnData under a path of this machine; of another file a dataset, read by h5py: "
+    _HDF5: "pass an .h5ad file of AnnData under a path of this machine; of another file a dataset, read by h5py: "
     "h5py.File(path)['..'][:]",
     "a Parquet": _TABLE,
     "a CSV": f"{_TEXTS} .csv",
     "a JSON": f"{_TEXTS} .jsonl, a record a line",
 }
-_HDF5 = "an HDF5"
 _SVMLIGHT = ".svm", ".svmlight", ".libsvm"
 _LINE = re.compile(rb"\s*[-+.\w,]*\s*(?:qid:\d+\s+)?\d+:[^\s:]+(?:\s|$)")  # the beginning of one
-_MAGIC = {b"\x89HDF": "an HDF5", b"PAR1": "a Parquet", b"{": "a JSON", b"[": "a JSON"}
+_MAGIC = {b"\x89HDF": _HDF5, b"PAR1": "a Parquet", b"{": "a JSON", b"[": "a JSON"}
 _ENDINGS = {
-    "an HDF5": (".h5", ".hdf5", ".h5ad", ".loom"),
+    _HDF5: (".h5", ".hdf5", ".h5ad", ".loom"),
     "a Parquet": (".parquet", ".pq"),
     "a CSV": (".csv", ".tsv"),
     "a JSON": (".json", ".jsonl", ".ndjson"),

@@ -6,7 +6,7 @@ import numpy as np
 import zarr
 
 from streamnb.core.messages import DataError
-from streamnb.rows.columns import whole
+from streamnb.rows.columns import of_codes, whole
 from streamnb.rows.csr_store import member_of
 from streamnb.rows.files import is_hdf5
 from streamnb.rows.in_hdf5 import HDF5Matrix, opened_hdf5
@@ -129,9 +129,7 @@ class FileColumn:
             if self._categories is None:
                 found, missing = _plain(member["values"], some), member["mask"][some].astype(bool)
             else:
-                codes = member["codes"][some]
-                missing = (codes < 0) | (codes >= len(self._categories))
-                found = self._categories[np.where(missing, 0, codes)] if len(self._categories) else codes
+                found, missing = of_codes(member["codes"][some], self._categories)
         if missing.any():
             found = found.astype(object)
             found[missing] = None

@@ -23,6 +23,10 @@ class SourceOfAnother(Source):
         return self._rows.own_groups
 
     @property
+    def label_names(self) -> np.ndarray | None:  # type: ignore[override]
+        return self._rows.label_names
+
+    @property
     def n_blocks(self) -> int | None:
         return self._rows.n_blocks
 

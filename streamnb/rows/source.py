@@ -27,6 +27,7 @@ class Source:
     group: Any = None  # the Zarr group in which columns are named
     given: Any = None  # what has the names of columns, or their number: the X that was given, or one like it
     feature_names: np.ndarray | None = None  # of columns that the source itself makes
+    label_names: np.ndarray | None = None  # of an indicator of labels, where it has any
     own_groups: str | None = None  # the name of groups that come with the rows, for whoever splits them into folds
     encoding: Any = None  # what made columns of raw rows; a model that is fitted on them keeps it
     by_users = False  # True where users open the rows themselves, with what is beside them

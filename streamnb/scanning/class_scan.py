@@ -51,6 +51,7 @@ class ClassScan(PassTask):
     how: Products = ROUNDED  # of second moments
     labels: bool = False  # of an indicator, the weight of rows that bear each two labels, too
     memory_limit: int | None = None  # of the tables, in bytes; None for half of what is free where they are made
+    outside: int | None = None  # the rows outside this fold alone, together
     title = "scan"
     called = "ScanPlan"  # in checkpoints
 
@@ -58,12 +59,31 @@ class ClassScan(PassTask):
         """The same scan with further moments."""
         return replace(self, moments=tuple(m for m in ALL_MOMENTS if m in {*self.moments, *more}))
 
+    def named(self, labels: np.ndarray) -> Self:
+        """The same scan of labels that are named as the columns of y, unless it lists others."""
+        if self.classes is None:
+            return replace(self, classes=labels)
+        if not np.array_equal(self.classes, labels) and {*self.classes.tolist()} == {*labels.tolist()}:
+            raise ValueError(
+                f"y has the columns {messages.listed(labels)}, and the labels are {messages.listed(self.classes)}: "
+                "give the columns in that order"
+            )
+        return self
+
     def partial(self) -> Any:
-        known = self.moments, self.options, self.classes, self.folding, self.memory_limit
+        known = self.moments, self.options, self.classes, self._kept, self.memory_limit
         return Accumulator(*known, grid=self.grid, how=self.how, labels=self.labels)
+
+    @property
+    def _kept(self) -> Folding | None:
+        """The folds that have sums of their own."""
+        return self.folding if self.outside is None else None
 
     def add(self, partial: Any, block: Block) -> None:
         """Check one block of rows and add it."""
+        if self.outside is not None and self.folding is not None:
+            held = self.folding.numbers(block.first_row, block.n_rows, block.split, 0) == self.outside
+            block = replace(block, weight=np.where(held, 0.0, 1.0 if block.weight is None else block.weight))
         chunk, survey = transformed(*checked(block), self.options)
         self.domain.check(chunk, survey)
         partial.add(chunk, survey, label_checks.check_y(block.y), block.weight, block.split)
@@ -76,7 +96,7 @@ class ClassScan(PassTask):
         tile_rows = TILE if products and not self.how.exact else 1
         if n_features is None:
             return Wants(tile_rows=tile_rows)
-        n_splits = 1 if self.folding is None else self.folding.n_splits
+        n_splits = 1 if self._kept is None else self._kept.n_splits
         if self.classes is not None:
             first = tuple(m for m in self.moments if m in TABLE)
             check_fits(first, self.options, len(self.classes) * n_splits, n_features, self.memory_limit)
@@ -94,12 +114,15 @@ class ClassScan(PassTask):
             check_n_folds(self.folding, report.rows)
         row_checks.check_min_size(total.n_rows, total.n_features or 1)
         row_checks.check_total_weight(total.total_weight)
-        if self.folding is not None:
+        if self._kept is not None:
             _check_folds(total)
         return total
 
     def about(self) -> dict[str, str]:
-        about, unsaid = {"the model": self.called}, (("grid", None), ("how", ROUNDED), ("labels", False))
+        about, unsaid = (
+            {"the model": self.called},
+            (("grid", None), ("how", ROUNDED), ("labels", False), ("outside", None)),
+        )
         for name, value in vars(self).items():
             if name == "options":
                 about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) not in _UNSAID}
@@ -297,6 +320,8 @@ def with_folds(task: Any, rows: Source, folds: Any, groups: Any, repeats: int, s
 def run_scan(task: Any, rows: Source, options: RunOptions) -> tuple[Any, Report]:
     """Scan and also report; see `scan`."""
     _warn_of_products(task, rows)
+    if rows.label_names is not None:
+        task = task.named(rows.label_names)
     stats, report = run(task, rows, options)
     if rows.n_features is not None:
         row_checks.check_n_features(stats.n_features, rows.n_features, "its shape")

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from streamnb.core import memory
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.options import RunOptions
@@ -45,7 +47,7 @@ class StatsSideBySide:
 
 @dataclass(frozen=True)
 class SideBySide(PassTask):
-    """Scans of the same moments, labels and folds, which differ in what is done to rows."""
+    """Scans of the same moments, labels and folds, which differ in what is done to rows, or in a fold left out."""
 
     scans: tuple[ClassScan, ...]
     title = "scan"
@@ -54,6 +56,10 @@ class SideBySide(PassTask):
     def moments(self) -> tuple[str, ...]:
         """Those of all."""
         return sum((scan.moments for scan in self.scans), ())
+
+    def named(self, labels: np.ndarray) -> "SideBySide":
+        """The same scans of labels that are named as the columns of y."""
+        return SideBySide(tuple(scan.named(labels) for scan in self.scans))
 
     def partial(self) -> StatsSideBySide:
         return StatsSideBySide([scan.partial() for scan in self.scans])
@@ -68,11 +74,12 @@ class SideBySide(PassTask):
         first = self.scans[0]
         if n_features is not None:
             n_classes = 2 if first.classes is None else len(first.classes)
-            n_splits = 1 if first.folding is None else first.folding.n_splits
-            each = second_moments.bytes_of(first.moments, first.how.pooled, n_classes, n_splits, n_features)
-            if len(self.scans) * each > (limit := memory.allowed(first.memory_limit)):
+            splits = [1 if s.folding is None or s.outside is not None else s.folding.n_splits for s in self.scans]
+            every = [(first.moments, first.how.pooled, n_classes, n_splits, n_features) for n_splits in splits]
+            needed = sum(second_moments.bytes_of(*each) for each in every)
+            if needed > (limit := memory.allowed(first.memory_limit)):
                 what = f"products of {n_features:,} features by {n_features:,}, each under {len(self.scans)} maps,"
-                memory.refuse(what, len(self.scans) * each, limit, f"try fewer maps, or {second_moments.CURE}")
+                memory.refuse(what, needed, limit, f"try fewer maps, or {second_moments.CURE}")
         wanted = [scan.wants(n_rows, n_features) for scan in self.scans]
         return Wants(True, max(w.block_bytes for w in wanted), max(w.tile_rows for w in wanted))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from streamnb.core import arguments
 from streamnb.encoding.learning import to_learn
+from streamnb.estimators.prepared_rows import check_coded
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty, as_penalty
@@ -80,6 +81,7 @@ def settings_of(
         if _alone(setting.family) and any(chosen[name] is not axes[name][0] for name in ("penalties", "smoothing")):
             continue  # they take neither, and stand in the table once
         try:
+            check_coded(setting.family, chosen["transforms"], setting.normalize, setting.idf or None)
             check_choice(setting.scheme, how.folds, 1, how.seed, how.scoring, "best")
             found.append(setting)
         except ValueError as error:

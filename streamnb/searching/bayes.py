@@ -12,7 +12,7 @@ from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.problem.penalties import at_point
+from streamnb.problem.points import at_point
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.searching.axes import Setting
@@ -62,14 +62,14 @@ class BayesSettings(Contestants):
 
     def reads(self, max_passes: int) -> tuple[int, int]:
         times = self._judging.n_folds if self._encoded.nested else 0
-        return self._encoded.n_reads + 2 + 2 * times - (times > 0), int(self._encoded.transform is not None)
+        return self._encoded.n_reads + 2 + 2 * times - (times > 0), int(self._encoded.learns_again)
 
     # ---- sums --------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """One read for the statistics of all settings; what does not take the rows is left out."""
         self.report = self._encoded.learn(self._judging, self._options)
-        self._sums = self._summed(self._encoded.whole, self._settings)
+        self._sums = self._summed(None, self._settings)
         for name, (setting, stats) in self._sums.items():
             candidate = Candidate(stats, setting.family, setting.penalty, setting.options)
             try:
@@ -79,9 +79,13 @@ class BayesSettings(Contestants):
         if self._sums:
             warn_missing(next(iter(self._sums.values()))[1])
 
-    def _summed(self, rows: Source, asked: Mapping[str, Setting]) -> dict[str, Sums]:
-        """One read for the statistics of settings; why they do not take the rows is noted."""
-        settings = self._on(rows, asked)
+    def _summed(self, fold: int | None, asked: Mapping[str, Setting]) -> dict[str, Sums]:
+        """One read for the statistics of settings, by what the rows outside a fold, or all, tell of columns.
+
+        Why settings do not take the rows is noted.
+        """
+        rows = self._encoded.whole if fold is None else self._encoded.outside(fold)
+        settings = self._on(rows, fold, asked)
         if not settings:
             return {}
         keys = {name: _key(setting) for name, setting in settings.items()}
@@ -93,6 +97,8 @@ class BayesSettings(Contestants):
         how = self._judging
         scans[0], self._rows = with_folds(scans[0], rows, how.folds, how.groups, 1, how.seed)
         scans = [replace(scan, folding=scans[0].folding) for scan in scans]
+        if (labels := self._rows.label_names) is not None:
+            scans = [scan.named(labels) for scan in scans]
         task = SharedScan(tuple(scans), tuple(tuple(s.family for s in one.values()) for one in families.values()))
         total, report = run(task, self._rows, self._options)
         self.report = self.report + report
@@ -102,13 +108,14 @@ class BayesSettings(Contestants):
         self.left_out |= refused
         return {name: (settings[name], total.stats[place[0]]) for name, place in places.items() if name not in refused}
 
-    def _on(self, rows: Source, asked: Mapping[str, Setting]) -> dict[str, Setting]:
+    def _on(self, rows: Source, fold: int | None, asked: Mapping[str, Setting]) -> dict[str, Setting]:
         """Settings for the columns at hand."""
         names = rows.feature_names if rows.encoding is not None else getattr(rows.given, "columns", None)
         found = {}
         for name, setting in asked.items():
             try:
-                found[name] = setting.on(names, rows.encoding and rows.encoding.kinds)
+                named = setting.on(names, rows.encoding and rows.encoding.kinds)
+                found[name] = replace(named, family=self._encoded.family_of(named.family, fold))
             except ValueError as error:
                 self.left_out[name] = str(error)
         return found
@@ -126,7 +133,7 @@ class BayesSettings(Contestants):
         """Judge settings on some folds; where columns are learned, it is one, by those of the rows outside it."""
         rests: dict[str, Sums] = {}
         if self._encoded.nested:
-            rests = self._summed(self._encoded.outside(folds[0]), {name: self._settings[name] for name in names})
+            rests = self._summed(folds[0], {name: self._settings[name] for name in names})
             for name in set(names) - rests.keys():
                 del self._paths[name]
             names = [name for name in names if name in rests]
@@ -172,11 +179,13 @@ class BayesSettings(Contestants):
 
     def fitted(self, judged: Judged) -> Any:
         """The model of all rows, from the statistics that are there."""
-        setting, stats = self._settings[judged.name], self._sums[judged.name][1]
+        setting, (on_columns, stats) = self._settings[judged.name], self._sums[judged.name]
         penalty = None if setting.penalty is None else at_point(setting.penalty, judged.point)
         learned = self._encoded.transform
+        made = setting.family.coded and not self._encoded.learns_again  # categories that a table is encoded by
+        family = on_columns.family if made else setting.family
         prepared = {"transform": setting.transform if learned is None else learned, "normalize": setting.normalize}
-        model = LinearNB(setting.family.at(judged.point), penalty, **setting.options, **prepared)
+        model = LinearNB(family.at(judged.point), penalty, **setting.options, **prepared)
         whole = replace(stats, folds=(), folding=None)
         return self._encoded.finished(fitted_from(model, whole, self.report, self._encoded.to_fit))
 

@@ -1,5 +1,6 @@
 """How much a search may take: seconds, or reads of the rows, and how these are dealt out among candidates."""
 
+import numbers
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "read": None, "reads": None}
+UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "read": None, "reads": None}
 KEPT = 3  # one candidate of so many goes on to the next round
 LEAST_READS = 2  # of a model that is judged: the second read judges the first step
 
@@ -35,15 +36,21 @@ class Budget:
         began = time.perf_counter()
         if given is None:
             return cls(None, None, None, began)
-        should = "it should be seconds such as '600s' ('10min', '2h'), or reads of the rows such as '20 reads'"
+        should = "it should be seconds such as 600 or '600s' ('10m', '2h'), or reads of the rows such as '20 reads'"
+        if isinstance(given, numbers.Real) and not isinstance(given, bool):
+            seconds = float(given)
+            if not 0.0 < seconds < float("inf"):
+                raise ValueError(f"budget={given!r} should be above 0 and finite; {should}")
+            return cls(f"{seconds:g}s", seconds, None, began)
         if not isinstance(given, str):
             raise TypeError(f"budget={given!r} is of type {type(given).__name__}; {should}")
-        found = re.fullmatch(r"\s*(\d+\.?\d*)\s*([a-z]+)\s*", given)
-        if found is None or found[2] not in UNITS or float(found[1]) == 0.0:
+        found = re.fullmatch(r"\s*(\d+\.?\d*)\s*([a-z]*)\s*", given)
+        unit = None if found is None else found[2] or "s"
+        if found is None or unit not in UNITS or float(found[1]) == 0.0:
             raise ValueError(f"budget={given!r} is none; {should}")
-        factor = UNITS[found[2]]
+        factor = UNITS[unit]
         if factor is not None:
-            return cls(given, float(found[1]) * factor, None, began)
+            return cls(given if found[2] else f"{given.strip()}s", float(found[1]) * factor, None, began)
         if "." in found[1]:
             raise ValueError(f"budget={given!r} should be a whole number of reads")
         return cls(given, None, int(found[1]), began)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,18 @@ from sklearn.pipeline import make_pipeline
 from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.by_fold import OfFolds, TotalsOfFolds
 from streamnb.encoding.learning import prepared, step_of
+from streamnb.encoding.levels import CategoryColumns, LevelScan
 from streamnb.encoding.opening import holds_raw_texts, opened
 from streamnb.encoding.table import TableToLearn
 from streamnb.encoding.text import TextsToLearn, text
+from streamnb.estimators.prepared_rows import check_coded
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
+from streamnb.problem.families import as_family
+from streamnb.problem.family import Family
+from streamnb.rows.column_maps import LearnedStep
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.rows.table_opening import is_path, is_table
@@ -37,10 +43,13 @@ class Encoded:
     words : dict, what is particular to it
     n_reads : int, to learn what is learned
     nested : bool, whether rows are others for each fold
+    learns_again : bool, whether the model of all rows learns for itself what becomes of their columns
+    coded : family or None, the one that takes the columns, which are made of categories for it
     """
 
     n_reads = 0
-    nested = False
+    nested = learns_again = False
+    coded: Any = None
 
     def __init__(self, rows: Source, given: Given):
         self.rows, self.given = rows, given
@@ -52,6 +61,11 @@ class Encoded:
         return Report()
 
     @property
+    def as_they_are(self) -> bool:
+        """Whether no columns are made."""
+        return not self.nested and self.rows.encoding is None
+
+    @property
     def whole(self) -> Source:
         """All rows, by what all of them tell."""
         return self.rows
@@ -59,6 +73,10 @@ class Encoded:
     def outside(self, fold: int) -> Source:
         """All rows, by what those outside a fold tell."""
         return self.rows
+
+    def family_of(self, family: Family, fold: int | None) -> Family:
+        """A family as it is of the columns of `outside`, or of `whole`."""
+        return family
 
     @property
     def to_fit(self) -> Given:
@@ -85,9 +103,9 @@ class Learned(Encoded):
     n_reads = 1
     nested = True
 
-    def __init__(self, to_learn: ToLearn, given: Given, words: dict[str, str], transform: Any = None):
+    def __init__(self, to_learn: ToLearn, given: Given, words: dict[str, str]):
         super().__init__(to_learn.rows, given)
-        self._to_learn, self.words, self.transform = to_learn, words, transform
+        self._to_learn, self.words = to_learn, words
         self._totals: TotalsOfFolds | None = None
         self._whole: Source | None = None
 
@@ -112,7 +130,41 @@ class Learned(Encoded):
 
     @property
     def to_fit(self) -> Given:
-        return self.given if self.transform is not None else (self.whole, None, None)
+        return self.whole, None, None
+
+
+class Stepped(Learned):
+    """Rows as a step makes them that `LinearNB` learns of them: a transform, or the columns of categories of a family.
+
+    Parameters
+    ----------
+    task : PassTask, what is learned
+    step_of : callable, the step by the total of the task
+    as_they_are : Encoded, the rows
+    """
+
+    learns_again = True
+
+    def __init__(self, task: PassTask, step_of: Callable[[Any], LearnedStep], as_they_are: Encoded):
+        rows, given = as_they_are.rows, as_they_are.given
+
+        def encoded(total: Any, quiet: bool = False) -> Source:
+            return prepared(step_of(total), rows, *given[1:])
+
+        super().__init__(ToLearn(task, rows, encoded), given, {})
+        self._step_of = step_of
+
+    def family_of(self, family: Family, fold: int | None) -> Family:
+        check_coded(family, self.transform, None, None)
+        if not family.coded:
+            return family
+        assert self._totals is not None
+        step: Any = self._step_of(self._totals.without(fold))
+        return family.widened(step.firsts)
+
+    @property
+    def to_fit(self) -> Given:
+        return self.given
 
 
 class Transformed(Encoded):
@@ -182,15 +234,20 @@ def is_raw_table(X: Any) -> bool:
     return types is None or any(getattr(one, "kind", "O") not in "biuf" for one in list(types))
 
 
-def of_transform(transform: Any, as_they_are: Encoded, options: RunOptions) -> Learned:
+def of_transform(transform: Any, as_they_are: Encoded, options: RunOptions) -> Stepped:
     """Rows as a transform makes them that is learned of them."""
-    rows, given = as_they_are.rows, as_they_are.given
+    found = Stepped(ValueScan(options.memory_limit), partial(step_of, transform), as_they_are)
+    found.transform = transform
+    found.words = {"transform": transform if isinstance(transform, str) else repr(transform)}
+    return found
 
-    def encoded(counts: Any, quiet: bool = False) -> Source:
-        return prepared(step_of(transform, counts), rows, *given[1:])
 
-    words = {"transform": transform if isinstance(transform, str) else repr(transform)}
-    return Learned(ToLearn(ValueScan(options.memory_limit), rows, encoded), given, words, transform)
+def of_categories(asked: Any, as_they_are: Encoded, options: RunOptions) -> Stepped:
+    """Rows as the columns that a family takes for numbers of categories are made indicators of these."""
+    named = as_family(asked).named(getattr(as_they_are.rows.given, "columns", None))
+    found = Stepped(LevelScan(named.coded_columns, options.memory_limit), CategoryColumns.of, as_they_are)
+    found.coded = asked
+    return found
 
 
 def _encoded(asked: Any, given: Given, options: RunOptions) -> Encoded:

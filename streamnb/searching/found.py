@@ -10,7 +10,7 @@ import numpy as np
 from streamnb.core import persistence
 from streamnb.passes.report import Report
 from streamnb.plotting.candidates import SearchDisplay
-from streamnb.problem.penalties import loaded_point
+from streamnb.problem.points import loaded_point
 
 
 @persistence.register

@@ -34,6 +34,7 @@ class StackOnFolds(Contestants):
         self._encoded, self._judging, self._options = encoded, judging, options
         self._model = clone(model).set_params(folds=judging.folds, seed=judging.seed)
         self._scores: dict[int, list[float]] = {}
+        self._n_rows = 1
 
     def plan(self, most_reads: int | None) -> str:
         return f"{self.names[0]}: {sum(self.reads(0))} reads at most"
@@ -69,7 +70,7 @@ class StackOnFolds(Contestants):
         done, each = sorted(self._scores), [one.name for one in judging.scorer.each]
         scores = {one: [self._scores[fold][i] for fold in done] for i, one in enumerate(each)}
         about: dict[str, Any] = {"name": name, "words": {}, "point": {}, "n_features": -1}
-        cost = {"reads": sum(self.reads(0)), "seconds": self.report.seconds}
+        cost = {"reads": self.report.rows // self._n_rows, "seconds": self.report.seconds}
         return [Judged.on(done, judging.n_folds, scores, **about, **cost)]
 
     def _on(self, fold: int) -> list[float]:
@@ -87,7 +88,7 @@ class StackOnFolds(Contestants):
             raise ValueError("a scoring needs probabilities, and its second level has none")
         model, held = model_and_rows(stack, FoldRows(rows, task.folding, fold, inside=True))
         sheet, report = run(JudgingTask(model, frozenset({*needs, "confusion"})), held, self._options)
-        self.report = self.report + stack.report_ + report
+        self.report, self._n_rows = self.report + stack.report_ + report, report.rows
         return [float(one.value(sheet.evaluations)) for one in judging.scorer.each]
 
     def fitted(self, judged: Judged) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 from streamnb.core import notebook
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.passes.options import RunOptions
+from streamnb.problem.families import as_family
 from streamnb.rows.opening import with_labels
 from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
@@ -14,7 +15,7 @@ from streamnb.searching.bayes import BayesSettings
 from streamnb.searching.blind import SCORING, usual_for, usual_transforms
 from streamnb.searching.budget import Budget
 from streamnb.searching.contest import Contest, Contestants, Judging
-from streamnb.searching.encodings import Encoded, encoded_rows, of_transform
+from streamnb.searching.encodings import Encoded, encoded_rows, of_categories, of_transform
 from streamnb.searching.found import Search
 from streamnb.searching.of_estimators import check_others, contestant_of, named_models, others_of
 from streamnb.selection.grid_scores import check_choice
@@ -34,7 +35,7 @@ def search(
     penalties: Any = None,
     schemes: Any = None,
     others: Any = None,
-    budget: str | None = None,
+    budget: str | float | None = None,
     folds: Any = 5,
     scoring: Any = None,
     seed: int = 0,
@@ -62,7 +63,8 @@ def search(
     families : list of names or Family, optional
         By default multinomial, Bernoulli and, of dense rows, Gaussian; of up to 300 features that with a covariance of
         each class, too, both also after the quantile-normal map; "auto" of tables. [] for none, with `models` or
-        `others`. `Gaussian` with covariances takes no penalty, and stands in the table once.
+        `others`. `Gaussian` with covariances takes no penalty, and stands in the table once. "categorical" is of
+        numbers of categories, whose values are those of the rows outside each fold, and of tables of such columns.
     models : list of estimators, optional
         Of those that choose on folds, such as ``[snb.SoftmaxRegressionCV(), snb.MarginClassifierCV(idf=True)]``; their
         `folds`, `seed` and `scoring` are those of the search. By default, where no `families` are named either,
@@ -81,8 +83,8 @@ def search(
     others : dict {name: estimator}, optional
         Any that has scikit-learn's `fit` and `predict`, pipelines, too: fitted once without each fold, so that nothing
         that its steps learn comes from rows held back. They need X and y in memory.
-    budget : str, optional
-        What may be spent, "600s" ("10min", "2h") or "20 reads" of the rows, the fit to all rows among it. Of seconds:
+    budget : str or float, optional
+        What may be spent, 600 or "600s" ("10m", "2h") or "20 reads" of the rows, the fit to all rows among it. Of time:
         all candidates are judged on a ninth of the folds, the better third goes on to a third of them, the better third
         of these to all; models of several reads make as many as there is time for. Candidates that were left on the
         way are in the table with the number of their folds. Of reads, which serve all folds at once: each model may
@@ -117,9 +119,9 @@ def search(
     Notes
     -----
     Which candidate is best is told by the scores that choose it, so that its own score is a little too good: judge
-    `best_` by rows that took no part. Nothing else of a held-out row is in a score of naive Bayes: idf, bins, counters
-    and vocabularies are those of the other rows. Rows that were encoded before, as those of ``snb.table(..)`` are, stay
-    as they are; and `models` with idf and normalize take the idf of all rows, which knows no label.
+    `best_` by rows that took no part. Nothing else of a held-out row is in a score: idf, bins, counters and
+    vocabularies are those of the other rows. Rows that were encoded before, as those of ``snb.table(..)`` are, stay as
+    they are.
 
     Examples
     --------
@@ -144,6 +146,8 @@ def search(
     rows = ways[0].rows
     if families is None and transforms is None and encodings is None:
         ways += [of_transform(transform, ways[0], options) for transform in usual_transforms(ways[0])]
+    coded = [family for family in families or [] if as_family(family).coded]
+    ways += [of_categories(family, way, options) for way in ways if way.as_they_are for family in coded]
     for way in ways:
         way.rows.check_read_again("search")
     given_axes = {name: asked[name] for name in named if named[name] is not None}
@@ -173,19 +177,31 @@ def _contestants(
     others: list[Contestants] = []
     left_out: dict[str, str] = {}
     for way in ways:
-        axes, usual = ([{}], []) if "families" in asked else usual_for(way)
+        if "families" in asked:
+            families, usual = _taking(way, asked["families"]), []
+            axes = [{**asked, "families": families}] if families else []
+        else:
+            of_kind, usual = usual_for(way)
+            axes = [some | asked for some in of_kind]
         settings: dict[str, Setting] = {}
         for some in axes:
-            of_values = DEFAULTS | some | asked | ({} if way.transform is None else {"transforms": [None]})
+            of_values = DEFAULTS | some | ({} if way.transform is None else {"transforms": [None]})
             found, why = settings_of(of_values, how, way.words)
             settings |= {setting.name: setting for setting in found}
             left_out |= why
         bayes += [BayesSettings(list(settings.values()), way, how, options)] if settings else []
-        if way.transform is None:  # models have transforms of their own
+        if not way.learns_again:  # models have transforms of their own
             said = "".join(f", {name}={word}" for name, word in way.words.items())
             chosen = named_models(usual) if models is None else models
             others += [contestant_of(name + said, model, way, how, options) for name, model in chosen.items()]
     return [*bayes, *others], left_out
+
+
+def _taking(way: Encoded, families: list[Any]) -> list[Any]:
+    """The families that may take the columns; those of numbers of categories have columns made for each."""
+    if way.coded is not None:
+        return [way.coded]
+    return [family for family in families if not (way.as_they_are and as_family(family).coded)]
 
 
 def _n_folds(folds: Any, rows: Source) -> int:

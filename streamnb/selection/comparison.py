@@ -8,7 +8,7 @@ import numpy as np
 
 from streamnb.core import label_checks, persistence
 from streamnb.passes.report import Report
-from streamnb.problem.penalties import loaded_point
+from streamnb.problem.points import loaded_point
 from streamnb.selection.grid_scores import GridScores
 
 OVERALL = "overall"

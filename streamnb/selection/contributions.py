@@ -11,7 +11,8 @@ from streamnb.core.blas import one_thread
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.multinomial import Multinomial
-from streamnb.problem.penalties import Custom, Penalty, TopK, as_penalty, pull_at
+from streamnb.problem.penalties import Custom, Penalty, TopK, as_penalty
+from streamnb.problem.points import pull_at
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import Scheme, as_scheme
 from streamnb.problem.score_logs import top_class

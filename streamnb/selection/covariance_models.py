@@ -6,12 +6,14 @@ import numpy as np
 
 from streamnb.core import memory, persistence
 from streamnb.core.blas import one_thread
-from streamnb.models.covariance import tiles
+from streamnb.models.covariance import TILE, tiles
 from streamnb.models.grid_weights import DOUBLE, SINGLE
 from streamnb.rows.chunk import Chunk
 from streamnb.selection.covariance_scores import LinearScores, QuadraticScores, inward, top
 from streamnb.solving.covariance_path import CovariancePath
 
+SCREENED = 4 * TILE  # rows that are decided together, at most
+FEW = 8  # rows that are scored once more in double precision; always as many, as in a tile
 CURE = "take fewer shrinkages, folds or features, or covariance='pooled'"
 
 
@@ -76,7 +78,7 @@ class CovarianceModels:
     def margins(self, chunk: Chunk, rows: np.ndarray, room: np.ndarray) -> np.ndarray:
         """Margins of some rows of a prepared block, (len(rows), R, width): the first G of these are those of points."""
         out = room[: len(rows)]
-        for some, x in self._centred(chunk, rows):
+        for some, x in self._centred(chunk, rows, TILE):
             for part in self._parts:
                 joint = part.scores(x)[: some.stop - some.start]
                 out[some, :, part.points] = joint if self.shape[1] > 1 else joint[:, 1:] - joint[:, :1]
@@ -86,24 +88,33 @@ class CovarianceModels:
         """The first class of the highest score of some rows at each point, (len(rows), G) and room behind."""
         n_points, n_classes = self.shape[0], len(self.shell.classes_)
         decided = np.empty((len(rows), SINGLE.room(n_points)), np.min_scalar_type(n_classes - 1))
-        left_open = np.ones((len(self._parts), len(rows)), bool)
-        if any(part.screen for part in self._parts):
-            for some, x in self._centred(chunk, rows):
-                y, n_here = x @ self._inward, some.stop - some.start
-                for part, own in zip(self._parts, left_open, strict=True):
-                    if part.screen is not None:
-                        found, certain = part.screen.decided(y)
-                        decided[some, part.points], own[some] = found[:n_here], ~certain[:n_here]
-        for part, own in zip(self._parts, left_open, strict=True):
-            again = np.flatnonzero(own)
-            for some, x in self._centred(chunk, rows[again]):
-                decided[again[some], part.points] = top(part.scores(x)[: some.stop - some.start])
+        for some, x in self._centred(chunk, rows, min(SCREENED, len(rows))):
+            x = x[: some.stop - some.start]
+            y = x @ self._inward
+            for part in self._parts:
+                if part.screen is None:
+                    decided[some, part.points] = _by_tiles(part, x, TILE)
+                    continue
+                found, certain = part.screen.decided(y)
+                again = np.flatnonzero(~certain)
+                found[again] = _by_tiles(part, x[again], FEW)
+                decided[some, part.points] = found
         return decided
 
-    def _centred(self, chunk: Chunk, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    def _centred(self, chunk: Chunk, rows: np.ndarray, tile: int) -> Iterator[tuple[slice, np.ndarray]]:
         """Those rows tile by tile, less the mean of all and with a 1 behind, and which these are."""
         with one_thread():
-            for some, values in tiles(chunk, rows):
+            for some, values in tiles(chunk, rows, tile):
                 x = np.ones((len(values), len(self._kept) + 1))
                 np.subtract(values[:, self._kept], self._centre, out=x[:, :-1])
                 yield some, x
+
+
+def _by_tiles(part: LinearScores | QuadraticScores, x: np.ndarray, tile: int) -> np.ndarray:
+    """The first class of the highest score of rows at the points of a part, so many rows at a time."""
+    found = [np.empty((0, part.n_points), np.int64)]
+    for first in range(0, len(x), tile):
+        some = x[first : first + tile]
+        behind = np.ones((tile - len(some), x.shape[1]))
+        found.append(top(part.scores(np.vstack([some, behind])))[: len(some)])
+    return np.concatenate(found)

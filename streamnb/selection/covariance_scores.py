@@ -8,7 +8,7 @@ import numpy as np
 from streamnb.kernels.judge import top_class
 from streamnb.solving.covariances import Basis
 
-AT_ONCE = 1 << 17  # numbers that are squared
+AT_ONCE = 1 << 19  # numbers that are squared
 UNIT = 2.0**-24  # of rounding in single precision
 LARGEST, LONGEST = 2.0**50, 2.0**30  # weights, and rows, whose squares do not overflow there
 FLATTEST = 1e-8  # eigenvalue of correlations that rows are divided by
@@ -33,6 +33,10 @@ class LinearScores:
     points: Any
     weights: np.ndarray
     screen = None
+
+    @property
+    def n_points(self) -> int:
+        return self.weights.shape[2]
 
     @classmethod
     def of(cls, basis: Basis, apart: np.ndarray, log_priors: np.ndarray) -> "LinearScores":
@@ -61,10 +65,10 @@ class QuadraticScores:
     Attributes
     ----------
     points : P of the grid
-    side : (n + 1, K * n)
-        What rows less their mean, a 1 behind, are multiplied by: directions of all classes side by side, below each the
-        place of its class with the sign turned.
-    weights : (K, n, P)
+    side : (K * n, n + 1)
+        What rows less their mean, a 1 behind, are multiplied by: directions of all classes, behind each the place of
+        its class with the sign turned.
+    weights : (K, P, n)
         Of the squares.
     offsets : (K, P)
     screen : Screen or None
@@ -80,13 +84,17 @@ class QuadraticScores:
     def of(cls, basis: Basis, apart: np.ndarray, log_priors: np.ndarray, outward: np.ndarray | None) -> Any:
         """From the means of classes (K, n), less that of all; `outward` undoes what rows are screened in."""
         (n_classes, n), axes = apart.shape, basis.axes
-        side = np.empty((n + 1, n_classes, n))
-        side[:-1] = axes.transpose(1, 0, 2)
-        side[-1] = -np.einsum("kj,kjm->km", apart, axes)
+        side = np.empty((n_classes, n, n + 1))
+        side[:, :, :-1] = axes.transpose(0, 2, 1)
+        side[:, :, -1] = -np.einsum("kj,kjm->km", apart, axes)
         offsets = log_priors[:, None] - np.nan_to_num(basis.log_dets) / 2.0
-        known = -np.nan_to_num(basis.inverse) / 2.0, offsets
-        screen = None if outward is None else Screen.of(np.tensordot(outward, side, 1), *known)
-        return cls(columns_of(basis.points), side.reshape(n + 1, -1), *known, screen)
+        known = np.nan_to_num(np.ascontiguousarray(basis.inverse.transpose(0, 2, 1))) / -2.0, offsets
+        screen = None if outward is None else Screen.of(side @ outward.T, *known)
+        return cls(columns_of(basis.points), side.reshape(-1, n + 1), *known, screen)
+
+    @property
+    def n_points(self) -> int:
+        return self.weights.shape[1]
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -106,11 +114,11 @@ class Screen:
 
     A sum of n products is off by less than (n + 2) u of the product of the lengths of both factors, to first order in
     u = 2^-24 (Higham 2002, section 3.1), of which twice as much is allowed for. Rows are screened in directions in
-    which the classes together vary alike, and columns of `side` have length 1: lengths are small whatever scales are.
+    which the classes together vary alike, and rows of `side` have length 1: lengths are small whatever scales are.
     """
 
-    side: np.ndarray  # (n + 1, K * n)
-    weights: np.ndarray  # (K, n, P), of squares, which then come to half of a distance
+    side: np.ndarray  # (K * n, n + 1)
+    weights: np.ndarray  # (K, P, n), of squares, which then come to half of a distance
     offsets: np.ndarray  # (K, P)
     reach: np.ndarray  # (K, P): a square root of a distance is off by so much of the length of the row
     slack: np.ndarray  # (K, P), by which a score is off whatever the row
@@ -119,15 +127,15 @@ class Screen:
     @classmethod
     def of(cls, side: np.ndarray, weights: np.ndarray, offsets: np.ndarray) -> "Screen | None":
         """Of what makes up the scores in double precision; None where single precision could not hold it."""
-        lengths, n = np.sqrt((side**2).sum(axis=0)), side.shape[2]
-        squares = -weights * (lengths**2)[:, :, None]
+        lengths, n = np.sqrt((side**2).sum(axis=2)), side.shape[1]
+        squares = -weights * (lengths**2)[:, None]
         finite = np.where(np.isfinite(offsets), offsets, 0.0)
         if not (squares.max(initial=0.0) < LARGEST and np.abs(finite).max() < LARGEST):
             return None
         share = 2.0 * UNIT * (n + 8)
-        reach, slack = share * np.sqrt(2.0 * squares.sum(axis=1)), 4.0 * UNIT * np.abs(finite)
-        side = np.divide(side, lengths, out=np.zeros_like(side), where=lengths > 0.0)  # directions in which no row lies
-        held = side.reshape(n + 1, -1), squares, offsets, reach, slack
+        reach, slack = share * np.sqrt(2.0 * squares.sum(axis=2)), 4.0 * UNIT * np.abs(finite)
+        lengths[lengths == 0.0] = 1.0  # of directions in which no row lies
+        held = (side / lengths[:, :, None]).reshape(-1, n + 1), squares, offsets, reach, slack
         single = [part.astype(np.float32) for part in held]
         return cls(single[0], single[1], single[2], single[3], single[4], share)
 
@@ -150,16 +158,15 @@ class Screen:
 
 
 def _weighted_squares(x: np.ndarray, side: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Sums of weighted squares of x @ side, (K, P, n_rows)."""
-    n_classes, n, n_points = weights.shape
+    """Sums of weighted squares of x @ side.T, (K, P, n_rows)."""
+    n_classes, n_points, n = weights.shape
     out = np.empty((n_classes, n_points, len(x)), x.dtype)
     step = max(AT_ONCE // (len(x) * max(n, 1)), 1)
     for first in range(0, n_classes, step):
         some = slice(first, first + step)
-        z = x @ side[:, n * first : n * (first + step)]
+        z = side[n * first : n * (first + step)] @ x.T
         z *= z
-        squares = z.reshape(len(x), len(out[some]), n).transpose(1, 2, 0)
-        np.matmul(weights[some].transpose(0, 2, 1), squares, out=out[some])
+        np.matmul(weights[some], z.reshape(len(out[some]), n, len(x)), out=out[some])
     return out
 
 

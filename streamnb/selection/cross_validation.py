@@ -47,8 +47,9 @@ KEPT_SCORES = 1 << 25  # numbers that all evaluations together may keep to be ex
 SHEETS_BYTES = 1 << 30  # of the sheets of all threads, where there are several
 LONGEST_BLOCK = 32 << 20  # bytes of rows
 TIMES_WEIGHTS = 4
+MARGIN_BYTES = 16  # of one, and of what is made of it
 WEIGHT_BYTES = 12  # of one that is not zero
-PER_MARGIN, PER_WEIGHT = 5e-9, 1e-9  # seconds, about
+PER_MARGIN, PER_WEIGHT, PER_PRODUCT = 5e-9, 1e-8, 1.25e-10  # seconds, about
 LONG = 300.0  # seconds that nobody should wait without a word
 
 
@@ -69,6 +70,7 @@ class ScoringTask(PassTask):
     train: bool = False
     sampled: int = 0
     held: tuple[int, ...] | None = None
+    costly: int = COSTLY_MARGINS
     title = "scoring"
     most_bytes = SHEETS_BYTES
 
@@ -169,7 +171,7 @@ class ScoringTask(PassTask):
 
     def _at_once(self, models: GridModels | CovarianceModels) -> int:
         if models.by_columns:
-            return COSTLY_MARGINS
+            return self.costly
         return grid_models.MARGINS if self.needs & {"ranking", "margin"} else CACHED_MARGINS
 
 
@@ -198,42 +200,45 @@ def _sheet_sizes(n_models: int, n_classes: int, needs: frozenset[str], multilabe
     return exact_rows, n_bins, n_models * n_classes * per_class
 
 
-def _check_costs(paths: Sequence[Any], stats: ClassStats, scorer: Scorer, most_bytes: int, train: bool) -> None:
+def _check_costs(
+    paths: Sequence[Any], stats: ClassStats, scorer: Scorer, train: bool, most_bytes: int, costly: int, limit: Any
+) -> None:
     """Refuse what would not fit into memory, and say beforehand what will take long."""
     assert stats.folding is not None
     n_rows, n_classes, n_splits = stats.n_rows * stats.folding.repeats, len(stats.classes), stats.folding.n_splits
     n_points, n_kinds = sum(map(len, paths)), 1 + train
     times_judged = stats.folding.n_folds if train else 1  # each row, by the models of a repeat
     models = f"{n_splits} x {n_points:,} models of {n_classes:,} classes"
-    check_sheet(n_splits * n_points * n_kinds, models, n_classes, scorer, stats.multilabel)
+    check_sheet(n_splits * n_points * n_kinds, models, n_classes, scorer, stats.multilabel, limit)
     seconds = 0.0
     for path in paths:
         margins = n_rows * times_judged * DOUBLE.room(len(path)) * max(path.n_rows, n_classes)
         if isinstance(path, CovariancePath):
             n_products = len({a for a, _ in path.points}) * stats.n_features
             seconds += (
-                PER_MARGIN * margins
-                + PER_WEIGHT * n_rows * times_judged * n_classes * n_products * stats.n_features / 8
+                PER_MARGIN * margins + PER_PRODUCT * n_rows * times_judged * n_classes * n_products * stats.n_features
             )
             continue
         most = WEIGHT_BYTES * len(path) * path.n_rows * stats.n_features
         by_columns = most > most_bytes and WEIGHT_BYTES * path.n_features_per_class.sum() > most_bytes
-        times = n_splits + (max(margins / COSTLY_MARGINS, n_splits) if by_columns else 0)
+        times = n_splits + (max(margins / costly, n_splits) if by_columns else 0)
         seconds += PER_MARGIN * margins + PER_WEIGHT * times * len(path) * path.n_rows * stats.n_features
     if seconds > LONG:
         messages.warn(
-            f"judging {stats.n_rows:,} rows by {models} will take about {seconds / 60:,.0f} minutes of one core; "
+            f"judging {stats.n_rows:,} rows by {models} will take up to about {seconds / 60:,.0f} minutes of one core; "
             "progress=True shows how far it is, and fewer taus (penalty=snb.L1(n_taus=5, scale='score')), fewer "
             "repeats or features, or some of the rows take less"
         )
 
 
-def check_sheet(n_models: int, models: str, n_classes: int, scorer: Scorer, multilabel: bool) -> None:
+def check_sheet(n_models: int, models: str, n_classes: int, scorer: Scorer, multilabel: bool, limit: Any) -> None:
     """Refuse what would be kept of the scores of too many models."""
     n_bytes = _sheet_sizes(n_models, n_classes, scorer.needs, multilabel)[2]
-    if n_bytes > (limit := memory.allowed(None)):
-        cure = "take fewer penalties or folds, or a scoring that needs less, such as 'accuracy'"
-        memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, limit, cure)
+    if n_bytes > (may := memory.allowed(limit)):
+        cure = (
+            "give a larger memory_limit, fewer penalties or folds, or a scoring of decisions alone, such as 'f1_micro'"
+        )
+        memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, may, cure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,8 +306,9 @@ def judged_together(
     stats, folding = candidates[0].stats, candidates[0].stats.folding
     assert folding is not None
     splits = tuple(range(folding.n_splits) if held is None else held)
-    most_bytes = WEIGHTS_BYTES // (len(paths) * len(splits))
-    _check_costs(paths, stats, scorer, most_bytes, train)
+    may = memory.allowed(run_options.memory_limit)
+    most_bytes, costly = min(WEIGHTS_BYTES, may) // (len(paths) * len(splits)), min(COSTLY_MARGINS, may // MARGIN_BYTES)
+    _check_costs(paths, stats, scorer, train, most_bytes, costly, run_options.memory_limit)
 
     def models_of(split: int) -> list[GridModels | CovarianceModels]:
         known = {id(one.stats): one.stats for one in candidates if one.rests is None}
@@ -318,9 +324,8 @@ def judged_together(
         grids = tuple(zip(*of_splits, strict=True))
     probabilities = all(models[0].shell.scheme.has_probabilities for models in grids)
     needs = scorer.needs if probabilities else scorer.needs - {"probabilities"}
-    task = ScoringTask(
-        grids, stats.classes, folding, needs, stats.n_rows, train, sampled, None if held is None else splits
-    )
+    named = None if held is None else splits
+    task = ScoringTask(grids, stats.classes, folding, needs, stats.n_rows, train, sampled, named, costly)
     check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
     sheet, report = run(task, rows, run_options)
     _check_same_rows(stats, sheet, report)

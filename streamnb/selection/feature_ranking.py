@@ -114,7 +114,7 @@ def scored(stats: ClassStats, by: str, criterion: Criterion) -> tuple[np.ndarray
     """Scores and p-values of the features, of one label a row."""
     for moment in criterion.moments:
         stats.table(moment)
-    stats = _with_weight(stats)
+    stats = with_weight(stats)
     if criterion.lowest >= 0.0 and stats.negatives:
         raise ValueError(
             f"Negative values in data passed to by={by!r}: the scanned rows held {stats.negatives}; values should be "
@@ -124,7 +124,7 @@ def scored(stats: ClassStats, by: str, criterion: Criterion) -> tuple[np.ndarray
     return scores, criterion.pvalues(stats, scores)
 
 
-def _with_weight(stats: ClassStats) -> ClassStats:
+def with_weight(stats: ClassStats) -> ClassStats:
     """The statistics of the classes that have any weight, two at least."""
     seen = np.flatnonzero(stats.weight > 0)
     if len(seen) < 2:

@@ -18,7 +18,7 @@ from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.selection.row_sample import RowSample
-from streamnb.selection.shared_reads import Asked, Judge, SharedRead
+from streamnb.selection.shared_reads import Asked, Judge, SharedRead, ways_of
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.fitting import Reads, Trained, check_rows, options_of
 from streamnb.training.objectives import class_codes
@@ -79,10 +79,19 @@ class SampleTask(PassTask):
 
 
 def trained_together(
-    reads: Sequence[Reads], stats: ClassStats, judge: Judge, like: ReadTask, rows: Source, options: RunOptions
+    reads: Sequence[Reads],
+    stats: ClassStats,
+    judge: Judge,
+    likes: Sequence[ReadTask],
+    rows: Source,
+    options: RunOptions,
 ) -> tuple[list[Trained], Report]:
-    """Train one model for each fold, on the rows outside it; a checkpoint is a folder, with a file for each read."""
+    """Train one model for each fold, on the rows outside it; a checkpoint is a folder, with a file for each read.
+
+    `likes` are reads of the rows as the model of each fold wants them.
+    """
     assert stats.folding is not None
+    ways = ways_of(dict(enumerate(likes)))
     found: dict[int, Trained] = {}
     left: list[tuple[int, Any]] = [(fold, None) for fold in range(len(reads))]  # folds, and what their models read
     report, number = Report(), 0
@@ -99,7 +108,8 @@ def trained_together(
         if not asked:
             return [found[fold] for fold in range(len(reads))], report
         number += 1
-        shared = SharedRead(tuple(asked), stats.folding, judge, like, f"read {number} of {len(asked)} models")
+        title = f"read {number} of {len(asked)} models"
+        shared = SharedRead(tuple(asked), stats.folding, judge, likes[0], title, ways)
         total, more = run(shared, rows, options_of(options, f"folds-read-{number:03}"))
         check_rows(number, total.rows.tolist(), [part.n_rows for part in stats.folds])
         left = [(model.fold, sums) for model, sums in zip(asked, total.sums, strict=True)]

@@ -12,7 +12,8 @@ from streamnb.core import arguments, label_checks, messages, persistence
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation
 from streamnb.evaluation.scorers import Scorer, as_scorer
-from streamnb.problem.penalties import Penalty, TopK, loaded_point
+from streamnb.problem.penalties import Penalty, TopK
+from streamnb.problem.points import loaded_point
 from streamnb.rows.splits import as_folding, check_no_splits
 from streamnb.selection.per_split import features_per_split, nearest, points_alike
 from streamnb.solving.weight_paths import WeightPath

@@ -19,7 +19,7 @@ from streamnb.passes.run import run
 from streamnb.rows.source import Source
 from streamnb.selection.cross_validation import check_sheet
 from streamnb.selection.grid_scores import GridScores, check_defined, scored
-from streamnb.selection.shared_reads import Asked, Judge, SharedRead
+from streamnb.selection.shared_reads import Asked, Judge, SharedRead, ways_of
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.fitting import Reads, Trainer, check_rows, options_of
 from streamnb.training.reading import ReadSums, n_used
@@ -90,6 +90,7 @@ class Contender:
     course : list of int
         After each read, which of these weights the model was.
     objectives : list of float, after each read
+    outcome : what its trainer tells of it in the end
     """
 
     def __init__(self, fold: int, point: int, trainer: Trainer, reads: Reads):
@@ -100,6 +101,17 @@ class Contender:
         self.used: list[np.ndarray] = []
         self.course: list[int] = []
         self.objectives: list[float] = []
+        self.outcome: Any = None
+
+    def note(self, sums: ReadSums | None) -> None:
+        """Take what models share from what was read."""
+        if self._open is not None:
+            self._open[0].note(sums)
+
+    def hurry(self) -> None:
+        """Ask to be judged soon."""
+        if self._open is not None:
+            self._open[0].hurry()
 
     def go_on(self, sums: ReadSums | None) -> None:
         """Take a step by what was read, and ask for the next read; what has come to its end lets its memory go."""
@@ -119,6 +131,8 @@ class Contender:
 
     def leave(self) -> None:
         """Let it be what it has come to."""
+        if self._open is not None:
+            self.outcome = self._open[0].outcome
         self.asks = self._open = None
 
     def after(self, n_reads: int) -> int:
@@ -167,7 +181,8 @@ class PenaltySearch:
         file for each read.
         """
         models = f"{turns.n_models} models of {len(self.judge.classes)} classes"
-        check_sheet(turns.n_models, models, len(self.judge.classes), self.scorer, self.judge.scheme.multilabel)
+        multilabel, limit = self.judge.scheme.multilabel, options.memory_limit
+        check_sheet(turns.n_models, models, len(self.judge.classes), self.scorer, multilabel, limit)
         check_scorer(self.scorer, self.judge.evaluation(1).of_point(0))
         folds = range(len(self.stats.folds)) if folds is None else folds
         every = [(fold, point) for point in range(len(self.grid)) for fold in folds]
@@ -191,19 +206,25 @@ class PenaltySearch:
     ) -> Report:
         """Read until no model of the group asks for more, or time is over."""
         report, left, sums, number = Report(), group, [None] * len(group), 0
+        ways = ways_of({contender.fold: contender.task for contender in group})
         assert self.stats.folding is not None
         while True:
+            for contender, own in zip(left, sums, strict=True):
+                contender.note(own)
             list(pool.map(Contender.go_on, left, sums))
-            if all(contender.scores for contender in left) and over():
+            if over():
                 for contender in left:
-                    contender.leave()
-                return report
+                    contender.hurry()
+                if all(contender.scores for contender in left):
+                    for contender in left:
+                        contender.leave()
+                    return report
             left = [contender for contender in left if contender.asks is not None]
             if not left:
                 return report
             number += 1
             asked = tuple(contender.asks for contender in left if contender.asks is not None)
-            task = SharedRead(asked, self.stats.folding, self.judge, group[0].task, self._title(number, left))
+            task = SharedRead(asked, self.stats.folding, self.judge, group[0].task, self._title(number, left), ways)
             total, more = run(task, rows, options_of(options, f"{name}-read-{number:03}"))
             check_rows(number, total.rows.tolist(), [part.n_rows for part in self.stats.folds])
             for fold, evaluation in enumerate(total.judged):
@@ -264,7 +285,7 @@ def _never() -> bool:
 
 
 def chosen(scores: GridScores, rule: str) -> int:
-    """The point chosen: of those good enough by the rule, that with the fewest features, components and reads.
+    """The point chosen: of those good enough by the rule, that with the fewest features and components, least C, reads.
 
     Of the best points, where several are, it is the best by the other scorings in turn that come first.
     """
@@ -273,8 +294,10 @@ def chosen(scores: GridScores, rule: str) -> int:
         mean = np.nan_to_num(other.mean[enough], nan=-np.inf)
         enough = enough[mean == mean.max()]
     reads = np.array([scores.grid[i]["max_passes"] for i in enough.tolist()])
-    n_components = np.array([scores.grid[i].get("n_components", 0) for i in enough.tolist()])
-    return int(enough[np.lexsort([-scores.mean[enough], reads, n_components, scores.n_features[enough]])[0]])
+    n_components, C = (
+        np.array([scores.grid[i].get(name, 0) for i in enough.tolist()]) for name in ("n_components", "C")
+    )
+    return int(enough[np.lexsort([-scores.mean[enough], reads, C, n_components, scores.n_features[enough]])[0]])
 
 
 def course_of(scores: GridScores, point: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from streamnb.core import persistence
 from streamnb.passes.options import RunOptions
 from streamnb.rows.source import Source
 from streamnb.selection.criteria import Criterion
-from streamnb.selection.feature_ranking import FeatureRanking, scored
+from streamnb.selection.feature_ranking import FeatureRanking, scored, with_weight
 from streamnb.stats.class_stats import ClassStats
 
 
@@ -94,6 +94,7 @@ def searched(stats: ClassStats, search: FeatureSearch, criterion: Criterion, bes
     """The ranking that a search leads to: what it keeps, what else it looked at, and all others in their order."""
     if stats.multilabel:
         raise ValueError(f"y is a 2-D indicator of labels; by={search.name!r} takes one label a row")
+    with_weight(stats)
     search.check(criterion)
     found = search.found(stats, criterion, beside)
     first = np.concatenate([np.zeros(0, np.int64) if found.chosen is None else found.chosen, found.order])

@@ -1,7 +1,7 @@
 """One read for many models: each leaves out the rows of its fold, which it is judged on as they pass."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.problem.schemes import Scheme
 from streamnb.rows.block import Block
+from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.selection.cross_validation import empty_evaluation
 from streamnb.training.objectives import class_codes
@@ -83,7 +84,8 @@ class SharedSums:
 class SharedRead(PassTask):
     """Every row goes to all models: they learn from it, or are judged on it.
 
-    `like` is a read of the same rows, which says how they are made ready, once for all models.
+    `like` is a read of the same rows, which says how they are made ready, once for all models; or for those of each
+    fold in one of `ways`, where what is done to rows was learned outside it.
     """
 
     models: tuple[Asked, ...]
@@ -91,6 +93,7 @@ class SharedRead(PassTask):
     judge: Judge
     like: ReadTask
     title: str = "read"
+    ways: Mapping[int, RowOptions] = field(default_factory=dict)
     most_bytes = 1 << 62  # the memory of the models, which was counted, has as many tables for every thread
 
     def partial(self) -> SharedSums:
@@ -110,9 +113,17 @@ class SharedRead(PassTask):
         """Add one block of rows."""
         folds = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
         partial.rows += np.bincount(folds, minlength=self.folding.n_folds)
-        for rows in self.like.few_rows(block, shared=len(self.models) > 2):
-            for fold in range(self.folding.n_folds):
-                self._add(partial, rows, fold, folds[rows.where] == fold)
+        for like, of_folds in self._likes():
+            for rows in like.few_rows(block, shared=len(self.models) > 2):
+                for fold in of_folds:
+                    self._add(partial, rows, fold, folds[rows.where] == fold)
+
+    def _likes(self) -> list[tuple[ReadTask, list[int]]]:
+        """Ways to make rows ready, each with the folds whose models want them so."""
+        folds = sorted({model.fold for model in self.models})
+        if not self.ways:
+            return [(self.like, folds)]
+        return [(replace(self.like, options=self.ways[fold]), [fold]) for fold in folds]
 
     def _add(self, partial: SharedSums, rows: FewRows, fold: int, held: np.ndarray) -> None:
         """Add few rows to what the models of a fold asked for; those that are held back count nothing in sums."""
@@ -146,8 +157,16 @@ class SharedRead(PassTask):
         judge = {"scoring": repr(sorted(self.judge.needs)), "classes": repr(self.judge.classes.tolist())}
         judge |= {"scores": f"{self.judge.factor:g} x what is trained, {self.judge.scheme.name}"}
         models = {"models": f"{len(self.models)}", f"{AFTER} of the models": digest.hexdigest()[:16]}
-        return about | judge | models
+        ways = {"ways": repr(sorted(self.ways.items()))} if self.ways else {}
+        return about | judge | models | ways
 
     def total(self, arrays: Mapping[str, Any]) -> SharedSums:
         sums = [None if sums is None else ReadSums(**sums) for sums in arrays["sums"]]
         return SharedSums(sums, list(arrays["judged"]), arrays["rows"])
+
+
+def ways_of(tasks: Mapping[int, ReadTask]) -> dict[int, RowOptions]:
+    """How the rows are made ready for the models of each fold, given a read of theirs; empty where it is alike."""
+    ways = {fold: task.options for fold, task in tasks.items()}
+    first = next(iter(ways.values()))
+    return {} if all(way is first or way == first for way in ways.values()) else ways

@@ -144,9 +144,8 @@ def _bases(matrices: np.ndarray, numbers: list[int], g: np.ndarray) -> Iterator[
     if n == 0:  # all features are constant
         yield Basis(numbers, matrices, np.zeros((len(matrices), 0, g.shape[1])), np.zeros(g.shape))
         return
-    found = [np.linalg.eigh(matrix) for matrix in matrices]
-    values = np.stack([np.maximum(each[0], 0.0) for each in found])
-    axes = np.stack([each[1] for each in found])
+    values, axes = np.linalg.eigh(matrices)
+    values = np.maximum(values, 0.0)
     plain = (g == 0.0).all(axis=0)
     if plain.any() and (values[:, 0] < STEEP * values[:, -1]).any():  # scales differ: correlations keep their digits
         yield _of_correlations(matrices, [i for i, p in zip(numbers, plain, strict=True) if p])

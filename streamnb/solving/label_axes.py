@@ -53,6 +53,7 @@ class LabelAxes:
                 f"y says nothing of rows: each of its {n_labels} labels is in all of them or in none; a label should "
                 "be in some rows"
             )
+        check_pairs(n_labels, n_axes, limit)
         pairs = stats.tables[LABELS]
         with one_thread():
             if FEW * n_axes < n_labels:
@@ -62,7 +63,6 @@ class LabelAxes:
                 )
                 values, vectors = eigsh(scatter, n_axes, v0=np.sqrt(own))
             else:
-                _check_memory(n_labels, limit)
                 known = n_labels - n_axes, n_labels - 1
                 values, vectors = eigh(pairs.dense().value() - np.outer(own, own / weight), subset_by_index=known)
         axes = np.ascontiguousarray(vectors[:, ::-1].T)
@@ -73,9 +73,13 @@ class LabelAxes:
         return LabelAxes(self.axes[:n_axes], self.scatter[:n_axes], self.base)
 
 
-def _check_memory(n_labels: int, limit: int | None) -> None:
+def check_pairs(n_labels: int, n_axes: int, limit: int | None) -> None:
+    """Refuse so many axes, found from all pairs of labels, where these would take more than the limit, in bytes."""
     needed, may = 4 * 8 * n_labels**2, memory.allowed(limit)
-    if needed > may:
+    if FEW * n_axes >= n_labels and needed > may:
         what = f"the main components of {n_labels:,} labels, from all pairs of these,"
-        cure = f"give a larger memory_limit, or n_components below {-(-n_labels // FEW):,}, which take pairs that occur"
+        few = -(-n_labels // FEW)
+        cure = "give a larger memory_limit" + (
+            f", or n_components below {few:,}, which take pairs that occur" if few > 1 else ""
+        )
         memory.refuse(what, needed, may, cure)

@@ -66,9 +66,7 @@ class Problem:
         with np.errstate(divide="ignore"):
             log_priors = np.where(self.seen, np.log(given), -np.inf)
         self.intercepts = scheme.intercepts(log_priors)
-        if (
-            isinstance(scheme, MultiLabel) and priors is None
-        ):  # 1 - p has no digits left where nearly all rows bear a label
+        if isinstance(scheme, MultiLabel) and priors is None:  # 1 - p has no digits left where nearly all bear a label
             outside = weight_outside(stats)
             with np.errstate(divide="ignore"):
                 odds = np.log(stats.weight) - np.log(outside)
@@ -78,6 +76,16 @@ class Problem:
         """True where the tables are sparse and the weights, which are not, would take more than they may."""
         sparse = all(isinstance(self.stats.tables.get(name), SparseTable) for name in self.family.moments)
         return sparse and 8 * self.n_rows * self.n_features > memory.allowed(memory_limit)
+
+    def check_held(self) -> None:
+        """Refuse parameters that are fitted together where not all weights fit into memory."""
+        for member in self.family.members:
+            if isinstance(member, Together):
+                raise MemoryError(
+                    f"family={member.name!r} under scheme='ovo' holds the weights of all {self.n_rows:,} pairs of "
+                    f"classes, which would take {self.n_rows * self.n_features * 8 / 2**30:,.0f} GiB; "
+                    "scheme='joint' or 'ovr' has one row of weights a class"
+                )
 
     @property
     def scale(self) -> np.ndarray | None:

@@ -51,7 +51,7 @@ class TreeCounts:
     def contexts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of columns of presence: sums, counts and marginal shares of each without its parent, and with it.
 
-        Each (K, 2 n - 1): first all columns, the root among them whatever the others are, then those with a parent.
+        First all columns, roots among them whatever the others are, then those with a parent.
         """
         child, parent = self.columns.pairs.T
         count = np.repeat(self.weight[:, None], self.alone.shape[1], axis=1)
@@ -64,7 +64,7 @@ class TreeCounts:
     def log_evidence(self, strength: float) -> float:
         """ln of the probability of the rows given the parents, shares integrated over their Dirichlet priors."""
         if not self.columns.grouped:
-            some = np.delete(np.arange(2 * len(self.columns.parents) - 1), self.columns.roots)
+            some = np.delete(np.arange(self.columns.n_columns), self.columns.roots)
             sums, counts, shares = (values[:, some] for values in self.contexts())
             a, b = strength * shares, strength * (1.0 - shares)
             return float((betaln(a + sums, b + np.maximum(counts - sums, 0.0)) - betaln(a, b)).sum())
@@ -121,7 +121,7 @@ def _sides(sums: np.ndarray, counts: np.ndarray, seen: np.ndarray, two: bool) ->
 def _of_contexts(
     columns: TreeColumns, sides: Sides, penalty: Penalty | None, names: list[Any]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weights of columns and products, (R, 2 n - 1), and what they add to intercepts: (6.2) in each context.
+    """Weights of columns and products, (R, n_columns), and what they add to intercepts: (6.2) in each context.
 
     A feature has the weight w_0 and the shift s_0 where its parent is absent, w_1 and s_1 where it is present. With x
     and q for both, ``w_0 x + s_0 + q (s_1 - s_0) + x q (w_1 - w_0)``.

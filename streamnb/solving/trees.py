@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import chdtri, xlogy
 
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import diagonal, unpacked
@@ -65,10 +65,25 @@ def _h(shares: np.ndarray) -> np.ndarray:
     return xlogy(shares, shares)
 
 
+def beyond_chance(information: np.ndarray, weight: np.ndarray, levels: np.ndarray, level: float) -> np.ndarray:
+    """These informations, (n, n), with -1 in place of those that independent features reach, too.
+
+    Of N rows, 2 N I(i; j | y) of features that are independent within K classes is chi-squared with
+    K (L_i - 1) (L_j - 1) degrees of freedom as N grows (S. Kullback, Information Theory and Statistics, 1959), L their
+    levels, and passes what stands here by chance in the share `level` of all cases. `weight` (K,) is that of the rows
+    of each class.
+    """
+    freedom = np.count_nonzero(weight) * np.multiply.outer(levels - 1, levels - 1)
+    values, which = np.unique(freedom, return_inverse=True)
+    bounds = np.where(values > 0, chdtri(np.maximum(values, 1), level), np.inf)[which].reshape(freedom.shape)
+    return np.where(2.0 * weight.sum() * information > bounds, information, -1.0)
+
+
 def spanning_tree(information: np.ndarray) -> np.ndarray:
     """The parent of each feature in the tree of the most information, -1 of the first, which is the root; (n,).
 
     By Prim's method, on informations that are rounded to multiples of 2^-40; of equal edges (i, j), i < j, the lowest.
+    Edges below 0 are left out: then there are several trees, each with its lowest feature for a root.
     """
     n = len(information)
     values = np.round(information * GRID)
@@ -82,6 +97,7 @@ def spanning_tree(information: np.ndarray) -> np.ndarray:
         parents[better], best[better], edge[better] = at, values[at][better], numbers[better]
         highest = np.flatnonzero(~inside & (best == best[~inside].max()))
         at = int(highest[np.argmin(edge[highest])])
+    parents[best < 0.0] = -1
     return parents
 
 

@@ -18,10 +18,10 @@ from streamnb.models.linear import LinearModel
 from streamnb.models.pairwise import PairwiseModel
 from streamnb.problem.families import as_family
 from streamnb.problem.family import column_blocks
-from streamnb.problem.penalties import Penalty, as_penalty, pull_at, slowest_first
+from streamnb.problem.penalties import Penalty, as_penalty, slowest_first
+from streamnb.problem.points import pull_at
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import OneVsOne, as_scheme
-from streamnb.problem.together import Together
 from streamnb.solving.cell_models import cell_model
 from streamnb.solving.covariance_path import covariance_path
 from streamnb.solving.decorrelation import Solution, check_decorrelation, decorrelated, decorrelated_each
@@ -154,7 +154,7 @@ class WeightPath:
         problem = self._problem
         many = problem.at_hand or 8 * problem.n_features * problem.n_rows > PAIRS_BYTES
         if problem.scheme.name == OneVsOne.name and many:
-            _check_held(problem)
+            problem.check_held()
             return PairwiseModel.of(self.shell(), self.intercepts, partial(self._some_weights, i))
         if problem.at_hand:
             return cell_model(problem, self._pull(i), self.shell())
@@ -395,14 +395,3 @@ class WeightPath:
         """Compute what all blocks of features need to know of some points, so that threads share it."""
         for i in points:
             self._kept_at(i), self._totals_at(i), self._standing(i)
-
-
-def _check_held(problem: Problem) -> None:
-    """Refuse parameters that are fitted together where not all weights fit into memory."""
-    for member in problem.family.members:
-        if isinstance(member, Together):
-            raise MemoryError(
-                f"family={member.name!r} under scheme='ovo' holds the weights of all {problem.n_rows:,} pairs of "
-                f"classes, which would take {problem.n_rows * problem.n_features * 8 / 2**30:,.0f} GiB; "
-                "scheme='joint' or 'ovr' has one row of weights a class"
-            )

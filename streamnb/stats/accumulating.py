@@ -79,12 +79,8 @@ class Accumulator:
     @property
     def nbytes(self) -> int:
         """Memory of the tables."""
-        others = (
-            0 if self._histograms is None else self._histograms.nbytes,
-            *(p.nbytes for p in self._products.values()),
-            0 if self._labels is None else self._labels.nbytes,
-        )
-        return self._sums.nbytes + sum(others)
+        kept = self._sums, self._histograms, self._labels, *self._products.values()
+        return sum(sums.nbytes for sums in kept if sums is not None)
 
     @property
     def n_groups(self) -> int:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, label_checks, messages, persistence, row_checks
+from streamnb.core import arguments, label_checks, persistence, row_checks
 from streamnb.core.attributes import attribute
 from streamnb.kernels import exact
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.stats.drift import Drifts
 from streamnb.stats.histograms import Histograms, found_in
-from streamnb.stats.matching import merged_classes, positions
+from streamnb.stats.matching import check_classes, merged_classes, positions
 from streamnb.stats.moments import ALL_MOMENTS, LABELS, MOMENTS, SECOND_MOMENTS
 from streamnb.stats.overlaps import Overlaps
 from streamnb.stats.possible import check_left
@@ -311,16 +311,7 @@ class ClassStats(Drifts, persistence.Saved):
             raise ValueError(
                 f"these statistics have the folds {self.folding}, the others {other.folding}; scan both with the same"
             )
-        fixed = self.multilabel or (self.closed and other.closed)
-        if fixed and not np.array_equal(self.classes, other.classes):
-            lists = f"{messages.listed(self.classes)}, and {messages.listed(other.classes)}"
-            raise ValueError(
-                f"the statistics were scanned with different classes: {lists}; give both scans the same list"
-            )
-        for closed, opened in ((self, other), (other, self)):
-            if closed.closed and not np.isin(opened.classes[opened.rows > 0], closed.classes).all():
-                strangers = opened.classes[~np.isin(opened.classes, closed.classes)]
-                raise ValueError(f"label {strangers[0].item()!r} is not in classes={messages.listed(closed.classes)}")
+        check_classes(self, other)
 
     def _taken(self, keep: np.ndarray) -> "ClassStats":
         if keep.all():

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import label_checks
+from streamnb.core import label_checks, messages
 from streamnb.stats.sparse_tables import extended
 
 
@@ -38,6 +38,18 @@ def positions(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
         return np.full(len(classes), -1)
     at = np.minimum(np.searchsorted(labels, classes), len(labels) - 1)
     return np.where(labels[at] == classes, at, -1)
+
+
+def check_classes(a: Any, b: Any) -> None:
+    """Refuse statistics whose classes were listed, and differently."""
+    fixed = a.multilabel or (a.closed and b.closed)
+    if fixed and not np.array_equal(a.classes, b.classes):
+        lists = f"{messages.listed(a.classes)}, and {messages.listed(b.classes)}"
+        raise ValueError(f"the statistics were scanned with different classes: {lists}; give both scans the same list")
+    for closed, opened in ((a, b), (b, a)):
+        if closed.closed and not np.isin(opened.classes[opened.rows > 0], closed.classes).all():
+            strangers = opened.classes[~np.isin(opened.classes, closed.classes)]
+            raise ValueError(f"label {strangers[0].item()!r} is not in classes={messages.listed(closed.classes)}")
 
 
 def widened(stats: Any, n_labels: int) -> Any:

@@ -35,15 +35,16 @@ def rounded(values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     return x.T @ x if weight is None else (x * weight[:, None]).T @ x
 
 
-def centre(values: np.ndarray) -> np.ndarray | None:
-    """What to subtract from the columns that lie far from 0, beside what they vary by; None where there are none.
+def centres(values: np.ndarray, groups: list[np.ndarray]) -> Iterator[np.ndarray | None]:
+    """For the rows of each group what to subtract from columns far from 0, beside what they vary by; None if none are.
 
     Three rows tell: where these differ, so much the more do all.
     """
-    some = values[[0, len(values) // 2, -1]].astype(np.float64)
-    spread, least = np.ptp(some, axis=0), np.abs(some).min(axis=0)
+    some = values[[[rows[0], rows[len(rows) // 2], rows[-1]] for rows in groups]].astype(np.float64)
+    spread, least = np.ptp(some, axis=1), np.abs(some).min(axis=1)
     far = (least > FAR * spread) & ~((spread == 0.0) & (least < PLAIN) & (least == np.floor(least)))
-    return np.where(far, some[0], 0.0) if far.any() else None
+    for of_group, first, any_far in zip(far, some[:, 0], far.any(axis=1), strict=True):
+        yield np.where(of_group, first, 0.0) if any_far else None
 
 
 def about(values: np.ndarray, weight: np.ndarray | None, middle: np.ndarray) -> Iterator[np.ndarray]:

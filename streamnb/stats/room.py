@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.kernels import exact
+from streamnb.rows.chunk import frozen
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.tables import residue_of
 
@@ -54,5 +55,5 @@ class Room:
     def _less(self, a: _Parts, b: _Parts) -> _Parts:
         (a_hi, a_lo), (b_hi, b_lo) = a, b
         hi, lo = np.empty_like(a_hi), np.zeros((3, len(a_hi)))
-        exact.add_rows(a_hi, a_lo, b_hi, b_lo, -1.0, self._residue, hi, lo)
+        exact.add_rows(*map(frozen, (a_hi, a_lo, b_hi, b_lo)), -1.0, self._residue, hi, lo)
         return hi, lo

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from streamnb.stats.moment_sums import GrowingTable
 from streamnb.stats.moments import SECOND_MOMENTS
 from streamnb.stats.tables import Table, low_of_state, low_state
 
+WAITING = 1 << 18  # numbers of products that are added together
 SCATTERED = 16  # a product of two stored values takes as long as so many by BLAS
 PACKED, FEWEST_WORDS = 1 << 16, 16  # words of presence that stay in the cache while pairs are counted, and of a column
 CURE = (
@@ -148,6 +150,7 @@ class ProductSums:
         self._exact, self._table = how.exact, GrowingTable()
         self._table.note(2.0**31)  # in float64
         self._at = np.zeros(0, np.intp)  # of the triangle in a matrix
+        self._waiting: list[tuple[int, np.ndarray]] = []  # products of groups, packed
 
     @property
     def nbytes(self) -> int:
@@ -189,7 +192,8 @@ class ProductSums:
                 words = np.empty((-(-len(some) // bits.WORD), n_features), np.uint64)
                 bits.pack(values, some, self._above, words)
                 bits.count_pairs(np.ascontiguousarray(words.T), counts)
-            self._add_packed(int(entries.codes[own][0]), counts)
+            self._waiting.append((int(entries.codes[own][0]), counts))
+        self._add_waiting()
 
     def _sparse(self, tile: CSRChunk) -> bool:
         """True where multiplying what is stored takes less time than all of it."""
@@ -209,16 +213,21 @@ class ProductSums:
 
     def _add_tile(self, values: np.ndarray, entries: Entries, top: float | None) -> None:
         """Add the rows of a tile; `top` is the largest value where these and weights are whole numbers."""
-        for own in _alike(entries.codes):
-            rows, weight = entries.rows[own], entries.weight[own]
+        owns = list(_alike(entries.codes))
+        groups = [entries.rows[own] for own in owns]
+        middles: Iterable[Any] = repeat(None) if self._exact or top is not None else products.centres(values, groups)
+        every = bool((entries.weight == 1.0).all())
+        for own, rows, middle in zip(owns, groups, middles, strict=False):
+            weight = entries.weight[own]
             x = values if len(rows) == len(values) and (np.diff(rows) == 1).all() else values[rows]
-            k, ones = entries.codes[own][0], bool((weight == 1.0).all())
+            k, ones = int(entries.codes[own][0]), every or bool((weight == 1.0).all())
             of_rows = None if ones else weight
             if top is not None and ones and products.may_be_small(top):
-                self._add(k, products.of_small(x, top))
+                self._wait(k, products.of_small(x, top))
                 continue
             fits = top is not None and weight.sum() * top * top < products.DOUBLE
-            middle = None if fits or self._exact else products.centre(x)
+            if top is not None and not fits and not self._exact:
+                (middle,) = products.centres(x, [np.arange(len(x))])
             if middle is not None:
                 parts: Iterable[np.ndarray] = products.about(x, of_rows, middle)
             elif fits or not self._exact:
@@ -226,19 +235,25 @@ class ProductSums:
             else:
                 parts = products.exactly(x, of_rows)
             for part in parts:
-                self._add(k, part)
+                self._wait(k, part)
+        self._add_waiting()
 
-    def _add(self, k: int, product: np.ndarray) -> None:
-        self._add_packed(k, np.ascontiguousarray(product).reshape(-1).take(self._at))
+    def _wait(self, k: int, product: np.ndarray) -> None:
+        """Keep a product of a group until there are some to be added, in this order."""
+        self._waiting.append((k, np.ascontiguousarray(product).reshape(-1).take(self._at)))
+        if len(self._waiting) * len(self._at) > WAITING:
+            self._add_waiting()
 
-    def _add_packed(self, k: int, packed: np.ndarray) -> None:
-        table = self._table
+    def _add_waiting(self) -> None:
+        table, codes = self._table, np.array([k for k, _ in self._waiting], np.int64)
         if table.lo is None:
-            table.hi[k] += packed
-            return
-        one = np.zeros(1, np.int64)
-        arrays = packed[None], one, one + k, np.ones(1), class_sums.SUM, 0.0, table.hi, table.lo
-        table.spilled |= bool(class_sums.add_dense_pairs(*arrays))
+            for k, packed in self._waiting:
+                table.hi[k] += packed
+        elif len(codes):
+            packed = np.stack([packed for _, packed in self._waiting])
+            arrays = packed, np.arange(len(codes)), codes, np.ones(len(codes)), class_sums.SUM, 0.0, table.hi, table.lo
+            table.spilled |= bool(class_sums.add_dense_pairs(*arrays))
+        self._waiting.clear()
 
     def _scatter(self, chunk: CSRChunk, entries: Entries) -> None:
         """Add the products of what is stored, each exact or in parts."""

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import cell_sums
-from streamnb.rows.chunk import Chunk, Entries
+from streamnb.rows.chunk import Chunk, Entries, frozen
 from streamnb.stats.tables import NO_LOW_PARTS, Table, columns_at_once, low_of_state, low_state, residue_of
 
 LARGE = 1 << 30  # bytes of a dense array that may be too much
@@ -65,7 +65,7 @@ class SparseTable:
             keys = (columns + first) << bits | classes
             parts.append((keys, hi[columns, classes], None if lo is None else lo[:, columns, classes]))
         keys, values = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-        lo = None if table.lo is None else np.concatenate([part[2] for part in parts], axis=1)
+        lo = None if table.lo is None else np.ascontiguousarray(np.concatenate([part[2] for part in parts], axis=1))
         return cls(table.shape, keys, values, lo, table.rounded)
 
     @property
@@ -155,7 +155,7 @@ class SparseTable:
         n_cells = cell_sums.count_union(self.keys, other.keys)
         rounded = self.rounded or other.rounded
         keys, hi, lo = np.empty(n_cells, np.int64), np.empty(n_cells), np.zeros((3, n_cells))
-        arrays = self.keys, self.hi, self._low, other.keys, other.hi, other._low
+        arrays = map(frozen, (self.keys, self.hi, self._low, other.keys, other.hi, other._low))
         used = cell_sums.merge_cells(*arrays, sign, residue_of(rounded), keys, hi, lo)
         return SparseTable(self.shape, keys, hi, lo[:used] if used else None, rounded)._packed()
 
@@ -163,7 +163,7 @@ class SparseTable:
         """self * factor; one number, or one for each class."""
         factors = np.broadcast_to(np.asarray(factor, np.float64), self.shape[0])[self.classes_of()]
         hi, lo = np.empty(len(self.keys)), np.zeros((3, len(self.keys)))
-        used, lost = cell_sums.scale_cells(self.hi, self._low, factors, hi, lo)
+        used, lost = cell_sums.scale_cells(frozen(self.hi), frozen(self._low), factors, hi, lo)
         return replace(self, hi=hi, lo=lo[:used] if used else None, rounded=self.rounded or bool(lost))._packed()
 
     def totals(self) -> np.ndarray:
@@ -184,7 +184,7 @@ class SparseTable:
         hi[there] = self.hi[at[there]]
         if self.lo is not None:
             lo[:, there] = self.lo[:, at[there]]
-        return hi, lo
+        return frozen(hi), frozen(lo)
 
     def dense(self) -> Table:
         """The same with every cell."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from streamnb.core import persistence
 from streamnb.kernels import exact
+from streamnb.rows.chunk import frozen
 
 _COLUMNS = 1 << 16  # looked at at once
 NO_LOW_PARTS = np.zeros((0, 0))
@@ -58,11 +59,11 @@ class Table:
 
     def row(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """One class, as (hi, lo): a pair."""
-        return self.hi[k], np.zeros(self.shape[1]) if self.lo is None else self.lo[0, k]
+        return self.hi[k], frozen(np.zeros(self.shape[1]) if self.lo is None else self.lo[0, k])
 
     def parts(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """One class: hi (n_columns,), and all parts of lo (n_parts, n_columns)."""
-        return self.hi[k], NO_LOW_PARTS if self.lo is None else np.ascontiguousarray(self.lo[:, k])
+        return self.hi[k], NO_LOW_PARTS if self.lo is None else frozen(np.ascontiguousarray(self.lo[:, k]))
 
     def take(self, order: np.ndarray) -> "Table":
         """The classes in another order, or some of them; neighbours are not copied."""
@@ -97,7 +98,7 @@ class Table:
         """self + sign * other, row by row; where a row number is -1 that side has no such class."""
         rounded = self.rounded or other.rounded
         out, residue = _Builder(len(rows), self.shape[1]), residue_of(rounded)
-        nothing = np.zeros(self.shape[1]), NO_LOW_PARTS
+        nothing = frozen(np.zeros(self.shape[1])), NO_LOW_PARTS
         for k, (a, b) in enumerate(zip(rows, other_rows, strict=True)):
             hi, lo = self.parts(a) if a >= 0 else nothing
             more, more_lo = other.parts(b) if b >= 0 else nothing
@@ -125,7 +126,7 @@ class Table:
     def pairs(self, columns: np.ndarray, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Parts of a list of cells: hi (n,) and lo (n_parts, n)."""
         lo = np.zeros((1, len(columns))) if self.lo is None else np.ascontiguousarray(self.lo[:, classes, columns])
-        return self.hi[classes, columns], lo
+        return frozen(self.hi[classes, columns]), frozen(lo)
 
     def dense(self) -> "Table":
         """Itself: every cell is there."""

@@ -46,9 +46,7 @@ def cells_of(values: np.ndarray, shift: int = 0) -> ValueCells:
     """The cells of values (n,), which share no more than 64 - shift bits."""
     if not len(values):
         return NOTHING._replace(shift=shift)
-    keys = np.add(values, 0.0, dtype=np.float64).view(np.int64)  # of two zeros one
-    if keys.min() < 0:
-        keys ^= (keys >> 63) & _MAGNITUDE  # numbers below 0 in their order
+    keys = _keys(values)
     keys >>= shift
     first, last = keys.min(), keys.max()
     if int(last) - int(first) <= 4 * len(keys) + N_CELLS:
@@ -62,14 +60,21 @@ def cells_of(values: np.ndarray, shift: int = 0) -> ValueCells:
 
 def counted_cells(values: np.ndarray, counts: np.ndarray) -> ValueCells:
     """The cells of values (n,) that occur so often each."""
-    keys = np.add(values, 0.0, dtype=np.float64).view(np.int64)
-    keys = keys ^ (keys >> 63) & _MAGNITUDE
+    keys = _keys(values)
     order = np.argsort(keys, kind="stable")
     return _fewer(0, keys[order], counts[order])
 
 
+def _keys(values: np.ndarray) -> np.ndarray:
+    """The integers of float64 numbers, in the order of these."""
+    keys = np.add(values, 0.0, dtype=np.float64).view(np.int64)  # of two zeros one
+    if keys.min(initial=0) < 0:
+        keys ^= (keys >> 63) & _MAGNITUDE  # numbers below 0 in their order
+    return keys
+
+
 def _fewer(shift: int, keys: np.ndarray, counts: np.ndarray) -> ValueCells:
-    """ValueCells of sorted keys, some of them equal, so coarse that they are not too many."""
+    """Cells of sorted keys, some of them equal, so coarse that they are not too many."""
     while True:
         firsts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
         if len(firsts) < len(keys):

@@ -64,6 +64,7 @@ class Trainer:
 
     held = 2 * PAIRS + 9  # arrays as large as the weights
     judged_later = 0  # reads that judge only, what the last one led to
+    outcome: Any = None  # what is to be known of a model that has ended, beside its weights
 
     def __init__(self, task: ReadTask, sums: RowSums, scale: Any, penalties: Penalties):
         self.task, self._penalties = task, penalties
@@ -97,6 +98,12 @@ class Trainer:
     def reached(self) -> int:
         """Which of the weights that were to be judged are those of the model, as it is after `n_passes`."""
         return 0 if self._descent is None else self._descent.visit.number
+
+    def note(self, sums: Any) -> None:
+        """Take what models of the same rows share from what was read, before any of them goes on: here nothing."""
+
+    def hurry(self) -> None:
+        """Ask to be judged soon, for time is over: here every read but the first judges."""
 
     def reads(self, tol: float, max_passes: int, towards: np.ndarray | None = None) -> Reads:
         """Descend until the gradient is no longer than `tol` times that of the start.

@@ -196,33 +196,38 @@ class Logistic(Objective):
         return residual, losses
 
 
-class SquaredHinge(Objective):
-    """max(0, 1 - s)^2 of the score on the right side, for each row of weights."""
+class Squares(Objective):
+    """Losses that are squares, whose best intercepts are those of least squares to -1 and 1; `slope` says of which."""
 
-    name = "squared hinge"
-    slope = 4.0
     bounded = True
 
     def intercepts(self, share: np.ndarray) -> np.ndarray:
         return 2.0 * share - 1.0
 
     def at_start(self, sums: RowSums) -> np.ndarray:
-        return 4.0 * sums.own_weight * (1.0 - sums.share)
+        return self.slope * sums.own_weight * (1.0 - sums.share)
 
     def curvature(self, share: np.ndarray) -> np.ndarray:
-        return np.full(len(share), 2.0)
+        return np.full(len(share), 0.5 * self.slope)
+
+    def bounds(self, sums: RowSums, most: float) -> np.ndarray:
+        """By Cauchy and Schwarz: the slope of a loss is its root times that of `slope`."""
+        return np.sqrt(self.slope * most) * np.sqrt(np.append(sums.squares, sums.weight))
+
+
+class SquaredHinge(Squares):
+    """max(0, 1 - s)^2 of the score on the right side, for each row of weights."""
+
+    name = "squared hinge"
+    slope = 4.0
 
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         residual, losses = np.empty_like(scores), np.empty_like(scores)
         descent.squared_hinge_rows(scores, targets, residual, losses)
         return residual, losses
 
-    def bounds(self, sums: RowSums, most: float) -> np.ndarray:
-        """By Cauchy and Schwarz: the slope of a loss is twice its root."""
-        return 2.0 * np.sqrt(most) * np.sqrt(np.append(sums.squares, sums.weight))
 
-
-class LeastSquares(Objective):
+class LeastSquares(Squares):
     """(s - c)^2 / 2, c = 1 on the right side and -1 on the other, for each row of weights.
 
     Its gradient is linear in the weights, and what the rows are read for is how it changes along a direction: `losses`
@@ -231,23 +236,9 @@ class LeastSquares(Objective):
 
     name = "least squares"
     slope = 2.0
-    bounded = True
-
-    def intercepts(self, share: np.ndarray) -> np.ndarray:
-        return 2.0 * share - 1.0
-
-    def at_start(self, sums: RowSums) -> np.ndarray:
-        return 2.0 * sums.own_weight * (1.0 - sums.share)
-
-    def curvature(self, share: np.ndarray) -> np.ndarray:
-        return np.ones(len(share))
 
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return scores, 0.5 * scores * scores
-
-    def bounds(self, sums: RowSums, most: float) -> np.ndarray:
-        """By Cauchy and Schwarz."""
-        return np.sqrt(2.0 * most) * np.sqrt(np.append(sums.squares, sums.weight))
 
 
 def class_codes(y: Any, classes: np.ndarray, first_row: int) -> np.ndarray:

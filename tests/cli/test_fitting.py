@@ -57,8 +57,8 @@ def test_texts_have_names_and_make_their_columns_again(tmp_path, capsys):
 
 def test_a_search_prints_its_table_and_saves_the_best(tmp_path, capsys):
     path, out = store(tmp_path), tmp_path / "m.snb"
-    asked = ["--family", "poisson", "--transform", "none", "--transform", "sqrt", "--cv", 3, "--scoring", "accuracy"]
-    ended, said, words = ran(capsys, "search", path, "--y", "y", *asked, "-o", out)
+    asked = ["--family", "poisson", "--transform", "none", "--transform", "sqrt", "--folds", 3, "--scoring", "accuracy"]
+    ended, said, words = ran(capsys, "search", path, "--y", "y", *asked, "--budget", "10m", "-o", out)
     assert ended == 0, words
     options = {"families": ["poisson"], "transforms": [None, "sqrt"], "folds": 3, "scoring": ["accuracy"]}
     same = snb.search(str(path), "y", **options, show=False)

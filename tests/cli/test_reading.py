@@ -41,6 +41,19 @@ def test_labels_go_to_stdout(fitted, capsys):
     assert ended == 0 and said.split() == ["label", *model.predict(str(path)).tolist()] and not words
 
 
+def test_labels_of_svmlight_files_are_written_as_there(tmp_path, capsys):
+    rows = tmp_path / "rows.svm"
+    rows.write_text("1 1:1\n-1 2:1\n1 1:2 2:1\n-1 2:2\n")
+    snb.LinearNB("poisson").fit(rows).save(tmp_path / "m.snb")
+    ended, said, _ = ran(capsys, "predict", tmp_path / "m.snb", rows, "--proba")
+    found = said.splitlines()
+    assert (
+        ended == 0
+        and found[0] == "label,p_-1,p_1"
+        and [line.partition(",")[0] for line in found[1:]] == ["1", "-1", "1", "-1"]
+    )
+
+
 def test_evaluation_is_that_of_the_library(fitted, capsys):
     path, model, file = fitted
     ended, said, _ = ran(capsys, "evaluate", file, path, "--y", "y", "--json")

@@ -10,7 +10,14 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from sklearn.exceptions import DataConversionWarning
 
 from streamnb.core import label_checks
-from streamnb.core.label_checks import check_class_numbers, check_classes, check_indicator, check_labels, check_y
+from streamnb.core.label_checks import (
+    check_class_numbers,
+    check_classes,
+    check_indicator,
+    check_labels,
+    check_y,
+    names_of_labels,
+)
 
 
 @pytest.mark.parametrize(
@@ -129,3 +136,11 @@ def test_class_numbers_are_in_range():
     for wrong in ([0.0], [[0]], ["a"]):
         with pytest.raises(TypeError, match=r"^winners has shape .* one class number"):
             check_class_numbers(wrong, 3, "winners")
+
+
+def test_the_columns_of_a_frame_name_labels_where_they_can():
+    rows = np.eye(2, dtype=int)
+    assert names_of_labels(pd.DataFrame(rows, columns=["a", "b"])).tolist() == ["a", "b"]
+    for none in (rows, None, "y", pd.Series([1, 2]), pd.DataFrame(rows), pd.DataFrame(rows, columns=["a", "a"])):
+        assert names_of_labels(none) is None
+    assert names_of_labels(pd.DataFrame({"a": [1, 0]})) is None

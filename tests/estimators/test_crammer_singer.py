@@ -11,6 +11,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
+from streamnb.estimators.trained_cv import ChosenOnFolds
+from streamnb.passes.options import RunOptions
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[:, 1:] / 4.0, np.array(["setosa", "versicolor", "virginica"])[Y]
@@ -95,3 +97,95 @@ def test_files_chunks_and_checkpoints_give_the_same_bits(tmp_path):
 def test_what_is_wrong_is_said(options, y, words):
     with pytest.raises(ValueError, match=words):
         snb.CrammerSingerSVM(**options).fit(X, y)
+
+
+GRID, FOLDS = [0.03, 0.3], snb.fold_numbers(150, 3)
+
+
+def chosen(X=X, Y=Y, folds=FOLDS, **options):
+    asked = {"folds": folds, "scoring": "accuracy", "tol": 1e-4, **options}
+    run = {name: asked.pop(name) for name in ("n_threads", "checkpoint", "memory_limit") if name in asked}
+    return snb.CrammerSingerSVMCV(GRID, **asked).fit(X, Y, **run)
+
+
+def test_shared_reads_judge_what_fits_one_by_one_come_to_and_the_best_is_fitted():
+    model, n_reads = chosen(), []
+    for row, C in enumerate(GRID):
+        for fold in range(3):
+            rest = fold != FOLDS
+            one = snb.CrammerSingerSVM(C, 1e-4).fit(X[rest], Y[rest])
+            n_reads.append(one.n_passes_)
+            assert model.cv_results_[f"split{fold}_test_score"][row] == one.score(X[~rest], Y[~rest])
+            assert model.cv_results_[f"split{fold}_gap"][row] <= 1e-4 * one.history_["objective"].min() * (1 + 1e-3)
+    means = model.cv_results_["mean_test_score"]
+    assert model.best_["C"] == GRID[means.argmax()] and model.best_score_ == means.max()
+    whole = snb.CrammerSingerSVM(tol=1e-4, **model.best_).fit(X, Y)
+    least = [one.history_["objective"].min() for one in (model, whole)]
+    assert abs(least[0] - least[1]) <= max(model.gap_, whole.gap_)
+    found = objective(model.coef_, model.intercept_, model.best_["C"], X, Y)
+    assert abs(found - least[0]) < 1e-9 * found  # what is fitted has the objective that its gap is of
+    assert model.history_["gap"][0] < 0.5 * whole.history_["gap"][0]  # led by the planes of the folds
+    shared = model.report_.rows / 150 - model.n_passes_ - 1
+    assert shared < 1.3 * max(n_reads) < sum(n_reads) / 2
+
+
+def test_choices_are_the_same_for_any_chunks_threads_and_memory_and_in_files(tmp_path):
+    two, folds = Y != "setosa", snb.fold_numbers(100, 5)
+    asked = {"folds": folds, "calibration": "sigmoid", "idf": True, "tol": 1e-2}
+    whole = chosen(X[two], Y[two], n_threads=1, **asked)
+    pieces = [(sp.csr_array(X[two][i : i + 17]), Y[two][i : i + 17]) for i in range(0, 100, 17)]
+    streamed = chosen(lambda: iter(pieces), None, n_threads=2, **asked)
+    streamed.save(tmp_path / "m.snb")
+    loaded = snb.load(tmp_path / "m.snb")
+    for other in (streamed, loaded):
+        np.testing.assert_array_equal(other.predict_proba(X), whole.predict_proba(X))
+        assert other.best_ == whole.best_ and other.gap_ == whole.gap_
+        for name, column in whole.cv_results_.items():
+            np.testing.assert_array_equal(other.cv_results_[name], column)
+
+
+def test_reads_that_are_short_go_on_and_models_wait_for_memory(tmp_path):
+    short = "6 of 6 models without a fold have gaps above tol=0.0001"
+    with (
+        pytest.warns(snb.StreamnbWarning, match=short),
+        pytest.warns(snb.StreamnbWarning, match="the objective may be"),
+    ):
+        chosen(max_passes=10)
+    at_once = chosen(rule="parsimonious", checkpoint=tmp_path)
+    for file in sorted(tmp_path.glob("folds-*"))[5:]:
+        file.unlink()
+    resumed = chosen(checkpoint=tmp_path)
+    means = at_once.cv_results_["mean_test_score"]
+    assert at_once.best_["C"] == GRID[(means >= 0.99 * means.max()).argmax()]
+    assert resumed.best_["C"] == GRID[means.argmax()]
+    np.testing.assert_array_equal(resumed.cv_results_["split1_gap"], at_once.cv_results_["split1_gap"])
+    with pytest.warns(snb.StreamnbWarning, match="6 models take .* more than memory_limit"):
+        waiting = chosen(memory_limit=250_000)
+    np.testing.assert_allclose(waiting.cv_results_["mean_test_score"], at_once.cv_results_["mean_test_score"])
+
+
+def test_it_is_a_candidate_of_searches_and_ends_when_time_is_over():
+    model = snb.CrammerSingerSVMCV([0.03, 0.3])
+    found = snb.search(X, Y, families=["gaussian"], models=[model], folds=3, budget="30 reads", show=False)
+    judged = next(one for one in found.candidates if "Crammer" in one.name)
+    assert judged.point["C"] == 0.3 and judged.reads <= 30 - 2
+    hurried = snb.CrammerSingerSVMCV(GRID, folds=FOLDS)
+    on_folds = ChosenOnFolds(hurried, (X, Y, None), None, RunOptions(progress=False))
+    on_folds.judge(over=lambda: True)
+    assert on_folds.report.rows == 3 * 150  # a scan, a read, and one that judges
+    assert (hurried.cv_results_["split0_gap"] > 0.1).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"C": []}, "C=.. should be a number above 0, or a list of one at least"),
+        ({"C": [1.0, 0.0]}, "C=0 should be above 0"),
+        ({"scoring": "neg_log_loss"}, "needs probabilities"),
+        ({"folds": 1}, "folds=1"),
+        ({"rule": "per_split"}, "rule='per_split'"),
+    ],
+)
+def test_what_is_wrong_of_a_grid_is_said(options, words):
+    with pytest.raises(ValueError, match=words):
+        snb.CrammerSingerSVMCV(**options).fit(X, Y)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import zarr
 
 import streamnb as snb
 
@@ -102,13 +103,32 @@ def test_what_is_wrong_is_named(options, y, error, says):
         snb.LabelSpace(**options).fit(X, y)
 
 
+def unread(n_features):
+    """Rows in a store that has no values."""
+    return zarr.create_array({}, shape=(N, n_features), chunks=(10, n_features), dtype="f4")
+
+
 def test_lists_to_choose_from_are_checked_and_folds_without_a_label_say_so():
     with pytest.raises(ValueError, match=r"n_components=\[\] should be a number, or a list of one"):
         snb.LabelSpaceCV([]).fit(X, SETS)
     with pytest.raises(ValueError, match="n_components=9 is more than the 6 labels"):
         snb.LabelSpaceCV([2, 9]).fit(X, SETS)
-    with pytest.raises(MemoryError, match=r"products of 5 features by 5.*solver='conjugate_gradients'"):
-        snb.LabelSpaceCV(2).fit(X, SETS, memory_limit=300)
+    with pytest.raises(MemoryError, match=r"products of 200 features by 200.*solver='conjugate_gradients'"):
+        snb.LabelSpaceCV(2).fit(np.tile(X, 40), SETS, memory_limit="100kB")
+    many = sp.random_array((N, 400), density=0.05, rng=rng, format="csr")
+    many.data[:] = 1.0
+    asked = {"solver": "conjugate_gradients", "max_passes": 2}
+    with pytest.raises(
+        MemoryError, match=r"^3 components of 400 labels, and weights .* 2,000 features, would take 25.6 MB"
+    ):
+        snb.LabelSpace(3, **asked).fit(unread(2000), many, memory_limit="20MB")
+    with pytest.raises(MemoryError, match=r"the main components of 400 labels, from all pairs .* 5.1 MB"):
+        snb.LabelSpace(40, **asked).fit(unread(5), many, memory_limit="5MB")
+    wide = np.tile(X, 40)
+    with pytest.raises(MemoryError, match=r"^300 components of 400 labels, and weights .* would take 6.3 MB"):
+        snb.LabelSpace(300, **asked).fit(wide, many, memory_limit="6MB")
+    with pytest.warns(snb.StreamnbWarning, match="max_passes=2"):
+        snb.LabelSpace(100, **asked).fit(wide, many, memory_limit="6MB")
     rare = SETS.copy()
     rare[:, 1] = np.arange(N) == 7
     with pytest.warns(snb.StreamnbWarning, match="lack rows of a class: no score there"):

@@ -24,17 +24,8 @@ from streamnb.estimators.selector import FeatureSelector
 from streamnb.selection.criteria import CRITERIA
 from streamnb.selection.features import rank_features
 from tests.support.processes import python
-from tests.support.strategies import (
-    FORMS,
-    build,
-    chunkings,
-    csr_group,
-    dense_array,
-    example,
-    is_weighted,
-    labelled,
-    stream,
-)
+from tests.support.strategies import FORMS, build, chunkings, example, is_weighted, labelled, stream
+from tests.support.zarr_stores import csr_group, dense_array
 
 SELECTORS = [FeatureSelector(by, k=1) for by in CRITERIA] + [
     FeatureSelector(),

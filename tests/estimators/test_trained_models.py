@@ -83,7 +83,7 @@ def test_joint_margins_are_those_of_one_softmax():
     np.testing.assert_allclose(two.predict_proba(X)[:, 1], expit(two.decision_function(X)), rtol=1e-12)
     with pytest.raises(ValueError, match="scheme='ovo' is unknown"):
         snb.MarginClassifier(scheme="ovo").fit(X, Y)
-    with pytest.raises(AttributeError, match="has no attribute .predict_proba"):
+    with pytest.raises(AttributeError, match="no attribute 'predict_proba'"):
         apart.predict_proba(X)
 
 

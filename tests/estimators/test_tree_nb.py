@@ -6,6 +6,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
+from sklearn.datasets import load_wine
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import streamnb as snb
@@ -44,7 +46,7 @@ def test_rows_of_any_kind_give_the_same_bits(options, tmp_path):
         np.testing.assert_array_equal(other.coef_, model.coef_)
         np.testing.assert_allclose(np.asarray(other.predict_proba(rows)), expected, atol=1e-12)
     assert (model.predict(store) == model.predict(X)).all() and model.score(X, Y) > 0.6
-    named = snb.TreeNB(**options).fit(frame, Y)
+    named = snb.TreeNB(**options, significance_level=None).fit(frame, Y)
     assert set(named.edges_["parent"]) | set(named.edges_["child"]) == set("abcde")
     assert any(" & " in name for name in named.column_names_)
 
@@ -83,6 +85,17 @@ def test_one_column_is_naive_bayes_and_has_no_edges():
     np.testing.assert_allclose(model.predict_proba(X[:, :1]), naive.predict_proba(X[:, :1]), atol=1e-12)
     assert model.edges_.empty and model.parents_.tolist() == [-1]
     assert snb.TreeNB(strength="evidence").fit(X[:, :1], Y).score(X[:, :1], Y) > 0.3
+
+
+def test_few_rows_and_many_bins_leave_naive_bayes():
+    wine, kind = load_wine(return_X_y=True)
+    bins = snb.Bins(16)
+    model = snb.TreeNB(transform=bins).fit(wine, kind)
+    naive = snb.LinearNB("categorical", transform=bins).fit(wine, kind)
+    assert model.edges_.empty and (model.parents_ == -1).all()
+    np.testing.assert_allclose(model.predict_proba(wine), naive.predict_proba(wine), atol=1e-12)
+    assert len(model.refit(significance_level=None).edges_) == 12
+    assert 2 < len(snb.TreeNB(transform=snb.Bins(4)).fit(wine, kind).edges_) < 12
 
 
 def test_it_says_what_tells():
@@ -124,6 +137,8 @@ def test_a_class_that_is_not_there_yet_is_never_decided():
         ({"smoothing": 0}, "smoothing=0 should be above 0"),
         ({"family": "poisson"}, "family='poisson'"),
         ({"transform": "log1p"}, r"transform='log1p' should be None, or bins such as snb.Bins\(4\)"),
+        ({"significance_level": 0}, "significance_level=0 should be between 0 and 1, .* None takes edges"),
+        ({"significance_level": 1.5}, r"significance_level=1\.5 should be from 0 to 1"),
         ({"max_features": 0}, "max_features=0"),
         ({"penalty": snb.L1()}, "has no tau, but TreeNB fits one model"),
         ({"penalty": snb.L2([1.0, 2.0])}, "has a grid of 2 taus, but TreeNB fits one model"),
@@ -147,8 +162,10 @@ def test_wrong_rows_are_refused():
         snb.TreeNB(family="categorical").fit(X + 0.5, Y)
     with pytest.warns(snb.StreamnbWarning, match="no column varies: .* give transform=snb.Bins"):
         snb.TreeNB().fit(X + 1.0, Y)
-    with pytest.raises(ValueError, match="2-D indicator of labels; TreeNB takes one label a row"):
+    with pytest.raises(ValueError, match=r"TreeNB takes one label a row: sklearn.multioutput.MultiOutputClassifier\("):
         snb.TreeNB().fit(X, np.eye(2)[np.arange(150) % 2])
+    several = MultiOutputClassifier(snb.TreeNB()).fit(X, np.column_stack([Y == "ash", X[:, 0] > 0]))
+    np.testing.assert_array_equal(several.predict(X)[:, 0], snb.TreeNB().fit(X, Y == "ash").predict(X))
     with pytest.raises(MemoryError, match=r"2.0 MB.* memory_limit allows 10.0 kB; take max_features=") as refused:
         snb.TreeNB().fit(sp.random_array((150, 500), rng=rng), Y, memory_limit="10kB")
     assert "pooled" not in str(refused.value)

@@ -13,7 +13,8 @@ import zarr
 
 import streamnb as snb
 from tests.support.refusals import WRONG, cases, refused
-from tests.support.strategies import anndata_root, csr_group, dense_array, example, write_arrays
+from tests.support.strategies import example
+from tests.support.zarr_stores import anndata_root, csr_group, dense_array, write_arrays
 
 ROWS = example("int")
 USES = {

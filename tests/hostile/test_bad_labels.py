@@ -10,8 +10,9 @@ from zarr.storage import MemoryStore
 
 import streamnb as snb
 from tests.support.refusals import WRONG, cases, refused
-from tests.support.strategies import SIZES, anndata_root, as_dask, build, csr_group, example, stream, write_labels
+from tests.support.strategies import SIZES, as_dask, build, example, stream
 from tests.support.ways_in import BAD_ROW, ROWS, every_run
+from tests.support.zarr_stores import anndata_root, csr_group, write_labels
 
 
 def with_missing(value, dtype=object):

@@ -12,7 +12,8 @@ from zarr.storage import LocalStore, WrapperStore
 import streamnb as snb
 from streamnb.passes import checkpoint
 from streamnb.rows import sizes
-from tests.support.strategies import example, same_stats, write_arrays
+from tests.support.strategies import example, same_stats
+from tests.support.zarr_stores import write_arrays
 
 
 class Interrupting(WrapperStore):

@@ -13,7 +13,7 @@ import streamnb as snb
 from tests.support import hostile
 from tests.support.processes import python
 from tests.support.refusals import refused
-from tests.support.strategies import anndata_root, csr_group, dense_array
+from tests.support.zarr_stores import anndata_root, csr_group, dense_array
 
 ROWS = hostile.ROWS
 

@@ -14,7 +14,9 @@ from streamnb.kernels import class_sums, exact, judge, roots, row_values, steps
 from streamnb.kernels.scores import score_csr, score_dense
 from streamnb.models.grid_weights import DOUBLE, GridWeights
 from streamnb.rows.boundary import as_chunk
+from streamnb.rows.chunk import frozen
 from tests.support import naive
+from tests.support.chunk_arrays import stored
 
 MOMENTS = {
     "sum": class_sums.SUM,
@@ -35,8 +37,7 @@ def problem(seed, *, real, n_rows=30, n_features=7, n_classes=3):
 
 
 def csr(x, dtype=np.float64, index=np.int32):
-    matrix = sp.csr_array(x)
-    return matrix.data.astype(dtype), matrix.indices.astype(index), matrix.indptr.astype(index)
+    return stored(sp.csr_array(x).astype(dtype), index=index)
 
 
 @pytest.mark.parametrize("name", MOMENTS)
@@ -47,7 +48,7 @@ def test_plain_sums_of_integers_are_exact(name, threshold, index):
     expected = naive.rounded(naive.class_sums(x, codes, weight, n_classes, name, threshold))
     for dtype in (np.float32, np.float64):
         dense, sparse = np.zeros_like(expected), np.zeros_like(expected)
-        class_sums.add_dense(x.astype(dtype), np.arange(30), codes, weight, MOMENTS[name], threshold, dense)
+        class_sums.add_dense(frozen(x.astype(dtype)), np.arange(30), codes, weight, MOMENTS[name], threshold, dense)
         class_sums.add_csr(*csr(x, dtype, index), np.arange(30), codes, weight, MOMENTS[name], threshold, sparse)
         assert (dense == expected).all()
         if name == "above" and threshold < 0:
@@ -60,7 +61,7 @@ def test_plain_sums_of_integers_are_exact(name, threshold, index):
 def test_pairs_round_to_the_exact_sum(name, seed):
     x, codes, weight, n_classes = problem(seed, real=True)
     expected = naive.rounded(naive.class_sums(x, codes, weight, n_classes, name, 0.0))
-    for add, arrays_ in ((class_sums.add_dense_pairs, (x,)), (class_sums.add_csr_pairs, csr(x))):
+    for add, arrays_ in ((class_sums.add_dense_pairs, (frozen(x),)), (class_sums.add_csr_pairs, csr(x))):
         hi, lo = np.zeros_like(expected), np.zeros((3, *expected.shape))
         spilled = add(*arrays_, np.arange(30), codes, weight, MOMENTS[name], 0.0, hi, lo)
         assert (np.vectorize(lambda *cell: math.fsum(cell))(hi, *lo) == expected).all()

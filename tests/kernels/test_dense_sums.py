@@ -8,6 +8,7 @@ import pytest
 import streamnb as snb
 from streamnb.core.memory import aligned
 from streamnb.kernels import class_sums, dense_sums
+from streamnb.rows.chunk import frozen
 from streamnb.rows.survey import look_at
 from tests.support import naive
 
@@ -51,6 +52,19 @@ def test_both_moments_round_to_the_exact_sums(n_features):
             assert lo.any()  # else the low parts were not needed here
 
 
+def test_squares_are_exact_wherever_the_last_bits_of_values_lie():
+    rng = np.random.default_rng(0)
+    for e in range(-34, -10, 3):  # last bits on either side of what the sums of values are rounded to
+        x = np.ldexp(rng.integers(1 << 23, 1 << 24, (64, 16)) | 1, e + rng.integers(-9, 9, (64, 16)))
+        x[0] = 2.0**20  # the largest
+        x = (x * rng.choice([-1.0, 1.0], x.shape)).astype(np.float32)
+        codes = rng.integers(0, N_GROUPS, 64)
+        tables = summed(x, codes, 64)
+        for name, hi, lo in (("sum", *tables[:2]), ("sum_sq", *tables[2:])):
+            exact = naive.rounded(naive.class_sums(x, codes, np.ones(64), N_GROUPS, name, 0.0))
+            assert (rounded(hi, lo) == exact).all(), e
+
+
 def test_sums_that_cancel_leave_nothing():
     x, codes = uneven(64, 16, np.float32)
     tables = summed(np.concatenate([x, -x]), np.concatenate([codes, codes]), 32)
@@ -82,6 +96,6 @@ def test_what_is_summed_at_once_is_what_the_plain_kernel_sums():
     spare = np.empty(10), aligned(dense_sums.PARTS * N_GROUPS, 10)
     dense_sums.add_both(x, codes, seen.tops, seen.tile, *spare, *tables)
     for moment, parts in ((class_sums.SUM, plain[:2]), (class_sums.SUM_SQ, plain[2:])):
-        class_sums.add_dense_pairs(x, np.arange(500), codes, np.ones(500), moment, 0.0, *parts)
+        class_sums.add_dense_pairs(frozen(x), np.arange(500), codes, np.ones(500), moment, 0.0, *parts)
     assert np.array_equal(rounded(*tables[:2]), rounded(*plain[:2]))
     assert np.array_equal(rounded(*tables[2:]), rounded(*plain[2:]))

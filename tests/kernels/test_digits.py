@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from streamnb.kernels.compiler import kernel
-from streamnb.kernels.digits import digits, find, letter, place
+from streamnb.kernels.digits import COPIED, STRIDE, copy_letters, digits, find, letter, lowest_bit, place, word_bits
 
 
 @kernel
@@ -21,3 +21,30 @@ def test_bytes_and_digits(text):
     assert byte == padded[1] and newline == 1 + len(text)
     assert tuple(counted) == (min(n, 8), int(text[: min(n, 8)] or b"0"))
     assert looked_at(padded, 1, len(padded), ord("x"))[2] == len(padded)
+
+
+@kernel
+def read_words(text, p, line, at, lower):
+    copy_letters(place(text), p, place(line), at, lower)
+    return word_bits(place(text), p)
+
+
+@kernel
+def lowest(word):
+    return lowest_bit(word)
+
+
+@pytest.mark.parametrize("lower", [0, 32])
+def test_letters_of_words_are_told_and_copied(lower):
+    text, line = np.arange(256, dtype=np.uint8), np.zeros(3 * COPIED, np.uint8)
+    for p in range(0, 256 - STRIDE + 1, 7):
+        letters = text[p : p + STRIDE].tobytes()
+        words, others = read_words(text, p, line, COPIED, lower)
+        assert [words >> j & 1 for j in range(STRIDE)] == [(c < 128 and chr(c).isalnum()) or c == 95 for c in letters]
+        assert [others >> j & 1 for j in range(STRIDE)] == [c > 127 for c in letters]
+        copied = letters[:COPIED].lower() if lower else letters[:COPIED]
+        assert line.tobytes() == bytes(COPIED) + copied + bytes(COPIED)
+
+
+def test_the_lowest_bit():
+    assert [lowest(word << j) for j in (0, 1, 31, 40) for word in (1, 6)] == [0, 1, 1, 2, 31, 32, 40, 41]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from streamnb.kernels import grid_scores
 from streamnb.kernels.lanes import LANES
+from tests.support.chunk_arrays import all_frozen, stored
 
 N, ROWS, POINTS, ROOM = 5, 3, 11, 16  # features, rows of weights, points and room for them
 
@@ -98,24 +99,24 @@ def test_scores_of_rows(n_features, n_units, dtype):
     arrays, dense = laid_out(1, n_features, n_units, 40)
     x = (rng.integers(1, 4, (6, n_features)) * (rng.random((6, n_features)) < 0.9)).astype(dtype)
     x[3] = 0
-    matrix, some = sp.csr_array(x), rng.integers(0, 6, grid_scores.ROWS_AT_ONCE + 2)
+    some = rng.integers(0, 6, grid_scores.ROWS_AT_ONCE + 2)
     assert n_features < 200 or n_units * n_features > 2 * grid_scores.LISTED
     out = np.ones((len(some), 40))
-    grid_scores.add_csr((matrix.data, matrix.indices, matrix.indptr, some), arrays, spare(2 * LANES), out)
+    grid_scores.add_csr((*stored(x), some), all_frozen(arrays), spare(2 * LANES), out)
     assert (out == 1.0 + x[some].astype(float) @ dense).all()
 
 
 def test_without_a_head():
     (head, spots, *rest), _ = laid_out(2, 7, 3, 40)
     x, out = np.random.default_rng(0).integers(0, 4, (5, 7)).astype(float), np.zeros((5, 40))
-    matrix, some = sp.csr_array(x), np.arange(5)
+    some = np.arange(5)
     expected = np.zeros((5, 40))
     begins, columns, units = rest
     for i, j in zip(*x.nonzero()):
         for t in range(begins[j], begins[j + 1]):
             expected[i, columns[t] : columns[t] + LANES] += x[i, j] * units[t]
     weights = head[:0], spots[:0], *rest
-    grid_scores.add_csr((matrix.data, matrix.indices, matrix.indptr, some), weights, spare(LANES), out)
+    grid_scores.add_csr((*stored(x), some), all_frozen(weights), spare(LANES), out)
     assert (out == expected).all()
 
 

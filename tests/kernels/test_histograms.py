@@ -7,6 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from streamnb.kernels import histograms
+from streamnb.rows.chunk import frozen
+from tests.support.chunk_arrays import stored
 
 N, B, K = 3, 4, 2
 SCALE, SHIFT = np.array([1.0, 2.0, 0.5]), np.array([0.0, B + 1.0, 2 * B])
@@ -28,18 +30,18 @@ def counted(x, weight, stored):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("sparse", [True, False])
 def test_each_value_is_counted_in_its_bin(dtype, sparse):
-    csr, dense = X.astype(dtype), X.toarray().astype(dtype)
-    rows = (csr.data, csr.indices, csr.indptr) if sparse else (dense,)
+    dense = frozen(X.toarray().astype(dtype))
+    rows = stored(X.astype(dtype)) if sparse else (dense,)
     plain, pairs = (getattr(histograms, "add_" + ("csr" if sparse else "dense") + end) for end in ("", "_pairs"))
-    stored = dense != 0 if sparse else np.ones(dense.shape, bool)
+    there = dense != 0 if sparse else np.ones(dense.shape, bool)
     entries, bins = (ROWS, CODES), (SCALE, SHIFT)
     for number in (np.int32, np.float64):
         hi = np.zeros((K, N * B), number)
         plain(*rows, *entries, np.full(50, 2.0), *bins, hi)
-        np.testing.assert_array_equal(hi, counted(dense, np.full(50, 2.0), stored))
+        np.testing.assert_array_equal(hi, counted(dense, np.full(50, 2.0), there))
     hi, lo = np.zeros((K, N * B)), np.zeros((3, K, N * B))
     assert not pairs(*rows, *entries, WEIGHT, *bins, hi, lo)
-    np.testing.assert_allclose(hi + lo[0], counted(dense, WEIGHT, stored), rtol=1e-15)
+    np.testing.assert_allclose(hi + lo[0], counted(dense, WEIGHT, there), rtol=1e-15)
 
 
 def test_ranges_reach_to_stored_values():

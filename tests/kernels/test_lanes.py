@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamnb.kernels import class_sums
+from tests.support.chunk_arrays import stored
 
 
 @pytest.mark.parametrize("columns", [9, class_sums.NEAR // 16 + 1])  # of four rows: in the cache, or too many for it
@@ -22,11 +23,11 @@ def test_sums_of_rows_of_any_length(columns, lengths, seed):
     codes, weight = rng.integers(0, 4, len(rows)), rng.choice([1.0, 2.0], len(rows))
     expected = np.zeros((4, 9))
     np.add.at(expected, codes, x[rows] * weight[:, None])
-    stored = np.zeros((4, 9))
-    np.add.at(stored, codes, (x[rows] != 0) * weight[:, None])
+    n_stored = np.zeros((4, 9))
+    np.add.at(n_stored, codes, (x[rows] != 0) * weight[:, None])
     plain, counted, hi = np.zeros((3, 4, columns))
     lo = np.zeros((3, 4, columns))
-    arrays = matrix.data, matrix.indices, matrix.indptr, rows, codes, weight, class_sums.SUM, 0.0
+    arrays = *stored(matrix), rows, codes, weight, class_sums.SUM, 0.0
     narrow = np.zeros((4, columns), np.int32)
     class_sums.add_csr(*arrays, plain)
     class_sums.add_csr(*arrays, narrow)
@@ -35,5 +36,5 @@ def test_sums_of_rows_of_any_length(columns, lengths, seed):
     assert (plain[:, :9] == expected).all()
     assert (narrow == plain).all()
     assert (hi[:, :9] == expected).all()
-    assert (counted[:, :9] == stored).all()
+    assert (counted[:, :9] == n_stored).all()
     assert not (plain[:, 9:].any() or hi[:, 9:].any() or lo.any() or counted[:, 9:].any())

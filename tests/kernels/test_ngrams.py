@@ -28,6 +28,37 @@ def test_counts_are_those_of_the_tokens_that_python_finds(grams):
         assert row.tolist() == expected.tolist()
 
 
+LONG = (
+    "".join(map(chr, range(128))),
+    "Seventeen_letters " * 5 + "x" * 70,
+    "to be or not to be " * 40,
+    "." * 31 + "a1" + "?" * 30 + "A2",
+    "\u00c4hnlich  \u00e4hnlich and plain",
+)
+
+
+@pytest.mark.parametrize(
+    "grams",
+    [NGrams((1, 3), None, 1 << 20), NGrams((1, 2), (3, 3), 1 << 30, lowercase=False), NGrams((2, 2), None, 2)],
+)
+def test_words_are_the_same_wherever_a_text_lies(grams):
+    # those with others behind them are read many letters at a time
+    found = grams(of_strings([*LINES, *LONG, "-" * 40]))
+    for row, line in enumerate([*LINES, *LONG]):
+        columns = [abs(murmurhash3_32(token, seed)) % grams.n_features for seed, token in grams.tokens(line)]
+        expected, counts = np.unique(np.array(columns, int), return_counts=True)
+        mine = slice(*found.indptr[row : row + 2])
+        assert found.indices[mine].tolist() == expected.tolist() and found.data[mine].tolist() == counts.tolist()
+
+
+def test_signs_that_cancel_leave_what_is_stored():
+    grams = NGrams((1, 1), None, 2, alternate_sign=True)
+    found = grams(of_strings(["ab cd ef gh ij kl mn op", "-" * 40]))
+    hashes = [murmurhash3_32(token, 0) for token in ("ab", "cd", "ef", "gh", "ij", "kl", "mn", "op")]
+    expected = [sum(np.sign(h) for h in hashes if abs(h) % 2 == column) for column in range(2)]
+    assert found.toarray()[0].tolist() == expected and found.indices.tolist() == [0, 1]
+
+
 def test_tokens_of_a_vocabulary_alone_are_counted():
     grams = NGrams((1, 2), None, vocabulary=("ab cd", "cd", "zz_9", "none such"))
     found = grams(of_strings(LINES))

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnb.kernels import scores
+from streamnb.rows.chunk import frozen
+from tests.support.chunk_arrays import stored
 
 
 def rows(seed, n_rows=9, n_features=6, dtype=np.float64):
@@ -25,20 +27,14 @@ def added(x, weights, some, start=0.0):
     return out
 
 
-def cut(matrix, first):
-    """Arrays of the rows from `first` on, as they lie in the arrays of all rows."""
-    start = matrix.indptr[first]
-    return matrix.data[start:], matrix.indices[start:], matrix.indptr[first:]
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("width", [1, 2, 3, 7])
 def test_few_columns(width, dtype):
     x, weights = rows(width, dtype=dtype), np.random.default_rng(0).normal(size=(6, width))
     for first in (0, 4):
         sparse, dense = np.full((2, 9 - first, width), 0.5)
-        scores.score_csr(*cut(sp.csr_array(x), first), weights, sparse)
-        scores.score_dense(x[first:], weights, dense)
+        scores.score_csr(*stored(x, first), frozen(weights), sparse)
+        scores.score_dense(frozen(x[first:]), frozen(weights), dense)
         expected = added(x, weights, range(first, 9), 0.5)
         assert (sparse == expected).all() and (dense == expected).all()
 
@@ -51,7 +47,7 @@ def test_dense_rows_side_by_side(share, weight):
     weights[x.any(axis=0).argmin(), 1] *= weight
     x[:, np.isinf(weights).any(axis=1)] = 0.0  # is left out, where 0 times infinity would be NaN
     out = np.full((37, 3), 0.5)
-    scores.score_dense(x.astype(np.float32), weights, out)
+    scores.score_dense(frozen(x.astype(np.float32)), frozen(weights), out)
     assert (out == added(x.astype(np.float32), weights, range(37), 0.5)).all()
 
 
@@ -62,11 +58,11 @@ def test_tables_of_any_width_are_summed_and_put_where_they_belong(width, index):
     x, rng = rows(width), np.random.default_rng(width)
     table, some = rng.normal(size=(6, width)), rng.integers(0, 5, 7)  # rows in any order, some of them twice
     spots = rng.permutation(width + 2)[: width - 1]  # the last column of the table goes nowhere
-    data, indices, indptr = cut(sp.csr_array(x), 4)
+    arrays = *stored(x, 4, index), some
     expected = np.ones((4, width + 2))
     expected[:, spots] += added(x[4:], table, some[2:6])[:, :-1]
     out = np.ones_like(expected)
-    scores.add_table(data, indices.astype(index), indptr, some, 2, 6, table, spots, np.empty((1, width)), out)
+    scores.add_table(*arrays, 2, 6, frozen(table), frozen(spots), np.empty((1, width)), out)
     assert (out == expected).all()
 
 
@@ -75,7 +71,6 @@ def test_sparse_weights_of_features_from_some_number_on(seed, first):
     rng, x = np.random.default_rng(seed), rows(seed)
     weights = rng.normal(size=(3, 5)) * (rng.random((3, 5)) < 0.5)
     flat, some = sp.csr_array(weights), rng.integers(0, 9, 4)
-    matrix, out = sp.csr_array(x), np.zeros((4, 5))
-    arrays = matrix.data, matrix.indices.astype(np.uint16), matrix.indptr, some
-    scores.score_cells(*arrays, flat.data, flat.indices, flat.indptr, first, out)
+    out = np.zeros((4, 5))
+    scores.score_cells(*stored(x, index=np.uint16), some, flat.data, flat.indices, flat.indptr, first, out)
     assert (out == added(x[:, first : first + 3], weights, some)).all()

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from streamnb.kernels import grid_scores, screen
 from streamnb.kernels.lanes import SINGLES
+from tests.support.chunk_arrays import all_frozen, stored
 
 N, CLASSES, ROOM = 40, 3, 2 * SINGLES  # features, classes, and points
 
@@ -40,13 +40,13 @@ def laid_out(weights, kind):
         head, spots = (head, spots) if depth else (np.zeros((0, N, SINGLES), np.float32), spots[:0])
     begins, columns, units = in_units(weights, depth)
     has = (np.diff(begins) > 0).astype(np.uint8)
+    head, spots, begins, columns, units = all_frozen((head, spots, begins, columns, units))
     return (head, spots, has, begins, columns, units), n_whole, kind == "in place"
 
 
 def screened(x, rows, weights, start, kind):
     """Decisions and which rows are left open, of weights (N, CLASSES, ROOM) and start (CLASSES, ROOM)."""
     arrays, n_whole, in_place = laid_out(weights.astype(np.float32), kind)
-    matrix = sp.csr_array(x)
     places = np.outer([SINGLES, ROOM], np.arange(CLASSES))
     top = np.zeros((2, CLASSES * ROOM + SINGLES), np.float32)
     room = (
@@ -56,7 +56,7 @@ def screened(x, rows, weights, start, kind):
     )
     out, left_open = np.empty((len(rows), ROOM), np.uint8), np.ones(len(rows), bool)
     form = n_whole, in_place, start.astype(np.float32), places, np.empty((2, CLASSES * ROOM), np.float32)
-    screen.screen_csr((matrix.data, matrix.indices, matrix.indptr, rows), arrays, (top, *room), *form, out, left_open)
+    screen.screen_csr((*stored(x), rows), arrays, (top, *room), *form, out, left_open)
     return out, left_open
 
 

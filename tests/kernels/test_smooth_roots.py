@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamnb.kernels.smooth_roots import log_roots, smooth_total
+from streamnb.kernels.smooth_roots import gaps, log_roots, smooth_total
 
 PLUS = np.array([0.5, 3.0, 4.0, 8.5, 40.0, 1e-9])
 MINUS = np.array([6.0, 3.5, 2.0, 8.0, 100.0, 2.0])
@@ -32,3 +32,19 @@ def test_all_pulls_add_up_to_the_total_at_which_they_were_taken(tau, pulled, thr
     ratio = np.log((PLUS - t) * r_plus) - np.log((MINUS + pulled * t) * r_minus)
     np.testing.assert_allclose(w[live], ratio[live], rtol=1e-9, atol=1e-14)
     assert (np.sign(w) == np.sign(t_star) * live).all()
+
+
+@pytest.mark.parametrize("tau", [10.0, 100.0])
+def test_of_small_classes_beside_large_ones_the_total_is_found_from_any_start(tau):
+    """Newton's steps leave the bracket there, begin where the sum falls, or are as many as 8."""
+    rng = np.random.default_rng(0)
+    rest, plus = rng.poisson(180.0, 50) * 1.0, rng.poisson(7.0, 50) * 1.0
+    plus[0] += 40.0
+    n_plus, minus = plus.sum(), plus + rest
+    share = minus / minus.sum()
+    excess, sd = plus - n_plus * share, np.sqrt(n_plus * share * rest / minus)
+    for threshold in np.linspace(0.0, 2.5, 6):
+        arrays = plus, n_plus, minus, minus.sum(), 0.0, excess, share, threshold * sd, tau
+        roots = [smooth_total(*arrays, start) for start in (0.0, -0.9 * n_plus, -30.0 * n_plus, 0.5 * n_plus)]
+        np.testing.assert_allclose(roots, roots[0], rtol=1e-7)
+        assert abs(gaps(*arrays, roots[0], np.zeros(50), 4)[0]) < 1e-6 * n_plus

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from streamnb.kernels import class_sums
+from streamnb.rows.chunk import frozen
 from tests.support import naive
+from tests.support.chunk_arrays import stored
 
 MOMENTS = {
     "sum": class_sums.SUM,
@@ -25,10 +26,9 @@ def test_pairs_of_unit_weights_round_to_the_exact_sum(name, dtype, heavier):
     x = (rng.normal(size=(60, 5)) * 10.0 ** rng.integers(-6, 7, (60, 5)) * (rng.random((60, 5)) < 0.7)).astype(dtype)
     codes, weight = rng.integers(0, 3, 60), np.where(rng.random(60) < 0.5, 1.0, heavier)
     expected = naive.rounded(naive.class_sums(x, codes, weight, 3, name, 0.0))
-    csr = sp.csr_array(x)
     for add, rows in (
-        (class_sums.add_dense_pairs, (x,)),
-        (class_sums.add_csr_pairs, (csr.data, csr.indices, csr.indptr)),
+        (class_sums.add_dense_pairs, (frozen(x),)),
+        (class_sums.add_csr_pairs, stored(x)),
     ):
         hi, lo = np.zeros_like(expected), np.zeros((3, *expected.shape))
         add(*rows, np.arange(60), codes, weight, MOMENTS[name], 0.0, hi, lo)

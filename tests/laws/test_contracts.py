@@ -31,6 +31,7 @@ from tests.support import examples_of_contracts as examples
 from tests.support.contracts import CLASSES, names, said, same, subclasses, tables
 from tests.support.examples_of_contracts import BASES, GROUPS, SHARES, WEIGHT, N, Y
 from tests.support.examples_of_problems import FAMILIES, PENALTIES
+from tests.support.examples_of_totals import MERGED as MERGED_EXAMPLES
 
 QUIET = RunOptions(progress=False)
 PARTIALS = {cls for cls in CLASSES if {"finish", "nbytes"} <= names(cls)}
@@ -45,7 +46,7 @@ MERGED = {cls for cls in CLASSES if "__add__" in names(cls)} - TOTALS - subclass
         (subclasses(Source), examples.SOURCES),
         (subclasses(Family), FAMILIES),
         (subclasses(Penalty), PENALTIES),
-        (MERGED, {cls: named for cls, named in examples.MERGED.items() if cls not in TOTALS}),
+        (MERGED, {cls: named for cls, named in MERGED_EXAMPLES.items() if cls not in TOTALS}),
     ],
     ids=["tasks", "sources", "families", "penalties", "merged"],
 )
@@ -206,7 +207,7 @@ def test_moments_are_what_they_are_defined_as(moment):
 # ---- what else merges ------------------------------------------------------------------------------------------------
 
 
-@tables(examples.MERGED)
+@tables(MERGED_EXAMPLES)
 def test_what_merges_adds_up_in_any_order_and_grouping(example):
     a, b, c = parts = [example(seed) for seed in range(3)]
     before = copy.deepcopy([said(part) for part in parts])

@@ -11,13 +11,14 @@ from scipy.special import expit, softmax
 import streamnb as snb
 from tests.support import reference as ref
 from tests.support.problems import FAMILIES, SCHEMES, random_problem, scanned, solved
+from tests.support.sums_by_rows import transformed
 
 
 def expected_scores(problem, model, rows):
     """Transformed rows times weights plus intercepts, one number at a time."""
     out = []
     for row in rows:
-        row = ref.transformed(row, problem.transform, problem.normalize)
+        row = transformed(row, problem.transform, problem.normalize)
         if problem.family == "bernoulli":
             row = [float(v > problem.binarize) for v in row]
         pairs = zip(model.coef_, model.intercept_, strict=True)

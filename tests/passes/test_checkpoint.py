@@ -24,7 +24,8 @@ from tests.support.interrupted import OPTIONS
 from tests.support.processes import python
 from tests.support.refusals import cases, refused
 from tests.support.stores import CountingStore
-from tests.support.strategies import Rows, write_arrays
+from tests.support.strategies import Rows
+from tests.support.zarr_stores import write_arrays
 
 N_ROWS, N_CHUNKS, SAMPLES, KILLS = 2000, 100, 2, 11
 AT_A_PLACE = 3 * (checkpoint.SAMPLE_ROWS * N_CHUNKS // N_ROWS + 2)  # chunks of data, indices and indptr

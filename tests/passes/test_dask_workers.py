@@ -23,7 +23,8 @@ from streamnb.rows import opening, sizes, source
 from streamnb.stats.sparse_tables import SparseTable
 from tests.support.clusters import SlowStore, cluster_of, in_thread, n_tasks, prefixes, rows_in_store, until, watched
 from tests.support.processes import PATIENCE, python
-from tests.support.strategies import build, example, same_stats, write_arrays
+from tests.support.strategies import build, example, same_stats
+from tests.support.zarr_stores import write_arrays
 
 pytestmark = pytest.mark.cluster
 N_ROWS, BLOCK, N_CELLS = 10_000, 8_000, 60

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
@@ -16,8 +17,9 @@ Y = rng.integers(0, 3, 60)
 X = rng.poisson(rng.gamma(1.0, 1.0, (3, 6))[Y]).astype(float)
 
 
-def names_of(display):
-    return [text.get_text() for legend in display.figure_.legends for text in legend.get_texts()]
+def names_of(ax):
+    """Texts at the ends of lines."""
+    return [text.get_text() for text in ax.texts]
 
 
 def test_scores_of_a_grid_by_hand():
@@ -29,9 +31,17 @@ def test_scores_of_a_grid_by_hand():
     assert display.chosen_.get_xydata().tolist() == [[1.0, 0.8]] and len(display.bands_) == 2
     low, high = display.bands_[1].get_paths()[0].get_extents().intervaly
     assert (low, high) == pytest.approx((0.6, 1.0))
-    assert names_of(display)[:2] == ["l2 = 0", "l2 = 1"] and names_of(display)[-1] == "good enough"
-    assert display.ax_.get_ylabel() == "accuracy, mean over splits"
-    assert len(names_of(display.plot(n_named=1))) == len(names_of(display.plot(n_named=2))) - 1
+    first, second = display.figure_.axes  # a panel each, the other line grey behind it
+    assert [first.get_title(), second.get_title()] == ["l2 = 0", "l2 = 1"] and display.ax_ is second
+    assert [len(ax.lines) for ax in (first, second)] == [3, 4]  # both, what is good enough, and what was chosen
+    assert first.get_xlim() == second.get_xlim() and first.get_ylim() == second.get_ylim()
+    said = "Chosen by 'best': the one; 0.800 held out\n(shaded: ± standard deviation over splits, dotted: good enough)"
+    assert display.figure_.get_suptitle() == said
+    ax = display.plot(plt.figure().add_subplot()).ax_
+    assert names_of(ax) == ["l2 = 0", "l2 = 1", "good enough"]
+    assert [text.xy[1] for text in ax.texts] == pytest.approx([0.5, 0.7, 0.75], abs=0.05)  # where the lines end
+    assert ax.get_ylabel() == "accuracy,\nmean ± standard deviation over splits"
+    assert names_of(display.plot(n_named=1).ax_) == ["l2 = 1", "good enough"]
     with pytest.raises(ValueError, match="n_named=-1"):
         display.plot(n_named=-1)
 

@@ -31,6 +31,8 @@ def test_bars_by_hand():
         display.ax_.get_title("left").replace("\n", " ") == "What speaks for each class (blue) and against it (orange)"
     )
     assert len({bar.get_facecolor() for bar in display.bars_[0]}) == 2  # a colour for each sign
+    plain = TellingFeaturesDisplay(groups).plot(color="k").ax_.get_title("left")
+    assert plain.replace("\n", " ") == "What speaks for each class and against it"
     alone = TellingFeaturesDisplay(groups[:1]).plot().ax_
     assert alone.get_xlabel() == "weight for class a"
     assert alone.get_title("left").replace("\n", " ") == "u speaks most for class a, v most against it"
@@ -52,6 +54,9 @@ def test_features_that_are_pixels_are_images():
     np.testing.assert_array_equal(tiles, np.asarray(model.coef_).reshape(3, 2, 3))
     assert display.image_.norm.vmax == -display.image_.norm.vmin == np.abs(model.coef_).max()  # 0 has the middle colour
     assert [text.get_text() for text in display.ax_.texts] == ["class 0", "class 1", "class 2"] and not display.bars_
+    assert "blue" in display.ax_.get_title("left")
+    plain = display.plot(cmap="PiYG").ax_.get_title("left")
+    assert plain.replace("\n", " ") == "Pixels that speak for a class and against it"
     for wrong in ((2, 2), 6, (6.0, 1), (-2, -3)):
         with pytest.raises(ValueError, match=r"image_shape=.* should be \(height, width\) of 6 pixels"):
             TellingFeaturesDisplay.from_estimator(model, image_shape=wrong)

@@ -48,12 +48,27 @@ def test_features_are_drawn_as_long_as_they_have_a_weight():
     np.testing.assert_array_equal(display.weights, [path.weights(i, order, 2) for i in range(2)])
 
 
-@pytest.mark.parametrize(
-    ("penalty", "message"),
-    [(None, "the path has one point"), (snb.L1([1.0, 2.0]) + snb.L2([1.0, 2.0]), "the path has the taus of l1 and l2")],
-)
-def test_one_tau_varies_along_a_path(penalty, message):
-    with pytest.raises(ValueError, match=message):
-        RegularizationPathDisplay.from_path(snb.solve(STATS, "poisson", penalty), 1)
+def test_two_taus_that_vary_are_panels():
+    path = snb.solve(STATS, "poisson", snb.L1([0.0, 1.0, 2.0]) + snb.L2([0.0, 5.0]))
+    display = RegularizationPathDisplay.from_path(path, 1)
+    first, second = axes = display.figure_.axes
+    assert [ax.get_title() for ax in axes] == ["l2 = 0", "l2 = 5"] == display.panel_names
+    assert display.ax_ is first and first.get_ylim() == second.get_ylim()
+    features = [int(name[1:]) for name in display.feature_names]
+    for i, point in enumerate(path.grid):
+        panel, at = int(point["l2"] == 5.0), [0.0, 1.0, 2.0].index(point["l1"])
+        assert (display.weights[panel, at] == path[i].coef_[1, features]).all()
+    np.testing.assert_array_equal([line.get_ydata() for line in display.lines_], np.hstack([*display.weights]).T)
+    assert {text.get_text() for text in first.texts} == {*display.feature_names} and not second.texts
+    with pytest.raises(ValueError, match=r"ax=.*: there are 2 panels, which have axes of their own"):
+        display.plot(first)
+
+
+def test_what_has_no_path_is_refused():
+    with pytest.raises(ValueError, match="the path has one point"):
+        RegularizationPathDisplay.from_path(snb.solve(STATS), 1)
+    many = snb.solve(STATS, "poisson", snb.L1(np.arange(14.0)) + snb.L2(np.arange(13.0)))
+    with pytest.raises(ValueError, match="the path has 13 combinations of l2, each of which has a panel; give it 12"):
+        RegularizationPathDisplay.from_path(many, 1)
     with pytest.raises(TypeError, match="should be a WeightPath"):
         RegularizationPathDisplay.from_path(STATS, 1)

@@ -15,7 +15,8 @@ import streamnb as snb
 from streamnb.rows import opening, sizes
 from streamnb.rows.reading import AHEAD, Clock, Readers, Recycled, _read_by_zarrs, ahead, timed, with_fast_codecs
 from tests.support.stores import CountingStore
-from tests.support.strategies import example, same_stats, write_arrays
+from tests.support.strategies import example, same_stats
+from tests.support.zarr_stores import write_arrays
 
 
 class LateFirst(WrapperStore):

@@ -22,7 +22,8 @@ from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.stats.moments import PLAIN_MOMENTS
 from tests.support.stores import CountingStore, chunk_keys, counted_csr
-from tests.support.strategies import FORMS, build, example, labelled, messy_csr, same_stats, write_arrays
+from tests.support.strategies import FORMS, build, example, labelled, messy_csr, same_stats
+from tests.support.zarr_stores import write_arrays
 
 PLAN = ClassScan(PLAIN_MOMENTS, RowOptions(), folding=Folding(3))
 READ_HERE = [name for name in FORMS if name.startswith(("zarr", "anndata", "path", "numpy f8", "csr messy"))]

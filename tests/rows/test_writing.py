@@ -18,10 +18,7 @@ from streamnb.rows.reading import Cursor
 from tests.support.strategies import (
     LABELS,
     alternating,
-    anndata_root,
     chunkings,
-    csr_group,
-    dense_array,
     example,
     labelled,
     messy_csr,
@@ -29,6 +26,7 @@ from tests.support.strategies import (
     stream,
     sums_of,
 )
+from tests.support.zarr_stores import anndata_root, csr_group, dense_array
 
 
 @pytest.mark.parametrize("kind", LABELS)

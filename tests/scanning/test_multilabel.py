@@ -2,6 +2,7 @@
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.metrics import accuracy_score
@@ -100,3 +101,19 @@ def test_what_takes_one_label_a_row_says_so():
         snb.LinearNB("poisson").fit(X, Y).score(X, Y[:, 0])
     with pytest.raises(ValueError, match="indicator of labels"):
         snb.LinearNB("poisson").fit(X, Y[:, 0]).score(X, Y)
+
+
+def test_the_columns_of_a_frame_name_the_labels():
+    names, later = ["sun", "rain", "snow", "fog"][: Y.shape[1]], Y[:, ::-1]
+    frame = pd.DataFrame(Y, columns=names)
+    model = snb.LinearNB("poisson").fit(X, frame)
+    assert model.classes_.tolist() == names
+    np.testing.assert_array_equal(model.predict(X), snb.LinearNB("poisson").fit(X, Y).predict(X))
+    parts = snb.LinearNB("poisson").partial_fit(X[:30], frame[:30]).partial_fit(X[30:], Y[30:])
+    assert parts.classes_.tolist() == names and np.array_equal(parts.coef_, model.coef_)
+    space = snb.LabelSpaceCV(1, 1.0, folds=2, scoring="f1_micro").fit(X, frame)
+    assert space.classes_.tolist() == names
+    with pytest.raises(ValueError, match=r"y has the columns .* and the labels are .*: give the columns in that order"):
+        model.partial_fit(X, pd.DataFrame(later, columns=names[::-1]))
+    assert snb.scan(X, frame, classes=list("abcd")[: Y.shape[1]]).classes.tolist() == list("abcd")[: Y.shape[1]]
+    assert snb.scan(X, pd.DataFrame(Y)).classes.tolist() == list(range(Y.shape[1]))

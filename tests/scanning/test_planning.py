@@ -7,7 +7,8 @@ import scipy.sparse as sp
 import zarr
 
 import streamnb as snb
-from tests.support.strategies import csr_group, dense_array, example
+from tests.support.strategies import example
+from tests.support.zarr_stores import csr_group, dense_array
 
 rows = example()
 

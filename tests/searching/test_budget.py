@@ -1,5 +1,6 @@
 """What a budget says, and how reads are dealt out."""
 
+import numpy as np
 import pytest
 
 from streamnb.searching.budget import Allowed, Budget, dealt
@@ -7,14 +8,26 @@ from streamnb.searching.budget import Allowed, Budget, dealt
 
 @pytest.mark.parametrize(
     ("given", "seconds", "reads"),
-    [("600s", 600.0, None), ("1.5 min", 90.0, None), ("2h", 7200.0, None), ("20 reads", None, 20), ("1 read", None, 1)],
+    [
+        ("600s", 600.0, None),
+        ("1.5 min", 90.0, None),
+        ("2m", 120.0, None),
+        ("2h", 7200.0, None),
+        ("90", 90.0, None),
+        (90, 90.0, None),
+        (np.float64(1.5), 1.5, None),
+        ("20 reads", None, 20),
+        ("1 read", None, 1),
+    ],
 )
 def test_seconds_and_reads(given, seconds, reads):
     budget = Budget.of(given)
     assert (budget.seconds, budget.reads) == (seconds, reads) and budget.spent < 60.0
 
 
-@pytest.mark.parametrize("given", ["", "s", "-3s", "0 reads", "2.5 reads", "3 days", "10 READS"])
+@pytest.mark.parametrize(
+    "given", ["", "s", "-3s", "0", 0, -1.0, float("inf"), float("nan"), "0 reads", "2.5 reads", "3 days", "10 READS"]
+)
 def test_what_is_none_is_said(given):
     with pytest.raises(ValueError, match="budget="):
         Budget.of(given)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 
 import streamnb as snb
@@ -84,6 +85,42 @@ def test_vocabularies_are_those_of_the_other_texts():
         others = snb.text([texts[i] for i in held], y=Y[held], vocabulary=own.vocabulary)
         assert scores_of(found, "vocabulary")[fold] == snb.LinearNB().fit(own).score(others)
     assert {one.reads for one in found.candidates} == {2, 2 + 2 * 3} and found.best_.predict(texts[:2]).shape == (2,)
+
+
+def test_numbers_of_categories_are_those_of_the_other_rows(tmp_path):
+    codes = np.column_stack([rng.integers(0, 40, N), Y + rng.integers(0, 3, N), rng.integers(0, 3, N)])
+    given = {"models": [], "penalties": [None], "folds": FOLDS, "scoring": "neg_log_loss", "show": False}
+    mixed = snb.Mixed([("categorical", [0, 1]), ("poisson", [2])])
+    found = snb.search(codes, Y, families=["categorical", "multinomial", mixed], **given)
+    for word, family in (("categorical", "categorical"), ("Mixed", mixed)):
+        for fold in range(3):
+            rest, held = fold != FOLDS, fold == FOLDS
+            model = snb.LinearNB(family).fit(codes[rest], Y[rest])  # whose column 0 has fewer values
+            loss = -log_loss(Y[held], model.predict_proba(codes[held]))
+            judged = next(one for one in found.candidates if one.name.startswith(word))
+            np.testing.assert_allclose(judged.scores["neg_log_loss"][fold], loss, rtol=1e-9)
+    with pytest.warns(snb.StreamnbWarning, match="transform='log1p' is nothing for the categories"):
+        binned = snb.search(codes, Y, families=["categorical"], transforms=[None, "log1p", snb.Bins(4)], **given)
+    assert len(binned.candidates) == 2
+    found = snb.search(codes, Y, families=["categorical"], **given)
+    alone = snb.LinearNB("categorical").fit(codes, Y)
+    found.save(tmp_path / "found.snb")
+    for best in (found.best_, snb.load(tmp_path / "found.snb").best_):
+        np.testing.assert_array_equal(best.predict_proba(codes), alone.predict_proba(codes))
+    assert found.best_.column_names_.tolist() == alone.column_names_.tolist()
+
+
+def test_tables_whose_columns_are_all_categories_have_the_family_that_is_automatic_too():
+    given = {"models": [], "penalties": [None], **QUIET}
+    found = snb.search(FRAME[["plane", "port"]], Y, families=["auto", "categorical"], **given)
+    auto, named = (one.scores["accuracy"] for one in found.candidates)
+    np.testing.assert_array_equal(auto, named)
+    alone = snb.search(FRAME[["plane", "port"]], Y, families=["categorical"], **given)
+    assert (
+        alone.best_.predict(FRAME[["plane", "port"]]).tolist() == found.best_.predict(FRAME[["plane", "port"]]).tolist()
+    )
+    with pytest.raises(ValueError, match=r"some of the table are gaussian: take family='auto', or snb.table"):
+        snb.search(FRAME, Y, families=["categorical"], encodings=[{"bins": None}], **given)
 
 
 def test_noise_stays_noise_whatever_is_learned():

@@ -1,6 +1,7 @@
 """Stacks in a search: the scores are those of stacks that never saw the fold, fitted one by one."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, roc_auc_score
 
@@ -15,7 +16,7 @@ STACK = snb.StackedNB(["poisson", "gaussian"], "gaussian")
 def test_each_fold_is_judged_by_a_stack_of_the_others():
     found = snb.search(X, Y, families=[], models=[STACK], folds=3, scoring=["accuracy", "roc_auc"], show=False)
     (judged,), number = found.candidates, snb.fold_numbers(120, 3)
-    assert judged.reads == 3 * 3 + 2
+    assert judged.reads == 3 * 3  # two of each stack, and one that judges it
     for fold in range(3):
         rest = np.flatnonzero(number != fold)
         alone = snb.StackedNB(STACK.families, "gaussian", folds=np.searchsorted(np.unique(number[rest]), number[rest]))
@@ -30,7 +31,10 @@ def test_each_fold_is_judged_by_a_stack_of_the_others():
 
 def test_labels_are_searched_by_models_of_all_together_beside_each_by_itself():
     sets = np.c_[Y, X[:, 1] > 1, rng.integers(0, 2, 120)].astype(int)
-    found = snb.search(X, sets, folds=3, scoring="f1_micro", show=False)
+    frame = pd.DataFrame(sets, columns=["ill", "old", "any"])
+    found = snb.search(X, frame, folds=3, scoring="f1_micro", show=False)
+    assert found.best_.classes_.tolist() == ["ill", "old", "any"]
+    assert snb.StackedNB(["poisson", "gaussian"]).fit(X, frame).classes_.tolist() == ["ill", "old", "any"]
     names = [judged.name for judged in found.candidates]
     assert any(name.startswith("LabelSpaceCV") for name in names)
     assert any(name.startswith("StackedNB") for name in names) and "bernoulli" in names

@@ -88,3 +88,14 @@ def test_compare_shows_them_beside_naive_bayes():
         iter(table.left_out.values())
     )
     assert table.points[1, 0, -1] in ({"a": 0.0, "g": 0.1}, {"a": 0.5, "g": 0.0})
+
+
+def test_points_may_come_in_any_order():
+    X, y = data(3)
+    turned = [POINTS[i] for i in (4, 1, 5, 0, 3, 2)]
+    found = {}
+    for points in (POINTS, turned):
+        family = snb.Gaussian(covariance="full", shrinkage=points)
+        scores = snb.LinearNBCV(family, folds=3, scoring="accuracy").fit(X, y).cv_results_["mean_test_score"]
+        found[points is POINTS] = dict(zip(points, scores, strict=True))
+    assert found[True] == found[False]

@@ -35,7 +35,9 @@ def test_models_that_share_reads_are_those_of_the_other_rows_alone():
         stats = snb.scan(X, Y, moments=objectives.MOMENTS, folds=5)
         asked = [reads_of(*made_of, stats.without_fold(fold)) for fold in range(5)]
         judge = Judge(as_scheme("ovr", stats.classes), stats.classes, frozenset(), 5)
-        found, report = trained_together([r for r, _ in asked], stats, judge, asked[0][1], opened(X, Y), OPTIONS)
+        found, report = trained_together(
+            [r for r, _ in asked], stats, judge, [t for _, t in asked], opened(X, Y), OPTIONS
+        )
         assert report.rows == 120 * max(len(one.history["seconds"]) for one in found)
         folds = FOLDING.numbers(0, 120, None, 0)
         for fold, one in enumerate(found):

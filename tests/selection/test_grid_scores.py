@@ -21,7 +21,8 @@ import streamnb as snb
 from streamnb.selection import cross_validation, grid_models, grid_scores
 from tests.support.cross_validated import outcome, problem
 from tests.support.stores import CountingStore, chunk_keys
-from tests.support.strategies import chunkings, example, messy_csr, write_arrays
+from tests.support.strategies import chunkings, example, messy_csr
+from tests.support.zarr_stores import write_arrays
 
 PENALTIES = {
     "l1": lambda p: snb.L1(p["l1"]),

@@ -26,7 +26,7 @@ def test_models_that_do_not_fit_take_turns_and_that_is_said():
 class Fake:
     """A trainer whose reads lead to weights one after the other; the fourth read is a step that is not taken."""
 
-    task, held = None, 0
+    task, held, outcome = None, 0, None
 
     def __init__(self):
         self.objectives, self.reached, self.ended = [], 0, False

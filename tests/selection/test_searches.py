@@ -35,6 +35,8 @@ def test_rows_are_read_twice_and_bear_one_label(by):
     stats = snb.scan(X, (Y[:, None] == np.unique(Y)).astype(int))
     with pytest.raises(ValueError, match=f"by='{by}' takes one label a row"):
         snb.rank_features(stats, by)
+    with pytest.raises(ValueError, match=r"one class only with any weight .*ranking features needs at least 2 classes"):
+        snb.FeatureSelector(by, 2).fit(X, np.zeros(len(X), int))
 
 
 @pytest.mark.parametrize("by", SEARCHES)

@@ -1,7 +1,5 @@
 """Decorrelation of classes against local maximisation of log density + penalty, followed from tau = 0."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -63,7 +61,7 @@ def test_a_feature_keeps_the_last_solution_of_its_branch():
     """The branch ends where the next small step finds no maximum nearby; before that nothing is counted."""
     x, y = rows("poisson", 5, n=3)
     j = 2
-    for scheme, l1 in itertools.product(SCHEMES, (0.0, 2.0)):
+    for scheme, l1 in zip(SCHEMES, (0.0, 2.0, 2.0), strict=True):
         feature = Feature(x, y, "poisson", scheme, j, l1=l1)
         end = feature.end(80.0)
         taus = end * np.array([0.99, 1 - 1e-6, 1 + 1e-6, 1.5, 1e6])

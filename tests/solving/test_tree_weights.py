@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import betaln, gammaln
+from scipy.stats import chi2
 
 import streamnb as snb
 from streamnb.models.tree import TreeColumns
@@ -20,19 +21,24 @@ PRESENT[:, 2] ^= PRESENT[:, 0] & PRESENT[:, 1]
 GROUPS = np.array(["ash", "birch", "cedar"])[(PRESENT.sum(axis=1) + rng.integers(0, 3, 120)) % 3]
 
 
+@pytest.mark.parametrize("level", [None, 0.05])
 @pytest.mark.parametrize("y", [THREE, THREE == "ash"], ids=["three", "two"])
-def test_probabilities_are_those_of_the_definition(y):
-    known = {"smoothing": 0.5, "strength": 3.0}
+def test_probabilities_are_those_of_the_definition(y, level):
+    given = {"smoothing": 0.5, "strength": 3.0, "significance_level": level}
+    known = {"smoothing": 0.5, "strength": 3.0, "bound": None if level is None else chi2.isf(level, np.arange(20))}
+    trees = []
     for naive, model in (
-        (NaiveTree(X > 0, y, WEIGHT, **known), snb.TreeNB(**known)),
-        (NaiveTree(X, y, WEIGHT, [3, 3, 3, 2], **known), snb.TreeNB(family="categorical", **known)),
-        (NaiveTree(X, y, WEIGHT, [3, 3, 3, 2], **known), snb.TreeNB(transform=snb.Bins(4), **known)),
+        (NaiveTree(X > 0, y, WEIGHT, **known), snb.TreeNB(**given)),
+        (NaiveTree(X, y, WEIGHT, [3, 3, 3, 2], **known), snb.TreeNB(family="categorical", **given)),
+        (NaiveTree(X, y, WEIGHT, [3, 3, 3, 2], **known), snb.TreeNB(transform=snb.Bins(4), **given)),
     ):
         model.fit(X, y, WEIGHT)
         assert model.parents_.tolist() == naive.parent
+        trees.append(naive.parent.count(-1))
         present = X > 0 if model.family == "bernoulli" and model.get_params()["transform"] is None else X
         expected = [naive.probabilities(row) for row in present[:20]]
         np.testing.assert_allclose(model.predict_proba(X[:20]), expected, atol=1e-12)
+    assert trees == ([1, 1, 1] if level is None else [3, 1, 1])
 
 
 @pytest.mark.parametrize("y", [GROUPS, GROUPS == "ash"], ids=["three", "two"])
@@ -65,12 +71,12 @@ def test_a_penalty_acts_on_each_feature_where_its_parent_is_absent_and_where_it_
 
 
 def test_top_k_keeps_so_many_contexts():
-    full = snb.TreeNB().fit(X, THREE)
-    np.testing.assert_allclose(snb.TreeNB(snb.TopK(7)).fit(X, THREE).coef_, full.coef_, atol=1e-12)
+    full = snb.TreeNB(significance_level=None).fit(X, THREE)
+    np.testing.assert_allclose(full.refit(penalty=snb.TopK(7)).coef_, full.coef_, atol=1e-12)
     nothing = snb.TreeNB(snb.TopK({"ash": 0, "birch": 0, "cedar": 1})).fit(X, THREE)
     assert not nothing.coef_[:2].any() and nothing.coef_[2].any()
     with pytest.raises(ValueError, match="keeps more features than the 7 there are"):
-        snb.TreeNB(snb.TopK(8)).fit(X, THREE)
+        full.refit(penalty=snb.TopK(8))
 
 
 def test_a_large_strength_is_naive_bayes():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.solving.trees import informations, spanning_tree, symmetrical_uncertainty
+from streamnb.solving.trees import beyond_chance, informations, spanning_tree, symmetrical_uncertainty
 from tests.support.naive_tree import NaiveTree
 
 rng = np.random.default_rng(1)
@@ -46,8 +46,29 @@ def test_the_tree_has_the_most_information_and_the_lowest_of_equal_edges():
         some = np.random.default_rng(seed).integers(0, 4, (6, 6)) / 4.0
         some = some + some.T
         naive = NaiveTree.__new__(NaiveTree)
-        naive.n, naive.information = 6, lambda i, j, some=some: some[i, j]
+        naive.n, naive.bound, naive.information = 6, None, lambda i, j, some=some: some[i, j]
         assert spanning_tree(some).tolist() == naive.tree()
+
+
+def test_independent_features_pass_for_dependent_as_often_as_is_said():
+    draws = np.random.default_rng(0)
+    levels, weight, passed = np.array([2, 3, 4]), np.array([300.0, 0.0, 200.0]), []
+    y, firsts = np.repeat([0, 2], [300, 200]), np.array([0, 2, 5, 9])
+    for _ in range(200):
+        rows = np.hstack([np.eye(n)[draws.integers(0, n, 500)] for n in levels])
+        information = informations(snb.scan(rows, y, moments=["gram_above"]), firsts)
+        kept = beyond_chance(information, weight, levels, 0.2)
+        passed.append(kept[np.triu_indices(3, 1)] > 0)
+        assert ((kept == information) | (kept == -1.0)).all()
+    np.testing.assert_allclose(np.mean(passed, axis=0), 0.2, atol=0.08)
+    alone = beyond_chance(np.ones((2, 2)), weight, np.array([1, 5]), 0.2)
+    assert alone.tolist() == [[-1.0, -1.0], [-1.0, 1.0]]
+
+
+def test_edges_left_out_leave_trees_of_their_own():
+    every = np.full((5, 5), -1.0)
+    every[1, 4] = every[4, 1] = every[2, 4] = every[4, 2] = 0.5
+    assert spanning_tree(every).tolist() == [-1, -1, 4, -1, 1]
 
 
 def test_symmetrical_uncertainty_is_that_of_rankings():

@@ -17,34 +17,25 @@ from sklearn.datasets import dump_svmlight_file
 
 import streamnb as snb
 from streamnb.encoding.bins import ValueScan
-from streamnb.encoding.by_fold import OfFolds, TotalsOfFolds
+from streamnb.encoding.by_fold import OfFolds
 from streamnb.encoding.counters import CountedColumns, CountTask
 from streamnb.encoding.levels import LevelScan
 from streamnb.encoding.ngrams import NGrams
-from streamnb.encoding.table_scan import LevelCounts, TableCounts, TableScan
-from streamnb.encoding.vocabulary import TokenCounts, TokenScan
+from streamnb.encoding.table_scan import TableScan
+from streamnb.encoding.vocabulary import TokenScan
 from streamnb.estimators.categorical_nb import CategoryScan
 from streamnb.evaluation.evaluating import LABELS, _Judge, _LabelsTask
-from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.grid_evaluation import EachEvaluation, GridDecisions, GridEvaluation
 from streamnb.evaluation.judging import JudgingTask
-from streamnb.evaluation.nested_ranking import NestedRanking
-from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
-from streamnb.evaluation.score_order import Histogram, Ranking
-from streamnb.evaluation.tallied import Tallied
-from streamnb.evaluation.tallies import Decisions, Losses, Reliability, Rows, SetDecisions
+from streamnb.evaluation.tallies import MeanTally
 from streamnb.models.linear import _HitsTask
 from streamnb.passes.contract import PassTask
-from streamnb.passes.report import Report
 from streamnb.problem.families import _Shares
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import Auto
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.positive import _Positive
-from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
-from streamnb.rows.chunk import DenseChunk
 from streamnb.rows.columns import open_columns
 from streamnb.rows.fold_rows import FoldRows
 from streamnb.rows.in_dask import DaskSource
@@ -69,22 +60,19 @@ from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import SideBySide
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.cross_validation import ScoringTask
-from streamnb.selection.fold_models import Sampled, SampleTask
+from streamnb.selection.fold_models import SampleTask
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.redundancy import PairScan
-from streamnb.selection.row_sample import RowSample
 from streamnb.selection.shared_reads import Asked, Judge, SharedRead
 from streamnb.selection.shared_scan import SharedScan
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
-from streamnb.stats.row_means import RowMeans
 from streamnb.stats.second_moments import Products
-from streamnb.stats.value_counts import ValueCells, cells_of
 from streamnb.training.cutting_planes import CrammerSinger
 from streamnb.training.objectives import LeastSquares, Logistic, Softmax, SquaredHinge
 from streamnb.training.reading import ReadTask
 from tests.support.examples_of_problems import every
-from tests.support.examples_of_raw_rows import counted_columns, kinds_of_columns, outside_a_fold, table_of, texts_of
+from tests.support.examples_of_raw_rows import kinds_of_columns, outside_a_fold, table_of, texts_of
 from tests.support.of_users import Highest
 
 N, K = 40, 3
@@ -104,6 +92,7 @@ BASES = {  # of which only subclasses mean something
     PassTask, Source, SourceOfAnother, RawSource, Family, _Positive, _Shares, Together, Penalty,
     _Complement,  # the other half of Beta
     Auto,  # another family once the columns are known
+    MeanTally,
 }  # fmt: skip
 
 
@@ -292,128 +281,6 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
     ),
     SharedRead: every(shared, labels=lambda: shared(SETS, "multilabel", "ranking"), folds=lambda: shared(by="given")),
     _OfUser: every(lambda: Pass(_OfUser(Highest(), "highest"), opened(COUNTS, labelled=False))),
-}
-
-
-# ---- what else merges: a part for each number ------------------------------------------------------------------------
-
-
-def drawn(seed: int, n: int = 12) -> tuple[np.random.Generator, np.ndarray, np.ndarray, np.ndarray]:
-    """Rows with class numbers, weights whose sums are exact, and margins of two models."""
-    rng = np.random.default_rng(seed)
-    return rng, rng.integers(0, K, n), rng.choice([0.25, 0.5, 1.0, 2.0], n), rng.integers(-4, 5, (n, K, 2)) / 4.0
-
-
-def tally(empty: Any, seed: int, sets: bool = False) -> Any:
-    rng, codes, weight, margins = drawn(seed)
-    proba = np.full((len(codes), K), 1.0 / K)
-    pairs = ((rng.random((len(codes), K)) < 0.4).astype(np.uint8) for _ in range(2))
-    said = (*map(sp.csr_array, pairs),) if sets else (codes, codes[::-1])
-    empty.add(Rows(said[0], weight, said[1], margins[:, :, 0], np.log(proba)))
-    return empty
-
-
-def judged(kind: Any, seed: int, **options: Any) -> Any:
-    _, codes, weight, margins = drawn(seed)
-    evaluation = kind(K, ("confusion", "ranking", "pairs"), **options)
-    evaluation.add(codes, weight, predicted=codes[::-1], ranking=margins[:, :, 0])
-    return evaluation
-
-
-def grid(kind: Any, seed: int, *needs: str, multilabel: bool = False) -> Any:
-    rng, codes, weight, margins = drawn(seed)
-    evaluations = kind(lambda: Evaluation(K, needs, multilabel=multilabel, exact_rows=20, n_bins=8), 2)
-    labels = (rng.random((len(codes), K)) < 0.4).astype(int) if multilabel else codes
-    evaluations.add(MultiLabel() if multilabel else Joint(), margins, labels, weight)
-    return evaluations
-
-
-def sampled(number: int, size: int = 3, **options: Any) -> Any:
-    sample, rows = RowSample(K, size, **options), slice(9 * number, 9 * number + 9)  # no other part has these
-    sample.add(DenseChunk(COUNTS[rows], rows.start), CODES[rows], WEIGHT[rows], np.arange(9) % 2)
-    return sample.settled()
-
-
-def against_reference(seed: int) -> Any:
-    rng, _, weight, margins = drawn(seed)
-    own, against = np.arange(K), np.full(K, K)  # rows without any label
-    evaluation = ReferenceEvaluation(own, against, False, np.arange(K), 2, 20, 8)
-    labels = sp.csr_array((rng.random((len(weight), K)) < 0.3).astype(int))
-    evaluation.add(None, margins, labels, weight)
-    return evaluation
-
-
-def nested_ranking(seed: int, exact_rows: int = 20) -> Any:
-    _, codes, weight, margins = drawn(seed)
-    ranked = NestedRanking(exact_rows=exact_rows, n_bins=8, n_models=margins.shape[2])
-    ranked.add(margins[:, :1], (codes[:, None] == 1).astype(np.uint8), weight)
-    return ranked
-
-
-def grid_decisions(seed: int) -> Any:
-    _, codes, weight, _ = drawn(seed)
-    decisions = GridDecisions(2, K, True)
-    decisions.add(codes, weight, np.column_stack([codes, codes[::-1]]).astype(np.int32))
-    return decisions
-
-
-def histogram(seed: int) -> Any:
-    _, codes, weight, margins = drawn(seed)
-    counts = Histogram(K, 2, 8)
-    scores = np.ascontiguousarray(margins[:, :, :1]) * 10.0**seed
-    counts.add(scores, (codes[:, None] == np.arange(K)).astype(np.uint8), weight)
-    return counts
-
-
-def ranking(seed: int, exact_rows: int) -> Any:
-    _, codes, weight, margins = drawn(seed)
-    ranked = Ranking(K, multilabel=False, pairs=False, exact_rows=exact_rows, n_bins=8)
-    ranked.add(np.ascontiguousarray(margins[:, :, :1]), codes, weight)
-    return ranked
-
-
-def means(seed: int) -> Any:
-    _, _, weight, margins = drawn(seed)
-    of_rows = RowMeans(["first", "second"])
-    of_rows.add([margins[:, 0, 0], margins[:, 1, 0]], weight)
-    return of_rows
-
-
-PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", decorrelation=1.0)
-MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
-    TotalsOfFolds: every(lambda seed: TotalsOfFolds([TokenCounts(["a"], [seed]), TokenCounts([f"t{seed}"], [2])])),
-    TokenCounts: every(lambda seed: TokenCounts([f"t{seed}", "all"], [2, seed + 1])),
-    LevelCounts: every(
-        lambda seed: LevelCounts({f"v{seed}": 2, "all": seed + 1}, seed, 9),
-        full=lambda seed: LevelCounts({f"v{seed}": 2, "all": seed + 1}, seed, 2),
-    ),
-    TableCounts: every(counted_columns),
-    ValueCells: every(lambda seed: cells_of(np.random.default_rng(seed).normal(size=3000))),
-    Report: every(lambda seed: Report(seed + 1, 8, 2, 0.5, 0.25, seed / 4.0, 0.125)),
-    Pull: every(lambda seed: PULLS[seed]),
-    RowMeans: every(means),
-    Decisions: every(lambda seed: tally(Decisions(K, True), seed)),
-    SetDecisions: every(lambda seed: tally(SetDecisions(K, False), seed, sets=True)),
-    Losses: every(lambda seed: tally(Losses(), seed)),
-    Reliability: every(
-        lambda seed: tally(Reliability(), seed), labels=lambda seed: tally(Reliability(), seed, sets=True)
-    ),
-    Tallied: every(lambda seed: judged(Tallied, seed)),
-    Evaluation: every(
-        lambda seed: judged(Evaluation, seed), bins=lambda seed: judged(Evaluation, seed, exact_rows=20, n_bins=8)
-    ),
-    GridEvaluation: every(lambda seed: grid(GridEvaluation, seed, "confusion", "ranking", "probabilities")),
-    EachEvaluation: every(
-        lambda seed: grid(EachEvaluation, seed, "ranking", "pairs"),
-        labels=lambda seed: grid(EachEvaluation, seed, "multilabel", "ranking", multilabel=True),
-    ),
-    ReferenceEvaluation: every(against_reference),
-    RowSample: every(sampled, classes=lambda seed: sampled(seed, 0, each=2, seed=3)),
-    Sampled: every(lambda seed: Sampled(sampled(seed))),
-    GridDecisions: every(grid_decisions),
-    Histogram: every(histogram),
-    NestedRanking: every(lambda seed: nested_ranking(seed, 100), bins=nested_ranking),
-    Ranking: every(lambda seed: ranking(seed, 100), bins=lambda seed: ranking(seed, 20)),
 }
 
 

@@ -20,7 +20,8 @@ import zarr
 from hypothesis import strategies as st
 
 import streamnb as snb
-from tests.support.strategies import anndata_root, csr_group, dense_array, example
+from tests.support.strategies import example
+from tests.support.zarr_stores import anndata_root, csr_group, dense_array
 
 ROWS = example("int")
 REFUSALS = (ValueError, TypeError, MemoryError)  # DataError is a ValueError

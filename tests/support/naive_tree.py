@@ -6,15 +6,16 @@ from itertools import combinations
 
 
 class NaiveTree:
-    """Of rows of levels; `levels` says how many each feature has."""
+    """Of rows of levels; `levels` says how many each feature has, `bound` what information has to pass, by freedom."""
 
-    def __init__(self, rows, y, weight=None, levels=None, smoothing=1.0, strength=5.0):
+    def __init__(self, rows, y, weight=None, levels=None, smoothing=1.0, strength=5.0, bound=None):
         self.rows, self.y = [tuple(map(int, row)) for row in rows], list(y)
         self.weight = [1.0] * len(self.y) if weight is None else [float(w) for w in weight]
         self.n = len(self.rows[0])
         self.levels, self.s, self.n0 = levels or [2] * self.n, smoothing, strength
         self.classes = sorted(set(self.y))
         self.total = math.fsum(self.weight)
+        self.bound = bound
         self.parent = self.tree()
 
     def counted(self, key):
@@ -34,9 +35,16 @@ class NaiveTree:
             if w
         )
 
+    def held(self, i, j):
+        if self.bound is None:
+            return True
+        freedom = len(self.classes) * (self.levels[i] - 1) * (self.levels[j] - 1)
+        return 2.0 * self.total * self.information(i, j) > self.bound[freedom]
+
     def tree(self):
-        """By Kruskal's method, and then from feature 0 on; where the package takes Prim's."""
-        edges = sorted((-round(self.information(i, j) * 2**40), i, j) for i, j in combinations(range(self.n), 2))
+        """By Kruskal's method, and then from the lowest feature of each tree on; where the package takes Prim's."""
+        pairs = [pair for pair in combinations(range(self.n), 2) if self.held(*pair)]
+        edges = sorted((-round(self.information(i, j) * 2**40), i, j) for i, j in pairs)
         group, near = list(range(self.n)), {j: [] for j in range(self.n)}
         for _, i, j in edges:
             if group[i] != group[j]:
@@ -44,13 +52,16 @@ class NaiveTree:
                 near[j].append(i)
                 old = group[j]
                 group = [group[i] if g == old else g for g in group]
-        parent, todo = {0: -1}, [0]
-        while todo:
-            at = todo.pop()
-            for j in near[at]:
-                if j not in parent:
-                    parent[j] = at
-                    todo.append(j)
+        parent = {}
+        for root in range(self.n):
+            todo = [] if root in parent else [root]
+            parent.setdefault(root, -1)
+            while todo:
+                at = todo.pop()
+                for j in near[at]:
+                    if j not in parent:
+                        parent[j] = at
+                        todo.append(j)
         return [parent[j] for j in range(self.n)]
 
     def share(self, j, a, label):

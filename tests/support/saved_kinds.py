@@ -135,6 +135,7 @@ KINDS = {
         np.tile(X, (4, 1)), np.tile(Y, 4)
     ),
     "crammer-singer-svm": lambda: snb.CrammerSingerSVM(0.5).fit(X, Y, WEIGHT),
+    "crammer-singer-svm-cv": lambda: snb.CrammerSingerSVMCV([0.1, 0.5], folds=2, scoring="accuracy").fit(X, Y, WEIGHT),
     "generalized-nb": lambda: snb.GeneralizedNB(0.5, 3).fit(X, Y, WEIGHT),
     "softmax-regression-cv": lambda: snb.SoftmaxRegressionCV([1.0, 5.0], folds=2, max_passes=20).fit(X, Y, WEIGHT),
     "margin-classifier-cv": lambda: snb.MarginClassifierCV(5.0, folds=2, max_passes=20).fit(X, LABELS),

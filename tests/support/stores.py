@@ -7,7 +7,7 @@ import zarr
 from zarr.abc.store import SuffixByteRequest
 from zarr.storage import MemoryStore, WrapperStore
 
-from tests.support.strategies import write_arrays
+from tests.support.zarr_stores import write_arrays
 
 
 class CountingStore(WrapperStore):

@@ -308,7 +308,7 @@ def test_which_package_says_what_it_lacks(printed, monkeypatch):
 
 def test_pictures_are_saved_and_their_paths_printed(printed, tmp_path):
     files = [Path(line) for line in printed("pictures", tmp_path / "new" / "folder").splitlines()]
-    assert len(files) == 9 and set(files) == set((tmp_path / "new" / "folder").iterdir())
+    assert len(files) == 10 and set(files) == set((tmp_path / "new" / "folder").iterdir())
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
 
 

@@ -1,0 +1,70 @@
+"""The scan of rows for a model and for those without each fold, whose idf is of the rows outside the fold alone."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.rows.preparing import FeatureScale, RowOptions
+from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding
+from streamnb.scanning.class_scan import ClassScan, run_scan
+from streamnb.scanning.side_by_side import run_scans
+from streamnb.stats.class_stats import ClassStats
+from streamnb.training.fitting import options_of
+
+
+@dataclass(frozen=True, eq=False)
+class ScannedFolds:
+    """The statistics of all rows with their folds, and those outside each fold where these are prepared otherwise."""
+
+    stats: ClassStats
+    rests: Sequence[ClassStats] = ()
+
+    @property
+    def whole(self) -> ClassStats:
+        """Those of all rows, without folds."""
+        return replace(self.stats, folds=(), folding=None)
+
+    def outside(self, fold: int) -> ClassStats:
+        """Those of the rows outside a fold."""
+        return self.rests[fold] if self.rests else self.stats.without_fold(fold)
+
+
+@dataclass(frozen=True, eq=False)
+class Applied:
+    """What is done to all rows, and what for the models without each fold where that is something else."""
+
+    options: RowOptions
+    outside: Sequence[RowOptions] = ()
+
+    @classmethod
+    def with_idf(
+        cls,
+        asked: RowOptions,
+        idf: Callable[[ClassStats], np.ndarray],
+        rows: Source,
+        options: RunOptions,
+        folding: Folding | None,
+    ) -> tuple["Applied", Report]:
+        """With the idf of all rows, and of those outside each fold, from a scan before the rows are normalised."""
+        scan = ClassScan(
+            ("nonzero",), replace(asked, normalize=None), folding=folding, memory_limit=options.memory_limit
+        )
+        stats, report = run_scan(scan, rows, options_of(options, "idf"))
+        rests = [stats.without_fold(fold) for fold in range(len(stats.folds))]
+        all_rows, *outside = (replace(asked, scale=FeatureScale(idf(some))) for some in (stats, *rests))
+        return cls(all_rows, outside), report
+
+    def scanned(
+        self, scan: ClassScan, folding: Folding | None, rows: Source, options: RunOptions
+    ) -> tuple[ScannedFolds, Report]:
+        """The statistics with these folds, from one read."""
+        scan = replace(scan, folding=folding)
+        scans = {"all": scan}
+        for fold, way in enumerate(self.outside):
+            scans[f"outside {fold}"] = replace(scan, options=way, outside=fold)
+        found, report = run_scans(scans, rows, options_of(options, "scan"))
+        return ScannedFolds(found.pop("all"), list(found.values())), report

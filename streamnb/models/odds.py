@@ -1,0 +1,52 @@
+"""Scores relative to a row of zeros: what stored values add to it."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from streamnb.models.linear import LinearModel
+from streamnb.problem.schemes import Joint
+from streamnb.rows.chunk import Chunk
+
+
+def sums_of_logs(log_probabilities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Sum of the finite entries of each row, and the number of those that are -inf; each (K,)."""
+    impossible = np.isneginf(log_probabilities)
+    return np.where(impossible, 0.0, log_probabilities).sum(axis=1), impossible.sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class OddsModel(LinearModel):
+    """Scores from what stored values add to a row of zeros: ln p(present) - ln p(absent).
+
+    Logs of -inf do not subtract: where there are any, K more columns of weights count impossible events.
+    """
+
+    @classmethod
+    def of(
+        cls,
+        classes: np.ndarray,
+        present: np.ndarray,
+        absent: np.ndarray,
+        zeros: tuple[np.ndarray, np.ndarray],
+        log_priors: np.ndarray,
+        **options: Any,
+    ) -> Self:
+        """Make the model of log probabilities present, absent (K, columns); `zeros` sums them over a row of zeros."""
+        weights, intercept = _finite(present) - _finite(absent), zeros[0] + log_priors
+        impossible = [np.isneginf(table) for table in (present, absent)]
+        if impossible[0].any() or impossible[1].any():
+            counts = impossible[0].astype(np.float64) - impossible[1]
+            weights, intercept = np.vstack([weights, counts]), np.concatenate([intercept, zeros[1]])
+        return cls(classes, np.ascontiguousarray(weights.T), intercept, Joint(), **options)
+
+    def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
+        """ln P(y) + ln P(x | y), (n_rows, K)."""
+        margins = super().margins(chunk, survey)
+        scores, impossible = np.split(margins, [len(self.classes_)], axis=1)
+        return np.where(impossible > 0.5, -np.inf, scores) if impossible.shape[1] else scores
+
+
+def _finite(log_probabilities: np.ndarray) -> np.ndarray:
+    return np.where(np.isneginf(log_probabilities), 0.0, log_probabilities)

@@ -1,0 +1,148 @@
+"""Examples of what merges, put through its laws as those of examples_of_contracts are: a part for each number."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from streamnb.encoding.by_fold import TotalsOfFolds
+from streamnb.encoding.table_scan import LevelCounts, TableCounts
+from streamnb.encoding.vocabulary import TokenCounts
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.grid_evaluation import EachEvaluation, GridDecisions, GridEvaluation
+from streamnb.evaluation.nested_ranking import NestedRanking
+from streamnb.evaluation.reference_evaluation import ReferenceEvaluation
+from streamnb.evaluation.score_order import Histogram, Ranking
+from streamnb.evaluation.tallied import Tallied
+from streamnb.evaluation.tallies import Decisions, Losses, Reliability, Rows, SetDecisions
+from streamnb.passes.report import Report
+from streamnb.problem.pull import Pull
+from streamnb.problem.schemes import Joint, MultiLabel
+from streamnb.rows.chunk import DenseChunk
+from streamnb.selection.fold_models import Sampled
+from streamnb.selection.row_sample import RowSample
+from streamnb.stats.row_means import RowMeans
+from streamnb.stats.value_counts import ValueCells, cells_of
+from tests.support.examples_of_contracts import CODES, COUNTS, WEIGHT, K
+from tests.support.examples_of_problems import every
+from tests.support.examples_of_raw_rows import counted_columns
+
+
+def drawn(seed: int, n: int = 12) -> tuple[np.random.Generator, np.ndarray, np.ndarray, np.ndarray]:
+    """Rows with class numbers, weights whose sums are exact, and margins of two models."""
+    rng = np.random.default_rng(seed)
+    return rng, rng.integers(0, K, n), rng.choice([0.25, 0.5, 1.0, 2.0], n), rng.integers(-4, 5, (n, K, 2)) / 4.0
+
+
+def tally(empty: Any, seed: int, sets: bool = False) -> Any:
+    rng, codes, weight, margins = drawn(seed)
+    proba = np.full((len(codes), K), 1.0 / K)
+    pairs = ((rng.random((len(codes), K)) < 0.4).astype(np.uint8) for _ in range(2))
+    said = (*map(sp.csr_array, pairs),) if sets else (codes, codes[::-1])
+    empty.add(Rows(said[0], weight, said[1], margins[:, :, 0], np.log(proba)))
+    return empty
+
+
+def judged(kind: Any, seed: int, **options: Any) -> Any:
+    _, codes, weight, margins = drawn(seed)
+    evaluation = kind(K, ("confusion", "ranking", "pairs"), **options)
+    evaluation.add(codes, weight, predicted=codes[::-1], ranking=margins[:, :, 0])
+    return evaluation
+
+
+def grid(kind: Any, seed: int, *needs: str, multilabel: bool = False) -> Any:
+    rng, codes, weight, margins = drawn(seed)
+    evaluations = kind(lambda: Evaluation(K, needs, multilabel=multilabel, exact_rows=20, n_bins=8), 2)
+    labels = (rng.random((len(codes), K)) < 0.4).astype(int) if multilabel else codes
+    evaluations.add(MultiLabel() if multilabel else Joint(), margins, labels, weight)
+    return evaluations
+
+
+def sampled(number: int, size: int = 3, **options: Any) -> Any:
+    sample, rows = RowSample(K, size, **options), slice(9 * number, 9 * number + 9)  # no other part has these
+    sample.add(DenseChunk(COUNTS[rows], rows.start), CODES[rows], WEIGHT[rows], np.arange(9) % 2)
+    return sample.settled()
+
+
+def against_reference(seed: int) -> Any:
+    rng, _, weight, margins = drawn(seed)
+    own, against = np.arange(K), np.full(K, K)  # rows without any label
+    evaluation = ReferenceEvaluation(own, against, False, np.arange(K), 2, 20, 8)
+    labels = sp.csr_array((rng.random((len(weight), K)) < 0.3).astype(int))
+    evaluation.add(None, margins, labels, weight)
+    return evaluation
+
+
+def nested_ranking(seed: int, exact_rows: int = 20) -> Any:
+    _, codes, weight, margins = drawn(seed)
+    ranked = NestedRanking(exact_rows=exact_rows, n_bins=8, n_models=margins.shape[2])
+    ranked.add(margins[:, :1], (codes[:, None] == 1).astype(np.uint8), weight)
+    return ranked
+
+
+def grid_decisions(seed: int) -> Any:
+    _, codes, weight, _ = drawn(seed)
+    decisions = GridDecisions(2, K, True)
+    decisions.add(codes, weight, np.column_stack([codes, codes[::-1]]).astype(np.int32))
+    return decisions
+
+
+def histogram(seed: int) -> Any:
+    _, codes, weight, margins = drawn(seed)
+    counts = Histogram(K, 2, 8)
+    scores = np.ascontiguousarray(margins[:, :, :1]) * 10.0**seed
+    counts.add(scores, (codes[:, None] == np.arange(K)).astype(np.uint8), weight)
+    return counts
+
+
+def ranking(seed: int, exact_rows: int) -> Any:
+    _, codes, weight, margins = drawn(seed)
+    ranked = Ranking(K, multilabel=False, pairs=False, exact_rows=exact_rows, n_bins=8)
+    ranked.add(np.ascontiguousarray(margins[:, :, :1]), codes, weight)
+    return ranked
+
+
+def means(seed: int) -> Any:
+    _, _, weight, margins = drawn(seed)
+    of_rows = RowMeans(["first", "second"])
+    of_rows.add([margins[:, 0, 0], margins[:, 1, 0]], weight)
+    return of_rows
+
+
+PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", decorrelation=1.0)
+MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
+    TotalsOfFolds: every(lambda seed: TotalsOfFolds([TokenCounts(["a"], [seed]), TokenCounts([f"t{seed}"], [2])])),
+    TokenCounts: every(lambda seed: TokenCounts([f"t{seed}", "all"], [2, seed + 1])),
+    LevelCounts: every(
+        lambda seed: LevelCounts({f"v{seed}": 2, "all": seed + 1}, seed, 9),
+        full=lambda seed: LevelCounts({f"v{seed}": 2, "all": seed + 1}, seed, 2),
+    ),
+    TableCounts: every(counted_columns),
+    ValueCells: every(lambda seed: cells_of(np.random.default_rng(seed).normal(size=3000))),
+    Report: every(lambda seed: Report(seed + 1, 8, 2, 0.5, 0.25, seed / 4.0, 0.125)),
+    Pull: every(lambda seed: PULLS[seed]),
+    RowMeans: every(means),
+    Decisions: every(lambda seed: tally(Decisions(K, True), seed)),
+    SetDecisions: every(lambda seed: tally(SetDecisions(K, False), seed, sets=True)),
+    Losses: every(lambda seed: tally(Losses(), seed)),
+    Reliability: every(
+        lambda seed: tally(Reliability(), seed), labels=lambda seed: tally(Reliability(), seed, sets=True)
+    ),
+    Tallied: every(lambda seed: judged(Tallied, seed)),
+    Evaluation: every(
+        lambda seed: judged(Evaluation, seed), bins=lambda seed: judged(Evaluation, seed, exact_rows=20, n_bins=8)
+    ),
+    GridEvaluation: every(lambda seed: grid(GridEvaluation, seed, "confusion", "ranking", "probabilities")),
+    EachEvaluation: every(
+        lambda seed: grid(EachEvaluation, seed, "ranking", "pairs"),
+        labels=lambda seed: grid(EachEvaluation, seed, "multilabel", "ranking", multilabel=True),
+    ),
+    ReferenceEvaluation: every(against_reference),
+    RowSample: every(sampled, classes=lambda seed: sampled(seed, 0, each=2, seed=3)),
+    Sampled: every(lambda seed: Sampled(sampled(seed))),
+    GridDecisions: every(grid_decisions),
+    Histogram: every(histogram),
+    NestedRanking: every(lambda seed: nested_ranking(seed, 100), bins=nested_ranking),
+    Ranking: every(lambda seed: ranking(seed, 100), bins=lambda seed: ranking(seed, 20)),
+}
