@@ -51,6 +51,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
     """
 
     _scheme = "joint"
+    _factor = 1.0  # of what is trained, in the weights of the model
     _trainer = Trainer
     _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
     _calibrated = False
@@ -237,7 +238,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         linear = set(model.moments) == {"sum"} and model.second is None and model.curves is None and not quadratic
         if not linear or not same_scale or model.options != self._applied.options:
             raise ValueError(f"start={model!r} should be linear in x, with the transform, normalize and idf asked for")
-        start = np.vstack([model.sparsify().weights.toarray(), model.intercept_])
+        start = np.vstack([model.sparsify().weights.toarray(), model.intercept_]) / self._factor
         if not np.isfinite(start).all():
             raise ValueError(f"start={model!r} has weights that are not finite; every class should have rows")
         shift = isinstance(self._objective(stats), objectives.Softmax)  # the same of all classes changes nothing
@@ -273,7 +274,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
 
     def _model_of(self, stats: ClassStats, trained: Trained, scale: Any) -> LinearModel:
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
-        weights, intercepts = np.ascontiguousarray(trained.weights[:-1]), trained.weights[-1].copy()
+        weights, intercepts = self._factor * trained.weights[:-1], self._factor * trained.weights[-1]
         return LinearModel(stats.classes, weights, intercepts, scheme, stats.options, scale=scale)
 
     def _keep(self, model: LinearModel, history: dict[str, np.ndarray], converged: bool) -> None:
