@@ -244,4 +244,4 @@ def tau_name(kind: str, penalty: Penalty | None) -> str:
         "n_components": "components",
         "C": "C (strength of the losses)",
     }
-    return names[kind]
+    return names.get(kind, kind)
