@@ -187,8 +187,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         """Settle what is done to rows: of idf and normalize, idf comes first, and that takes a scan of its own."""
         self._applied, report = Applied(self._row_options()), Report()
         if self.idf and self.normalize is not None:
-            asked = self._applied.options
-            self._applied, report = Applied.with_idf(asked, self._idf, rows, options, folding)
+            self._applied, report = Applied.with_idf(self._applied.options, self._idf, rows, options, folding)
         return report
 
     def _idf(self, stats: ClassStats) -> np.ndarray:
@@ -201,8 +200,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
     def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
         """The weights, and what features are multiplied by before these."""
         posed = self._posed(stats, options)
-        reads = self._reads(posed, *self._asked())[1]
-        return train(reads, rows, options, stats.n_rows), posed.scale
+        return train(self._reads(posed, *self._asked())[1], rows, options, stats.n_rows), posed.scale
 
     def _asked(self) -> tuple[Penalties, int]:
         """The penalties of the model, and how often the rows may be read for it."""
@@ -218,9 +216,8 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         factors = self._class_factors(stats)
         weighted = stats if factors is None else stats.reweighted(factors)
         row_checks.check_total_weight(weighted.total_weight)
-        seen = weighted.classes[weighted.weight > 0]
+        who, seen = type(self).__name__, weighted.classes[weighted.weight > 0]
         if len(seen) < 2 and not weighted.multilabel:
-            who = type(self).__name__
             raise ValueError(f"y holds one class only ({seen.tolist()}); {who} needs at least 2 classes")
         objective, n_features, n_rows = self._objective(weighted), stats.n_features, self._n_rows(stats)
         self._check_memory(stats, n_rows, options)
@@ -361,8 +358,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         return model.decision_function(rows, out=out)
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
-        model = self._fitted()
-        return model, self._opened(X, *beside, labelled=labelled)
+        return self._fitted(), self._opened(X, *beside, labelled=labelled)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 

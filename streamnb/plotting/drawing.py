@@ -242,4 +242,4 @@ def tau_name(kind: str, penalty: Penalty | None) -> str:
         "separable": "tau of Separable",
         "n_features": "features with any weight",
     }
-    return names[kind]
+    return names.get(kind, kind)
