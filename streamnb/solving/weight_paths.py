@@ -151,8 +151,7 @@ class WeightPath:
         return f"<WeightPath: {len(self):,} models of {problem.family!r} under {self.penalty!r}; {sizes}>"
 
     def __getitem__(self, i: int) -> LinearModel:
-        i = self._number(i)
-        problem = self._problem
+        i, problem = self._number(i), self._problem
         many = problem.at_hand or 8 * problem.n_features * problem.n_rows > PAIRS_BYTES
         if problem.scheme.name == OneVsOne.name and many:
             problem.check_held()
@@ -260,12 +259,9 @@ class WeightPath:
     def _block_weights(self, block: FeatureBlock, shifted: bool = True) -> tuple[sp.csr_array, np.ndarray]:
         if self._l1 is not None:
             return self._l1.weights(block, self._l1_totals, shifted)
-        at_rest = block.equations()
-        solutions = list(self._solutions(block, at_rest, range(len(self))))
-        weights = np.stack([w for _, (w, _, _) in solutions])
-        return sp.csr_array(weights.reshape(-1, weights.shape[-1]).T), np.stack(
-            [shift for _, (_, shift, _) in solutions]
-        )
+        solutions = [solution for _, solution in self._solutions(block, block.equations(), range(len(self)))]
+        weights, shifts = np.stack([w for w, _, _ in solutions]), np.stack([shift for _, shift, _ in solutions])
+        return sp.csr_array(weights.reshape(-1, weights.shape[-1]).T), shifts
 
     @property
     def _l1_totals(self) -> Totals:
