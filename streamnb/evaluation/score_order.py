@@ -31,7 +31,7 @@ class Histogram:
         self.high = np.full(n_columns, _keys(-np.inf))
         self.shift = np.zeros(n_columns, np.int64)
         self.table = memory.zeros(n_columns, n_bins + 2, n_groups, dtype=np.int32)  # float64 where that is too small
-        self._counted = 0.0  # weight
+        self._counted = 0.0  # weight, while it is whole
 
     @property
     def first(self) -> np.ndarray:
@@ -56,7 +56,7 @@ class Histogram:
             self._counted += weight.sum()
             if self._counted < MOST and ((whole := weight.astype(np.int32)) == weight).all():
                 return whole
-            self.table = self.table.astype(np.float64)
+            self.table, self._counted = self.table.astype(np.float64), np.inf
         return weight
 
     @property
@@ -76,7 +76,7 @@ class Histogram:
         whole = counted < MOST and self.table.dtype == other.table.dtype
         dtype = self.table.dtype if whole else np.dtype(np.float64)
         total = self.with_table(self.table.astype(dtype))
-        total._counted = counted
+        total._counted = counted if dtype == np.int32 else np.inf
         total._take(other.low, other.high)
         table = other.table.astype(dtype, copy=False)
         ranks.merge(table, other.first, other.shift, total.first, total.shift, total.table)
@@ -122,7 +122,7 @@ class Histogram:
         self.low, self.high, self.shift = (
             persistence.array("bins", end, ["i8"], self.low.shape).copy() for end in ends
         )
-        self.table = persistence.array("histogram", table, ["f8"], self.table.shape)
+        self.table, self._counted = persistence.array("histogram", table, ["f8"], self.table.shape), np.inf
         some = self.low <= self.high
         keys = np.concatenate([self.low, self.high])
         known = (keys >= -_LAST).all() and (keys <= _LAST).all() and (self.shift >= 0).all() and (self.shift < 63).all()
