@@ -80,7 +80,7 @@ def test_by_default_there_are_five_numbers_of_components_and_the_rule_takes_few(
     calibrated = snb.LabelSpaceCV([2, 3], 1.0, calibration="sigmoid", transform=snb.Bins(3)).fit(X, SETS)
     assert calibrated.predict_proba(X).shape == (N, L)
     axes = snb.ScoreDisplay.from_estimator(calibrated).ax_
-    assert axes.get_xlabel() == "n_components"
+    assert axes.get_xlabel() == "components"
     assert {2.0, 3.0} <= {x for line in axes.get_lines() for x in line.get_xdata()}
 
 
