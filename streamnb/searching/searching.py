@@ -177,8 +177,9 @@ def _contestants(
     others: list[Contestants] = []
     left_out: dict[str, str] = {}
     for way in ways:
+        usual: list[Any] = []
         if "families" in asked:
-            families, usual = _taking(way, asked["families"]), []
+            families = _taking(way, asked["families"])
             axes = [{**asked, "families": families}] if families else []
         else:
             of_kind, usual = usual_for(way)
