@@ -244,7 +244,7 @@ def test_wrong_rows():
         model.fit(np.where(X > 2.9, np.nan, X), Y)
     with pytest.raises(ValueError, match="pass a callable that returns a fresh iterator"):
         model.fit(iter([(X, Y)]))
-    with pytest.raises(ValueError, match="one label a row; give the rows sample_weight"):
+    with pytest.raises(ValueError, match="one label a row; give sample_weight"):
         snb.MarginClassifier(class_weight="balanced").fit(X, SETS)
     with pytest.raises(MemoryError, match="memory_limit"):
         model.fit(X, Y, memory_limit=1000)
