@@ -86,22 +86,22 @@ def aligned(n_rows: int, n_columns: int, dtype: Any = np.float64, border: int = 
     return room[first : first + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
-def zeros(*shape: int) -> np.ndarray:
-    """An array of 0.0, which lies beside others of the same thread in memory that was asked for at once.
+def zeros(*shape: int, dtype: Any = np.float64) -> np.ndarray:
+    """An array of 0, which lies beside others of the same thread in memory that was asked for at once.
 
     Of so much the system gives pages of megabytes; arrays of one megabyte each would be given 4 kB at a time, which
     takes longer than to fill them.
     """
-    n = prod(shape)
-    if not LEAST <= 8 * n <= TOGETHER // 4:
-        return np.zeros(shape)
+    n_bytes = prod(shape) * np.dtype(dtype).itemsize
+    if not LEAST <= n_bytes <= TOGETHER // 4:
+        return np.zeros(shape, dtype)
     room = None if _latest.room is None else _latest.room()  # None where all that lay there is gone
-    if room is None or _latest.n_used + n > len(room):
-        room, _latest.n_used = np.zeros(TOGETHER // 8), 0
+    if room is None or _latest.n_used + n_bytes > len(room):
+        room, _latest.n_used = np.zeros(TOGETHER, np.uint8), 0
         _latest.room = weakref.ref(room)
     first = _latest.n_used
-    _latest.n_used += n + -n % (LINE // 8)
-    return room[first : first + n].reshape(shape)
+    _latest.n_used += n_bytes + -n_bytes % LINE
+    return room[first : first + n_bytes].view(dtype).reshape(shape)
 
 
 class _Latest(threading.local):

@@ -279,6 +279,7 @@ class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
 
     def _check_penalties(self) -> None:
         TrainedClassifierCV._check_penalties(self)
+        arguments.one_of("fit_intercept", self.fit_intercept, [False, True])
 
     def _posed(self, stats: ClassStats, options: RunOptions) -> Posed:
         posed = super()._posed(stats, options)

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.rows.preparing import FeatureScale, RowOptions
@@ -14,6 +12,7 @@ from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.scanning.side_by_side import run_scans
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.fitting import options_of
+from streamnb.training.objectives import inverse_frequency
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,21 +40,28 @@ class Applied:
     outside: Sequence[RowOptions] = ()
 
     @classmethod
-    def with_idf(
+    def of(
         cls,
         asked: RowOptions,
-        idf: Callable[[ClassStats], np.ndarray],
+        weighted: Callable[[ClassStats], ClassStats] | None,
         rows: Source,
         options: RunOptions,
         folding: Folding | None,
     ) -> tuple["Applied", Report]:
-        """With the idf of all rows, and of those outside each fold, from a scan before the rows are normalised."""
+        """With the idf of all rows, and of those outside each fold, from a scan before the rows are normalised.
+
+        `weighted` says how rows count for it; without it, what is asked for is done to all alike.
+        """
+        if weighted is None:
+            return cls(asked), Report()
         scan = ClassScan(
             ("nonzero",), replace(asked, normalize=None), folding=folding, memory_limit=options.memory_limit
         )
         stats, report = run_scan(scan, rows, options_of(options, "idf"))
         rests = [stats.without_fold(fold) for fold in range(len(stats.folds))]
-        all_rows, *outside = (replace(asked, scale=FeatureScale(idf(some))) for some in (stats, *rests))
+        all_rows, *outside = (
+            replace(asked, scale=FeatureScale(inverse_frequency(weighted(some)))) for some in (stats, *rests)
+        )
         return cls(all_rows, outside), report
 
     def scanned(

@@ -51,6 +51,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
     """
 
     _scheme = "joint"
+    _factor = 1.0  # of what is trained, in the weights of the model
     _trainer = Trainer
     _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
     _calibrated = False
@@ -88,7 +89,6 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         return objectives.n_used(stats)
 
     def _check_memory(self, stats: ClassStats, n_rows: int, options: RunOptions) -> None:
-        """Refuse so many rows of weights, of which these arrays would take too much."""
         check_memory(self._n_held(stats), n_rows, self._held, options.memory_limit)
 
     # ---- fitting -----------------------------------------------------------------------------------------------------
@@ -157,10 +157,9 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
             folding = as_folding(self.plan_scan()[1])
             before = self._apply(rows, options, folding)
             of_folds, scanned = self._applied.scanned(self._scan(options), folding, rows, options)
-            stats = of_folds.stats
+            stats, self._calibrated = of_folds.stats, False
             trained, scale = self._trained(stats, rows, options)
             self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
-            self._calibrated = False
             self.report_ = before + scanned + trained.report + self._settle(of_folds, scanned, rows, options)
             if not trained.converged:
                 self._warn(trained.left)
@@ -185,15 +184,13 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
 
     def _apply(self, rows: Source, options: RunOptions, folding: Folding | None) -> Report:
         """Settle what is done to rows: of idf and normalize, idf comes first, and that takes a scan of its own."""
-        self._applied, report = Applied(self._row_options()), Report()
-        if self.idf and self.normalize is not None:
-            asked = self._applied.options
-            self._applied, report = Applied.with_idf(asked, self._idf, rows, options, folding)
+        weighted = self._weighted if self.idf and self.normalize is not None else None
+        self._applied, report = Applied.of(self._row_options(), weighted, rows, options, folding)
         return report
 
-    def _idf(self, stats: ClassStats) -> np.ndarray:
+    def _weighted(self, stats: ClassStats) -> ClassStats:
         factors = self._class_factors(stats)
-        return objectives.inverse_frequency(stats if factors is None else stats.reweighted(factors))
+        return stats if factors is None else stats.reweighted(factors)
 
     def _scan(self, options: RunOptions) -> ClassScan:
         return ClassScan((), self._applied.options, memory_limit=options.memory_limit).with_moments(self.plan_scan()[0])
@@ -201,8 +198,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
     def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
         """The weights, and what features are multiplied by before these."""
         posed = self._posed(stats, options)
-        reads = self._reads(posed, *self._asked())[1]
-        return train(reads, rows, options, stats.n_rows), posed.scale
+        return train(self._reads(posed, *self._asked())[1], rows, options, stats.n_rows), posed.scale
 
     def _asked(self) -> tuple[Penalties, int]:
         """The penalties of the model, and how often the rows may be read for it."""
@@ -215,13 +211,11 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
 
     def _posed(self, stats: ClassStats, options: RunOptions) -> Posed:
         """What is trained on rows of these statistics."""
-        factors = self._class_factors(stats)
-        weighted = stats if factors is None else stats.reweighted(factors)
+        factors, weighted = self._class_factors(stats), self._weighted(stats)
         row_checks.check_total_weight(weighted.total_weight)
-        seen = weighted.classes[weighted.weight > 0]
+        seen = weighted.classes[weighted.weight > 0].tolist()
         if len(seen) < 2 and not weighted.multilabel:
-            who = type(self).__name__
-            raise ValueError(f"y holds one class only ({seen.tolist()}); {who} needs at least 2 classes")
+            raise ValueError(f"y holds one class only ({seen}); {type(self).__name__} needs at least 2 classes")
         objective, n_features, n_rows = self._objective(weighted), stats.n_features, self._n_rows(stats)
         self._check_memory(stats, n_rows, options)
         scale = objectives.inverse_frequency(weighted) if self.idf and self.normalize is None else None
@@ -244,7 +238,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         linear = set(model.moments) == {"sum"} and model.second is None and model.curves is None and not quadratic
         if not linear or not same_scale or model.options != self._applied.options:
             raise ValueError(f"start={model!r} should be linear in x, with the transform, normalize and idf asked for")
-        start = np.vstack([model.sparsify().weights.toarray(), model.intercept_])
+        start = np.vstack([model.sparsify().weights.toarray(), model.intercept_]) / self._factor
         if not np.isfinite(start).all():
             raise ValueError(f"start={model!r} has weights that are not finite; every class should have rows")
         shift = isinstance(self._objective(stats), objectives.Softmax)  # the same of all classes changes nothing
@@ -255,8 +249,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         if self.class_weight is None:
             return None
         if stats.multilabel:
-            given = f"class_weight={self.class_weight!r}"
-            raise ValueError(f"{given} is for one label a row; give the rows sample_weight in fit")
+            raise ValueError(f"class_weight={self.class_weight!r} is for one label a row; give the rows sample_weight")
         checked = arguments.check_class_weight(self.class_weight, stats.classes)
         return arguments.class_factors(checked, stats.classes, stats.weight)
 
@@ -281,7 +274,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
 
     def _model_of(self, stats: ClassStats, trained: Trained, scale: Any) -> LinearModel:
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
-        weights, intercepts = np.ascontiguousarray(trained.weights[:-1]), trained.weights[-1].copy()
+        weights, intercepts = self._factor * trained.weights[:-1], self._factor * trained.weights[-1]
         return LinearModel(stats.classes, weights, intercepts, scheme, stats.options, scale=scale)
 
     def _keep(self, model: LinearModel, history: dict[str, np.ndarray], converged: bool) -> None:
@@ -361,8 +354,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         return model.decision_function(rows, out=out)
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
-        model = self._fitted()
-        return model, self._opened(X, *beside, labelled=labelled)
+        return self._fitted(), self._opened(X, *beside, labelled=labelled)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 

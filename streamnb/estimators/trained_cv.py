@@ -232,7 +232,7 @@ class TrainedClassifierCV(TrainedClassifier):
             return self._reads_at(posed(fold), point, max_passes)
 
         grid = self._grid(self._n_rows(stats))
-        judge = Judge(scheme, stats.classes, needs, len(grid) * len(stats.folds))
+        judge = Judge(scheme, stats.classes, needs, len(grid) * len(stats.folds), self._factor)
         return PenaltySearch(grid, stats, trainer, judge, scorer)
 
     def _check_calibration(self, stats: ClassStats, options: RunOptions) -> None:

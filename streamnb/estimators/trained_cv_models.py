@@ -74,10 +74,13 @@ class MarginClassifierCV(TrainedClassifierCV, MarginClassifier):
     Parameters
     ----------
     scoring
-        Scores are margins: one that needs probabilities is refused, and a function of an `Evaluation` gets one without.
+        Scores are margins: one that needs probabilities is refused, and a function of an `Evaluation` gets one without,
+        but with ``scheme="joint"``.
     calibration : {None, "sigmoid", "isotonic"}
         As for `MarginClassifier`, by the models without each fold, five at least, at what was chosen: they are trained
         once more, in as many reads as the model. The choice is the same.
+    scheme : {"ovr", "joint"}
+        As for `MarginClassifier`.
 
     Examples
     --------
@@ -106,8 +109,13 @@ class MarginClassifierCV(TrainedClassifierCV, MarginClassifier):
         idf: bool = False,
         class_weight: Any = None,
         calibration: str | None = None,
+        scheme: str = "ovr",
     ):
         options = {"start": start, "tol": tol, "max_passes": max_passes, "transform": transform}
         options |= {"normalize": normalize, "idf": idf, "class_weight": class_weight, "calibration": calibration}
-        MarginClassifier.__init__(self, l2, l1, **options)
+        MarginClassifier.__init__(self, l2, l1, **options, scheme=scheme)
         self._keep_choice(folds, scoring, rule, seed)
+
+    @property
+    def _has_probabilities(self) -> bool:  # type: ignore[override]
+        return self.scheme == "joint"

@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from streamnb.core import persistence
+from streamnb.core import arguments, persistence
 from streamnb.estimators.calibrated_fit import CalibratedClassifier
 from streamnb.estimators.trained import TrainedClassifier
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training import objectives
 from streamnb.training.objectives import Objective
+
+LOG_ODDS = 2.0  # for each unit of margin
 
 
 @persistence.register
@@ -88,6 +90,11 @@ class MarginClassifier(CalibratedClassifier):
         Without it there are no probabilities before `calibrate`. With it five models more are trained, each without
         a fifth of the rows, in reads that they share; their scores of a sample of these rows calibrate the model, as
         `calibrate` does by rows held back.
+    scheme : {"ovr", "joint"}
+        Whether the scores of the classes are margins m, each by itself, or ("joint") 2 m, those of one softmax: the
+        share of a class by least squares, (1 + m) / 2, has log-odds of about 2 m. Decisions are the same. Rows are then
+        ranked by what a class is beside the others, by which areas under ROC curves gain, and there are probabilities,
+        rough ones before they are calibrated.
 
     Examples
     --------
@@ -96,8 +103,6 @@ class MarginClassifier(CalibratedClassifier):
     >>> snb.MarginClassifier(l2=0.1).fit(X, y).predict([[0.0], [1.0]]).tolist()
     ['well', 'ill']
     """
-
-    _scheme = "ovr"
 
     def __init__(
         self,
@@ -112,10 +117,26 @@ class MarginClassifier(CalibratedClassifier):
         idf: bool = False,
         class_weight: Any = None,
         calibration: str | None = None,
+        scheme: str = "ovr",
     ):
         options = {"start": start, "tol": tol, "max_passes": max_passes, "transform": transform}
         super().__init__(l2, l1, **options, normalize=normalize, idf=idf, class_weight=class_weight)
-        self.calibration = calibration
+        self.calibration, self.scheme = calibration, scheme
+
+    @property
+    def _scheme(self) -> str:  # type: ignore[override]
+        return self.scheme
+
+    @property
+    def _factor(self) -> float:  # type: ignore[override]
+        return LOG_ODDS if self.scheme == "joint" else 1.0
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        arguments.one_of("scheme", self.scheme, ["ovr", "joint"])
+
+    def _gives_probabilities(self) -> bool:
+        return self.scheme == "joint" or super()._gives_probabilities()
 
     def _objective(self, stats: ClassStats) -> Objective:
         return objectives.SquaredHinge()

@@ -1,13 +1,14 @@
 """The order of scores by models of which each has the features of the one before it, and some more."""
 
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from streamnb.core import row_checks
 from streamnb.evaluation.score_order import Histogram, Ranking
-from streamnb.kernels import nested
+from streamnb.kernels import nested, ranks
+from streamnb.kernels.lanes import LANES
 
 
 class Steps(NamedTuple):
@@ -39,64 +40,38 @@ class Steps(NamedTuple):
 class NestedRanking(Ranking):
     """One column of scores of each of G nested models, as a `Ranking` of one label.
 
-    The histograms have one grid of bins for all models, and are kept as differences from one model to the next: a row
-    then costs as much as it has features, not as there are models.
+    Their histograms have one grid of bins, so that a row which a model adds nothing to stays where it is.
     """
-
-    nested = True
 
     def __init__(self, *, exact_rows: int, n_bins: int, n_models: int):
         options: Any = {"multilabel": True, "pairs": False, "exact_rows": exact_rows, "n_bins": n_bins}
         super().__init__(1, n_models=n_models, **options)
-        self._blocks: list[Any] = []  # steps, labels, weights
-
-    def add(self, scores: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
-        self.add_steps(Steps.of(scores[:, 0, : self._n_models]), labels, weight)
 
     def add_steps(self, steps: Steps, labels: np.ndarray, weight: np.ndarray) -> None:
-        """Add rows with these scores, not NaN; labels (n, 1), positive weights (n,)."""
-        self.__dict__.pop("_of_models", None)
+        """Add rows with these scores; labels (n, 1), positive weights (n,)."""
+        histogram = self.counting(len(weight))
+        whole = None if histogram is None else histogram.weights(weight)
+        if histogram is None or whole is None or whole.dtype != np.int32:
+            scores = row_checks.check_scores(steps.of_all(), len(weight), self._n_models)
+            self.add(scores[:, None], labels, weight)
+            return
         self.n_rows += len(weight)
-        if self.is_exact and self.n_rows <= self.exact_rows:  # copies: the caller may fill the same buffers again
-            self._blocks.append((Steps(*(part.copy() for part in steps)), labels, weight))
-        else:
-            self._count(self._spill(), steps, labels, weight)
+        self._make_room(histogram, steps.scores)
+        shift, first = histogram.shift[0], histogram.first[0]
+        n_used = int(histogram.high[0] >> shift) - first + 1 if histogram.low[0] <= histogram.high[0] else 0
+        bins, close = np.empty((2, len(weight)), np.int32), np.zeros(2 * (n_used + 2), np.int32)
+        nested.count(*steps, labels[:, 0], whole, shift, first, bins, close, histogram.table)
 
-    def _count(self, histogram: Histogram, steps: Any, labels: np.ndarray, weight: np.ndarray) -> None:
-        low, high = steps.scores.min(), steps.scores.max()
-        if not np.isfinite([low, high]).all():
-            finite = steps.scores[np.isfinite(steps.scores)]
-            low, high = finite.min(initial=np.inf), finite.max(initial=-np.inf)
-        histogram.widen(np.full(self._n_models, low), np.full(self._n_models, high))
-        bins = np.empty((2, len(weight)), np.int32)
-        nested.count(*steps, labels[:, 0], weight, histogram.shift[0], histogram.first[0], bins, histogram.table)
+    def _fill(self, histogram: Histogram, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
+        self._make_room(histogram, scores[:, :, : self._n_models])
+        super()._fill(histogram, scores, groups, weight)
 
-    def __add__(self, other: "Ranking") -> "Ranking":
-        total = super().__add__(other)
-        total.__dict__.pop("_of_models", None)
-        return total
-
-    @cached_property
-    def _of_models(self) -> list[np.ndarray]:
-        """The histograms of all models, (G, bins, groups), or the scores of each block, (n, G)."""
-        if self._histogram is None:
-            return [steps.of_all() for steps, _, _ in self._blocks]
-        return [self._histogram.table.cumsum(axis=0)]
-
-    def of_model(self, model: int) -> Ranking:
-        one = Ranking(1, multilabel=True, pairs=False, exact_rows=self.exact_rows, n_bins=self.n_bins)
-        one.n_rows, columns = self.n_rows, slice(model, model + 1)
-        if self._histogram is not None:
-            one._histogram = self._histogram.with_table(self._of_models[0]).of_columns(columns)
-        else:
-            blocks = zip(self._of_models, self._blocks, strict=True)
-            one._blocks = [(scores[:, columns], labels, weight) for scores, (_, labels, weight) in blocks]
-        return one
-
-    def to_state(self) -> dict[str, Any]:
-        blocks = [[steps.of_all(), labels, weight] for steps, labels, weight in self._blocks]
-        return {**super().to_state(), "blocks": blocks}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        super().restore(state)
-        self._blocks = [(Steps.of(scores), labels, weight) for scores, labels, weight in self._blocks]
+    def _make_room(self, histogram: Histogram, scores: np.ndarray) -> None:
+        flat = np.ascontiguousarray(scores).reshape(-1)
+        whole, low, high = len(flat) - len(flat) % LANES, np.empty((2, LANES)), np.empty((2, LANES))
+        rest = np.resize(flat[whole:], (int(whole < len(flat)), LANES))
+        parts = flat[:whole].reshape(-1, LANES), rest
+        for part, least, most in zip(parts, low, high, strict=True):
+            if ranks.extremes(part, least, most):
+                row_checks.check_scores(flat, len(flat), 1)  # which says where
+        histogram.widen(np.full(self._n_models, low.min()), np.full(self._n_models, high.max()))

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import arguments, label_checks, persistence, row_checks
-from streamnb.evaluation.decision_metrics import mean
 from streamnb.evaluation.nested_ranking import NestedRanking, Steps
 from streamnb.evaluation.score_order import Ranking
 from streamnb.problem.schemes import Scheme, TwoClasses
@@ -148,7 +147,6 @@ class ReferenceEvaluation:
         """Add rows that a row of weights is asked about; scores (n, G), and room behind these, or steps of nested."""
         ranking = self._rankings[row]
         if isinstance(scores, Steps):
-            row_checks.check_scores(scores.scores[:, None], len(scores.scores), 1)
             ranking.add_steps(scores, sides, weight)
         else:
             row_checks.check_scores(scores, *scores.shape)
@@ -162,11 +160,19 @@ class ReferenceEvaluation:
 
     def of_point(self, point: int) -> "ReferenceEvaluation":
         """Those of one model."""
-        one = copy(self)
-        one.__dict__.pop("_found", None)
-        one._sizes, one._nested = self._sizes | {"n_models": 1}, False
-        one._rankings = [ranking.of_model(point) for ranking in self._rankings]
-        return one
+        return self.of_points(point, point + 1)
+
+    def of_points(self, first: int, stop: int) -> "ReferenceEvaluation":
+        """Those of models that follow each other."""
+        some = copy(self)
+        some.__dict__.pop("_found", None)
+        some._sizes, some._nested = self._sizes | {"n_models": stop - first}, False
+        some._rankings = [ranking.of_models(first, stop) for ranking in self._rankings]
+        return some
+
+    def ranking(self, row: int) -> Ranking:
+        """The order of the scores by a row of weights."""
+        return self._rankings[row]
 
     @cached_property
     def _found(self) -> np.ndarray:
@@ -181,7 +187,10 @@ class ReferenceEvaluation:
         areas, errors = self._found
         of_classes = np.full((areas.shape[1], len(self.classes)), np.nan)
         of_classes[:, slice(None) if self._either else self._own] = areas.T
-        means = np.array([mean(of_model[~np.isnan(of_model)]) for of_model in areas.T])
+        n_defined = (~np.isnan(areas)).sum(axis=0)
+        means = np.divide(
+            np.nansum(areas, axis=0), n_defined, out=np.full(len(of_classes), np.nan), where=n_defined > 0
+        )
         return means, of_classes, np.fmax.reduce(errors, axis=0)
 
     def roc_auc(self, average: str | None = "macro") -> Any:

@@ -13,6 +13,7 @@ from streamnb.kernels import ranks
 
 ScoredRows = tuple[np.ndarray, np.ndarray, np.ndarray]  # scores, labels, weight
 CACHED_SCORES = 1 << 20  # counted at once, some columns after the others
+MOST = 1 << 31  # that weights may come to where they are counted as whole numbers
 MODELS_AT_ONCE = 32  # whose histograms stay in the cache
 
 
@@ -29,89 +30,98 @@ class Histogram:
         self.low = np.full(n_columns, _keys(np.inf))  # keys of the least and the largest finite score: none yet
         self.high = np.full(n_columns, _keys(-np.inf))
         self.shift = np.zeros(n_columns, np.int64)
-        self.table = memory.zeros(n_columns, n_bins + 2, n_groups)
+        self.table = memory.zeros(n_columns, n_bins + 2, n_groups, dtype=np.int32)  # float64 where that is too small
+        self._counted = 0.0  # weight
 
     @property
     def first(self) -> np.ndarray:
         """Number of the lowest bin of each column, counted from score 0."""
         return np.where(self.low <= self.high, self.low >> self.shift, 0)
 
-    @property
-    def _flat(self) -> np.ndarray:
-        """The table as the kernels have it that move bins."""
-        return self.table.reshape(len(self.table), -1)
-
     def add(self, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
         """Count rows: scores (n, m, room) without NaN, of m columns of each model, and room behind the models.
 
         Weight is (n,), groups are (n, m).
         """
-        n_rows, m, room = scores.shape
-        table = self.table.reshape(-1, m, *self.table.shape[1:])
-        low, high = np.full(m * room, np.inf), np.full(m * room, -np.inf)
-        ranks.extremes(scores.reshape(n_rows, m * room), low, high)
-        self.widen(*(end.reshape(m, room)[:, : len(table)].T.reshape(-1) for end in (low, high)))
-        shift, first = (np.ascontiguousarray(of_bins.reshape(-1, m).T) for of_bins in (self.shift, self.first))
-        step = max(CACHED_SCORES // (m * room), 1)
-        bins = np.empty(MODELS_AT_ONCE, np.int64)
+        n_rows, m, width = scores.shape
+        weight, room = self.weights(weight), self.room(m, width)
+        step = max(CACHED_SCORES // (m * width), 1)
         for start in range(0, n_rows, step):
             some = slice(start, start + step)
-            ranks.fill(scores[some], groups[some], weight[some], shift, first, bins, table)
+            ranks.count_scores(scores[some], groups[some], weight[some], self.bounds, self.table, room)
+
+    def weights(self, weight: np.ndarray) -> np.ndarray:
+        """The same as the table takes them, in whole numbers while there is room for their sum."""
+        if self.table.dtype == np.int32:
+            self._counted += weight.sum()
+            if self._counted < MOST and ((whole := weight.astype(np.int32)) == weight).all():
+                return whole
+            self.table = self.table.astype(np.float64)
+        return weight
+
+    @property
+    def bounds(self) -> tuple[np.ndarray, ...]:
+        """As the kernels have them, which make bins wider."""
+        return self.low, self.high, self.shift
+
+    def room(self, m: int, width: int) -> tuple[np.ndarray, ...]:
+        """What `kernels.ranks` needs to count rows of scores (m, width)."""
+        n_columns, *of_column = self.table.shape
+        keys, grid = np.empty((2, n_columns), np.int64), np.empty((2, m, n_columns // m), np.int64)
+        bins = np.empty(MODELS_AT_ONCE, np.int64)
+        return np.empty((2, m * width)), keys, grid, np.empty(of_column, self.table.dtype), bins
 
     def __add__(self, other: "Histogram") -> "Histogram":
-        total = Histogram(self.table.shape[0], self.table.shape[2], self.n_bins)
-        total.low, total.high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
-        total.shift = _narrowest(total.low, total.high, self.shift, self.n_bins)
-        for part in (self, other):
-            wider = total.shift - part.shift
-            ranks.regrid(part._flat, part.first, wider, total.first, total.table.shape[2], total._flat)
+        counted = self._counted + other._counted
+        whole = counted < MOST and self.table.dtype == other.table.dtype
+        dtype = self.table.dtype if whole else np.dtype(np.float64)
+        total = self.with_table(self.table.astype(dtype))
+        total._counted = counted
+        total._take(other.low, other.high)
+        table = other.table.astype(dtype, copy=False)
+        ranks.merge(table, other.first, other.shift, total.first, total.shift, total.table)
         return total
 
     def of_columns(self, columns: slice) -> "Histogram":
         """That of some columns alone."""
         one = self.with_table(self.table[columns])
-        one.low, one.high, one.shift = self.low[columns], self.high[columns], self.shift[columns]
+        one.low, one.high, one.shift = one.low[columns], one.high[columns], one.shift[columns]
         return one
 
     def with_table(self, table: np.ndarray) -> "Histogram":
         """Another one in the same bins."""
         one = Histogram.__new__(Histogram)
-        one.n_bins, one.table = self.n_bins, table
-        one.low, one.high, one.shift = self.low, self.high, self.shift
+        one.n_bins, one.table, one._counted = self.n_bins, table, self._counted
+        one.low, one.high, one.shift = self.low.copy(), self.high.copy(), self.shift.copy()
         return one
 
     def joined(self, tables: list[np.ndarray]) -> "Histogram":
         """One column of all that `tables` (n_bins + 2, 2) count in the bins of the columns of this one."""
         one = Histogram(1, 2, self.n_bins)
-        one.low, one.high = self.low.min(keepdims=True), self.high.max(keepdims=True)
-        one.shift = _narrowest(one.low, one.high, self.shift.max(keepdims=True), self.n_bins)
+        one.table = one.table.astype(np.float64)
+        one._take(self.low.min(keepdims=True), self.high.max(keepdims=True))
         for k, table in enumerate(tables):
-            ranks.regrid(
-                table.reshape(1, -1), self.first[[k]], one.shift - self.shift[k], one.first, table.shape[1], one._flat
-            )
+            ranks.merge(table[None], self.first[[k]], self.shift[[k]], one.first, one.shift, one.table)
         return one
 
     def widen(self, low: np.ndarray, high: np.ndarray) -> None:
         """Make room for scores from `low` to `high`."""
-        low, high = _keys(low), _keys(high)
-        if (low >= self.low).all() and (high <= self.high).all():
-            return
-        first, shift, counted = self.first, self.shift, self.low <= self.high
-        self.low, self.high = np.minimum(self.low, low), np.maximum(self.high, high)
-        self.shift = _narrowest(self.low, self.high, shift, self.n_bins)
-        changed = np.flatnonzero(((self.shift != shift) | (self.first != first)) & counted)
-        if changed.size:
-            flat = self._flat
-            spare = np.empty((1, flat.shape[1]))
-            ranks.widen(flat, changed, first, self.shift - shift, self.first, self.table.shape[2], spare)
+        self._take(_keys(low), _keys(high))
+
+    def _take(self, low: np.ndarray, high: np.ndarray) -> None:
+        """Make room for keys."""
+        spare = np.empty(self.table.shape[1:], self.table.dtype)
+        ranks.make_room(low, high, *self.bounds, spare, self.table)
 
     def to_state(self) -> list[np.ndarray]:
-        return [self.low, self.high, self.shift, self.table]
+        return [self.low, self.high, self.shift, self.table.astype(np.float64)]
 
     def restore(self, state: list[np.ndarray]) -> None:
         """Take over what `to_state` gave, in place of nothing; refuse rows outside the bins that scores lie in."""
         *ends, table = state
-        self.low, self.high, self.shift = (persistence.array("bins", end, ["i8"], self.low.shape) for end in ends)
+        self.low, self.high, self.shift = (
+            persistence.array("bins", end, ["i8"], self.low.shape).copy() for end in ends
+        )
         self.table = persistence.array("histogram", table, ["f8"], self.table.shape)
         some = self.low <= self.high
         keys = np.concatenate([self.low, self.high])
@@ -134,16 +144,6 @@ class Histogram:
         filled = np.flatnonzero(own + rest > 0.0)
         filled = filled if negate else filled[::-1]
         return Levels(own[filled], rest[filled], thresholds[filled], blurred[filled])
-
-
-def _narrowest(low: np.ndarray, high: np.ndarray, shift: np.ndarray, n_bins: int) -> np.ndarray:
-    """The least doublings, not fewer than `shift`, with which keys from `low` to `high` lie in `n_bins` bins."""
-    # keys 2^e apart or more, less rounding, lie in n_bins bins of 2^s only if s >= e - log2(n_bins)
-    apart = np.frexp(np.maximum(high - low, 0).astype(np.float64))[1] - 2
-    shift = np.maximum(shift, apart - n_bins.bit_length())
-    while (narrow := (high >> shift) - (low >> shift) >= n_bins).any():
-        shift[narrow] += 1
-    return shift
 
 
 def _keys(scores: Any) -> Any:
@@ -177,8 +177,6 @@ class Ranking:
         Keep what `levels` needs to set two classes against each other: a histogram for each pair of classes.
     """
 
-    nested = False  # whether histograms are kept as differences from one model to the next
-
     def __init__(
         self,
         n_classes: int,
@@ -209,12 +207,17 @@ class Ranking:
 
     def add(self, scores: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> None:
         """Add rows: scores (n, columns, models or more) float64 without NaN, labels in range, positive weights (n,)."""
+        histogram = self.counting(len(weight))
         self.n_rows += len(weight)
-        if self.is_exact and self.n_rows <= self.exact_rows:  # copies: the caller may fill the same buffers again
+        if histogram is None:  # copies: the caller may fill the same buffers again
             by_model = scores[:, :, : self._n_models].swapaxes(1, 2).reshape(len(weight), self._n_columns)
             self._blocks.append((by_model.copy(), labels.copy(), weight.copy()))
         else:
-            self._spill().add(scores, self._groups(labels), weight)
+            self._fill(histogram, scores, self._groups(labels), weight)
+
+    def counting(self, n_rows: int) -> Histogram | None:
+        """The histogram that so many more rows are to be counted in; None while they are kept one by one."""
+        return None if self.is_exact and self.n_rows + n_rows <= self.exact_rows else self._spill()
 
     def __add__(self, other: "Ranking") -> "Ranking":
         total = copy(self)
@@ -240,7 +243,11 @@ class Ranking:
     def _count(self, histogram: Histogram, scores: Any, labels: np.ndarray, weight: np.ndarray) -> None:
         """Count rows that were kept one by one."""
         by_column = scores.reshape(len(weight), self._n_models, len(self._classes)).swapaxes(1, 2)
-        histogram.add(np.ascontiguousarray(by_column), self._groups(labels), weight)
+        self._fill(histogram, np.ascontiguousarray(by_column), self._groups(labels), weight)
+
+    def _fill(self, histogram: Histogram, scores: np.ndarray, groups: np.ndarray, weight: np.ndarray) -> None:
+        """Count rows as `Histogram.add` does."""
+        histogram.add(scores, groups, weight)
 
     @property
     def _shape(self) -> tuple[int, int]:
@@ -252,12 +259,16 @@ class Ranking:
 
     def of_model(self, model: int) -> "Ranking":
         """The ranking of one model."""
-        columns = slice(model * len(self._classes), (model + 1) * len(self._classes))
-        one = Ranking.__new__(Ranking)
-        one.__dict__.update(self.__dict__, _n_models=1)
-        one._blocks = [(scores[:, columns], labels, weight) for scores, labels, weight in self._blocks]
-        one._histogram = None if self._histogram is None else self._histogram.of_columns(columns)
-        return one
+        return self.of_models(model, model + 1)
+
+    def of_models(self, first: int, stop: int) -> "Ranking":
+        """Those of models that follow each other."""
+        columns = slice(first * len(self._classes), stop * len(self._classes))
+        some = Ranking.__new__(Ranking)
+        some.__dict__.update(self.__dict__, _n_models=stop - first)
+        some._blocks = [(scores[:, columns], labels, weight) for scores, labels, weight in self._blocks]
+        some._histogram = None if self._histogram is None else self._histogram.of_columns(columns)
+        return some
 
     def to_state(self) -> dict[str, Any]:
         kept = None if self._histogram is None else self._histogram.to_state()
@@ -316,7 +327,7 @@ class Ranking:
             each = [self.of_model(model).levels(0) for model in range(self._n_models)]
             return np.array([[one.auc() for one in each], [one.auc_error() for one in each]])
         found = np.empty((2, self._n_models))
-        ranks.areas(self._histogram.table, self.nested, np.empty(self._histogram.table.shape[1:]), found)
+        ranks.areas(self._histogram.table, found)
         return found
 
     def levels(self, class_: int, versus: int | None = None) -> Levels:
@@ -354,7 +365,7 @@ class Ranking:
 
     def _binned(self, column: int, class_: int, versus: int | None) -> tuple[np.ndarray, np.ndarray]:
         assert self._histogram is not None
-        table = self._histogram.table[column]
+        table = self._histogram.table[column].astype(np.float64)
         if not self._pairs:
             own = 0 if self._binary and class_ == 0 else 1
             return table[:, own], table[:, 1 - own]

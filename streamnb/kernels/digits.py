@@ -170,6 +170,24 @@ def _plain_lowest_bit(word: int) -> int:
     return (int(word) & -int(word)).bit_length() - 1
 
 
+def _rotated(typing_context: Any, number: Any, n: Any) -> Any:
+    """The low 32 bits of a number, n places higher; those that leave at the upper end come in at the lower one."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        number, n = (builder.trunc(argument, int32_t) for argument in arguments)
+        shape = ir.FunctionType(int32_t, [int32_t] * 3)
+        rotate = builder.module.declare_intrinsic("llvm.fshl", [int32_t], shape)
+        return builder.zext(builder.call(rotate, [number, number, n]), _WORD)
+
+    return types.int64(types.int64, types.int64), generate
+
+
+def _plain_rotated(number: int, n: int) -> int:
+    """The same of interpreted kernels."""
+    low = number & 0xFFFFFFFF
+    return (low << n | low >> (32 - n)) & 0xFFFFFFFF
+
+
 def _itself(text: Any) -> Any:
     """The same of interpreted kernels: the text."""
     return text
@@ -182,3 +200,4 @@ digits: Any = _digits_one_by_one if flags.DISABLE_JIT else intrinsic(_digits)
 word_bits: Any = _plain_word_bits if flags.DISABLE_JIT else intrinsic(_word_bits)
 copy_letters: Any = _plain_copy_letters if flags.DISABLE_JIT else intrinsic(_copy_letters)
 lowest_bit: Any = _plain_lowest_bit if flags.DISABLE_JIT else intrinsic(_lowest_bit)
+rotated: Any = _plain_rotated if flags.DISABLE_JIT else intrinsic(_rotated)

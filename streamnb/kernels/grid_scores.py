@@ -11,6 +11,7 @@ import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel
 from streamnb.kernels.lanes import LANES, add_lanes, fill_lanes, prefetch
+from streamnb.kernels.ranks import count_scores
 from streamnb.kernels.scores import ROWS_AHEAD, add_table, ask_for
 
 LISTED = 512  # units that are listed before they are added
@@ -102,6 +103,22 @@ def add_csr(arrays, weights, spare, out):
             add_table(*arrays, begin, end, head[b], spots[b], top, out[begin:end])
         if len(units):
             add_units(*arrays, begin, end, begins, columns, units, listed, factors, out[begin:end])
+
+
+@kernel
+def count_csr(arrays, weights, spare, intercepts, groups, weight, bounds, table, room, out):
+    # as `add_csr`, then `ranks.count_scores`: as many rows at a time as `out` has room for, whose scores stay close
+    data, indices, indptr, rows = arrays
+    missing = False
+    for begin in range(0, len(rows), len(out)):
+        end = min(begin + len(out), len(rows))
+        scores = out[: end - begin]
+        for e in range(end - begin):
+            scores[e] = intercepts
+        add_csr((data, indices, indptr, rows[begin:end]), weights, spare, scores)
+        by_column = scores.reshape(end - begin, 1, scores.shape[1])
+        missing |= count_scores(by_column, groups[begin:end], weight[begin:end], bounds, table, room)
+    return missing
 
 
 @kernel

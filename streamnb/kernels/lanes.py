@@ -4,7 +4,7 @@ from functools import partial, reduce
 from typing import Any
 
 import numpy as np
-from numba import types
+from numba import intp, types
 from numba.core.cgutils import alloca_once_value, for_range_slice, get_item_pointer, get_or_insert_function, int32_t, ir
 from numba.extending import intrinsic
 
@@ -29,7 +29,7 @@ def _prefetch(typing_context: Any, table: Any, row: Any, column: Any) -> Any:
         builder.call(ask, [item, to_write, keep_close, data])
         return context.get_dummy_value()
 
-    return types.void(table, types.intp, types.intp), generate
+    return types.void(table, intp, intp), generate
 
 
 def _no_prefetch(table: Any, row: Any, column: Any) -> None:
@@ -44,7 +44,7 @@ def _four_bytes(typing_context: Any, line: Any, at: Any) -> Any:
         number = builder.load(builder.bitcast(place, int32_t.as_pointer()), align=1)
         return builder.zext(number, ir.IntType(64))
 
-    return types.int64(line, types.intp), generate
+    return types.int64(line, intp), generate
 
 
 def _four_bytes_one_by_one(line: Any, at: Any) -> int:
@@ -79,6 +79,11 @@ def item_at(context: Any, builder: Any, kind: Any, array: Any, place: list) -> A
     return get_item_pointer(context, builder, kind, values, place, wraparound=False)
 
 
+def number_at(context: Any, builder: Any, kind: Any, array: Any, p: Any, wanted: Any) -> Any:
+    """Load array[p], as a number of the wanted kind."""
+    return context.cast(builder, builder.load(item_at(context, builder, kind, array, [p])), kind.dtype, wanted)
+
+
 def lanes_at(context: Any, builder: Any, kind: Any, array: Any, place: list, lanes: int = LANES) -> Any:
     """Where so many neighbours of an array in C order begin."""
     item = item_at(context, builder, kind, array, place)
@@ -105,7 +110,7 @@ def _add_lanes(typing_context: Any, out: Any, row: Any, column: Any, x: Any, tab
         builder.store(builder.fadd(builder.load(into, align=8), product), into, align=8)
         return context.get_dummy_value()
 
-    return types.void(out, types.intp, types.intp, types.float64, table, types.intp), generate
+    return types.void(out, intp, intp, types.float64, table, intp), generate
 
 
 def _add_one_by_one(out: Any, row: Any, column: Any, x: Any, table: Any, j: Any) -> None:
@@ -126,15 +131,11 @@ def _sum_lanes(
         out, column, data, indices, first, stop, table, _ = arguments
         kinds, firsts = signature.args, [builder.add(column, column.type(LANES * b)) for b in range(n.literal_value)]
         place = partial(lanes_at, context, builder)
-
-        def number(at: int, array: Any, p: Any, kind: Any) -> Any:
-            value = builder.load(item_at(context, builder, kinds[at], array, [p]))
-            return context.cast(builder, value, kinds[at].dtype, kind)
-
+        number = partial(number_at, context, builder)
         zero = ir.Constant(ir.VectorType(ir.DoubleType(), LANES), [0.0] * LANES)
         sums = [alloca_once_value(builder, zero) for _ in firsts]
         with for_range_slice(builder, first, stop, first.type(1)) as (p, _):
-            x, j = number(2, data, p, types.float64), number(3, indices, p, types.intp)
+            x, j = number(kinds[2], data, p, types.float64), number(kinds[3], indices, p, intp)
             factor = spread(builder, x)
             for total, begin in zip(sums, firsts, strict=True):
                 weights = builder.load(place(kinds[6], table, [j, begin]), align=8)
@@ -143,8 +144,7 @@ def _sum_lanes(
             builder.store(builder.load(total), place(kinds[0], out, [column.type(0), begin]), align=8)
         return context.get_dummy_value()
 
-    number = types.intp
-    return types.void(out, number, data, indices, number, number, table, n), generate
+    return types.void(out, intp, data, indices, intp, intp, table, n), generate
 
 
 def _sum_one_by_one(out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any) -> None:
@@ -166,7 +166,7 @@ def _fill_lanes(typing_context: Any, out: Any, begin: Any, value: Any, step: Any
         builder.store(lanes, into, align=4)
         return context.get_dummy_value()
 
-    return types.void(out, types.intp, out.dtype, step), generate
+    return types.void(out, intp, out.dtype, step), generate
 
 
 def _fill_one_by_one(out: Any, begin: Any, value: Any, step: Any) -> None:
@@ -179,9 +179,8 @@ def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, ski
     """Add x = values[row, column + l] and x^2, skip <= l < LANES, to sums that are larger, all at once.
 
     `values` are float32, so that x^2 is exact in float64. Rows 8 k to 8 k + 7 of `sums`, float64, are the sums of x,
-    what rounding took from them, what it took from that, and again, and the same of x^2. The larger of two numbers
-    tells what was lost of the smaller (FastTwoSum, Dekker 1971). Where nothing was lost of x, no more than once is of
-    x^2, as `dense_sums` begins them; so five of the sums are seldom touched.
+    what rounding took, what it took from that, and again, and the same of x^2. The larger of two numbers tells what was
+    lost of the smaller (FastTwoSum, Dekker 1971). As `dense_sums` begins them, x^2 loses twice only where x loses.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -192,20 +191,17 @@ def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, ski
         numbers = ir.Constant(ir.VectorType(skip.type, LANES), [*range(LANES)])
         taken = builder.icmp_signed(">=", numbers, spread(builder, skip))
         x = builder.select(taken, builder.fpext(stored, floats), zeros)
-        first = builder.mul(k, k.type(8))
-        shape, name = ir.FunctionType(floats, [floats] * 3), f"llvm.fmuladd.v{LANES}f64"
-        product = partial(builder.call, get_or_insert_function(builder.module, shape, name))  # exact, if x^2 is rounded
+        first, shape = builder.mul(k, k.type(8)), ir.FunctionType(floats, [floats] * 3)
+        product = partial(builder.call, get_or_insert_function(builder.module, shape, f"llvm.fmuladd.v{LANES}f64"))
 
         def add(term: Any, part: int, larger: bool = True) -> Any:
-            """Add to a sum, which is larger or may not be, or add x^2; return what was lost."""
+            """Add a term, or x^2 (None), to a sum, which is larger or may not be; return what was lost."""
             into = place(signature.args[4], sums, [builder.add(first, first.type(part)), column])
             before = builder.load(into, align=8)
             after = product([x, x, before]) if term is None else builder.fadd(before, term)
             builder.store(after, into, align=8)
             gained = builder.fsub(after, before)
-            if term is None:
-                return product([x, x, builder.fneg(gained)])
-            lost = builder.fsub(term, gained)
+            lost = product([x, x, builder.fneg(gained)]) if term is None else builder.fsub(term, gained)
             return lost if larger else builder.fadd(builder.fsub(before, builder.fsub(after, gained)), lost)
 
         lost, lost_twice = add(x, 0), add(add(None, 4), 5)
@@ -215,8 +211,7 @@ def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, ski
                 add(add(rest, part, larger=False), part + 1)
         return context.get_dummy_value()
 
-    number = types.intp
-    return types.void(values, number, number, number, sums, number), generate
+    return types.void(values, intp, intp, intp, sums, intp), generate
 
 
 def _add_both_one_by_one(values: Any, row: Any, column: Any, skip: Any, sums: Any, k: Any) -> None:
@@ -255,16 +250,12 @@ def _screen_lanes(
         out, column, data, indices, first, stop, table, _ = arguments
         kinds, firsts = signature.args, [builder.add(column, column.type(SINGLES * b)) for b in range(n.literal_value)]
         place = partial(lanes_at, context, builder, lanes=SINGLES)
-
-        def number(at: int, array: Any, p: Any, kind: Any) -> Any:
-            value = builder.load(item_at(context, builder, kinds[at], array, [p]))
-            return context.cast(builder, value, kinds[at].dtype, kind)
-
+        number = partial(number_at, context, builder)
         zero, n_chains = ir.Constant(_SINGLE, [0.0] * SINGLES), 4 // n.literal_value
         chains = [[[alloca_once_value(builder, zero) for _ in firsts] for _ in range(2)] for _ in range(n_chains)]
 
         def add(p: Any, sums: list, sizes: list) -> None:
-            x, j = number(2, data, p, types.float32), number(3, indices, p, types.intp)
+            x, j = number(kinds[2], data, p, types.float32), number(kinds[3], indices, p, intp)
             factor = spread(builder, x, SINGLES)
             for total, size, begin in zip(sums, sizes, firsts, strict=True):
                 weights = builder.load(place(kinds[6], table, [j, begin]), align=4)
@@ -285,8 +276,7 @@ def _screen_lanes(
                 builder.store(total, place(kinds[0], out, [column.type(row), begin]), align=4)
         return context.get_dummy_value()
 
-    number = types.intp
-    return types.void(out, number, data, indices, number, number, table, n), generate
+    return types.void(out, intp, data, indices, intp, intp, table, n), generate
 
 
 def _screen_one_by_one(
@@ -315,7 +305,7 @@ def _screen_unit(typing_context: Any, out: Any, column: Any, x: Any, table: Any,
             builder.store(_plus_product(builder, builder.load(into, align=4), *part), into, align=4)
         return context.get_dummy_value()
 
-    return types.void(out, types.intp, types.float32, table, types.intp), generate
+    return types.void(out, intp, types.float32, table, intp), generate
 
 
 def _screen_unit_one_by_one(out: Any, column: Any, x: Any, table: Any, j: Any) -> None:
@@ -374,8 +364,7 @@ def _screen_top(
         mask = ir.IntType(SINGLES)
         return builder.icmp_unsigned("!=", builder.bitcast(close, mask), mask(0))
 
-    number = types.intp
-    return types.boolean(sums, places, number, start, number, types.float32, out, number), generate
+    return types.boolean(sums, places, intp, start, intp, types.float32, out, intp), generate
 
 
 def _screen_top_one_by_one(

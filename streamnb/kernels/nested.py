@@ -2,13 +2,12 @@
 
 A row's score changes only at the models where features that it has come in. So rows are taken by columns, in the order
 in which features come in, and leave a list of steps, model by model: from that model on, row rows[t] has scores[t].
-Histograms of all models are kept as their differences from one model to the next, which a step changes in two places.
+A step changes the histogram of a model in two places.
 """
 
 import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel
-from streamnb.kernels.lanes import LANES, prefetch
 from streamnb.kernels.ranks import bin_of
 
 at = np.uintp  # of an index: unsigned, it need not be looked at whether it counts from the end
@@ -90,22 +89,30 @@ def walk(some, others, n_some, order, n_in, weights, score, latest, ends, rows, 
 
 
 @kernel
-def count(ends, rows, scores, groups, weight, shift, first, bins, table):
-    # as `ranks.fill`, for the one grid of bins of all models: table[g, bin, group] is how much more lies there by model
-    # g than by the one before it; `bins` (2, n) has room for those of the rows, and of the steps of a model
-    n_bins, n_rows, latest, coming = table.shape[1], bins.shape[1], bins[0], bins[1]
-    of_models, last = table.reshape(len(table), -1), table.shape[1] * table.shape[2] - 1
-    find_bins(scores, 0, n_rows, shift, first, n_bins, latest)
+def count(ends, rows, scores, groups, weight, shift, first, bins, close, table):
+    # as `ranks.fill` for weights that are whole numbers and two groups, by the one grid of bins of all models:
+    # table[g, bin, group] gains what lies there by model g. `close`, which is 0, has room for the groups of the bins in
+    # use and of the outermost two: what lies there by the model whose steps go by stays in the nearest cache. `bins`
+    # (2, n) has room for where the rows lie there, and for the bins of a model's steps.
+    n_bins, n_rows, places, coming = table.shape[1], bins.shape[1], bins[0], bins[1]
+    top, cells = len(close) // 2 - 1, table.reshape(len(table), -1)
+    find_bins(scores, 0, n_rows, shift, first, n_bins, coming)
     for row in range(n_rows):  # each once, in their order
-        table[0, at(latest[row]), groups[row]] += weight[row]
+        places[row] = 2 * min(coming[row], top) + groups[row]
+        close[at(places[row])] += weight[row]
     begin = n_rows
     for g in range(len(ends)):
         find_bins(scores, begin, ends[g], shift, first, n_bins, coming)
-        for t in range(begin, ends[g]):  # meanwhile the next model's part of the table comes, line by line
-            prefetch(of_models, min(g + 1, len(ends) - 1), min((t - begin) * LANES, last))
+        for t in range(begin, ends[g]):
             i = at(rows[at(t)])
-            group, w, b = at(groups[i]), weight[i], coming[at(t - begin)]
-            table[at(g), at(b), group] += w
-            table[at(g), at(latest[i]), group] -= w
-            latest[i] = b
+            before, w = places[i], weight[i]
+            now = 2 * min(coming[at(t - begin)], top) + (before & 1)
+            close[at(now)] += w
+            close[at(before)] -= w
+            places[i] = now
+        of_model = cells[g]
+        for c in range(2 * top):
+            of_model[at(c)] += close[at(c)]
+        for group in range(2):
+            of_model[2 * (n_bins - 1) + group] += close[2 * top + group]
         begin = ends[g]

@@ -9,14 +9,14 @@ runs of spaces made one. An n-gram is then a stretch of the line, and so it is h
 import numpy as np
 
 from streamnb.kernels.compiler import brick, kernel
-from streamnb.kernels.digits import COPIED, STRIDE, copy_letters, lowest_bit, place, word_bits
+from streamnb.kernels.digits import COPIED, STRIDE, copy_letters, lowest_bit, place, rotated, word_bits
 from streamnb.kernels.lanes import four_bytes
 
 CODE, WORD, SPACE, HARD = (1 << 21) - 1, 1 << 21, 1 << 22, 1 << 23
 BLANK = 32
 WORDS, CHARACTERS = 0, 1
 LOW32 = 0xFFFFFFFF
-SHORT = 3  # times four bytes that are mixed in any case and taken where they are there: most words have no more
+SHORT = 2  # times four bytes that are mixed in any case and taken where they are there: most words have no more
 SPARE = 32  # bytes behind a line that are written or looked at, and do not count
 DIGIT = 11  # bits of a column that rows are sorted by at once, at most
 
@@ -253,24 +253,21 @@ def characters_of(buffer, start, stop, rules, line, units):
 
 @brick
 def mixed(k):
-    k = (k * 0xCC9E2D51) & LOW32
-    k = (k << 15 | k >> 17) & LOW32
-    return (k * 0x1B873593) & LOW32
+    # of this and what follows the low 32 bits count
+    return rotated(k * 0xCC9E2D51, 15) * 0x1B873593
 
 
 @brick
 def with_four(h, line, at):
     # the state of the hash after four bytes more
-    h ^= mixed(four_bytes(line, at))
-    h = (h << 13 | h >> 19) & LOW32
-    return (h * 5 + 0xE6546B64) & LOW32
+    return rotated(h ^ mixed(four_bytes(line, at)), 13) * 5 + 0xE6546B64
 
 
 @brick
 def finished(h, line, at, end, length):
     # the hash, of the state and the last three bytes or less; those behind them are masked, and 0 mixes to 0
     h ^= mixed(four_bytes(line, at) & ((1 << (int(end - at) << 3)) - 1))
-    h ^= int(length)
+    h = (h ^ int(length)) & LOW32
     h = ((h ^ h >> 16) * 0x85EBCA6B) & LOW32
     h = ((h ^ h >> 13) * 0xC2B2AE35) & LOW32
     return h ^ h >> 16
@@ -377,14 +374,15 @@ def count_keys(keys, sorted_keys, n, n_columns, places, signed, indices, data, a
 
 @brick
 def sort_by_digit(keys, n, low, places, out):
-    # one pass of a radix sort, by the bits from `low` on; len(places) is a power of two
+    # one pass of a radix sort, by the bits from `low` on; len(places) is a power of two. An unsigned index spares the
+    # question whether it counts from the end
     mask, begin = len(places) - 1, 0
     places[:] = 0
     for k in range(n):
-        places[(int(keys[k]) >> low) & mask] += 1
+        places[np.uint64((int(keys[k]) >> low) & mask)] += 1
     for d in range(len(places)):
         begin, places[d] = begin + places[d], begin
     for k in range(n):
-        d = (int(keys[k]) >> low) & mask
-        out[places[d]] = keys[k]
-        places[d] += 1
+        digit = np.uint64((int(keys[k]) >> low) & mask)
+        out[np.uint64(places[digit])] = keys[k]
+        places[digit] += 1

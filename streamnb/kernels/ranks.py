@@ -24,12 +24,33 @@ def key(x):
 
 @kernel
 def extremes(scores, low, high):
-    # low[k], high[k] = least and largest finite score of column k, those given included
+    # low[k], high[k] = least and largest finite score of column k, inf and -inf where there is none; whether any is NaN
+    low[:], high[:] = np.inf, -np.inf
+    fours, total = len(scores) - len(scores) % 4, 0.0
+    for i in range(0, fours, 4):  # several at once: what is kept of a column is looked at and written less often
+        for k in range(scores.shape[1]):
+            a, b, c, d = scores[i, k], scores[i + 1, k], scores[i + 2, k], scores[i + 3, k]
+            total += (a + b) + (c + d)
+            low[k] = min(low[k], min(min(a, b), min(c, d)))
+            high[k] = max(high[k], max(max(a, b), max(c, d)))
+    for i in range(fours, len(scores)):
+        for k in range(scores.shape[1]):
+            total += scores[i, k]
+            low[k], high[k] = min(low[k], scores[i, k]), max(high[k], scores[i, k])
+    return not abs(total) < np.inf and finite_extremes(scores, low, high)
+
+
+@kernel
+def finite_extremes(scores, low, high):
+    # the same where some are infinite or NaN
+    low[:], high[:], missing = np.inf, -np.inf, False
     for i in range(scores.shape[0]):
         for k in range(scores.shape[1]):
             x = scores[i, k]
-            low[k] = x if (abs(x) < np.inf) & (x < low[k]) else low[k]  # without jumps, so that it takes vectors
+            missing |= x != x
+            low[k] = x if (abs(x) < np.inf) & (x < low[k]) else low[k]
             high[k] = x if (abs(x) < np.inf) & (x > high[k]) else high[k]
+    return missing
 
 
 @brick
@@ -66,20 +87,15 @@ def fill(scores, groups, weight, shift, first, bins, table):
 
 
 @kernel
-def areas(tables, nested, sums, found):
+def areas(tables, found):
     # found[:, c] = the area of column c and a bound on its error: its bins (n_bins, 2) hold the others and the own
-    # rows, or with `nested` how much more than those of the column before it. Areas as in `auc`; what shares a bin
-    # other than the outermost, which hold one score each, may stand in any order. `sums` has room for the bins.
+    # rows. Areas as in `auc`; what shares a bin other than the outermost, which hold one score each, may stand in any
+    # order.
     last = tables.shape[1] - 1
-    sums[:] = 0.0
     for c in range(len(tables)):
         pairs, tied, n_own, n_rest = 0.0, 0.0, 0.0, 0.0
         for b in range(last, -1, -1):
             rest, own = tables[c, b, 0], tables[c, b, 1]
-            if nested:
-                rest += sums[b, 0]
-                own += sums[b, 1]
-                sums[b, 0], sums[b, 1] = rest, own
             pairs += rest * (n_own + 0.5 * own)
             tied += own * rest if 0 < b < last else 0.0
             n_own += own
@@ -101,34 +117,71 @@ def auc(own, rest):
 
 
 @kernel
-def regrid(old, first, wider, new_first, n_groups, new):
-    # the bins of `old` added to those of `new`: `wider[k]` doublings wider, counted from new_first[k]; a bin is
-    # n_groups neighbouring numbers of a row
-    top = old.shape[1] - n_groups
-    for k in range(old.shape[0]):
-        source, target, up = old[k], new[k], n_groups * (first[k] - new_first[k])
-        for c in range(n_groups):
-            target[c] += source[c]
-            target[top + c] += source[top + c]
-        if wider[k] == 0 and up >= 0:  # bins that stay as they are move all at once
-            for c in range(n_groups, top - up):
-                target[c + up] += source[c]
-            continue
-        for begin in range(n_groups, top, n_groups):
-            to = n_groups * (((first[k] + begin // n_groups - 1) >> wider[k]) - new_first[k] + 1)
+def move_bins(source, first, wider, new_first, target):
+    # the bins (n_bins, n_groups) of one column added to those of another grid, `wider` doublings wider, which is
+    # counted from new_first
+    n_groups, top = source.shape[1], len(source) - 1
+    for g in range(n_groups):
+        target[0, g] += source[0, g]
+        target[top, g] += source[top, g]
+    up = first - new_first
+    if wider == 0 and up >= 0:  # bins that stay as they are move all at once
+        for b in range(1, top - up):
             for g in range(n_groups):
-                if source[begin + g] != 0.0:
-                    target[to + g] += source[begin + g]
+                target[b + up, g] += source[b, g]
+        return
+    for b in range(1, top):
+        to = ((first + b - 1) >> wider) - new_first + 1
+        for g in range(n_groups):
+            if source[b, g] != 0.0:
+                target[to, g] += source[b, g]
 
 
 @kernel
-def widen(table, columns, first, wider, new_first, n_groups, spare):
-    # `regrid` of some columns in their own place, one by one through `spare` (1, numbers of a column)
-    for k in columns:
-        one = slice(k, k + 1)
-        spare[:] = table[one]
-        table[one] = 0.0
-        regrid(spare, first[one], wider[one], new_first[one], n_groups, table[one])
+def merge(tables, first, shift, new_first, new_shift, into):
+    # the bins of each column of `tables` added to those of a grid that is as wide or wider
+    for k in range(len(tables)):
+        move_bins(tables[k], first[k], new_shift[k] - shift[k], new_first[k], into[k])
+
+
+@kernel
+def make_room(least, most, low, high, shift, spare, table):
+    # The bins of each column k, 2^shift[k] keys wide, reach from the key low[k] to high[k]: now also from least[k] to
+    # most[k]. They become as wide as they must for that; `spare` has room for those of a column.
+    n_bins = table.shape[1] - 2
+    for k in range(len(table)):
+        if least[k] < low[k] or most[k] > high[k]:
+            filled, before, first = low[k] <= high[k], shift[k], low[k] >> shift[k]
+            low[k], high[k] = min(least[k], low[k]), max(most[k], high[k])
+            while (high[k] >> shift[k]) - (low[k] >> shift[k]) >= n_bins:
+                shift[k] += 1
+            new_first = low[k] >> shift[k]
+            if filled and (shift[k] != before or new_first != first):
+                spare[:] = table[k]
+                table[k] = 0.0
+                move_bins(spare, first, shift[k] - before, new_first, table[k])
+
+
+@kernel
+def count_scores(scores, groups, weight, bounds, table, room):
+    # Rows of scores (n, columns, models and room behind these) in the bins of `table`, wherever these have to reach,
+    # as `fill` says; whether a score is NaN. Column c of model g is the column g * n_columns + c of the table and of
+    # `bounds`: low, high and shift of `make_room`. `room` is to work in.
+    low, high, shift = bounds
+    ends, keys, grid, spare, bins = room
+    n_columns, n_models = grid.shape[1], grid.shape[2]
+    missing = extremes(scores.reshape(len(scores), -1), ends[0], ends[1])
+    for c in range(n_columns):
+        for g in range(n_models):
+            for end in range(2):
+                keys[end, g * n_columns + c] = key(ends[end, c * scores.shape[2] + g])
+    make_room(keys[0], keys[1], low, high, shift, spare, table)
+    for c in range(n_columns):
+        for g in range(n_models):
+            k = g * n_columns + c
+            grid[0, c, g], grid[1, c, g] = shift[k], low[k] >> shift[k]
+    fill(scores, groups, weight, grid[0], grid[1], bins, table.reshape(n_models, n_columns, table.shape[1], -1))
+    return missing
 
 
 @kernel

@@ -13,6 +13,7 @@ from streamnb.kernels import grid_scores
 from streamnb.kernels.lanes import LANES, SINGLES
 from streamnb.rows.chunk import Chunk, SparseRows
 
+CLOSE_SCORES = 1 << 14  # that stay close until they are counted
 FEW_COLUMNS = 64  # are one table, which rows are read once for
 
 
@@ -69,6 +70,13 @@ def _index(n: int) -> np.dtype:
     return np.dtype(np.uint16 if n <= 1 << 16 else np.int32)
 
 
+def size_of(blocks: Sequence[sp.csr_array], n_rows: int, layout: Layout = DOUBLE) -> int:
+    """Bytes of blocks of weights once they are laid out, but for what is kept of each feature."""
+    depth, n_units = layout.shape(blocks, n_rows)
+    n_features = sum(block.shape[0] for block in blocks)
+    return int(memory.LINE * (n_features * layout.head_lanes(depth, n_rows) + n_units))
+
+
 @dataclass(frozen=True, eq=False)
 class GridWeights:
     """Weights (n_features, G * R) of G models of R rows, for scores that lie as (R, room of G)."""
@@ -90,10 +98,9 @@ class GridWeights:
 
         What it keeps of each feature does not count.
         """
-        depth, n_units = layout.shape(blocks, n_rows)
-        n_features = sum(block.shape[0] for block in blocks)
-        fits = memory.LINE * (n_features * layout.head_lanes(depth, n_rows) + n_units) <= most_bytes
-        return cls._of_shape(layout, blocks, n_rows, depth, n_units) if fits else None
+        if size_of(blocks, n_rows, layout) > most_bytes:
+            return None
+        return cls._of_shape(layout, blocks, n_rows, *layout.shape(blocks, n_rows))
 
     @classmethod
     def _of_shape(
@@ -153,6 +160,16 @@ class GridWeights:
     def add_sparse(self, rows: SparseRows, out: np.ndarray) -> None:
         """The same of rows that are already sparse."""
         grid_scores.add_csr(tuple(rows), self.arrays, self.spare(1), out)
+
+    def count_sparse(
+        self, rows: SparseRows, intercepts: np.ndarray, groups: np.ndarray, weight: np.ndarray, counted: Any
+    ) -> bool:
+        """Count the scores of rows, (room of G,) to begin with, as `kernels.ranks` does; whether one is NaN.
+
+        `counted` are bounds, a table and room, of a histogram.
+        """
+        out = aligned(max(min(CLOSE_SCORES // len(intercepts), len(weight)), 1), len(intercepts))
+        return grid_scores.count_csr(tuple(rows), self.arrays, self.spare(1), intercepts, groups, weight, *counted, out)
 
     def spare(self, n: int) -> tuple[np.ndarray, ...]:
         """Room for the kernels to work in: n rows of a table of the head, and a list of units."""

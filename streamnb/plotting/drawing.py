@@ -241,5 +241,7 @@ def tau_name(kind: str, penalty: Penalty | None) -> str:
         "decorrelation": "tau of Decorrelation" + (" (share of the curvature)" if scale == "curvature" else ""),
         "separable": "tau of Separable",
         "n_features": "features with any weight",
+        "n_components": "components",
+        "C": "C (strength of the losses)",
     }
-    return names[kind]
+    return names.get(kind, kind)

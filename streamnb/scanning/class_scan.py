@@ -81,12 +81,16 @@ class ClassScan(PassTask):
 
     def add(self, partial: Any, block: Block) -> None:
         """Check one block of rows and add it."""
-        if self.outside is not None and self.folding is not None:
-            held = self.folding.numbers(block.first_row, block.n_rows, block.split, 0) == self.outside
-            block = replace(block, weight=np.where(held, 0.0, 1.0 if block.weight is None else block.weight))
         chunk, survey = transformed(*checked(block), self.options)
         self.domain.check(chunk, survey)
-        partial.add(chunk, survey, label_checks.check_y(block.y), block.weight, block.split)
+        partial.add(chunk, survey, label_checks.check_y(block.y), self.weight_of(block), block.split)
+
+    def weight_of(self, block: Block) -> np.ndarray | None:
+        """The weights of rows, 0 in a fold that is left out; None for 1 each."""
+        if self.outside is None or self.folding is None:
+            return block.weight
+        held = self.folding.numbers(block.first_row, block.n_rows, block.split, 0) == self.outside
+        return np.where(held, 0.0, 1.0 if block.weight is None else block.weight)
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         """Values, unless it is enough to know which are stored; tables that are known to be too large are refused."""

@@ -96,7 +96,7 @@ class BayesSettings(Contestants):
         scans = [_scan([settings[name] for name in settings if keys[name] == key], limit) for key in families]
         how = self._judging
         scans[0], self._rows = with_folds(scans[0], rows, how.folds, how.groups, 1, how.seed)
-        scans = [replace(scan, folding=scans[0].folding) for scan in scans]
+        scans = [replace(scan, folding=scans[0].folding, outside=fold) for scan in scans]
         if (labels := self._rows.label_names) is not None:
             scans = [scan.named(labels) for scan in scans]
         task = SharedScan(tuple(scans), tuple(tuple(s.family for s in one.values()) for one in families.values()))
@@ -149,7 +149,7 @@ class BayesSettings(Contestants):
 
     def _candidate(self, name: str, fold: int, rest: Sums | None) -> Candidate:
         setting, stats = self._sums[name]
-        outside = None if rest is None else {fold: (rest[0].family, rest[1].without_fold(fold))}
+        outside = None if rest is None else {fold: (rest[0].family, rest[1])}
         return Candidate(stats, setting.family, setting.penalty, setting.options, outside)
 
     @property

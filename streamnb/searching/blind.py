@@ -7,6 +7,7 @@ from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.stacked_nb import StackedNB
 from streamnb.estimators.trained_cv_models import MarginClassifierCV, SoftmaxRegressionCV
 from streamnb.problem.families import Gaussian
+from streamnb.problem.penalties import L1
 from streamnb.rows.column_maps import QUANTILE_NORMAL
 from streamnb.rows.in_tables import TableSource
 from streamnb.rows.source import Source
@@ -18,25 +19,37 @@ WIDE = 4096  # features, which dense rows seldom have
 FEW_READS = 10  # that texts need
 FEW_VALUES = 0.5  # of those that dense rows have
 L2 = [10.0, 1.0, 0.1, 0.01]
+L2_OF_COUNTS = [10.0, 1.0, 0.1]
+L2_OF_ANY_UNIT = [1e4, 1e2, 1.0, 0.01]  # of dense columns
+L2_OF_TF_IDF, L2_OF_MARGINS = [0.3, 0.1, 0.03], [3.0, 1.0, 0.3]  # rows of length 1
 TF_IDF: dict[str, Any] = {"transform": "log1p", "idf": True, "normalize": "l2"}
 SCORING = ["accuracy_and_roc_auc", "accuracy", "roc_auc"]
 
+Axes = dict[str, list[Any]]
+PREPARED: Axes = {"transforms": ["log1p"], "idf": [True], "normalize": ["l2"]}  # tf-idf, as a search is told
+OF_COUNTS: list[Axes] = [  # with a pseudo-count of 1 rare words would drown what rows of small classes say
+    {"families": ["multinomial", "bernoulli"], "smoothing": [0.01], "penalties": [None]},
+    {"families": ["bernoulli"], "smoothing": [0.1], "penalties": [L1(scale="score")]},
+    {"families": ["multinomial"], "smoothing": [0.1], "penalties": [None, L1(scale="score")], **PREPARED},
+]
 
-def usual_for(encoded: Encoded) -> tuple[list[Any], list[Any]]:
-    """Families and models."""
+
+def usual_for(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
+    """Naive Bayes, as axes whose combinations are settings, and models."""
     families, rows = DEFAULTS["families"], encoded.rows
     y = encoded.given[1]
     if len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1:  # labels, which borrow from each other
         return _for_labels(encoded)
     if isinstance(rows, TableSource):
-        return ["auto"], [SoftmaxRegressionCV(L2, max_passes=20)]
+        return [{"families": ["auto"]}], [SoftmaxRegressionCV(L2, max_passes=20)]
     if is_sparse(rows):
-        tf_idf = [kind(L2, max_passes=20, **TF_IDF) for kind in (SoftmaxRegressionCV, MarginClassifierCV)]
-        return ["multinomial", "bernoulli"], [*tf_idf, SoftmaxRegressionCV(L2, max_passes=20)]
+        softmax = SoftmaxRegressionCV(L2_OF_TF_IDF, max_passes=20, **TF_IDF)
+        margins = MarginClassifierCV(L2_OF_MARGINS, max_passes=20, scheme="joint", **TF_IDF)
+        return OF_COUNTS, [softmax, margins, SoftmaxRegressionCV(L2_OF_COUNTS, max_passes=20)]
     if has_few_features(rows):
         full = Gaussian(covariance="full", shrinkage="auto")
         families = ["gaussian", full] if encoded.transform == QUANTILE_NORMAL else [*families, full]
-    return families, [SoftmaxRegressionCV(L2, max_passes=30)]
+    return [{"families": families}], [SoftmaxRegressionCV(L2_OF_ANY_UNIT, max_passes=30)]
 
 
 def usual_transforms(encoded: Encoded) -> list[Any]:
@@ -51,17 +64,18 @@ def has_few_features(rows: Source) -> bool:
     return rows.n_features is not None and rows.n_features <= FEW_FEATURES
 
 
-def _for_labels(encoded: Encoded) -> tuple[list[Any], list[Any]]:
+def _for_labels(encoded: Encoded) -> tuple[list[Axes], list[Any]]:
     """The same for an indicator of labels: each by itself, and models of all together."""
     rows = encoded.rows
     if encoded.transform == QUANTILE_NORMAL:
-        return ["gaussian"], []
+        return [{"families": ["gaussian"]}], []
     if is_sparse(rows):
         text = LinearNB(**TF_IDF)
         space = LabelSpaceCV(solver="conjugate_gradients", max_passes=FEW_READS, **TF_IDF)
-        return ["multinomial", "bernoulli"], [space, StackedNB([text, "bernoulli"])]
+        return [{"families": ["multinomial", "bernoulli"]}], [space, StackedNB([text, "bernoulli"])]
     solver = "products" if rows.n_features is not None and rows.n_features <= WIDE else "conjugate_gradients"
-    return DEFAULTS["families"], [LabelSpaceCV(solver=solver), StackedNB(["gaussian", "bernoulli"])]
+    models = [LabelSpaceCV(solver=solver), StackedNB(["gaussian", "bernoulli"])]
+    return [{"families": DEFAULTS["families"]}], models
 
 
 def is_sparse(rows: Source) -> bool:

@@ -10,7 +10,7 @@ from streamnb.problem.families import as_family
 from streamnb.rows.opening import with_labels
 from streamnb.rows.source import Source
 from streamnb.rows.splits import as_folding
-from streamnb.searching.axes import checked, settings_of
+from streamnb.searching.axes import DEFAULTS, Setting, checked, settings_of
 from streamnb.searching.bayes import BayesSettings
 from streamnb.searching.blind import SCORING, usual_for, usual_transforms
 from streamnb.searching.budget import Budget
@@ -68,7 +68,7 @@ def search(
     models : list of estimators, optional
         Of those that choose on folds, such as ``[snb.SoftmaxRegressionCV(), snb.MarginClassifierCV(idf=True)]``; their
         `folds`, `seed` and `scoring` are those of the search. By default, where no `families` are named either,
-        `SoftmaxRegressionCV`; of sparse rows also this one and `MarginClassifierCV` of tf-idf.
+        `SoftmaxRegressionCV`; of sparse rows also this one and `MarginClassifierCV(scheme="joint")` of tf-idf.
     encodings : list, optional
         How raw rows become columns: dicts of what `snb.table`, or for texts `snb.text`, is told, as ``{"bins": 8}`` or
         ``{"vocabulary": 10_000}``; transformers such as ``snb.CategoryCounters()``, for rows and labels in memory,
@@ -77,8 +77,9 @@ def search(
     transforms, normalize, idf, smoothing, penalties, schemes : lists, optional
         Candidates of what `LinearNB` has one value for: ``transforms=[None, "log1p", ("l1:10000", "log1p")]``; a tuple
         is one sequence of steps; ``snb.Bins(16)`` and "quantile_normal" are learned as encodings are. By default one
-        each, as usual, and of penalties None, plain naive Bayes, and ``L1(scale="score")``; of each penalty the whole
-        grid is judged. Schemes are of "joint", "ovr" and "ovo".
+        each, as usual, and of penalties None, plain naive Bayes, and ``L1(scale="score")``; of sparse rows, unless
+        families are named, smoothings of 0.1 and 0.01, and multinomial naive Bayes also of tf-idf. Of each penalty the
+        whole grid is judged. Schemes are of "joint", "ovr" and "ovo".
     others : dict {name: estimator}, optional
         Any that has scikit-learn's `fit` and `predict`, pipelines, too: fitted once without each fold, so that nothing
         that its steps learn comes from rows held back. They need X and y in memory.
@@ -149,12 +150,11 @@ def search(
     ways += [of_categories(family, way, options) for way in ways if way.as_they_are for family in coded]
     for way in ways:
         way.rows.check_read_again("search")
-    if without:
-        asked["families"] = []
+    given_axes = {name: asked[name] for name in named if named[name] is not None}
+    if without or families is not None:
+        given_axes["families"] = [] if without else asked["families"]
     how = Judging(folds, _n_folds(folds, rows), groups, seed, scoring, scorer)
-    if families is None:
-        del asked["families"]
-    contestants, left_out = _contestants(asked, None if models is None else chosen, ways, how, options)
+    contestants, left_out = _contestants(given_axes, None if models is None else chosen, ways, how, options)
     contestants += others_of(rest, given, how)
     contest = Contest(contestants, [one.name for one in scorer.each], limits, left_out)
     told = show or (show is None and not notebook.in_notebook())
@@ -169,17 +169,28 @@ def search(
 def _contestants(
     asked: dict[str, list[Any]], models: Any, ways: list[Encoded], how: Judging, options: RunOptions
 ) -> tuple[list[Contestants], dict[str, str]]:
-    """Naive Bayes and models on the rows as each encoding makes them; and why some cannot be."""
+    """Naive Bayes and models on the rows as each encoding makes them; and why some cannot be.
+
+    `asked` are the axes that were given; others are as usual for such rows.
+    """
     bayes: list[Contestants] = []
     others: list[Contestants] = []
     left_out: dict[str, str] = {}
     for way in ways:
-        families, usual = (_taking(way, asked["families"]), []) if "families" in asked else usual_for(way)
-        if families:
-            of_values = {**asked, "families": families} | ({} if way.transform is None else {"transforms": [None]})
-            settings, why = settings_of(of_values, how, way.words)
+        usual: list[Any] = []
+        if "families" in asked:
+            families = _taking(way, asked["families"])
+            axes = [{**asked, "families": families}] if families else []
+        else:
+            of_kind, usual = usual_for(way)
+            axes = [some | asked for some in of_kind]
+        settings: dict[str, Setting] = {}
+        for some in axes:
+            of_values = DEFAULTS | some | ({} if way.transform is None else {"transforms": [None]})
+            found, why = settings_of(of_values, how, way.words)
+            settings |= {setting.name: setting for setting in found}
             left_out |= why
-            bayes += [BayesSettings(settings, way, how, options)] if settings else []
+        bayes += [BayesSettings(list(settings.values()), way, how, options)] if settings else []
         if not way.learns_again:  # models have transforms of their own
             said = "".join(f", {name}={word}" for name, word in way.words.items())
             chosen = named_models(usual) if models is None else models

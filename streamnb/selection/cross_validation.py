@@ -30,7 +30,7 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.selection import grid_models
 from streamnb.selection.covariance_models import CovarianceModels
-from streamnb.selection.grid_models import GridModels
+from streamnb.selection.grid_models import GridModels, rows_of
 from streamnb.selection.grid_scores import GridScores
 from streamnb.selection.out_of_fold import HeldOut
 from streamnb.selection.row_sample import RowSample
@@ -106,8 +106,8 @@ class ScoringTask(PassTask):
             partial.sample.add(chunk, codes, block.weight, splits[0])
         judged, like, prepared = list(self._judged(splits, codes, block.weight)), None, chunk
         for number, grids in enumerate(self.candidates):
-            if like is None or _rows_of(grids[0].shell) != like:  # those of the candidate before may serve
-                prepared, like = grids[0].shell.prepared(chunk, survey), _rows_of(grids[0].shell)
+            if like is None or rows_of(grids[0].shell) != like:  # those of the candidate before may serve
+                prepared, like = grids[0].shell.prepared(chunk, survey), rows_of(grids[0].shell)
             known = survey if prepared is chunk else None
             screened = any(models.decider for models in grids) and in_range(prepared, known)
             for split, seen, rows in judged:
@@ -324,19 +324,24 @@ def judged_together(
         grids = tuple(zip(*of_splits, strict=True))
     probabilities = all(models[0].shell.scheme.has_probabilities for models in grids)
     needs = scorer.needs if probabilities else scorer.needs - {"probabilities"}
-    named = None if held is None else splits
-    task = ScoringTask(grids, stats.classes, folding, needs, stats.n_rows, train, sampled, named, costly)
+    groups, named = grid_models.groups_of(grids), None if held is None else splits
+    joined = tuple(grid_models.of_group([grids[number] for number in group]) for group in groups)
+    task = ScoringTask(joined, stats.classes, folding, needs, stats.n_rows, train, sampled, named, costly)
     check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
     sheet, report = run(task, rows, run_options)
     _check_same_rows(stats, sheet, report)
-    twice = zip(sheet.evaluations, [*paths, *paths], strict=False)
+    every = [
+        part
+        for seen in range(1 + train)
+        for part in grid_models.of_each(sheet.evaluations[seen * len(groups) :], groups, grids)
+    ]
+    twice = zip(every, [*paths, *paths], strict=False)
     found = [GridScores.of(judged, path, scorer) for judged, path in twice]
     if train:
         pairs = zip(found[: len(paths)], found[len(paths) :], strict=True)
         found = [replace(own, train=seen) for own, seen in pairs]
     held_out = None if sheet.sample is None else HeldOut(sheet.sample.drawn(), grids)
-    judged = sheet.evaluations[: len(paths)]
-    return list(zip(found, map(_singular, grids), judged, strict=True)), report, held_out
+    return list(zip(found, map(_singular, grids), every[: len(paths)], strict=True)), report, held_out
 
 
 def _joined(found: list[tuple[GridScores, np.ndarray]], lengths: list[int]) -> list[GridScores]:
@@ -386,13 +391,6 @@ def _check_same_rows(stats: ClassStats, sheet: Sheet, report: Report) -> None:
             "X gave its rows in another order in the second scan, so that their folds are not those of the first; "
             "a callable should return the same rows in the same order each time"
         )
-
-
-def _rows_of(shell: Any) -> Any:
-    """Alike for models that make the same of rows before they score them."""
-    if any(columns is not None for columns in shell.moments.values()):
-        return id(shell)
-    return shell.options, shell.n_features, *shell.moments
 
 
 def _singular(grids: Sequence[GridModels | CovarianceModels]) -> np.ndarray:

@@ -1,7 +1,9 @@
 """All models of a path, which score rows together."""
 
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +18,7 @@ from streamnb.problem.family import column_blocks
 from streamnb.rows.chunk import Chunk
 from streamnb.selection import models_apart
 from streamnb.selection.covariance_models import CovarianceModels
+from streamnb.selection.models_apart import NestedApart, TablesApart
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.solving.weight_paths import WeightPath
 
@@ -48,7 +51,9 @@ class GridModels:
         intercepts = np.tile(path.intercepts, (n_points, 1))
         found: list[sp.csr_array] = []
         n_bytes = 0
-        for columns in column_blocks(n_features, max(MARGINS // (n_points * n_rows), 1)):
+        nested = models_apart.nested_of(path) if apart else None
+        every = column_blocks(n_features, max(MARGINS // (n_points * n_rows), 1))
+        for columns in every if nested is None else ():
             weights, shifts = path.grid_weights(columns)
             intercepts += shifts
             raw = self._raw(weights, columns)
@@ -61,11 +66,20 @@ class GridModels:
         of_classes = self.shell.scheme.judged_by(len(self.shell.classes_)) if decide and found else None
         most_bytes *= WITH_ZEROS
         self.decider = None if of_classes is None else Decider.of(most_bytes, found, intercepts.T, of_classes)
-        self.apart = models_apart.of_blocks(found, intercepts, most_bytes) if apart and found else None
+        self.apart = models_apart.of_blocks(found, intercepts, most_bytes) if apart and found else nested
         self._weights = None
         if found and self.decider is None and self.apart is None:
             self._weights = GridWeights.within(most_bytes, found, n_rows)
         self._path = path if self.by_columns else None  # with its statistics
+
+    @classmethod
+    def joined(cls, several: "Sequence[GridModels]") -> "GridModels":
+        """Models that are asked apart in tables, of grids one after the other, ready to judge rows."""
+        joined = copy(several[0])
+        joined.shape = sum(models.shape[0] for models in several), several[0].shape[1]
+        joined._intercepts = np.hstack([models._intercepts for models in several])
+        joined.apart = TablesApart.joined([cast(TablesApart, models.apart) for models in several])
+        return joined
 
     @property
     def nbytes(self) -> int:
@@ -80,7 +94,8 @@ class GridModels:
 
     def digest(self) -> str:
         """Tells these models from others: what they are like, and intercepts, in which every weight has its part."""
-        return persistence.digest([self.shell, self._intercepts])
+        weights = self.apart.entering if isinstance(self.apart, NestedApart) else []
+        return persistence.digest([self.shell, self._intercepts, *map(list, weights)])
 
     def of_point(self, point: int) -> LinearModel | None:
         """The model of one point, where the weights of all are kept ready in full."""
@@ -163,3 +178,43 @@ def of_path(path: Any, most_bytes: int, needs: frozenset[str]) -> "GridModels | 
     if isinstance(shell, QuadraticModel):
         return QuadraticGrid(shell)
     return GridModels(path, most_bytes, bool(needs) and needs <= {"hits", "confusion"}, "reference" in needs)
+
+
+# ---- models of several paths that score rows together ----------------------------------------------------------------
+
+
+Grids = tuple[GridModels | CovarianceModels, ...]  # the models of each split
+
+
+def groups_of(grids: Sequence[Grids]) -> list[list[int]]:
+    """The numbers of candidates whose models score rows together: of those that do so in tables, all alike."""
+    groups: dict[Any, list[int]] = {}
+    for number, models in enumerate(grids):
+        in_tables = all(isinstance(one.apart, TablesApart) for one in models)
+        groups.setdefault(rows_of(models[0].shell) if in_tables else number, []).append(number)
+    return list(groups.values())
+
+
+def of_group(grids: Sequence[Grids]) -> Grids:
+    """The models of a group as those of one candidate."""
+    if not isinstance(grids[0][0].apart, TablesApart):
+        return grids[0]
+    return tuple(GridModels.joined(models) for models in zip(*grids, strict=True))
+
+
+def of_each(judged: Sequence[Any], groups: Sequence[Sequence[int]], grids: Sequence[Grids]) -> list[Any]:
+    """The evaluations of each candidate from those of the groups."""
+    found: dict[int, Any] = {}
+    for of_group, group in zip(judged, groups, strict=False):
+        ends = np.cumsum([grids[number][0].shape[0] for number in group])
+        for number, end in zip(group, ends.tolist(), strict=True):
+            first = end - grids[number][0].shape[0]
+            found[number] = of_group if len(group) == 1 else [one.of_points(first, end) for one in of_group]
+    return [found[number] for number in range(len(grids))]
+
+
+def rows_of(shell: Any) -> Any:
+    """Alike for models that make the same of rows before they score them."""
+    if any(columns is not None for columns in shell.moments.values()):
+        return id(shell)
+    return shell.options, shell.n_features, *shell.moments

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core.memory import aligned
 from streamnb.evaluation.nested_ranking import Steps
 from streamnb.evaluation.reference_evaluation import AskedRows, JudgedRows, ReferenceEvaluation
 from streamnb.kernels import nested
-from streamnb.models.grid_weights import DOUBLE, GridWeights
+from streamnb.models.grid_weights import DOUBLE, GridWeights, size_of
 from streamnb.rows.chunk import Chunk, ColumnForm
+from streamnb.solving.weight_paths import WeightPath
 
 AT_ONCE = 1 << 18  # scores that stay in the cache until they are judged
 ROWS_AT_ONCE = 1 << 14  # of nested models; fewer than 2^16
@@ -33,50 +33,55 @@ class ModelsApart:
 
 
 class TablesApart(ModelsApart):
-    """A layout of weights for each row of these."""
+    """Weights (features, G * R), one block of features after the other, and intercepts (G, R).
 
-    def __init__(self, weights: list[GridWeights], intercepts: np.ndarray):
-        super().__init__(sum(of_row.nbytes for of_row in weights))
-        self._weights = weights
-        self._intercepts = np.zeros((len(weights), DOUBLE.room(len(intercepts))))
-        self._intercepts[:, : len(intercepts)] = intercepts.T
+    Before rows are judged they are laid out in a table for each row of weights: together with those of other grids, so
+    that each row is looked at once for all.
+    """
+
+    def __init__(self, blocks: Sequence[sp.csr_array], intercepts: np.ndarray):
+        super().__init__(sum(block.data.nbytes + block.indices.nbytes for block in blocks))
+        self._blocks, self._intercepts = blocks, intercepts
+        self._tables: list[GridWeights] = []
+
+    @classmethod
+    def joined(cls, several: Sequence["TablesApart"]) -> "TablesApart":
+        """The models of several grids, laid out."""
+        blocks, intercepts = several[0]._blocks, np.vstack([one._intercepts for one in several])
+        if len(several) > 1:
+            blocks = [sp.hstack([sp.vstack(one._blocks, format="csr") for one in several], format="csr")]
+        n_rows = intercepts.shape[1]
+        joined = cls([], np.zeros((n_rows, DOUBLE.room(len(intercepts)))))
+        joined._intercepts[:, : len(intercepts)] = intercepts.T
+        joined._tables = [GridWeights.of([block[:, row::n_rows] for block in blocks], 1) for row in range(n_rows)]
+        joined.nbytes = sum(of_row.nbytes for of_row in joined._tables)
+        return joined
 
     def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:
-        arrays, weight, width = judged.together(chunk), judged.weights, self._intercepts.shape[1]
-        step = max(AT_ONCE // width, 1)
-        room = aligned(min(step, len(weight)), width)
+        arrays, width = judged.together(chunk), self._intercepts.shape[1]
         for one in judged.asked(evaluation):
-            every, sides = one.rows, one.sides
-            for first in range(0, len(every), step):
+            rows, weight, ranking = (
+                arrays._replace(rows=one.rows),
+                judged.weights[one.rows],
+                evaluation.ranking(one.row),
+            )
+            intercepts, table = self._intercepts[one.row], self._tables[one.row]
+            histogram = ranking.counting(len(weight))
+            whole = None if histogram is None else histogram.weights(weight)
+            if histogram is not None and whole is not None and whole.dtype == np.int32:
+                counted = histogram.bounds, histogram.table, histogram.room(1, width)
+                if not table.count_sparse(rows, intercepts, one.sides, whole, counted):
+                    ranking.n_rows += len(weight)
+                    continue
+            step = max(AT_ONCE // width, 1)
+            for first in range(0, len(weight), step):
                 some = slice(first, first + step)
-                rows = every[some]
-                scores = room[: len(rows)]
-                scores[:] = self._intercepts[one.row]
-                self._weights[one.row].add_sparse(arrays._replace(rows=rows), scores)
-                evaluation.add_row(one.row, scores, sides[some], weight[rows])
+                scores = np.tile(intercepts, (len(weight[some]), 1))
+                table.add_sparse(rows._replace(rows=rows.rows[some]), scores)
+                evaluation.add_row(one.row, scores, one.sides[some], weight[some])
 
 
-class SinglesApart(ModelsApart):
-    """One model of each row of weights: rows are scored by all of them at once, whoever is asked about which."""
-
-    def __init__(self, weights: GridWeights, intercepts: np.ndarray):
-        super().__init__(weights.nbytes)
-        self._weights = weights
-        self._intercepts = np.zeros(DOUBLE.room(len(intercepts)))
-        self._intercepts[: len(intercepts)] = intercepts
-
-    def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:
-        weight = judged.weights
-        scores = aligned(len(weight), len(self._intercepts))
-        scores[:] = self._intercepts
-        self._weights.add_sparse(judged.together(chunk), scores)
-        of_each = np.ascontiguousarray(scores.T)
-        for one in judged.asked(evaluation):
-            rows = one.rows
-            evaluation.add_row(one.row, of_each[one.row, rows][:, None], one.sides, weight[rows])
-
-
-class Entering(NamedTuple):
+class InOrder(NamedTuple):
     """The features of one row of weights in the order in which they come in, how many each of G points has; weights."""
 
     order: np.ndarray
@@ -84,7 +89,7 @@ class Entering(NamedTuple):
     weights: np.ndarray
 
     @classmethod
-    def of(cls, enters: np.ndarray, weights: np.ndarray, n_points: int) -> "Entering":
+    def of(cls, enters: np.ndarray, weights: np.ndarray, n_points: int) -> "InOrder":
         """Where each feature comes in, at point G none, (n,)."""
         order = np.argsort(enters, kind="stable")
         n_in = np.searchsorted(enters[order], np.arange(n_points), side="right")
@@ -125,9 +130,9 @@ class NestedApart(ModelsApart):
 
     nested = True
 
-    def __init__(self, entering: list[Entering]):
+    def __init__(self, entering: list[InOrder]):
         super().__init__(sum(of_row.nbytes for of_row in entering))
-        self._entering = entering
+        self.entering = entering
 
     def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:
         arrays, weight = judged.together(chunk), judged.weights
@@ -144,45 +149,28 @@ class NestedApart(ModelsApart):
             if one.reference is not reference:  # which it is for few rows of weights, or one
                 reference, of_reference = one.reference, list(parts(one.reference))
             for (some, columns), (own, more) in zip_longest(of_reference, parts(one.own), fillvalue=nothing):
-                steps = self._entering[one.row].steps(columns, more, len(some), len(own), room)
+                steps = self.entering[one.row].steps(columns, more, len(some), len(own), room)
                 few = AskedRows(one.row, own, some)
                 evaluation.add_row(one.row, steps, few.sides, weight[few.rows])
 
 
-def of_blocks(found: Sequence[sp.csr_array], intercepts: np.ndarray, most_bytes: int) -> ModelsApart | None:
+def nested_of(path: WeightPath) -> NestedApart | None:
+    """The models of a path each of which has the features of the one before it, if these are many."""
+    found = path.entering() if len(path) > FEW_POINTS else None
+    if found is None or not np.isfinite(path.intercepts).all() or not np.isfinite(found.weights).all():
+        return None
+    scale = path.shell().scale
+    weights = found.weights if scale is None else found.weights * scale
+    return NestedApart([InOrder.of(*of_row, len(path)) for of_row in zip(found.points, weights, strict=True)])
+
+
+def of_blocks(found: Sequence[sp.csr_array], intercepts: np.ndarray, most_bytes: int) -> TablesApart | None:
     """Models of weights (features, G * R), one block of features after the other, and intercepts (G, R).
 
     None where they take more than so many bytes.
     """
-    n_points, n_rows = intercepts.shape
-    parts = [entries_of(block, n_points, n_rows) for block in found] if n_points > FEW_POINTS else [None]
-    if np.isfinite(intercepts).all() and all(parts):
-        of_rows = zip(*(np.hstack(blocks) for blocks in zip(*parts, strict=True)), strict=True)
-        return NestedApart([Entering.of(enters, weights, n_points) for enters, weights in of_rows])
-    if n_points == 1:
-        together = GridWeights.within(most_bytes, found, 1)  # of which each row of weights is as another point
-        return None if together is None else SinglesApart(together, intercepts[0])
-    tables = []
+    n_rows = intercepts.shape[1]
     for row in range(n_rows):
-        of_row = GridWeights.within(most_bytes // n_rows, [block[:, row::n_rows] for block in found], 1)
-        if of_row is None:
+        if size_of([block[:, row::n_rows] for block in found], 1) > most_bytes // n_rows:
             return None
-        tables.append(of_row)
-    return TablesApart(tables, intercepts)
-
-
-def entries_of(block: sp.csr_array, n_points: int, n_rows: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """At which of G points each feature of a block comes into each row of weights, G for none, and its weight, (R, n).
-
-    None if some weight does not stay from then on as it is.
-    """
-    feature = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))
-    point, row = np.divmod(block.indices, n_rows)
-    cell = row * np.intp(block.shape[0]) + feature
-    enters, weights = np.full(n_rows * block.shape[0], n_points, np.int32), np.zeros(n_rows * block.shape[0])
-    enters[cell[::-1]], weights[cell[::-1]] = point[::-1], block.data[::-1]  # the first of each cell comes last
-    n_stored = np.bincount(cell, minlength=len(enters))
-    if (block.data != weights[cell]).any() or (n_stored != n_points - enters).any():
-        return None
-    shape = n_rows, block.shape[0]
-    return enters.reshape(shape), weights.reshape(shape)
+    return TablesApart(found, intercepts)

@@ -181,8 +181,7 @@ class PenaltySearch:
         file for each read.
         """
         models = f"{turns.n_models} models of {len(self.judge.classes)} classes"
-        multilabel, limit = self.judge.scheme.multilabel, options.memory_limit
-        check_sheet(turns.n_models, models, len(self.judge.classes), self.scorer, multilabel, limit)
+        check_sheet(turns.n_models, models, len(self.judge.classes), self.scorer, self.judge.scheme.multilabel, None)
         check_scorer(self.scorer, self.judge.evaluation(1).of_point(0))
         folds = range(len(self.stats.folds)) if folds is None else folds
         every = [(fold, point) for point in range(len(self.grid)) for fold in folds]

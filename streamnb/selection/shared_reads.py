@@ -33,12 +33,16 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """How models are judged: what their scores mean, what is kept of these, and how many models there are in all."""
+    """How models are judged: what their scores mean, what is kept of these, and how many models there are in all.
+
+    What is trained scores rows; `factor` times that are the scores of the model.
+    """
 
     scheme: Scheme
     classes: np.ndarray
     needs: frozenset[str]
     n_models: int
+    factor: float = 1.0
 
     def evaluation(self, n_points: int) -> Any:
         """What the models of a fold are judged with, empty."""
@@ -136,7 +140,8 @@ class SharedRead(PassTask):
                 margins.append(judged_scores(rows.chunk.picked(own), model.judged) if scores is None else scores[own])
         if margins and own.size:
             labels, weight = self.judge.labels(rows)[own], rows.weight[own]
-            partial.judged[fold].add(self.judge.scheme, np.stack(margins, axis=2), labels, weight)
+            scores = np.stack(margins, axis=2) * self.judge.factor
+            partial.judged[fold].add(self.judge.scheme, scores, labels, weight)
 
     # ---- in a checkpoint ---------------------------------------------------------------------------------------------
 
@@ -150,6 +155,7 @@ class SharedRead(PassTask):
                 digest.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
         about = {"the task": self.name, "folding": repr(self.folding), **self.like.about()}
         judge = {"scoring": repr(sorted(self.judge.needs)), "classes": repr(self.judge.classes.tolist())}
+        judge |= {"scores": f"{self.judge.factor:g} x what is trained, {self.judge.scheme.name}"}
         models = {"models": f"{len(self.models)}", f"{AFTER} of the models": digest.hexdigest()[:16]}
         ways = {"ways": repr(sorted(self.ways.items()))} if self.ways else {}
         return about | judge | models | ways

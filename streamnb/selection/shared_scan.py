@@ -95,7 +95,7 @@ class SharedScan(PassTask):
             if all(f"{number}.{of_scan}" in partial.refused for of_scan in range(len(self.families[number]))):
                 partial.sums[number] = None
             else:
-                partial.sums[number].add(*ready[how], y, block.weight, block.split)
+                partial.sums[number].add(*ready[how], y, scan.weight_of(block), block.split)
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         every = [scan.wants(n_rows, n_features) for scan in self.scans]

@@ -49,6 +49,17 @@ class TopRanking:
             cut[r], last[r] = merit[at], at if self._last is None else self._last[at]
         return Kept(self, by, cut, last)
 
+    def entering(self, by: str, numbers: np.ndarray) -> np.ndarray | None:
+        """With the how many-th of ascending numbers each feature is first kept, (R, n); None where some go as one."""
+        if self._last is not None:
+            return None
+        enters, first = np.empty((self.n_rows, self.n_features), np.int32), np.arange(1, self.n_features + 1)
+        for r in range(self.n_rows):
+            merit, order = self._ranked(by, r)
+            order = np.argsort(-merit, kind="stable") if order is None else order
+            enters[r, order] = np.searchsorted(numbers, first)
+        return enters
+
     def _ranked(self, by: str, r: int) -> tuple[np.ndarray, np.ndarray | None]:
         """What a row of weights ranks by, (n_ranked,), and the order, equal ones by number; kept where they are small.
 

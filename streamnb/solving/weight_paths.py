@@ -25,6 +25,7 @@ from streamnb.problem.schemes import OneVsOne, as_scheme
 from streamnb.solving.cell_models import cell_model
 from streamnb.solving.covariance_path import covariance_path
 from streamnb.solving.decorrelation import Solution, check_decorrelation, decorrelated, decorrelated_each
+from streamnb.solving.entering import Entering
 from streamnb.solving.equations import Equations
 from streamnb.solving.general import check_general, standing_pulls
 from streamnb.solving.l1_grid import L1Grid, Totals
@@ -150,8 +151,7 @@ class WeightPath:
         return f"<WeightPath: {len(self):,} models of {problem.family!r} under {self.penalty!r}; {sizes}>"
 
     def __getitem__(self, i: int) -> LinearModel:
-        i = self._number(i)
-        problem = self._problem
+        i, problem = self._number(i), self._problem
         many = problem.at_hand or 8 * problem.n_features * problem.n_rows > PAIRS_BYTES
         if problem.scheme.name == OneVsOne.name and many:
             problem.check_held()
@@ -252,15 +252,16 @@ class WeightPath:
             return found[0], shifts
         return sp.vstack(found, format="csr")[np.argsort(np.hstack([*places]))], shifts
 
+    def entering(self) -> Entering | None:
+        """Where the features come in, under TopK alone."""
+        return Entering.of(self._problem, self.penalty)
+
     def _block_weights(self, block: FeatureBlock, shifted: bool = True) -> tuple[sp.csr_array, np.ndarray]:
         if self._l1 is not None:
             return self._l1.weights(block, self._l1_totals, shifted)
-        at_rest = block.equations()
-        solutions = list(self._solutions(block, at_rest, range(len(self))))
-        weights = np.stack([w for _, (w, _, _) in solutions])
-        return sp.csr_array(weights.reshape(-1, weights.shape[-1]).T), np.stack(
-            [shift for _, (_, shift, _) in solutions]
-        )
+        solutions = [solution for _, solution in self._solutions(block, block.equations(), range(len(self)))]
+        weights, shifts = np.stack([w for w, _, _ in solutions]), np.stack([shift for _, shift, _ in solutions])
+        return sp.csr_array(weights.reshape(-1, weights.shape[-1]).T), shifts
 
     @property
     def _l1_totals(self) -> Totals:
@@ -313,6 +314,8 @@ class WeightPath:
         problem = self._problem
         if self._l1 is not None:
             return *self._l1.counts(problem, self._l1_totals), np.zeros(len(self), np.int64)
+        if (entering := self.entering()) is not None:
+            return *entering.counts(), np.zeros(len(self), np.int64)
         rows, union, ended = (np.zeros((len(self), *more), np.int64) for more in ((problem.n_rows,), (), ()))
         for block in problem.blocks:
             for i, active, n_saturated in self._active(block):

@@ -52,9 +52,9 @@ class Groups:
 
         Of an indicator twice as many, those of rows without any label behind the others.
         """
-        codes, splits = np.divmod(entries.codes, self.n_splits)
         if not isinstance(self.codes, LabelColumns):
-            return entries._replace(codes=splits), len(self.pooled_groups())
+            return entries._replace(codes=entries.codes % self.n_splits), len(self.pooled_groups())
+        codes, splits = np.divmod(entries.codes, self.n_splits)
         once = codes >= self.codes.n_labels
         codes = (codes - self.codes.n_labels) * self.n_splits + splits
         return Entries(entries.rows[once], codes[once], entries.weight[once]), len(self.pooled_groups())

@@ -6,6 +6,7 @@ sums of products of slices are exact (Ozaki, Ogita, Oishi and Rump 2012).
 """
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -42,7 +43,11 @@ def centres(values: np.ndarray, groups: list[np.ndarray]) -> Iterator[np.ndarray
     """
     some = values[[[rows[0], rows[len(rows) // 2], rows[-1]] for rows in groups]].astype(np.float64)
     spread, least = np.ptp(some, axis=1), np.abs(some).min(axis=1)
-    far = (least > FAR * spread) & ~((spread == 0.0) & (least < PLAIN) & (least == np.floor(least)))
+    far = least > FAR * spread
+    if not far.any():
+        yield from repeat(None, len(groups))
+        return
+    far &= ~((spread == 0.0) & (least < PLAIN) & (least == np.floor(least)))
     for of_group, first, any_far in zip(far, some[:, 0], far.any(axis=1), strict=True):
         yield np.where(of_group, first, 0.0) if any_far else None
 

@@ -169,6 +169,7 @@ class ProductSums:
         scattered = np.zeros(len(entries.rows), bool)
         if self._above is not None and isinstance(chunk, DenseChunk) and (entries.weight == 1.0).all():
             self._count(chunk.values, entries)
+            self._add_waiting()
             return
         with one_thread():
             for rows, own in _tiles(entries.rows, chunk.shape[0], 0 if self._exact else chunk.first_row):
@@ -178,6 +179,7 @@ class ProductSums:
                 else:
                     values, some = self._values(tile), Entries(*(part[own] for part in entries))
                     self._add_tile(values, some._replace(rows=some.rows - rows.start), top if whole else None)
+        self._add_waiting()
         if isinstance(chunk, CSRChunk) and scattered.any():
             self._scatter(chunk, Entries(*(part[scattered] for part in entries)))
 
@@ -192,8 +194,7 @@ class ProductSums:
                 words = np.empty((-(-len(some) // bits.WORD), n_features), np.uint64)
                 bits.pack(values, some, self._above, words)
                 bits.count_pairs(np.ascontiguousarray(words.T), counts)
-            self._waiting.append((int(entries.codes[own][0]), counts))
-        self._add_waiting()
+            self._wait(int(entries.codes[own][0]), counts)
 
     def _sparse(self, tile: CSRChunk) -> bool:
         """True where multiplying what is stored takes less time than all of it."""
@@ -214,33 +215,30 @@ class ProductSums:
     def _add_tile(self, values: np.ndarray, entries: Entries, top: float | None) -> None:
         """Add the rows of a tile; `top` is the largest value where these and weights are whole numbers."""
         owns = list(_alike(entries.codes))
-        groups = [entries.rows[own] for own in owns]
-        middles: Iterable[Any] = repeat(None) if self._exact or top is not None else products.centres(values, groups)
-        every = bool((entries.weight == 1.0).all())
+        groups, ones = [entries.rows[own] for own in owns], bool((entries.weight == 1.0).all())
+        small = top is not None and ones and products.may_be_small(top)
+        middles = repeat(None) if self._exact or small else products.centres(values, groups)
         for own, rows, middle in zip(owns, groups, middles, strict=False):
-            weight = entries.weight[own]
             x = values if len(rows) == len(values) and (np.diff(rows) == 1).all() else values[rows]
-            k, ones = int(entries.codes[own][0]), every or bool((weight == 1.0).all())
-            of_rows = None if ones else weight
-            if top is not None and ones and products.may_be_small(top):
-                self._wait(k, products.of_small(x, top))
-                continue
-            fits = top is not None and weight.sum() * top * top < products.DOUBLE
-            if top is not None and not fits and not self._exact:
-                (middle,) = products.centres(x, [np.arange(len(x))])
-            if middle is not None:
-                parts: Iterable[np.ndarray] = products.about(x, of_rows, middle)
-            elif fits or not self._exact:
-                parts = [products.rounded(x, of_rows)]
-            else:
-                parts = products.exactly(x, of_rows)
-            for part in parts:
-                self._wait(k, part)
-        self._add_waiting()
+            weight = None if ones or (entries.weight[own] == 1.0).all() else entries.weight[own]
+            for part in self._products(x, weight, top, middle):
+                self._wait(int(entries.codes[own][0]), np.ascontiguousarray(part).reshape(-1).take(self._at))
 
-    def _wait(self, k: int, product: np.ndarray) -> None:
-        """Keep a product of a group until there are some to be added, in this order."""
-        self._waiting.append((k, np.ascontiguousarray(product).reshape(-1).take(self._at)))
+    def _products(
+        self, x: np.ndarray, weight: np.ndarray | None, top: float | None, middle: np.ndarray | None
+    ) -> Iterable[np.ndarray]:
+        """Matrices that add up to the products of some rows of a group; arguments as above and in `products.about`."""
+        if top is not None and weight is None and products.may_be_small(top):
+            return [products.of_small(x, top)]
+        heavy = len(x) if weight is None else weight.sum()
+        fits = top is not None and heavy * top * top < products.DOUBLE
+        if self._exact and not fits:
+            return products.exactly(x, weight)
+        return [products.rounded(x, weight)] if fits or middle is None else products.about(x, weight, middle)
+
+    def _wait(self, k: int, packed: np.ndarray) -> None:
+        """Keep products of a group until there are some to be added, in this order."""
+        self._waiting.append((k, packed))
         if len(self._waiting) * len(self._at) > WAITING:
             self._add_waiting()
 
@@ -282,8 +280,9 @@ def _tiles(of_entries: np.ndarray, n_rows: int, first: int) -> Iterator[tuple[sl
 
 def _alike(numbers: np.ndarray) -> Iterator[Any]:
     """Where each number stands, from the least on: slices where numbers do not fall, which copy nothing."""
-    steps = np.diff(numbers)
-    if len(numbers) and (steps >= 0).all():
+    if len(numbers) and (numbers == numbers[0]).all():
+        yield slice(0, len(numbers))
+    elif len(numbers) and ((steps := np.diff(numbers)) >= 0).all():
         ends = [0, *(np.flatnonzero(steps) + 1).tolist(), len(numbers)]
         yield from map(slice, ends[:-1], ends[1:])
     elif len(numbers):

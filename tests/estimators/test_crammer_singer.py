@@ -183,6 +183,7 @@ def test_it_is_a_candidate_of_searches_and_ends_when_time_is_over():
         ({"C": [1.0, 0.0]}, "C=0 should be above 0"),
         ({"scoring": "neg_log_loss"}, "needs probabilities"),
         ({"folds": 1}, "folds=1"),
+        ({"fit_intercept": "joint"}, "fit_intercept='joint'"),
         ({"rule": "per_split"}, "rule='per_split'"),
     ],
 )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
+from scipy.special import expit, softmax
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.svm import LinearSVC
@@ -71,6 +72,19 @@ def test_margin_classifier_decides_as_linear_svc():
     theirs = LinearSVC(C=1.0, intercept_scaling=30.0, max_iter=50_000).fit(X, y)
     assert (ours.predict(X) == theirs.predict(X)).mean() > 0.995
     assert not hasattr(ours, "predict_proba")
+
+
+def test_joint_margins_are_those_of_one_softmax():
+    apart, joint = (snb.MarginClassifier(2.0, scheme=scheme).fit(X, Y) for scheme in ("ovr", "joint"))
+    scores = 2.0 * apart.decision_function(X)
+    np.testing.assert_array_equal(joint.decision_function(X), scores)
+    np.testing.assert_allclose(joint.predict_proba(X), softmax(scores, axis=1), rtol=1e-12)
+    two = snb.MarginClassifier(2.0, scheme="joint").fit(X, Y == "ash")
+    np.testing.assert_allclose(two.predict_proba(X)[:, 1], expit(two.decision_function(X)), rtol=1e-12)
+    with pytest.raises(ValueError, match="scheme='ovo' is unknown"):
+        snb.MarginClassifier(scheme="ovo").fit(X, Y)
+    with pytest.raises(AttributeError, match="no attribute 'predict_proba'"):
+        apart.predict_proba(X)
 
 
 def test_each_label_of_an_indicator_has_logistic_regression_by_itself():

@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 
 from streamnb.kernels.compiler import kernel
-from streamnb.kernels.digits import COPIED, STRIDE, copy_letters, digits, find, letter, lowest_bit, place, word_bits
+from streamnb.kernels.digits import (
+    COPIED,
+    STRIDE,
+    copy_letters,
+    digits,
+    find,
+    letter,
+    lowest_bit,
+    place,
+    rotated,
+    word_bits,
+)
 
 
 @kernel
@@ -34,6 +45,11 @@ def lowest(word):
     return lowest_bit(word)
 
 
+@kernel
+def turned(number, n):
+    return rotated(number, n)
+
+
 @pytest.mark.parametrize("lower", [0, 32])
 def test_letters_of_words_are_told_and_copied(lower):
     text, line = np.arange(256, dtype=np.uint8), np.zeros(3 * COPIED, np.uint8)
@@ -48,3 +64,7 @@ def test_letters_of_words_are_told_and_copied(lower):
 
 def test_the_lowest_bit():
     assert [lowest(word << j) for j in (0, 1, 31, 40) for word in (1, 6)] == [0, 1, 1, 2, 31, 32, 40, 41]
+
+
+def test_bits_that_leave_above_come_in_below():
+    assert [turned(number, 13) for number in (1, 1 << 19, (1 << 40) + 3)] == [1 << 13, 1, 3 << 13]

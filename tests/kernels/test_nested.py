@@ -34,11 +34,11 @@ def test_steps_are_the_scores_of_all_models_and_counted_as_such(n_points):
         assert len(steps.rows) - n == np.count_nonzero(np.diff(wanted)) > 0
     else:  # all rows, where those of a model come that often
         assert np.count_nonzero(np.diff(wanted[:, :2])) <= steps.ends[1] - steps.ends[0] == n
-    groups, weight = np.array([0, 1, 1, 0, 0, 1], np.uint8), np.arange(1.0, 7.0)
-    least, most = np.full(n_points, scores.min()), np.full(n_points, scores.max())
+    groups, weight = np.array([0, 1, 1, 0, 0, 1], np.uint8), np.arange(1, 7, dtype=np.int32)
     counted, histograms = Histogram(n_points, 2, n_bins), Histogram(n_points, 2, n_bins)
     for one in (counted, histograms):
-        one.widen(least, most)
-    nested.count(*steps, groups, weight, counted.shift[0], counted.first[0], np.empty((2, n), np.int32), counted.table)
-    histograms.add(scores[:, None], groups[:, None], weight)
-    assert np.array_equal(counted.table.cumsum(axis=0), histograms.table)
+        one.widen(np.full(n_points, scores.min()), np.full(n_points, scores.max()))
+    bins, close = np.empty((2, n), np.int32), np.zeros(2 * n_bins + 4, np.int32)
+    nested.count(*steps, groups, weight, counted.shift[0], counted.first[0], bins, close, counted.table)
+    histograms.add(scores[:, None], groups[:, None], weight.astype(float))
+    assert np.array_equal(counted.table, histograms.table) and histograms.table.dtype == np.int32

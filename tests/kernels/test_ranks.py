@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from streamnb.evaluation.score_order import Histogram
 from streamnb.kernels import ranks
 
 finite = st.floats(-1e6, 1e6) | st.sampled_from([0.0, -0.0, 1e-300, 1.0, 1e300, -1e300])
@@ -24,13 +25,14 @@ def test_keys_rise_with_the_score_and_turn_with_its_sign(scores):
     assert ranks.key(1.0) == 1 << 52 and ranks.key(3.0) == 2 << 52  # log2(1 + x), exact at the powers of two
 
 
-@given(scores_of)
-def test_extremes_are_those_of_the_finite_scores_and_of_what_was_given(scores):
-    low, high = np.array([np.inf, -2.0]), np.array([-np.inf, 2.0])
-    ranks.extremes(scores, low, high)
-    for k, (least, most) in enumerate([(np.inf, -np.inf), (-2.0, 2.0)]):
+@given(scores_of, st.booleans())
+def test_extremes_are_those_of_the_finite_scores(scores, missing):
+    scores = np.vstack([scores, [[np.nan, 0.0]]]) if missing else scores
+    low, high = np.empty(2), np.empty(2)
+    assert ranks.extremes(scores, low, high) == missing
+    for k in range(2):
         some = [x for x in scores[:, k] if np.isfinite(x)]
-        assert (low[k], high[k]) == (min([least, *some]), max([most, *some]))
+        assert (low[k], high[k]) == (min(some, default=np.inf), max(some, default=-np.inf))
 
 
 def filled(scores, groups, weight, shift, first, n_bins, room=0):
@@ -72,13 +74,30 @@ def test_bins_that_merge_are_those_of_a_wider_grid(scores, seed):
     new_first, _ = grid(scores, shift + wider)
     narrow = filled(scores, groups, weight, shift, first, n_bins)
     expected = filled(scores, groups, weight, shift + wider, new_first, n_bins)
-    narrow, expected = narrow.reshape(2, -1), expected.reshape(2, -1)
     merged = np.zeros_like(narrow)
-    ranks.regrid(narrow, first, wider, new_first, 3, merged)
+    ranks.merge(narrow, first, shift, new_first, shift + wider, merged)
     assert (merged == expected).all()
-    only = narrow.copy()
-    ranks.widen(only, np.array([1]), first, wider, new_first, 3, np.empty((1, narrow.shape[1])))
-    assert (only[0] == narrow[0]).all() and (only[1] == expected[1]).all()
+
+
+@given(scores_of, st.booleans(), st.integers(0, 2**32 - 1))
+def test_bins_are_as_wide_as_the_scores_need(scores, whole, seed):
+    """Whatever pieces the rows come in: the least doublings with which the finite scores lie in so many bins."""
+    rng = np.random.default_rng(seed)
+    groups, weight = rng.integers(0, 2, scores.shape), rng.choice([1.0, 2.0] if whole else [0.25, 2.0], len(scores))
+    n_bins, cut = 5, rng.integers(0, len(scores) + 1)
+    counted, alike, rest = (Histogram(2, 2, n_bins) for _ in range(3))
+    head, tail = slice(0, cut), slice(cut, None)
+    for one, rows in ((counted, head), (counted, tail), (alike, head), (rest, tail)):
+        one.add(np.ascontiguousarray(scores[rows, :, None]), groups[rows], weight[rows])
+    shift = np.zeros(2, np.int64)
+    for k, column in enumerate(scores.T):
+        while grid(column[:, None], shift[[k]])[1] > n_bins:
+            shift[k] += 1
+    first, _ = grid(scores, shift)
+    expected = filled(scores, groups, weight, shift, first, n_bins)[:, :, :2]
+    for one in (counted, alike + rest):
+        assert (one.shift == shift).all() and np.array_equal(one.table, expected)
+        assert one.table.dtype == (np.int32 if whole or len(scores) == np.count_nonzero(weight == 2.0) else np.float64)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=8))
@@ -94,11 +113,11 @@ def test_auc_counts_pairs(levels):
         assert np.isnan(found)
 
 
-@given(arrays(float, (3, 4, 2), elements=st.integers(0, 3)), st.booleans())
-def test_areas_of_all_columns_are_those_of_each(tables, nested):
+@given(arrays(float, (3, 4, 2), elements=st.integers(0, 3)))
+def test_areas_of_all_columns_are_those_of_each(tables):
     found = np.empty((2, 3))
-    ranks.areas(tables, nested, np.empty((4, 2)), found)
-    for area, error, (rest, own) in zip(*found, (tables.cumsum(axis=0) if nested else tables).transpose(0, 2, 1)):
+    ranks.areas(tables, found)
+    for area, error, (rest, own) in zip(*found, tables.transpose(0, 2, 1)):
         np.testing.assert_equal(area, ranks.auc(own[::-1], rest[::-1]))
         pairs = own.sum() * rest.sum()
         np.testing.assert_equal(error, 0.5 * (own[1:-1] @ rest[1:-1]) / pairs if pairs else np.nan)

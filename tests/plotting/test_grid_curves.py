@@ -92,3 +92,14 @@ def test_scores_of_several_reads_are_drawn_after_each_and_against_penalties():
     assert np.array_equal(of_class.lines_[1].get_ydata(), table["class_test_score_2"][table["param_l2"] == 0.1])
     with pytest.raises(ValueError, match="train=True: SoftmaxRegressionCV does not judge"):
         snb.ScoreDisplay.from_estimator(model, train=True)
+
+
+def test_a_grid_that_is_not_judged_after_each_read_is_drawn_against_itself():
+    X, y = load_iris(return_X_y=True)
+    model = snb.CrammerSingerSVMCV([0.001, 0.01], folds=2, scoring="accuracy").fit(X, y)
+    display = snb.ScoreDisplay.from_estimator(model)
+    assert display.lines_[0].get_xydata().tolist() == [
+        [C, s] for C, s in zip([0.001, 0.01], model.cv_results_["mean_test_score"], strict=True)
+    ]
+    spaces = snb.LabelSpaceCV([1, 2], [1.0], folds=2, scoring="accuracy").fit(X, np.eye(3, dtype=int)[y])
+    assert snb.ScoreDisplay.from_estimator(spaces, "n_components").figure_.axes[0].get_xlabel() == "components"

@@ -15,13 +15,26 @@ def of(X):
 
 
 def test_rows_of_each_kind_have_candidates_that_suit_them():
-    assert [len(part) for part in of(np.ones((4, 3)))] == [4, 1] == [1 + len(of(np.ones((4, 400)))[0]), 1]
-    families, models = of(sp.csr_array(np.eye(6)))
-    assert families == ["multinomial", "bernoulli"] and [model.idf for model in models] == [True, True, False]
+    few, wide = (of(np.ones((4, n)))[0][0]["families"] for n in (3, 400))
+    assert len(few) == 4 == 1 + len(wide) and len(of(np.ones((4, 3)))[1]) == 1
+    axes, models = of(sp.csr_array(np.eye(6)))
+    assert {name for some in axes for name in some["families"]} == {"multinomial", "bernoulli"}
+    assert [model.idf for model in models] == [True, True, False] and models[1].scheme == "joint"
     assert usual_transforms(Encoded(opened(np.ones((4, 3)), labelled=False), (None, None, None))) == ["quantile_normal"]
     assert not usual_transforms(Encoded(snb.text(["ash birch"], n_features=16), (None, None, None)))
     assert not is_sparse(opened(lambda: iter([np.ones((4, 3))]), labelled=False))
     assert is_sparse(snb.text(["ash birch"], n_features=2**18))
+
+
+def test_what_is_asked_for_takes_the_place_of_what_is_usual():
+    X, y = load_iris(return_X_y=True)
+    X = sp.csr_array(np.where(X > 5.0, np.round(X), 0.0))
+    found = snb.search(X, y, models=[], folds=3, show=False)
+    words = [one.words for one in found.candidates]
+    assert len(words) == 5 and {one["smoothing"] for one in words} == {"0.1", "0.01"}
+    assert [one["idf"] for one in words].count("True") == 2
+    found = snb.search(X, y, models=[], smoothing=[1.0], penalties=[None], idf=[False], folds=3, show=False)
+    assert {(one.words["smoothing"], one.words["idf"]) for one in found.candidates} == {("1.0", "False")}
 
 
 def test_a_blind_search_finds_what_suits_flowers():

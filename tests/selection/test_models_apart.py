@@ -5,8 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
+from streamnb.passes.run import run
 from streamnb.selection import cross_validation, models_apart
-from streamnb.selection.models_apart import NestedApart, SinglesApart, TablesApart
+from streamnb.selection.models_apart import NestedApart, TablesApart
 
 rng = np.random.default_rng(5)
 N, K, D = 600, 3, 14
@@ -18,7 +19,7 @@ TAKEN = {
     "all k": (snb.TopK(range(1, D + 1)), NestedApart),
     "k and decorrelation": (snb.TopK(range(1, D + 1)) + snb.Decorrelation([0.1], scale="curvature"), TablesApart),
     "taus": (snb.L1(n_taus=10), TablesApart),
-    "one point": (snb.L1(0.5), SinglesApart),
+    "one point": (snb.L1(0.5), TablesApart),
 }
 
 
@@ -28,23 +29,22 @@ def test_scores_are_those_of_all_together(name, bins, monkeypatch):
     penalty, kind = TAKEN[name]
     found = []
 
-    def results(x, of_blocks):
+    def results(x, apart):
         with monkeypatch.context() as patch:
-            patch.setattr(models_apart, "of_blocks", of_blocks)
+            if not apart:
+                patch.setattr(models_apart, "nested_of", lambda path: None)
+                patch.setattr(models_apart, "of_blocks", lambda *given: None)
+            patch.setattr(cross_validation, "run", lambda task, *rest: found.append(task) or run(task, *rest))
             if bins:
                 patch.setattr(cross_validation, "KEPT_SCORES", 1)
             model = snb.LinearNBCV("poisson", penalty, return_train_score=True, **ASKED)
             table = model.fit(x, Y, sample_weight=WEIGHT).cv_results_
         return {key: values for key, values in table.items() if "score" in key and "rank" not in key}
 
-    def seen(*given):
-        found.append(of_blocks(*given))
-        return found[-1]
-
-    of_blocks = models_apart.of_blocks
-    together = results(X, lambda *given: None)
-    apart, stored = results(X.astype(float), seen), results(sp.csr_array(X), seen)
-    assert {type(models) for models in found} == {kind}
+    together = results(X, False)
+    found.clear()
+    apart, stored = results(X.astype(float), True), results(sp.csr_array(X), True)
+    assert {type(models.apart) for task in found for models in task.candidates[0]} == {kind}
     if bins:
         within = apart["mean_test_score_error"] + together["mean_test_score_error"]
         assert (abs(apart["mean_test_score"] - together["mean_test_score"]) <= within).all() and within.max() < 0.8
@@ -54,21 +54,36 @@ def test_scores_are_those_of_all_together(name, bins, monkeypatch):
         np.testing.assert_allclose(stored[key], apart[key], rtol=0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("families", ["poisson", ["poisson", "bernoulli"]])
+def test_columns_of_a_table_say_together_what_each_says_alone(families, whole, monkeypatch):
+    columns = {name: penalty for name, (penalty, _) in TAKEN.items()}
+    weight = np.ceil(WEIGHT) if whole else WEIGHT
+
+    def compared(penalties):
+        with monkeypatch.context() as patch:
+            patch.setattr(cross_validation, "KEPT_SCORES", 1)
+            options = {"penalties": penalties, "show": False, "sample_weight": weight, **ASKED}
+            return snb.compare(X, Y, families=families, **options).scores
+
+    alone = [compared({name: penalty}) for name, penalty in columns.items()]
+    np.testing.assert_array_equal(compared(columns), np.concatenate(alone, axis=1))
+
+
 def test_what_is_not_nested():
-    """A weight that changes, a feature that leaves again, a row of weights without a prior."""
-    stays = np.zeros((2, 9, 1))
-    stays[0, 3:], stays[1, 5:] = 0.5, -2.0
-    changes, leaves = stays.copy(), stays.copy()
-    changes[0, 7], leaves[0, 7] = 0.6, 0.0
-    for weights, intercept, kind in (
-        (stays, 0.3, NestedApart),
-        (changes, 0.3, TablesApart),
-        (leaves, 0.3, TablesApart),
-        (stays, -np.inf, TablesApart),
-    ):
-        block = sp.csr_array(weights.reshape(2, 9))
-        assert type(models_apart.of_blocks([block], np.full((9, 1), intercept), 1 << 20)) is kind
-    assert models_apart.of_blocks([sp.csr_array(changes.reshape(2, 9))], np.zeros((9, 1)), 1) is None
-    assert models_apart.of_blocks([sp.csr_array(changes.reshape(2, 9))], np.zeros((1, 9)), 1) is None
-    enters, weights = models_apart.entries_of(sp.csr_array(stays.reshape(2, 9)), 9, 1)
-    assert enters.tolist() == [[3, 5]] and weights.tolist() == [[0.5, -2.0]]
+    """Few points, other penalties beside it, numbers of each class, weights that depend on others, a lost prior."""
+    every, stats = snb.TopK(range(1, D + 1)), snb.scan(X, Y)
+    asked = {"scheme": "reference", "reference": snb.UNLABELLED}
+
+    def nested(penalty, family="poisson", **more):
+        return models_apart.nested_of(snb.solve(stats, family, penalty, **asked, **more))
+
+    assert isinstance(nested(every), NestedApart)
+    assert nested(snb.TopK([1, 2, 3])) is nested(every + snb.L2(1.0)) is nested(every, "multinomial") is None
+    assert nested(snb.TopK({k: 3 for k in range(K)})) is nested(every, priors=[1.0, 0.5, 0.0, 0.5]) is None
+
+
+def test_tables_that_would_take_too_much():
+    block = sp.csr_array(np.ones((2, 9)))
+    assert models_apart.of_blocks([block], np.zeros((9, 1)), 1) is models_apart.of_blocks([block], np.zeros((1, 9)), 1)
+    assert isinstance(models_apart.of_blocks([block], np.zeros((9, 1)), 1 << 20), TablesApart)

@@ -1,6 +1,5 @@
 """Decorrelation of classes against local maximisation of log density + penalty, followed from tau = 0."""
 
-
 import numpy as np
 import pytest
 from hypothesis import given
