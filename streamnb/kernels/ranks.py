@@ -35,9 +35,9 @@ def extremes(scores, low, high):
             high[k] = max(high[k], max(max(a, b), max(c, d)))
     for i in range(fours, len(scores)):
         for k in range(scores.shape[1]):
-            total += scores[i, k]
+            total += abs(scores[i, k])
             low[k], high[k] = min(low[k], scores[i, k]), max(high[k], scores[i, k])
-    return not abs(total) < np.inf and finite_extremes(scores, low, high)
+    return not total < np.inf and finite_extremes(scores, low, high)
 
 
 @kernel
