@@ -30,7 +30,7 @@ def extremes(scores, low, high):
     for i in range(0, fours, 4):  # several at once: what is kept of a column is looked at and written less often
         for k in range(scores.shape[1]):
             a, b, c, d = scores[i, k], scores[i + 1, k], scores[i + 2, k], scores[i + 3, k]
-            total += (a + b) + (c + d)
+            total += (abs(a) + abs(b)) + (abs(c) + abs(d))
             low[k] = min(low[k], min(min(a, b), min(c, d)))
             high[k] = max(high[k], max(max(a, b), max(c, d)))
     for i in range(fours, len(scores)):
