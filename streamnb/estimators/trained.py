@@ -249,7 +249,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         if self.class_weight is None:
             return None
         if stats.multilabel:
-            raise ValueError(f"class_weight={self.class_weight!r} is for one label a row; give the rows sample_weight")
+            raise ValueError(f"class_weight={self.class_weight!r} is for one label a row; give sample_weight")
         checked = arguments.check_class_weight(self.class_weight, stats.classes)
         return arguments.class_factors(checked, stats.classes, stats.weight)
 

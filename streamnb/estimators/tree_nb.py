@@ -379,7 +379,8 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        return super().from_state(persistence.known(cls, state, "params", "fitted", "step"))
+        state = persistence.known(cls, state, "params", "fitted", "step")  # once all edges
+        return super().from_state({**state, "params": {"significance_level": None, **state["params"]}})
 
     def _check_loaded(self, state: dict[str, Any]) -> None:
         super()._check_loaded(state)

@@ -176,7 +176,7 @@ def test_folds_are_judged_on_sparse_tables():
     y = np.arange(600) % 40
     x = sp.csr_array((np.ones(600), (np.arange(600), 3 * y + rng.integers(0, 3, 600))), shape=(600, 400))
     chosen = [
-        snb.LinearNBCV("poisson", snb.L1([0.1, 0.5, 1.0]), folds=3).fit(x, y, memory_limit=limit)
+        snb.LinearNBCV("poisson", snb.L1([0.1, 0.5, 1.0]), folds=3, scoring="accuracy").fit(x, y, memory_limit=limit)
         for limit in ("1GB", "300kB")  # dense tables of three folds would be 384 kB
     ]
     assert [is_sparse(model.stats_) for model in chosen] == [False, True]
