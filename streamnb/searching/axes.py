@@ -121,7 +121,7 @@ def _checked(name: str, given: Any) -> list[Any]:
     if not isinstance(given, list):
         raise TypeError(f"{name}={given!r} should be a list of candidates, such as {name}={DEFAULTS[name]!r}")
     if not given:
-        also = "; none are only possible with models= or others=" if name == "families" else ""
+        also = "; no naive Bayes at all goes with models= or others=" if name == "families" else ""
         raise ValueError(
             f"{name}=[] is empty; give at least one candidate, or leave it out for {DEFAULTS[name]!r}{also}"
         )
