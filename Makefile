@@ -109,9 +109,10 @@ clean:
 	rm -rf .venv .venv-* .asv .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist docs/api *.egg-info
 	find streamnb tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
-# The package, editable, with the extras of that name; done again only when pyproject.toml changes.
+# The package, editable, with the extras of that name; done again only when pyproject.toml changes. Modules are compiled
+# when they are first imported, which most never are.
 $(VENV)/.installed-%: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "streamnb needs Python 3.11 or newer: make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
-	$(RUN) pip install --quiet --editable ".[$*]"
+	$(RUN) pip install --quiet --no-compile --editable ".[$*]"
 	@touch $@

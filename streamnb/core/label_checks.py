@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from streamnb.core import messages
 from streamnb.core.arguments import as_array
 from streamnb.core.csr import sound_csr
 
@@ -180,6 +181,15 @@ def names_of_labels(y: Any) -> np.ndarray | None:
     if len(names) < 2 or len({*names}) < len(names) or not all(isinstance(name, str) and name for name in names):
         return None
     return check_labels(names, "the columns of y")
+
+
+def check_order(names: np.ndarray | None, labels: np.ndarray) -> None:
+    """Refuse columns of y, where they have names, that are these labels in another order."""
+    if names is not None and not np.array_equal(labels, names) and {*labels.tolist()} == {*names.tolist()}:
+        raise ValueError(
+            f"y has the columns {messages.listed(names)}, and the labels are {messages.listed(labels)}: give the "
+            "columns in that order"
+        )
 
 
 def _numbers_of(y: Any, name: str) -> Any:

@@ -20,7 +20,7 @@ from streamnb.passes.run import run
 from streamnb.rows.in_tables import TableSource
 from streamnb.rows.table_opening import open_tables
 from streamnb.rows.table_values import LEVEL, WEEKDAYS, ColumnPart, part_of, parts_of_dates
-from streamnb.rows.tables import CATEGORY, DATE, NOTHING, Tables, check_has, kind_of
+from streamnb.rows.tables import CATEGORY, DATE, NOTHING, Tables, arrow, check_has, kind_of
 from streamnb.stats.value_counts import ValueCells
 
 MISSING = "level", "ignore"
@@ -335,16 +335,19 @@ def _index_of(schema: Any) -> list[str]:
 
 def _features(tables: Tables, columns: Any, y: Any, weight: Any, groups: Any) -> list[str]:
     """The columns that are features."""
+    schema = arrow().schema(
+        [field for field in tables.schema if field.name not in tables.unseen], tables.schema.metadata
+    )
     if groups is not None:
         if not isinstance(groups, str):
             raise TypeError(f"groups is of type {type(groups).__name__}; it should be the name of a column")
-        check_has(tables.schema, [groups], "groups")
+        check_has(schema, [groups], "groups")
     beside = {name: given for name, given in (("y", y), ("weight", weight)) if isinstance(given, str)}
     if columns is None:
-        others = *beside.values(), groups, *_index_of(tables.schema)
-        return [name for name in tables.schema.names if name not in others]
+        others = *beside.values(), groups, *_index_of(schema)
+        return [name for name in schema.names if name not in others]
     found = _names("columns", columns)
-    check_has(tables.schema, found, "columns")
+    check_has(schema, found, "columns")
     for argument, name in beside.items():
         if name in found:
             raise ValueError(f"columns has {name!r}, which is {argument}; a column is a feature, or what is to be told")

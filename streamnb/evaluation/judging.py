@@ -102,5 +102,7 @@ def judged(model: LinearModel, X: Any, y: Any, sample_weight: Any, needs: Iterab
     needs = frozenset(needs)
     if "probabilities" in needs and not model.scheme.has_probabilities:
         raise ValueError(f"scheme={model.scheme.name!r} has no probabilities; take 'joint', 'ovr' or 'reference'")
-    sheet, _ = run(JudgingTask(model, needs), opened_through(model.options.step, X, y, sample_weight), RunOptions())
+    rows = opened_through(model.options.step, X, y, sample_weight)
+    label_checks.check_order(rows.label_names, model.classes_)
+    sheet, _ = run(JudgingTask(model, needs), rows, RunOptions())
     return sheet.evaluations

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from streamnb.core import persistence
+from streamnb.core import messages, persistence
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.sparse_tables import alike
 
@@ -31,6 +32,27 @@ class Unlabelled(persistence.Parameters):
 
 
 UNLABELLED = Unlabelled()
+
+
+def check_reference(scheme: str, reference: Any) -> None:
+    """Refuse a reference under a scheme that sets nothing against it."""
+    if reference is not None and scheme != "reference":
+        raise ValueError(f"reference={reference!r} goes with scheme='reference', not with scheme={scheme!r}")
+
+
+def reference_number(classes: np.ndarray, reference: Any, multilabel: bool) -> int | None:
+    """The number of the class or label that is named, None for the rows without any label."""
+    if multilabel and isinstance(reference, Unlabelled):
+        return None
+    kind, also = ("label", ", or snb.UNLABELLED") if multilabel else ("class", "")
+    at = np.flatnonzero([reference is not None and label == reference for label in classes])
+    if at.size == 0:
+        why = " (which is for a 2-D y)" if isinstance(reference, Unlabelled) else ""
+        known = messages.listed(classes) + also
+        raise ValueError(f"reference={reference!r}{why} is not a {kind}; it should be one of {known}")
+    if multilabel and len(classes) == 1:
+        raise ValueError(f"reference={reference!r} is the only label; there should be others to set against it")
+    return int(at[0])
 
 
 def with_unlabelled(stats: ClassStats, moments: Iterable[str]) -> ClassStats:

@@ -21,9 +21,10 @@ SHOWN = 60  # letters of a wrong value in a message
 
 @dataclass(frozen=True)
 class TableFormat(Format):
-    """How rows of a table lie in a file; `types` has all of its columns."""
+    """How rows of a table lie in a file; `types` has all of its columns, and those `unseen` in its first rows."""
 
     fields: Fields = NO_FIELDS
+    unseen: frozenset[str] = frozenset()
 
     def selected(self, schema: Any, fields: Fields) -> "TableFormat":
         """The same for some columns, of these types: of whole numbers those to come may be others."""
@@ -85,6 +86,15 @@ class TableFormat(Format):
                     return f"row {row} has {name}={str(value)[:SHOWN]!r}, and rows before are of type {dtype}{cure}"
         return None
 
+    def lacking(self, piece: bytes, names: frozenset[str]) -> frozenset[str]:
+        """Those of the names that no record has."""
+        left = set(names)
+        for record in self._records(piece) if left else ():
+            left.difference_update(record)
+            if not left:
+                break
+        return frozenset(left)
+
     def _records(self, piece: bytes) -> Iterator[Any]:
         text = piece.decode("utf-8", "replace")
         if self.kind == CSV:
@@ -131,6 +141,7 @@ class LineTables(Tables):
         pa = arrow()
         schemas = [(file.path, pa.schema(list(file.form.types.items()))) for file in self._files]
         self.schema = common_schema(schemas)
+        self.unseen = frozenset.intersection(*(file.form.unseen for file in self._files))
         self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
         self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
         self.nbytes = sum(file.offsets[-1] for file in self._files)
@@ -171,6 +182,7 @@ def read_table_format(head: bytes, kind: str, strings: frozenset[str], where: st
         types |= {
             name: dtype for name in types if name not in strings and (dtype := _as_dates(table[name])) is not None
         }
+        form = replace(form, unseen=form.lacking(sample, strings))
     return replace(form, types=types), begin
 
 

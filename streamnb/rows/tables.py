@@ -123,9 +123,12 @@ class Tables:
     n_rows, nbytes : int
     files : tuple of (str, int)
         Paths and bytes of those that others can open.
+    unseen : set of str
+        Columns of the schema that were asked for alone: no row that was looked at has them.
     """
 
     schema: Any
+    unseen: frozenset[str] = frozenset()
     n_rows = 0
     nbytes = 0
     files: tuple[tuple[str, int], ...] = ()

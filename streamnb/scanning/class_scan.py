@@ -63,11 +63,7 @@ class ClassScan(PassTask):
         """The same scan of labels that are named as the columns of y, unless it lists others."""
         if self.classes is None:
             return replace(self, classes=labels)
-        if not np.array_equal(self.classes, labels) and {*self.classes.tolist()} == {*labels.tolist()}:
-            raise ValueError(
-                f"y has the columns {messages.listed(labels)}, and the labels are {messages.listed(self.classes)}: "
-                "give the columns in that order"
-            )
+        label_checks.check_order(labels, self.classes)
         return self
 
     def partial(self) -> Any:

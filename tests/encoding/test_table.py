@@ -92,6 +92,14 @@ def test_arguments_that_are_wrong_are_named(options, message):
         snb.table(FRAME, **{"y": "late", **options})
 
 
+@pytest.mark.parametrize("argument", ["text", "categorical", "hashed", "columns"])
+def test_names_that_no_json_line_has_are_refused(tmp_path, argument):
+    """Such a column would be one of missing values alone, of 262,144 columns for text."""
+    FRAME[:8].to_json(tmp_path / "a.jsonl", orient="records", lines=True)
+    with pytest.raises(ValueError, match=f"{argument}='soon' is none of the columns of X"):
+        snb.table(tmp_path / "a.jsonl", "late", **{argument: ["s", "soon"]})
+
+
 def test_nested_columns_are_refused():
     frame = FRAME.assign(l=[[1, 2]] * N)
     with pytest.raises(TypeError, match="column 'l' is nested, of type list"):

@@ -37,3 +37,16 @@ def test_overlaps_are_refused_with_their_numbers():
     with pytest.raises(ValueError, match=r"reference=0 overlaps .* 1 bear label 1 too, 1 bear label 2 too; take"):
         check_overlap(STATS, 0, "refuse")
     check_overlap(STATS, 0, "keep")
+
+
+@pytest.mark.parametrize("reference", [1, snb.UNLABELLED])
+def test_a_reference_is_refused_where_nothing_is_set_against_it(reference):
+    X, told = np.arange(8.0).reshape(4, 2), "reference=.* goes with scheme='reference', not with scheme="
+    for call in (
+        lambda: snb.LinearNB("poisson", reference=reference).fit(X, Y),
+        lambda: snb.LinearNBCV("poisson", reference=reference, folds=2).fit(X, Y),
+        lambda: snb.solve(STATS, "poisson", reference=reference),
+        lambda: snb.compare(X, Y, families="poisson", reference=reference, folds=2),
+    ):
+        with pytest.raises(ValueError, match=told):
+            call()

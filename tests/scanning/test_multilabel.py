@@ -113,7 +113,12 @@ def test_the_columns_of_a_frame_name_the_labels():
     assert parts.classes_.tolist() == names and np.array_equal(parts.coef_, model.coef_)
     space = snb.LabelSpaceCV(1, 1.0, folds=2, scoring="f1_micro").fit(X, frame)
     assert space.classes_.tolist() == names
-    with pytest.raises(ValueError, match=r"y has the columns .* and the labels are .*: give the columns in that order"):
-        model.partial_fit(X, pd.DataFrame(later, columns=names[::-1]))
+    turned = pd.DataFrame(later, columns=names[::-1])
+    stack = snb.StackedNB(["poisson", "bernoulli"]).fit(X, frame)
+    for ask in (model.partial_fit, model.score, model.calibrate, stack.score, stack.calibrate, space.score):
+        with pytest.raises(ValueError, match=r"y has the columns .* the labels are .*: give the columns in that order"):
+            ask(X, turned)
+    with pytest.raises(ValueError, match="give the columns in that order"):
+        snb.RocDisplay.from_estimator(model, X, turned)
     assert snb.scan(X, frame, classes=list("abcd")[: Y.shape[1]]).classes.tolist() == list("abcd")[: Y.shape[1]]
     assert snb.scan(X, pd.DataFrame(Y)).classes.tolist() == list(range(Y.shape[1]))
