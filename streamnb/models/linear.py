@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, label_checks, persistence, row_checks
+from streamnb.core import arguments, label_checks, messages, persistence, row_checks
 from streamnb.core.conditional import available_if
 from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.learning import opened_through
@@ -357,6 +357,11 @@ def check_kind(model: LinearModel, y: Any) -> None:
         kinds = "an indicator of labels", "one label a row"
         given, wanted = kinds if sp.issparse(y) else kinds[::-1]
         raise ValueError(f"y is {given}; the model was fitted with {wanted}")
+    if sp.issparse(y) and y.shape[1] != len(model.classes_):
+        raise ValueError(
+            f"y has {y.shape[1]} columns; it should have one for each label of the model, in this order: "
+            f"{messages.listed(model.classes_)}"
+        )
 
 
 @dataclass(frozen=True, eq=False)

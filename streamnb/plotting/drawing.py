@@ -1,6 +1,6 @@
 """What all pictures share: axes, colours, names of features and of rows of weights."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from textwrap import wrap
 from typing import Any
 
@@ -32,7 +32,27 @@ def _subplots(*shape: int, **kwargs: Any) -> Any:
 
 def axes(ax: Any, size: tuple[float, float] = (6.4, 4.8)) -> Any:
     """The axes to draw on, new ones unless given."""
-    return _subplots(figsize=size) if ax is None else ax
+    if ax is None:
+        return _subplots(figsize=size)
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        one = "; of an array of axes give one, such as axes[0]" if isinstance(ax, np.ndarray) else ""
+        raise TypeError(f"ax is of type {type(ax).__name__}; it should be axes of matplotlib{one}")
+    return ax
+
+
+def check_of_lines(given: Collection[str]) -> None:
+    """Refuse keywords that are no properties of lines."""
+    if not given:
+        return
+    from matplotlib.artist import ArtistInspector
+    from matplotlib.lines import Line2D
+
+    inspector = ArtistInspector(Line2D)
+    known = {*inspector.get_setters(), *(alias for names in inspector.aliasd.values() for alias in names)}
+    if odd := [name for name in given if name not in known]:
+        raise TypeError(f"{odd[0]}= is no argument of this display, nor a property of its lines (matplotlib's Line2D)")
 
 
 def panels(names: Sequence[str]) -> list[Any]:

@@ -7,7 +7,7 @@ import numpy as np
 from streamnb.core import arguments
 from streamnb.core.types import PerRow, Rows
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.plotting.drawing import QUIET, axes, beside, line_style, say, shortened
+from streamnb.plotting.drawing import QUIET, axes, beside, check_of_lines, line_style, say, shortened
 from streamnb.plotting.scores import check_evaluation, evaluation
 
 MOST_CURVES = 100  # ROC curves; more can not be told apart
@@ -113,6 +113,7 @@ class RocDisplay:
         **kwargs
             Of the curves.
         """
+        check_of_lines(kwargs)
         self.ax_ = ax = axes(ax, (7.4, 4.8))
         self.figure_, self.lines_ = ax.figure, {}
         labels = list(self.curves)

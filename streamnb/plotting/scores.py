@@ -20,6 +20,7 @@ from streamnb.plotting.drawing import (
     COLOURS,
     QUIET,
     axes,
+    check_of_lines,
     line_style,
     log_axis,
     name_ends,
@@ -145,6 +146,7 @@ class ScoreDisplay:
         **kwargs
             Of the lines; `label` stands before their names.
         """
+        check_of_lines(kwargs)
         label = kwargs.pop("label", None)
         main = self.lines[self.chosen]
         tops = [np.nan_to_num(self.mean[self.lines == k], nan=-np.inf).max() for k in range(len(self.line_names))]

@@ -13,6 +13,7 @@ from streamnb.estimators.prepared_rows import family_of_columns
 from streamnb.plotting.drawing import (
     QUIET,
     axes,
+    check_of_lines,
     feature_names_of,
     line_style,
     log_axis,
@@ -217,6 +218,7 @@ class RegularizationPathDisplay:
         **kwargs
             Of the lines.
         """
+        check_of_lines(kwargs)
         if ax is not None and self.panel_names:
             raise ValueError(f"ax={ax!r}: there are {len(self.panel_names)} panels, which have axes of their own")
         grid = panels(self.panel_names) if self.panel_names else [axes(ax, (8.0, 4.8))]

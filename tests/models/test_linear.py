@@ -138,3 +138,11 @@ def bayes(problem, row):
         means = side.frequency if problem.family == "multinomial" else side.mean
         scores.append(math.log(problem.prior(k)) + sum(map(density, row, means, phi)))
     return softmax(scores)
+
+
+def test_indicators_of_fewer_labels_are_refused():
+    X, Y = np.eye(4), np.array([[1, 0, 1], [0, 1, 0], [1, 1, 0], [0, 0, 1]])
+    model = snb.LinearNB().fit(X, Y)
+    for judge in (lambda y: model.score(X, y), lambda y: snb.RocDisplay.from_estimator(model, X, y)):
+        with pytest.raises(ValueError, match=r"y has 2 columns; .* one for each label of the model.*: \[0, 1, 2\]"):
+            judge(Y[:, :2])

@@ -126,3 +126,14 @@ def test_axes_say_what_tau_is():
     assert drawing.tau_name("l1", snb.L1(1.0)) == "tau of L1 (threshold on class sums)"
     assert drawing.tau_name("decorrelation", penalty) == "tau of Decorrelation (share of the curvature)"
     assert drawing.tau_name("n_features", None) == "features with any weight"
+
+
+def test_what_are_no_axes_or_properties_of_lines_is_refused():
+    with pytest.raises(TypeError, match=r"ax is of type ndarray; .* of an array of axes give one, such as axes\[0\]"):
+        drawing.axes(plt.subplots(1, 2)[1])
+    with pytest.raises(TypeError, match=r"ax is of type int; it should be axes of matplotlib$"):
+        drawing.axes(3)
+    drawing.check_of_lines({"lw": 2, "color": "k", "label": "a"})
+    path = snb.solve(snb.scan(np.eye(2), [0, 1]), "poisson", snb.L1([0.0, 1.0]))
+    with pytest.raises(TypeError, match="against= is no argument of this display, nor a property of its lines"):
+        snb.RegularizationPathDisplay.from_path(path, against="l2")
