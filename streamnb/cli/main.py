@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -55,9 +56,15 @@ for command in COMMANDS:
 
 def main() -> None:
     """Run the command of this process, and leave with its status."""
+    warnings.showwarning = _say_warning  # type: ignore[assignment]
     if not sys.stderr.isatty():
         sys.stderr = BarLines(sys.stderr)
     sys.exit(status(sys.argv[1:]))
+
+
+def _say_warning(message: Warning | str, *where: Any) -> None:
+    """In words alone: a line of the source says nothing to who runs a command."""
+    say(f"Warning: {message}")
 
 
 def status(arguments: Sequence[str]) -> int:

@@ -119,10 +119,11 @@ def inspect(model: str, n_features: int, class_: str | None, as_json: bool) -> N
     if not hasattr(fitted, "top_features"):
         click.echo(fitted)
         return
-    top = fitted.top_features(n_features)
+    top, classes = fitted.top_features(n_features), _whole(fitted.classes_)
+    top["class"] = _whole(top["class"].to_numpy())
     if class_ is not None:
-        if class_ not in {str(label) for label in fitted.classes_}:
-            known = ", ".join(map(str, fitted.classes_[:20]))
+        if class_ not in {str(label) for label in classes}:
+            known = ", ".join(map(str, classes[:20]))
             raise click.BadParameter(f"{class_!r} is not a class; it should be one of {known}", param_hint="--class")
         top = top[top["class"].map(str) == class_]
     if as_json:

@@ -51,6 +51,22 @@ def finite_number(name: str, value: Any, *, minimum: float = -math.inf) -> float
     return number
 
 
+def number_above_0(name: str, value: Any, why: str = "") -> float:
+    """Return `value` as a finite float above 0; `why` says what 0 would do."""
+    number = finite_number(name, value)
+    if number <= 0.0:
+        raise ValueError(f"{name}={value!r} should be above 0{': ' if why else ''}{why}")
+    return number
+
+
+def each(name: str, given: Any) -> list[tuple[str, Any]]:
+    """The entries of a list, or the one that is given, under the names that messages have for them."""
+    if np.ndim(given) == 0:
+        return [(name, given)]
+    values = given.tolist() if isinstance(given, np.ndarray) else given
+    return [(f"{name}[{i}]", value) for i, value in enumerate(values)]
+
+
 def share(name: str, value: Any) -> float:
     """A number from 0 to 1."""
     number = finite_number(name, value)

@@ -161,7 +161,7 @@ class CrammerSingerSVM(CalibratedClassifier):
         return super()._model_of(stats, trained, scale)
 
     def _check_penalties(self) -> None:
-        _check_strength(self.C)
+        _check_strength("C", self.C)
         arguments.one_of("fit_intercept", self.fit_intercept, [False, True])
 
     def _check_start(self) -> None:
@@ -271,7 +271,7 @@ class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
             return STRENGTHS
         if np.ndim(self.C) > 1 or not np.size(self.C):
             raise ValueError(f"C={self.C!r} should be a number above 0, or a list of one at least")
-        return sorted({_check_strength(value) for value in np.atleast_1d(self.C).tolist()})
+        return sorted({_check_strength(*one) for one in arguments.each("C", self.C)})
 
     @property
     def _strength(self) -> float:
@@ -375,7 +375,5 @@ def _allowed(models: Sequence[Contender]) -> int:
     return max(end.n_reads if hurried else end.n_allowed for end in ends)
 
 
-def _check_strength(C: Any) -> float:
-    if arguments.finite_number("C", C, minimum=0.0) == 0.0:
-        raise ValueError("C=0 should be above 0: it leaves the losses no say")
-    return float(C)
+def _check_strength(name: str, C: Any) -> float:
+    return arguments.number_above_0(name, C, "0 leaves the losses no say")

@@ -98,8 +98,8 @@ class GeneralizedNB(TrainedClassifier):
         if not isinstance(self.bins, Bins):
             arguments.positive_integer("bins", self.bins, 2)
         super()._check_params()
-        if arguments.finite_number("smoothing", self.smoothing, minimum=0.0) == 0.0:
-            raise ValueError("smoothing=0 should be above 0: a bin without rows of a class has log probability -inf")
+        why = "at 0 a bin without rows of a class has log probability -inf"
+        arguments.number_above_0("smoothing", self.smoothing, why)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

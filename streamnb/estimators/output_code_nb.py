@@ -79,8 +79,7 @@ class OutputCodeNB(ClassSets):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if arguments.finite_number("code_size", self.code_size, minimum=0.0) == 0.0:
-            raise ValueError("code_size=0 should be above 0: bits for each class")
+        arguments.number_above_0("code_size", self.code_size, "bits for each class")
         arguments.whole_number("seed", self.seed)
 
     @learned

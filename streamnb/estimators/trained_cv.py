@@ -274,7 +274,7 @@ class TrainedClassifierCV(TrainedClassifier):
             return L2 if name == "l2" and ("l1" not in self._kinds or self.l1 is None) else (0.0,)
         if np.ndim(given) > 1 or not np.size(given):
             raise ValueError(f"{name}={given!r} should be a number, or a list of one number at least")
-        found = {objectives.check_strength(name, value) for value in np.atleast_1d(given).tolist()}
+        found = {objectives.check_strength(*one) for one in arguments.each(name, given)}
         return sorted(found, reverse=True)
 
     def _asked(self) -> tuple[Penalties, int]:
@@ -291,8 +291,8 @@ class TrainedClassifierCV(TrainedClassifier):
             raise ValueError(
                 f"max_passes={self.max_passes} should be at least 2: the second read judges the first step"
             )
-        check_choice(self._scheme, self.folds, 1, self.seed, self.scoring, self.rule)
         arguments.one_of("rule", self.rule, RULES)
+        check_choice(self._scheme, self.folds, 1, self.seed, self.scoring, self.rule)
         self._check_scoring()
 
     def _check_penalties(self) -> None:

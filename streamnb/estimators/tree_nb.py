@@ -1,6 +1,7 @@
 """Tree-augmented naive Bayes: each feature may depend on the class and on one other feature."""
 
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -184,15 +185,14 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
         for name in ("smoothing", "strength"):
             value = getattr(self, name)
             if name == "strength" and isinstance(value, str):
-                arguments.one_of(name, value, [EVIDENCE, "a number above 0"])
-            elif arguments.finite_number(name, value, minimum=0.0) == 0.0:
-                raise ValueError(f"{name}=0 should be above 0: a level without rows has log probability -inf")
+                if value != EVIDENCE:
+                    raise ValueError(f"strength={value!r} should be {EVIDENCE!r}, or a number above 0")
+            else:
+                arguments.number_above_0(name, value, "at 0 a level without rows has log probability -inf")
         level = self.significance_level
-        if level is not None and arguments.share("significance_level", level) in (0.0, 1.0):
-            raise ValueError(
-                f"significance_level={level!r} should be between 0 and 1, such as 0.05; None takes edges whatever they "
-                "tell"
-            )
+        if level is not None and (not isinstance(level, Real) or not 0.0 < level < 1.0):
+            should = "be between 0 and 1, such as 0.05; None takes edges whatever they tell"
+            raise ValueError(f"significance_level={level!r} should {should}")
         if self.max_features is not None:
             arguments.positive_integer("max_features", self.max_features)
 

@@ -4,13 +4,14 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 
 import numpy as np
 import pytest
 import zarr
 
 import streamnb as snb
-from streamnb.cli.main import COMMANDS
+from streamnb.cli.main import COMMANDS, main
 from tests.support.command_line import ran
 from tests.support.processes import PATIENCE, python
 
@@ -25,6 +26,16 @@ def test_a_mistyped_command_is_told_the_nearest(capsys):
     ended, _, words = ran(capsys, "predcit", "m.snb")
     assert ended == 2 and "No such command 'predcit'. Did you mean 'predict'?" in words
     assert "There are convert" in ran(capsys, "xyz")[2]
+
+
+def test_warnings_are_words_alone(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["streamnb", "--version"])
+    monkeypatch.setattr(sys, "stderr", sys.stderr)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    with pytest.raises(SystemExit):
+        main()
+    warnings.showwarning(snb.StreamnbWarning("few rows"), snb.StreamnbWarning, "contest.py", 133)
+    assert capsys.readouterr().err == "Warning: few rows\n"
 
 
 @pytest.mark.process

@@ -52,6 +52,8 @@ def test_labels_of_svmlight_files_are_written_as_there(tmp_path, capsys):
         and found[0] == "label,p_-1,p_1"
         and [line.partition(",")[0] for line in found[1:]] == ["1", "-1", "1", "-1"]
     )
+    ended, said, _ = ran(capsys, "inspect", tmp_path / "m.snb", "--class", "-1")
+    assert ended == 0 and {line.split()[0] for line in said.splitlines()[2:]} == {"-1"}
 
 
 def test_evaluation_is_that_of_the_library(fitted, capsys):

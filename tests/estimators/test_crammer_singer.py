@@ -87,8 +87,8 @@ def test_files_chunks_and_checkpoints_give_the_same_bits(tmp_path):
 @pytest.mark.parametrize(
     ("options", "y", "words"),
     [
-        ({"C": 0.0}, Y, "C=0 should be above 0"),
-        ({"C": -1.0}, Y, "C=-1.0 should be finite and at least 0"),
+        ({"C": 0.0}, Y, r"C=0\.0 should be above 0: 0 leaves the losses no say"),
+        ({"C": -1.0}, Y, r"C=-1\.0 should be above 0"),
         ({"start": "zero"}, Y, "start='zero'"),
         ({"fit_intercept": "yes"}, Y, "fit_intercept='yes'"),
         ({}, np.eye(150, 3, dtype=int), "CrammerSingerSVM needs one label a row"),
@@ -190,13 +190,20 @@ def test_the_fit_to_all_rows_keeps_to_a_budget_of_reads():
     ("options", "words"),
     [
         ({"C": []}, "C=.. should be a number above 0, or a list of one at least"),
-        ({"C": [1.0, 0.0]}, "C=0 should be above 0"),
+        ({"C": [1.0, 0.0]}, r"C\[1\]=0\.0 should be above 0"),
         ({"scoring": "neg_log_loss"}, "needs probabilities"),
         ({"folds": 1}, "folds=1"),
         ({"fit_intercept": "joint"}, "fit_intercept='joint'"),
         ({"rule": "per_split"}, "rule='per_split'"),
+        ({"rule": "x"}, "one of 'best', 'parsimonious', 'one_se'$"),
     ],
 )
 def test_what_is_wrong_of_a_grid_is_said(options, words):
     with pytest.raises(ValueError, match=words):
         snb.CrammerSingerSVMCV(**options).fit(X, Y)
+
+
+def test_the_wrong_entry_of_a_grid_is_named():
+    for model in (snb.CrammerSingerSVMCV([0.1, "a"]), snb.SoftmaxRegressionCV([0.1, "a"])):
+        with pytest.raises(TypeError, match=r"(C|l2)\[1\]='a' should be a number"):
+            model.fit(X, Y)

@@ -73,7 +73,7 @@ def test_labels_weights_chunks_and_files(tmp_path):
         ({"l2": -1.0}, ValueError, "l2=-1.0 should be finite and at least 0"),
         ({"bins": 1}, ValueError, "bins=1"),
         ({"bins": "many"}, TypeError, "bins='many'"),
-        ({"smoothing": 0.0}, ValueError, "smoothing=0 should be above 0"),
+        ({"smoothing": 0.0}, ValueError, r"smoothing=0\.0 should be above 0"),
         ({"max_passes": 0}, ValueError, "max_passes=0"),
     ],
 )

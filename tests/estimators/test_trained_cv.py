@@ -187,8 +187,8 @@ def test_a_saved_choice_is_the_same(tmp_path):
 def test_what_is_refused():
     model = snb.SoftmaxRegressionCV
     for options, message in (
-        ({"l2": [1.0, -1.0]}, "l2=-1.0 should be finite and at least 0"),
-        ({"l2": [np.nan]}, "l2=nan should be finite"),
+        ({"l2": [1.0, -1.0]}, r"l2\[1\]=-1\.0 should be finite and at least 0"),
+        ({"l2": [np.nan]}, r"l2\[0\]=nan should be finite"),
         ({"l1": []}, r"l1=\[\] should be a number, or a list"),
         ({"l2": [[1.0]]}, "l2=.* should be a number, or a list"),
         ({"max_passes": 1}, "max_passes=1 should be at least 2"),
