@@ -147,16 +147,16 @@ def name_ends(ax: Any, lines: Sequence[Any]) -> None:
 
 
 def _make_room(ax: Any) -> None:
-    """Axes narrower, where names at their right would run over the edge of the figure or into the next axes."""
+    """Axes narrower, where names would run over the edge of the figure or, at their right, into the next axes."""
     figure, box = ax.figure, ax.get_window_extent()
     names = [text.get_window_extent() for text in ax.texts if text.get_gid() == "line end"]
     others = [other.get_tightbbox() for other in figure.axes if other.get_window_extent().x0 >= box.x1]
     ends = [other.x0 for other in others if other is not None and other.y0 < box.y1 and other.y1 > box.y0]
-    over = max((name.x1 for name in names), default=0.0) - (min([figure.bbox.x1, *ends]) - 0.05 * figure.dpi)
-    if over > 0.0:
-        place = ax.get_position()
-        width = max(place.width - over / figure.bbox.width, 0.3 * place.width)
-        ax.set_position([place.x0, place.y0, width, place.height])
+    margin, place = 0.05 * figure.dpi, ax.get_position()
+    over = max([name.x1 + margin - min([figure.bbox.x1, *ends]) for name in names], default=0.0)
+    before = max(figure.bbox.x0 + margin - ax.get_tightbbox().x0, 0.0) / figure.bbox.width
+    width = max(place.width - max(over, 0.0) / figure.bbox.width - before, 0.3 * place.width)
+    ax.set_position([place.x0 + before, place.y0, width, place.height])
 
 
 def _name(ax: Any, lines: Sequence[Any], point: int, side: tuple[float, str]) -> None:
