@@ -17,6 +17,7 @@ from streamnb.problem.penalties import Penalty
 from streamnb.problem.schemes import Scheme
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")  # Okabe and Ito: safe for the colour-blind
+COUNTED = "components", "k of TopK", "features with", "reads of"  # axes of whole numbers begin with one of these
 DASHES = ("-", "--", ":", "-.")
 QUIET = {"color": "0.78", "linewidth": 0.7, "zorder": 1}  # of lines without a name
 
@@ -70,8 +71,8 @@ def panels(names: Sequence[str]) -> list[Any]:
     return grid[: len(names)].tolist()
 
 
-def log_axis(ax: Any, values: np.ndarray) -> None:
-    """Make x logarithmic for these values; 0, if it is one of them, has a place at the left."""
+def log_axis(ax: Any, values: np.ndarray, whole: bool = False) -> None:
+    """Make x logarithmic for these values, `whole` numbers or any; 0, if there, has a place at the left."""
     from matplotlib import ticker
 
     positive = values[values > 0.0]
@@ -83,17 +84,17 @@ def log_axis(ax: Any, values: np.ndarray) -> None:
     if (values == 0.0).any():
         ax.set_xscale("symlog", linthresh=low, linscale=0.15 * decades)
         ax.set_xlim(-0.25 * low, high * margin)
-        ax.xaxis.set_major_locator(ticker.FixedLocator([0.0, *_round_numbers(low, high)]))
+        ax.xaxis.set_major_locator(ticker.FixedLocator([0.0, *_round_numbers(low, high, whole)]))
         ax.xaxis.set_minor_locator(ticker.NullLocator())  # would suggest that the part from 0 is logarithmic
     else:
         ax.set_xscale("log")
         ax.set_xlim(low / margin, high * margin)
-        ax.xaxis.set_major_locator(ticker.FixedLocator(_round_numbers(low, high)))
+        ax.xaxis.set_major_locator(ticker.FixedLocator(_round_numbers(low, high, whole)))
         ax.xaxis.set_minor_formatter(ticker.NullFormatter())
     ax.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: _written(value)))
 
 
-def _round_numbers(low: float, high: float) -> list[float]:
+def _round_numbers(low: float, high: float, whole: bool) -> list[float]:
     """Ten at most, evenly on a log axis as far as possible."""
     from matplotlib import ticker
 
@@ -101,7 +102,7 @@ def _round_numbers(low: float, high: float) -> list[float]:
         return [low]
     decades = np.log10(high / low)
     if decades < 0.8:
-        numbers = np.asarray(ticker.MaxNLocator(5).tick_values(low, high))
+        numbers = np.asarray(ticker.MaxNLocator(5, integer=whole).tick_values(low, high))
     else:
         every = max(int(decades) // 8 + 1, 1)
         powers = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)[::every]
@@ -141,6 +142,21 @@ def name_ends(ax: Any, lines: Sequence[Any]) -> None:
     for text in [text for text in ax.texts if text.get_gid() == "line end"]:
         text.remove()
     _name(ax, lines, -1, (1.015, "left"))
+    if ax.figure.get_layout_engine() is None:
+        _make_room(ax)
+
+
+def _make_room(ax: Any) -> None:
+    """Axes narrower, where names would run over the edge of the figure or, at their right, into the next axes."""
+    figure, box = ax.figure, ax.get_window_extent()
+    names = [text.get_window_extent() for text in ax.texts if text.get_gid() == "line end"]
+    others = [other.get_tightbbox() for other in figure.axes if other.get_window_extent().x0 >= box.x1]
+    ends = [other.x0 for other in others if other is not None and other.y0 < box.y1 and other.y1 > box.y0]
+    margin, place = 0.05 * figure.dpi, ax.get_position()
+    over = max([name.x1 + margin - min([figure.bbox.x1, *ends]) for name in names], default=0.0)
+    before = max(figure.bbox.x0 + margin - ax.get_tightbbox().x0, 0.0) / figure.bbox.width
+    width = max(place.width - max(over, 0.0) / figure.bbox.width - before, 0.3 * place.width)
+    ax.set_position([place.x0 + before, place.y0, width, place.height])
 
 
 def _name(ax: Any, lines: Sequence[Any], point: int, side: tuple[float, str]) -> None:

@@ -18,6 +18,7 @@ from streamnb.evaluation.tallies import ratio
 from streamnb.models.linear import LinearModel
 from streamnb.plotting.drawing import (
     COLOURS,
+    COUNTED,
     QUIET,
     axes,
     check_of_lines,
@@ -179,7 +180,7 @@ class ScoreDisplay:
         if self.train_lines_:
             meaning.append("dashed: training rows")
         self._ring(self.ax_)
-        log_axis(self.ax_, self.x)
+        log_axis(self.ax_, self.x, self.x_name.startswith(COUNTED))
         self.figure_.supxlabel(self.x_name, fontsize="medium")
         self.figure_.supylabel(self.score_name, fontsize="medium")
         say_of_panels(self.figure_, f"{self._chosen_said(label)}\n({', '.join(meaning)})")
@@ -197,7 +198,7 @@ class ScoreDisplay:
         self._ring(ax)
         level = self._draw_level(ax) if self._level() else []
         lines = [line for line in ax.lines if line.get_gid() == "scores"]
-        log_axis(ax, np.concatenate([line.get_xdata() for line in lines]))
+        log_axis(ax, np.concatenate([line.get_xdata() for line in lines]), self.x_name.startswith(COUNTED))
         ax.set(xlabel=self.x_name, ylabel=f"{self.score_name},\nmean ± standard deviation over splits")
         name_ends(ax, [line for line in [*lines, *level] if not line.get_label().startswith("_")])
         said = [ax.get_title("left")] if before else []

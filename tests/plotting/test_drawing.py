@@ -137,3 +137,14 @@ def test_what_are_no_axes_or_properties_of_lines_is_refused():
     path = snb.solve(snb.scan(np.eye(2), [0, 1]), "poisson", snb.L1([0.0, 1.0]))
     with pytest.raises(TypeError, match="against= is no argument of this display, nor a property of its lines"):
         snb.RegularizationPathDisplay.from_path(path, against="l2")
+
+
+def test_axes_make_room_for_names_and_have_whole_numbers_of_what_is_counted():
+    figure, (ax, other) = plt.subplots(1, 2)
+    ax.set_ylabel("accuracy,\nmean ± standard deviation\nover splits")
+    lines = [ax.plot([1, 2], [k, k], label=f"{name}, l2 = {k}")[0] for k, name in enumerate(["poisson", "gaussian"])]
+    drawing.name_ends(ax, lines)
+    assert max(text.get_window_extent().x1 for text in ax.texts) < other.get_tightbbox().x0
+    assert ax.get_tightbbox().x0 > 0.0
+    drawing.log_axis(ax, np.array([2.0, 3.0, 4.0]), whole=True)
+    assert ax.get_xticks().tolist() == [2.0, 3.0, 4.0] and figure.get_layout_engine() is None
