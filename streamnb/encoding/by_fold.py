@@ -56,7 +56,11 @@ class OfFolds(PassTask):
         numbers = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
         for fold, part in enumerate(partial.folds):
             if len(rows := np.flatnonzero(numbers == fold)):
-                self.task.add(part, _some(block, rows))
+                try:
+                    self.task.add(part, _some(block, rows))
+                except ValueError:
+                    self.task.add(self.task.partial(), block)  # which says the same with the row's number among all
+                    raise
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         return self.task.wants(n_rows, n_features)

@@ -139,6 +139,8 @@ def table(
 class TableToLearn:
     """A table of which a pass learns: `task` does it to `rows`, and `encoded` are the rows by what it left."""
 
+    _searched = False  # whether the arguments are those of an encoding in a search
+
     def __init__(self, X: Any, y: Any, weight: Any, groups: Any, columns: Any, plan: "_Plan", run: tuple[int, Any]):
         self._plan, (self._n_threads, memory_limit) = plan, run
         self._tables = open_tables(X, plan.strings, self._n_threads)
@@ -156,13 +158,15 @@ class TableToLearn:
         every = bound.arguments
         plan = _Plan(*(every[name] for name in PLANNED))
         run = check_n_threads(every["n_threads"]), every["memory_limit"]
-        return cls(X, y, weight, every["groups"], every["columns"], plan, run)
+        found = cls(X, y, weight, every["groups"], every["columns"], plan, run)
+        found._searched = True
+        return found
 
     def encoded(self, counts: TableCounts, quiet: bool = False) -> TableSource:
         """The rows, with columns by these counts; unless `quiet`, what is left out is said."""
         encoding = self._plan.encoding(counts, self._kinds, *self._beside)
         if not quiet:
-            _warn_of(counts, [name for name in self._kinds if name not in encoding.columns])
+            _warn_of(counts, [name for name in self._kinds if name not in encoding.columns], self._searched)
         rows = encoding.applied(rows_of(self._tables, tuple(encoding.columns), *self._beside, self._n_threads))
         rows.own_groups = self._groups
         return rows
@@ -277,7 +281,7 @@ def _order(value: str) -> tuple[float, str]:
         return np.inf, value
 
 
-def _warn_of(counts: TableCounts, left_out: list[str]) -> None:
+def _warn_of(counts: TableCounts, left_out: list[str], searched: bool) -> None:
     if left_out:
         warn(f"columns {left_out} have one value alone, or none, and are left out")
     apart = [
@@ -286,9 +290,14 @@ def _warn_of(counts: TableCounts, left_out: list[str]) -> None:
         if isinstance(one, LevelCounts) and len(one.counts) == counts.n_rows > 2
     ]
     if apart:
+        cure = "leave them out with columns=, or name those of texts in text="
+        if searched:
+            cure = (
+                f"leave them out with encodings=[{{'columns': [..]}}], texts take encodings=[{{'text': {apart[0]!r}}}]"
+            )
         warn(
             f"columns {apart} have another value in each of {counts.n_rows:,} rows, which says nothing of further "
-            "ones; leave them out with columns=, or name those of texts in text="
+            f"ones; {cure}"
         )
 
 

@@ -290,12 +290,16 @@ class ScanEstimator(RowsEstimator):
             self._check_params()
             rows = self._opened(X, y, sample_weight, fresh=first, run=options)
             stats, report = self._scan(rows, listed, first, options)
+            self._check_added(stats)
             if not first:
                 before = self.stats_ if decay == 1.0 else self.stats_ * decay
                 stats = stats + (widened(before, len(stats.classes)) if self._takes_indicator else before)
             self._keep(stats, report, 1.0 if first else self.decay_ * decay)
             self._warn()
         return self
+
+    def _check_added(self, stats: Any) -> None:
+        """Refuse rows that no model can be made of, before they are added."""
 
     def _restore(self, state: dict[str, Any]) -> None:
         """Take out of a file what is learned before the scan."""

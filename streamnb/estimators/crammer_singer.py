@@ -169,8 +169,10 @@ class CrammerSingerSVM(CalibratedClassifier):
             arguments.one_of("start", self.start, ["auto"])
 
     def _warn(self, part: float) -> None:
+        allowed = self._asked()[1]
+        what = f"max_passes={allowed}" if allowed == self.max_passes else f"the {allowed} allowed"
         messages.warn(
-            f"max_passes={self.max_passes} reads were spent: the objective may be {part:.3g} above the least, and "
+            f"{what} reads were spent: the objective may be {part:.3g} above the least, and "
             f"tol={self.tol:g} of it is asked for; the model is usable, a smaller C takes fewer reads"
         )
 
@@ -232,6 +234,7 @@ class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
     _history = CrammerSingerSVM._history
     start = "auto"
     _gaps, _n_short = np.zeros((1, 0)), (0, 0)  # and how many models have none that is small enough
+    _n_most = 0  # reads of one of these
     _led: Sequence[tuple[np.ndarray, float]] = ()  # planes of all rows, out of those of the folds
 
     def __init__(
@@ -275,7 +278,7 @@ class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
         return float(self.best_["C"])
 
     def _asked(self) -> tuple[Penalties, int]:
-        return CrammerSingerSVM._asked(self)
+        return CrammerSingerSVM._asked(self)[0], self.best_["max_passes"]
 
     def _check_penalties(self) -> None:
         TrainedClassifierCV._check_penalties(self)
@@ -316,11 +319,13 @@ class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
 
     def _rank(self, scanned: Scanned, models: list[Contender]) -> None:
         scores = self._search(scanned, self.max_passes).scores(models)
-        grid = [{**point, "max_passes": self.max_passes} for point in scores.grid]
+        by_point = self._by_point(models)
+        grid = [{**point, "max_passes": _allowed(some)} for point, some in zip(scores.grid, by_point, strict=True)]
         named = scores.named and {name: replace(own, grid=grid) for name, own in scores.named.items()}
         self._scores = replace(scores, grid=grid, named=named)
-        self._gaps = np.array([[model.outcome.gap for model in some] for some in self._by_point(models)])
-        self._n_short = sum(not model.outcome.converged for model in models), len(models)
+        self._gaps = np.array([[model.outcome.gap for model in some] for some in by_point])
+        short = [model.outcome.n_reads for model in models if not model.outcome.converged]
+        self._n_short, self._n_most = (len(short), len(models)), max(short, default=0)
         self._choose()
 
     def _choose(self) -> None:
@@ -340,8 +345,8 @@ class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
         if n_short:
             messages.warn(
                 f"{n_short} of {n_models} models without a fold have gaps above tol={self.tol:g} of their objectives, "
-                f"after max_passes={self.max_passes} reads or when time was over: cv_results_ has the gaps; a smaller "
-                "C takes fewer reads"
+                f"after {self._n_most} reads at most, as many as there were time and max_passes= for: cv_results_ has "
+                "the gaps; a smaller C takes fewer reads"
             )
         if not trained.converged:
             self._warn(trained.left)
@@ -361,6 +366,13 @@ class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
         self._gaps = persistence.array("gaps", gaps, ["f8"], self._scores.scores.shape)
         self._choose()
         return self
+
+
+def _allowed(models: Sequence[Contender]) -> int:
+    """Reads that the fit to all rows may take: as many as models of its C, those that they made if time was over."""
+    ends = [model.outcome for model in models]
+    hurried = any(end.n_allowed == end.n_reads and not end.converged for end in ends)
+    return max(end.n_reads if hurried else end.n_allowed for end in ends)
 
 
 def _check_strength(name: str, C: Any) -> float:

@@ -22,7 +22,7 @@ from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import Auto, FamilyDomain
 from streamnb.problem.penalties import Penalty, as_penalty
-from streamnb.problem.references import OVERLAPS
+from streamnb.problem.references import OVERLAPS, check_added, check_reference
 from streamnb.problem.schemes import SCHEMES, as_scheme
 from streamnb.problem.smoothing import Smoothing, class_probabilities
 from streamnb.rows.column_maps import NONE, ColumnMap
@@ -218,6 +218,7 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
         check_coded(as_family(self.family), vars(self)["transform"], self.normalize, self.idf)
         as_penalty(penalty)
         arguments.one_of("scheme", self.scheme, SCHEMES)
+        check_reference(self.scheme, self.reference)
         arguments.one_of("idf", self.idf, [False, True])
         arguments.one_of("overlap", self.overlap, OVERLAPS)
         check_maps(as_family(self.family).map_names, vars(self)["transform"], self.normalize)
@@ -242,6 +243,9 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
                 f"y holds one class only ({seen.tolist()}); {type(self).__name__} needs at least 2 classes "
                 "(partial_fit accepts one class and waits for a second)"
             )
+
+    def _check_added(self, stats: ClassStats) -> None:
+        check_added(stats, self.reference, self.overlap)
 
     # ---- the model ---------------------------------------------------------------------------------------------------
 

@@ -323,6 +323,11 @@ class TrainedClassifierCV(TrainedClassifier):
         return self
 
 
+def check_parameters(estimator: Any) -> None:
+    """Refuse parameters of an estimator that is judged on folds that are wrong for any rows."""
+    estimator._check_params()
+
+
 def reads_at_most(estimator: TrainedClassifierCV, max_passes: int) -> tuple[int, int]:
     """How often rows are read to judge all penalties in so many reads of each model, and then to fit the best one."""
     return clone(estimator).set_params(max_passes=max_passes)._most_reads()

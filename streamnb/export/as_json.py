@@ -38,6 +38,7 @@ def as_json(model: PortableModel) -> dict[str, Any]:
         "scores": classes,
         "probabilities": model.probabilities,
         "multilabel": model.multilabel,
+        **({} if model.reference is None else {"reference": model.reference}),
     }
 
 

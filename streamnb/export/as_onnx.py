@@ -43,8 +43,9 @@ def onnx_bytes(model: PortableModel) -> bytes:
     weights = model.weights.toarray() if sp.issparse(model.weights) else model.weights
     scores = graph.add("Add", [graph.add("MatMul", [x, graph.constant(weights)]), graph.constant(model.intercept_)])
     labels = _decided(graph, scores, model)
-    shares = scores if model.probabilities is None else _shares(graph, scores, model.probabilities)
-    second = "scores" if model.probabilities is None else "probabilities"
+    kind = None if model.probabilities == "reference" else model.probabilities
+    shares = scores if kind is None else _shares(graph, scores, kind)
+    second = "scores" if kind is None else "probabilities"
     outputs = [(labels, "labels"), (shares, second)]
     return graph.model(model, outputs).SerializeToString()
 

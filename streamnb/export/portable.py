@@ -33,6 +33,7 @@ def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: 
     scheme = model.scheme
     weights = model.weights if model.scale is None else sp.diags_array(model.scale) @ model.weights
     weights, intercept = _rows_of_classes(scheme, weights, model.intercept_)
+    probabilities = _probabilities(scheme) if shares else None
     return PortableModel(
         classes_=model.classes_,
         weights=weights,
@@ -40,8 +41,9 @@ def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: 
         n_features_in_=_n_features(model) if step is None else step.n_features,
         feature_names_in_=names,
         steps=tuple(_steps(model, step)),
-        probabilities=_probabilities(scheme) if shares else None,
+        probabilities=probabilities,
         multilabel=scheme.multilabel,
+        reference=scheme.reference if probabilities == "reference" else None,
         **beside,
     )
 
@@ -140,7 +142,7 @@ def _levels(levels: CategoryColumns) -> Indicators:
 
 def _probabilities(scheme: Scheme) -> str | None:
     if isinstance(scheme, LabelReference) and scheme.reference is not None:
-        return None  # the reference's is one minus the highest of the others'
+        return "reference"
     if scheme.multilabel:
         return "sigmoid"
     return "ovr" if scheme.name == "ovr" else "softmax"

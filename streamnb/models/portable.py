@@ -16,7 +16,7 @@ from streamnb.models.steps import RowStep
 
 FEW = 1000  # rows that are scored without compiled kernels
 DENSE = 1 << 28  # bytes of weights that are laid out in full, where most are zero
-PROBABILITIES = "softmax", "sigmoid", "ovr"
+PROBABILITIES = "softmax", "sigmoid", "ovr", "reference"
 
 
 @persistence.register
@@ -38,14 +38,17 @@ class PortableModel:
     feature_names_in_ : (n_features,) str or None
     steps : tuple of RowStep
         What is done to a row before it is scored.
-    probabilities : {"softmax", "sigmoid", "ovr", None}
-        Of scores: "sigmoid" of each label, "ovr" sigmoids divided by their sum.
+    probabilities : {"softmax", "sigmoid", "ovr", "reference", None}
+        Of scores: "sigmoid" of each label, "ovr" sigmoids divided by their sum; "reference" is as "sigmoid", but the
+        label that the others are set against has one minus the highest of theirs.
     multilabel : bool
         True where `predict` answers with an indicator: a 1 for each label whose score is above 0.
     encoding : Encoding or None
         What makes columns of raw rows.
     meta_ : dict or None
         What `save` was given beside the model.
+    reference : int or None
+        The number of that label, of probabilities="reference"; its score is -1, so that it is never an answer.
 
     Examples
     --------
@@ -66,6 +69,7 @@ class PortableModel:
     multilabel: bool = False
     encoding: Any = None
     meta_: Any = None
+    reference: int | None = None
 
     def __repr__(self) -> str:
         kept = self.weights.nnz if hasattr(self.weights, "nnz") else np.count_nonzero(self.weights)
@@ -132,11 +136,14 @@ class PortableModel:
         return (scores > 0.0).astype(np.int64) if self.multilabel else self.classes_[scores.argmax(axis=1)]
 
     def _shares(self, scores: np.ndarray) -> np.ndarray:
+        if self.reference is not None:
+            others = np.delete(scores, self.reference, axis=1)
+            scores = np.insert(others, self.reference, -others.max(axis=1), axis=1)
         if self.probabilities == "softmax":
             shares = np.exp(scores - scores.max(axis=1, keepdims=True))
         else:  # exp of what is never above 0
             shares = np.where(scores > 0.0, 1.0, np.exp(np.minimum(scores, 0.0))) / (1.0 + np.exp(-abs(scores)))
-        return shares if self.probabilities == "sigmoid" else shares / shares.sum(axis=1, keepdims=True)
+        return shares if self.probabilities in ("sigmoid", "reference") else shares / shares.sum(axis=1, keepdims=True)
 
     # ---- files -------------------------------------------------------------------------------------------------------
 
@@ -155,6 +162,8 @@ class PortableModel:
 
     def to_state(self) -> dict[str, Any]:
         state = {part.name: getattr(self, part.name) for part in fields(self)}
+        if self.reference is None:
+            del state["reference"]  # so that earlier versions read the file
         data, rows, ends = self.sparse_weights
         if hasattr(self.weights, "tocsc") or 2 * len(data) < self.weights.size:
             state["weights"] = [data, np.asarray(rows, np.int64), np.asarray(ends, np.int64), list(self.weights.shape)]
@@ -183,6 +192,7 @@ class PortableModel:
             raise ValueError(f"meta_={state['meta_']!r} should be a dict")
         if state["probabilities"] not in (None, *PROBABILITIES) or not persistence.is_a(bool, state["multilabel"]):
             raise ValueError(f"probabilities={state['probabilities']!r}, multilabel={state['multilabel']!r}")
+        _check_reference(state, n_classes)
         return cls(
             **state
             | {
@@ -199,6 +209,16 @@ def _check_names(given: np.ndarray, fitted: np.ndarray) -> None:
         absent = [name for name in fitted if name not in given]
         what = f"has no column {absent[0]!r}" if absent else "has them in another order, or others beside"
         raise ValueError(f"X should have the columns that were fitted; it {what}")
+
+
+def _check_reference(state: dict[str, Any], n_classes: int) -> None:
+    """Refuse a reference without such probabilities, and these without one."""
+    reference = state.get("reference")
+    if reference is None and state["probabilities"] != "reference":
+        return
+    known = type(reference) is int and 0 <= reference < n_classes and n_classes > 1
+    if not known or not state["multilabel"] or state["probabilities"] != "reference":
+        raise ValueError(f"reference={reference!r} of {n_classes} labels, probabilities={state['probabilities']!r}")
 
 
 def _second_less_first(scores: np.ndarray) -> np.ndarray:

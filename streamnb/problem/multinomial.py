@@ -96,7 +96,7 @@ class Categorical(Multinomial):
         others = sorted({kind for kind, _ in kinds} - {self.name})
         if others:
             raise ValueError(
-                f"family={self!r} is of columns of categories, and some of the table are {', '.join(others)}: take "
+                f"family={self!r} is of columns of categories, and some of the columns are {', '.join(others)}: take "
                 "family='auto', or snb.table(bins=..) for its numbers"
             )
         return Categorical([width for _, width in kinds])

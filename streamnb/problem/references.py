@@ -1,11 +1,12 @@
 """What the labels of an indicator are set against: one of them, or the rows without any."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from streamnb.core import persistence
+from streamnb.core import messages, persistence
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.sparse_tables import alike
 
@@ -31,6 +32,36 @@ class Unlabelled(persistence.Parameters):
 
 
 UNLABELLED = Unlabelled()
+
+
+def check_reference(scheme: str, reference: Any) -> None:
+    """Refuse a reference under a scheme that sets nothing against it."""
+    if reference is not None and scheme != "reference":
+        raise ValueError(f"reference={reference!r} goes with scheme='reference', not with scheme={scheme!r}")
+
+
+def reference_number(classes: np.ndarray, reference: Any, multilabel: bool) -> int | None:
+    """The number of the class or label that is named, None for the rows without any label."""
+    if multilabel and isinstance(reference, Unlabelled):
+        return None
+    kind, also = ("label", ", or snb.UNLABELLED") if multilabel else ("class", "")
+    at = _places(classes, reference)
+    if at.size == 0:
+        why = " (which is for a 2-D y)" if isinstance(reference, Unlabelled) else ""
+        known = messages.listed(classes) + also
+        raise ValueError(f"reference={reference!r}{why} is not a {kind}; it should be one of {known}")
+    if multilabel and len(classes) == 1:
+        raise ValueError(f"reference={reference!r} is the only label; there should be others to set against it")
+    return int(at[0])
+
+
+def _places(classes: np.ndarray, reference: Any) -> np.ndarray:
+    """Where the label that is named stands: one, or none. True is no number, and several labels are no label."""
+    if reference is None or isinstance(reference, tuple) or not isinstance(reference, Hashable):
+        return np.empty(0, np.intp)
+    flag = isinstance(reference, (bool, np.bool_))
+    alike = [label == reference and (not flag or isinstance(label, (bool, np.bool_))) for label in classes]
+    return np.flatnonzero(alike)
 
 
 def with_unlabelled(stats: ClassStats, moments: Iterable[str]) -> ClassStats:
@@ -76,3 +107,10 @@ def check_overlap(stats: ClassStats, reference: int, overlap: str) -> None:
             f"reference={name!r} overlaps other labels: of its rows {shown}; take the reference off these rows, or "
             "overlap='keep', which lets them stand on both sides"
         )
+
+
+def check_added(stats: ClassStats, reference: Any, overlap: str) -> None:
+    """Refuse such rows among those that are to be added; the reference may come with later rows."""
+    at = _places(stats.classes, reference)
+    if stats.multilabel and at.size:
+        check_overlap(stats, int(at[0]), overlap)

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit, log_expit, logsumexp
 
-from streamnb.core import arguments, messages
+from streamnb.core import arguments
 from streamnb.problem.priors import Pseudo
-from streamnb.problem.references import Unlabelled, two_labels, with_unlabelled
+from streamnb.problem.references import check_reference, reference_number, two_labels, with_unlabelled
 from streamnb.problem.score_logs import log_odds, log_ratio, log_softmax, top_class
 from streamnb.problem.sides import ClassSums, Sides, against_rest, class_against_class, from_heaviest
 from streamnb.problem.voting import Ballot
@@ -358,16 +358,15 @@ SCHEMES = ("joint", "ovr", "ovo", "reference")
 def as_scheme(name: Any, classes: np.ndarray, reference: Any = None, multilabel: bool = False) -> Scheme:
     """The scheme of that name for these classes, or the one for two classes or for an indicator of labels."""
     arguments.one_of("scheme", name, SCHEMES)
+    check_reference(name, reference)
     if multilabel and name == "ovo":
         raise ValueError(
             "scheme='ovo' takes one label a row; a 2-D y has binary relevance ('joint', 'ovr'), and 'reference'"
         )
     if name == "reference":
-        at = _reference(classes, reference, multilabel)
+        at = reference_number(classes, reference, multilabel)
     elif multilabel:
         return MultiLabel()
-    elif reference is not None:
-        raise ValueError(f"reference={reference!r} goes with scheme='reference', not with scheme={name!r}")
     if multilabel:
         return LabelReference(len(classes), at)
     if len(classes) == 2:
@@ -375,21 +374,6 @@ def as_scheme(name: Any, classes: np.ndarray, reference: Any = None, multilabel:
     if name == "reference":
         return Reference(len(classes), at or 0)
     return OneVsOne(len(classes)) if name == "ovo" else {"joint": Joint, "ovr": OneVsRest}[name]()
-
-
-def _reference(classes: np.ndarray, reference: Any, multilabel: bool) -> int | None:
-    """The number of the class or label that is named, None for the rows without any label."""
-    if multilabel and isinstance(reference, Unlabelled):
-        return None
-    kind, also = ("label", ", or snb.UNLABELLED") if multilabel else ("class", "")
-    at = np.flatnonzero([reference is not None and label == reference for label in classes])
-    if at.size == 0:
-        why = " (which is for a 2-D y)" if isinstance(reference, Unlabelled) else ""
-        known = messages.listed(classes) + also
-        raise ValueError(f"reference={reference!r}{why} is not a {kind}; it should be one of {known}")
-    if multilabel and len(classes) == 1:
-        raise ValueError(f"reference={reference!r} is the only label; there should be others to set against it")
-    return int(at[0])
 
 
 def probabilities(scheme: Scheme, margins: np.ndarray) -> np.ndarray:

@@ -1,5 +1,6 @@
 """What a search is asked for: lists of candidates, checked, and every combination of them that can be."""
 
+import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import product
@@ -120,7 +121,10 @@ def _checked(name: str, given: Any) -> list[Any]:
     if not isinstance(given, list):
         raise TypeError(f"{name}={given!r} should be a list of candidates, such as {name}={DEFAULTS[name]!r}")
     if not given:
-        raise ValueError(f"{name}=[] is empty; give at least one candidate, or leave it out for {DEFAULTS[name]!r}")
+        also = "; no naive Bayes at all goes with models= or others=" if name == "families" else ""
+        raise ValueError(
+            f"{name}=[] is empty; give at least one candidate, or leave it out for {DEFAULTS[name]!r}{also}"
+        )
     for value in given:
         _check(name, value)
     words = [_word(value) for value in given]
@@ -142,6 +146,8 @@ def _check(name: str, value: Any) -> None:
             RowOptions(value)
     elif name == "penalties":
         as_penalty(value, "penalties")
+    elif name == "smoothing" and isinstance(value, numbers.Real):
+        arguments.finite_number(name, value, minimum=0.0)
     elif name in ("schemes", "normalize", "idf"):
         choices: Iterable[Any] = {"schemes": SCHEMES, "normalize": [None, *NORMS], "idf": [False, True]}[name]
         arguments.one_of(name, value, choices)

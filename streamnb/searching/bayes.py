@@ -68,7 +68,13 @@ class BayesSettings(Contestants):
 
     def begin(self) -> None:
         """One read for the statistics of all settings; what does not take the rows is left out."""
-        self.report = self._encoded.learn(self._judging, self._options)
+        try:
+            self.report = self._encoded.learn(self._judging, self._options)
+        except ValueError as error:
+            if self._encoded.coded is None or isinstance(error, messages.DataError):
+                raise
+            self.left_out = dict.fromkeys(self.names, str(error))  # rows that have no numbers of categories
+            return
         self._sums = self._summed(None, self._settings)
         for name, (setting, stats) in self._sums.items():
             candidate = Candidate(stats, setting.family, setting.penalty, setting.options)
@@ -124,6 +130,8 @@ class BayesSettings(Contestants):
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
         """One read that judges these settings at each point of their grids."""
+        if not self._paths:
+            return []
         for some in [[fold] for fold in folds] if self._encoded.nested else [folds]:
             self._judge([name for name in names if name in self._paths], some)
         judged = [self._at_best(name) for name in names if name in self._paths]

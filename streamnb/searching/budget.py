@@ -47,7 +47,7 @@ class Budget:
         found = re.fullmatch(r"\s*(\d+\.?\d*)\s*([a-z]*)\s*", given)
         unit = None if found is None else found[2] or "s"
         if found is None or unit not in UNITS or float(found[1]) == 0.0:
-            raise ValueError(f"budget={given!r} is none; {should}")
+            raise ValueError(f"budget={given!r} is no budget; {should}")
         factor = UNITS[unit]
         if factor is not None:
             return cls(given if found[2] else f"{given.strip()}s", float(found[1]) * factor, None, began)

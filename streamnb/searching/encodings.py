@@ -15,8 +15,10 @@ from streamnb.encoding.by_fold import OfFolds, TotalsOfFolds
 from streamnb.encoding.learning import prepared, step_of
 from streamnb.encoding.levels import CategoryColumns, LevelScan
 from streamnb.encoding.opening import holds_raw_texts, opened
+from streamnb.encoding.svmlight_encoding import SvmlightEncoding
 from streamnb.encoding.table import TableToLearn
 from streamnb.encoding.text import TextsToLearn, text
+from streamnb.encoding.text_encoding import TextEncoding
 from streamnb.estimators.prepared_rows import check_coded
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
@@ -62,8 +64,8 @@ class Encoded:
 
     @property
     def as_they_are(self) -> bool:
-        """Whether no columns are made."""
-        return not self.nested and self.rows.encoding is None
+        """Whether no columns are made; a svmlight file has its own."""
+        return not self.nested and isinstance(self.rows.encoding, SvmlightEncoding | None)
 
     @property
     def whole(self) -> Source:
@@ -256,6 +258,12 @@ def _encoded(asked: Any, given: Given, options: RunOptions) -> Encoded:
     if not isinstance(asked, dict):
         words = {"encoding": " ".join(repr(asked).split())}
         return Transformed(asked, in_memory(X, y, weight, f"encodings={words['encoding']}"), words)
+    if isinstance(X, Source):
+        field = {"text": X.encoding.text} if isinstance(X.encoding, TextEncoding) and X.encoding.text else {}
+        raise ValueError(
+            f"encodings has {asked!r}, but X are rows that are opened already, whose columns are made: give search "
+            f"what they were opened from (a path, texts, a data frame) and y, with encodings=[{field | asked!r}]"
+        )
     words = {"encoding": ", ".join(f"{name}={value!r}" for name, value in asked.items()) or "as usual"}
     try:
         if holds_raw_texts(X) or isinstance(asked.get("text"), str):

@@ -11,7 +11,13 @@ from sklearn.utils.validation import has_fit_parameter
 from streamnb.core import row_checks
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
 from streamnb.estimators.stacked_nb import StackedNB
-from streamnb.estimators.trained_cv import ChosenOnFolds, TrainedClassifierCV, judged_reads, reads_at_most
+from streamnb.estimators.trained_cv import (
+    ChosenOnFolds,
+    TrainedClassifierCV,
+    check_parameters,
+    judged_reads,
+    reads_at_most,
+)
 from streamnb.evaluation.evaluating import evaluate
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -36,6 +42,10 @@ def named_models(models: Any) -> dict[str, Any]:
                 f"models has {model!r}; each should be an estimator that is judged on folds, such as "
                 "snb.SoftmaxRegressionCV(); others={'name': model} takes any that has fit and predict"
             )
+        try:
+            check_parameters(model)
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"models has {' '.join(repr(model).split())}: {error}") from None
     named = {" ".join(repr(model).split()): model for model in models}
     if len(named) < len(models):
         raise ValueError("models has an estimator twice; each should be there once")

@@ -17,6 +17,7 @@ from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.penalties import L1, Decorrelation, Penalty, TopK, as_penalty
+from streamnb.problem.references import check_reference
 from streamnb.problem.schemes import SCHEMES, as_scheme
 from streamnb.problem.smoothing import Smoothing
 from streamnb.problem.together import Together
@@ -171,7 +172,7 @@ def compare(
     options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing, "priors": priors}
     options |= {"idf": idf, "estimate": estimate}
     every = tuple(members.values())
-    _check_options(every, scheme, smoothing, estimate, idf)
+    _check_options(every, scheme, reference, smoothing, estimate, idf)
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
     rows.check_read_again("compare")
     rows = prepared(learned(transform, rows, run_options, "compare"), rows, y, sample_weight)
@@ -286,8 +287,11 @@ def _defined(
     return pairs, left_out
 
 
-def _check_options(families: Iterable[Family], scheme: str, smoothing: Any, estimate: str, idf: bool) -> None:
+def _check_options(
+    families: Iterable[Family], scheme: str, reference: Any, smoothing: Any, estimate: str, idf: bool
+) -> None:
     arguments.one_of("scheme", scheme, SCHEMES)
+    check_reference(scheme, reference)
     arguments.one_of("idf", idf, [False, True])
     for family in families:
         for member in family.members:

@@ -235,9 +235,8 @@ def check_sheet(n_models: int, models: str, n_classes: int, scorer: Scorer, mult
     """Refuse what would be kept of the scores of too many models."""
     n_bytes = _sheet_sizes(n_models, n_classes, scorer.needs, multilabel)[2]
     if n_bytes > (may := memory.allowed(limit)):
-        cure = (
-            "give a larger memory_limit, fewer penalties or folds, or a scoring of decisions alone, such as 'f1_micro'"
-        )
+        less = "" if scorer.needs <= {"hits"} else ", or a scoring of decisions alone, such as 'f1_micro'"
+        cure = f"give a larger memory_limit, or take fewer penalties or folds{less}"
         memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, may, cure)
 
 

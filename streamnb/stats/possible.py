@@ -167,7 +167,8 @@ def _check_cells(cells: _Cells, centre: float, not_negative: bool) -> None:
     heaviest = weight + slack["weight"]
     for name, values in sums.items():
         if TABLE[name].means[0] == 0.0 or (name == "sum" and not_negative):
-            cells.refuse(values < 0, f"a {name} of what is left is below 0")
+            least = np.where(weight == 0, -slack[name], 0.0)  # of no rows, what even three low parts do not hold
+            cells.refuse(values < least, f"a {name} of what is left is below 0")
         cells.refuse((weight == 0) & (np.abs(values) > slack[name]), f"a {name} is left without any weight")
         if name in ("nonzero", "above"):
             cells.refuse(values > heaviest + slack[name], f"the {name} of what is left is above the weight")

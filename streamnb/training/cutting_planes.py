@@ -153,6 +153,8 @@ class SharedPlanes:
 class PlanesEnd:
     """Where a model of one C ended: its gap, whether that was small enough, and the plane that its shares add up to.
 
+    `n_reads` of `n_allowed` were made; where time was over, no more were allowed than these.
+
     Where F models have each seen all rows but those of a fold, the loss of all rows is the sum of theirs by F - 1, and
     the sum of their planes by F - 1 lies below it.
     """
@@ -161,6 +163,8 @@ class PlanesEnd:
     converged: bool
     slope: np.ndarray
     offset: float
+    n_reads: int
+    n_allowed: int
 
 
 class PlaneTrainer:
@@ -247,15 +251,16 @@ class PlaneTrainer:
             ):
                 column.append(noted)
         left = max(least - bound, 0.0)
-        self.outcome = self._end(shares, left, left <= tol * least)
+        self.outcome = self._end(shares, left, left <= tol * least, max_passes)
         judged = best * self._factors
         yield None, np.diff(judged, axis=1) if judged.shape[1] == 2 else judged  # two classes have one score
         columns = {name: np.array(column) for name, column in history.items()}
         return Trained(best, self.outcome.converged, left, columns)
 
-    def _end(self, shares: np.ndarray, gap: float, converged: bool) -> PlanesEnd:
+    def _end(self, shares: np.ndarray, gap: float, converged: bool, max_passes: int) -> PlanesEnd:
         slope, offset = self.planes.weights(shares) / -self._C, float(shares @ self.planes.offsets) / self._C
-        return PlanesEnd(gap, converged, slope, offset)
+        allowed = self._n_reads if self._hurries else max_passes
+        return PlanesEnd(gap, converged, slope, offset, self._n_reads, allowed)
 
     def _read(self, weights: np.ndarray) -> ReadTask:
         """A read at weights as rows want them; the loss is at most that of scores that are all on the wrong side."""

@@ -173,7 +173,17 @@ def test_it_is_a_candidate_of_searches_and_ends_when_time_is_over():
     on_folds = ChosenOnFolds(hurried, (X, Y, None), None, RunOptions(progress=False))
     on_folds.judge(over=lambda: True)
     assert on_folds.report.rows == 3 * 150  # a scan, a read, and one that judges
+    with pytest.warns(snb.StreamnbWarning, match="after 1 reads at most|the 1 allowed reads were spent"):
+        on_folds.fit()
+    assert hurried.n_passes_ == hurried.best_["max_passes"] == 1
     assert (hurried.cv_results_["split0_gap"] > 0.1).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*reads:streamnb.StreamnbWarning")
+def test_the_fit_to_all_rows_keeps_to_a_budget_of_reads():
+    models = [snb.CrammerSingerSVMCV([0.3, 30.0], tol=1e-6)]
+    found = snb.search(X, Y, families=[], models=models, folds=3, budget="20 reads", show=False)
+    assert found.report.rows <= 20 * 150 and found.best_.n_passes_ <= found.best_.best_["max_passes"] <= 9
 
 
 @pytest.mark.parametrize(

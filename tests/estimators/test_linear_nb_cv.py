@@ -158,6 +158,8 @@ def test_what_is_kept_of_many_labels_stays_within_the_memory_limit():
     expected = decided.fit(X, labels).cv_results_["mean_test_score"]
     within = decided.fit(X, labels, memory_limit="2MB").cv_results_["mean_test_score"]  # weights of few rows at a time
     np.testing.assert_array_equal(within, expected)
+    with pytest.raises(MemoryError, match=r"keeps of 2 x 3 models of 2 classes .* fewer penalties or folds$"):
+        model.set_params(scoring="accuracy").fit(X, np.arange(600) % 2, memory_limit=200)
 
 
 @pytest.mark.slow

@@ -124,3 +124,19 @@ def test_files_that_are_wrong_are_refused():
             RowStep.from_state({"value": None, "columns": None, **wrong})
     with refused(ValueError, "places that are none"):
         PortableModel.from_state({**state, "weights": [np.ones(1), np.array([9]), np.array([0, 1, 1]), [5, 2]]})
+
+
+def test_labels_against_one_of_them_keep_their_probabilities(tmp_path):
+    Y = np.arange(3) == np.arange(len(X))[:, None] % 3
+    model = snb.LinearNB("poisson", scheme="reference", reference=1).fit(X, Y.astype(int))
+    model.save(tmp_path / "m.snb", stats=False)
+    again, many = snb.load(tmp_path / "m.snb"), np.tile(X, (12, 1))
+    for rows in (X, many):
+        np.testing.assert_allclose(again.predict_proba(rows), model.predict_proba(rows), rtol=1e-9)
+        assert np.array_equal(again.predict(rows), model.predict(rows))
+    model.export(tmp_path / "m.json")
+    exported = json.loads((tmp_path / "m.json").read_text())
+    assert (exported["probabilities"], exported["reference"]) == ("reference", 1)
+    for wrong in ({"reference": 3}, {"reference": None}, {"probabilities": "sigmoid"}, {"multilabel": False}):
+        with refused(ValueError, "reference=|probabilities="):
+            PortableModel.from_state({**again.to_state(), **wrong})

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import dump_svmlight_file
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
@@ -47,6 +48,25 @@ def test_a_table_is_encoded_by_the_rows_outside_each_fold():
     softmax = by_hand(lambda X, y: snb.SoftmaxRegression(1.0, max_passes=max(best, 1), tol=0.05).fit(snb.table(X, y)))
     np.testing.assert_allclose(scores_of(found, "Softmax"), softmax, atol=0.06)
     np.testing.assert_array_equal(found.best_.predict(FRAME[::-1]), found.best_.predict(FRAME)[::-1])
+
+
+def test_rows_that_are_opened_and_columns_that_are_texts_are_told_what_search_takes(tmp_path):
+    path = str(tmp_path / "docs.jsonl")
+    pd.DataFrame({"body": [f"word{i} leaf" for i in range(N)], "module": Y}).to_json(path, orient="records", lines=True)
+    cure = r"opened already, .* give search .*, with encodings=\[{'text': 'body', 'words': \(1, 2\)}\]"
+    with pytest.raises(ValueError, match=cure):
+        snb.search(snb.text(path, "body", "module"), encodings=[{"words": (1, 2)}], show=False)
+    with pytest.warns(snb.StreamnbWarning, match=r"\['body'\] have another .* encodings=\[{'text': 'body'}\]"):
+        snb.search(path, y="module", families=["auto"], penalties=[None], **QUIET)
+
+
+def test_a_svmlight_file_takes_categories(tmp_path):
+    path, X = tmp_path / "codes.svm", rng.integers(0, 4, (N, 2))
+    dump_svmlight_file(X, Y, str(path))
+    given = {"families": ["categorical"], "penalties": [None], **QUIET}
+    found, dense = snb.search(snb.svmlight(path), **given), snb.search(X, Y, **given)
+    np.testing.assert_array_equal(scores_of(found, "categorical"), scores_of(dense, "categorical"))
+    np.testing.assert_array_equal(found.best_.predict(X), dense.best_.predict(X))
 
 
 def test_transformers_and_learned_transforms_are_fitted_in_each_fold(tmp_path):
@@ -119,7 +139,7 @@ def test_tables_whose_columns_are_all_categories_have_the_family_that_is_automat
     assert (
         alone.best_.predict(FRAME[["plane", "port"]]).tolist() == found.best_.predict(FRAME[["plane", "port"]]).tolist()
     )
-    with pytest.raises(ValueError, match=r"some of the table are gaussian: take family='auto', or snb.table"):
+    with pytest.raises(ValueError, match=r"some of the columns are gaussian: take family='auto', or snb.table"):
         snb.search(FRAME, Y, families=["categorical"], encodings=[{"bins": None}], **given)
 
 

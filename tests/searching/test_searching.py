@@ -110,6 +110,17 @@ def test_what_does_not_take_the_values_is_left_out_and_said_once():
     assert "transform='sqrt'" in found.left_out["gaussian, transform=sqrt"]
 
 
+def test_a_family_of_categories_is_left_out_of_other_rows_with_the_row_that_it_cannot_have():
+    halves = X.copy()
+    halves[40, 1] = 0.5
+    given = {"penalties": [None], "models": [], **QUIET}
+    with pytest.warns(snb.StreamnbWarning, match="1 candidates are left out; categorical: X has at row 40, column 1"):
+        found = snb.search(halves, Y, families=["categorical", "gaussian"], **given)
+    assert [one.name for one in found.candidates] == ["gaussian"]
+    with pytest.raises(ValueError, match=r"no candidate could be judged. categorical: X has at row 40, column 1"):
+        snb.search(halves, Y, families=["categorical"], **given)
+
+
 def test_scorings_that_need_probabilities_leave_out_what_has_none():
     given = {"schemes": ["joint", "ovo"], "penalties": [None], "families": ["poisson"], "scoring": "neg_log_loss"}
     with pytest.warns(snb.StreamnbWarning, match="2 candidates are left out"):
@@ -131,7 +142,8 @@ def test_the_table_says_beforehand_what_is_read(capsys):
 @pytest.mark.parametrize(
     ("options", "kind", "words"),
     [
-        ({"families": []}, ValueError, r"families=\[\] is empty"),
+        ({"families": []}, ValueError, r"families=\[\] is empty; .*with models= or others="),
+        ({"models": [snb.CrammerSingerSVMCV([0.001, -1])]}, ValueError, "has CrammerSinger.*: C=-1.0 should be"),
         ({"families": "poisson"}, TypeError, "families='poisson' should be a list of candidates"),
         ({"families": ["weibull"]}, ValueError, "family='weibull' is unknown; it should be one of"),
         ({"transforms": ["log2"]}, ValueError, "transform='log2' is unknown"),
@@ -149,7 +161,7 @@ def test_the_table_says_beforehand_what_is_read(capsys):
         ({"others": [LogisticRegression()]}, TypeError, "should be a dict"),
         ({"others": {"a": LogisticRegression}}, TypeError, "should be an estimator"),
         ({"budget": [600]}, TypeError, "budget=.600. is of type list; it should be seconds such as 600 or '600s'"),
-        ({"budget": "20 bytes"}, ValueError, "budget='20 bytes' is none; it should be seconds"),
+        ({"budget": "20 bytes"}, ValueError, "budget='20 bytes' is no budget; it should be seconds"),
         (
             {"budget": "1 read"},
             ValueError,
@@ -159,7 +171,7 @@ def test_the_table_says_beforehand_what_is_read(capsys):
         ({"scoring": "auc"}, ValueError, "scoring='auc' is unknown"),
         ({"folds": 1}, ValueError, "folds=1"),
         ({"families": [snb.Beta()]}, ValueError, r"no candidate could be judged. .*Beta\(\): X has"),
-        ({"families": ["poisson"], "smoothing": [-1.0]}, ValueError, "no candidate could be judged. .*poisson"),
+        ({"families": ["poisson"], "smoothing": [-1.0]}, ValueError, "^smoothing=-1.0 should be"),
         ({"families": [snb.Gaussian(covariance="full")], "memory_limit": 1000}, MemoryError, "memory_limit"),
     ],
 )

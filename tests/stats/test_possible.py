@@ -233,3 +233,11 @@ def test_files_without_a_ledger_have_an_empty_one():
     state["fitted"]["forgotten_"] = ("a", "a")
     with pytest.raises(ValueError, match="key='a' was forgotten before"):
         snb.LinearNB.from_state(state)
+
+
+def test_all_rows_go_block_by_block_whatever_their_sizes():
+    rng = np.random.default_rng(0)
+    rows = (rng.normal(size=(400, 8)) * 10.0 ** rng.uniform(-12, 12, size=(400, 8))).astype(np.float32)
+    scans = [snb.scan(rows[i : i + 50], np.arange(50) % 2, moments=("sum", "sum_sq")) for i in range(0, 400, 50)]
+    left = snb.scan(rows, np.arange(400) % 2, moments=("sum", "sum_sq")) - sum(scans[1:], scans[0])
+    assert left.n_rows == 0 and not left.weight.any()
