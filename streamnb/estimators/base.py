@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from types import FunctionType
 from typing import Any, Self
 
 import numpy as np
@@ -44,17 +43,6 @@ class RowsEstimator(BaseEstimator):
     layer_: str | None = None  # of AnnData, that was fitted
     encoding_: Encoding | None = None  # of raw rows, that were fitted
     meta_: dict[str, Any] | None = None  # what `save` was given beside the model
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Constructors that are inherited bear the name of the class, which Python's errors of arguments begin with."""
-        super().__init_subclass__(**options)
-        given: Any = cls.__init__
-        if isinstance(given, FunctionType) and "__init__" not in vars(cls):
-            own = FunctionType(given.__code__, given.__globals__, "__init__", given.__defaults__, given.__closure__)
-            own.__kwdefaults__, own.__annotations__ = given.__kwdefaults__, given.__annotations__
-            own.__module__, own.__doc__ = given.__module__, given.__doc__
-            own.__qualname__ = f"{cls.__qualname__}.__init__"
-            cls.__init__ = own  # type: ignore[method-assign]
 
     def _check_params(self) -> None:
         """Refuse parameters that are wrong whatever the data."""

@@ -196,11 +196,3 @@ def test_every_estimator_keeps_further_moments(model):
     fitted, plain = clone(model).fit(rows.x, rows.y, moments=None), clone(model).fit(rows.x, rows.y)
     assert set(fitted.stats_.moments) == set(ALL)
     same_answers(fitted, plain, rows.x)
-
-
-def test_errors_of_arguments_name_the_class():
-    with pytest.raises(
-        TypeError, match=r"^SoftmaxRegression\.__init__\(\) got an unexpected keyword argument 'scheme'"
-    ):
-        snb.SoftmaxRegression(scheme="reference")
-    assert clone(snb.SoftmaxRegression(2.0, tol=0.1)).get_params()["l2"] == 2.0
