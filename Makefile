@@ -36,7 +36,7 @@ help:
 demo: $(DEV)
 	$(VENV)/bin/python examples/source_lines.py
 
-# Several parts at a time: nothing in them goes by the clock, and those that would end first are nice to the others. The
+# Several parts at a time: nothing in them goes by the clock, and the shorter ones are a little nice to the longest. The
 # first compiles the kernels while the second needs none; the others, which wait for processes now and then, find them on
 # the disk. Lines that only the slow ones reach are not counted.
 test: $(DEV)
@@ -65,10 +65,10 @@ test-interpreted: $(DEV)
 test-slow test-rest: | test-interpreted
 
 test-slow: $(DEV)
-	@echo "$@ begins"; nice -n 2 $(RUN) pytest -m "(slow or cluster or process) and not benchmark" $(SLOW) $(WHOLE)
+	@echo "$@ begins"; nice -n 1 $(RUN) pytest -m "(slow or cluster or process) and not benchmark" $(SLOW) $(WHOLE)
 
 test-rest: $(DEV)
-	@echo "$@ begins"; nice $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(REST) $(WHOLE)
+	@echo "$@ begins"; nice -n 1 $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(REST) $(WHOLE)
 
 test-benchmarks: $(DEV)
 	@echo "$@ begins"; $(RUN) pytest -m benchmark tests/whole $(WHOLE)
