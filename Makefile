@@ -65,10 +65,10 @@ test-interpreted: $(DEV)
 test-slow test-rest: | test-interpreted
 
 test-slow: $(DEV)
-	@echo "$@ begins"; nice -n 1 $(RUN) pytest -m "(slow or cluster or process) and not benchmark" $(SLOW) $(WHOLE)
+	@echo "$@ begins"; nice -n 3 $(RUN) pytest -m "(slow or cluster or process) and not benchmark" $(SLOW) $(WHOLE)
 
 test-rest: $(DEV)
-	@echo "$@ begins"; nice -n 1 $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(REST) $(WHOLE)
+	@echo "$@ begins"; nice -n 3 $(COUNTING) --omit "streamnb/kernels/*" -m pytest $(QUICK) $(REST) $(WHOLE)
 
 test-benchmarks: $(DEV)
 	@echo "$@ begins"; $(RUN) pytest -m benchmark tests/whole $(WHOLE)
