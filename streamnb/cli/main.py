@@ -56,13 +56,15 @@ for command in COMMANDS:
 
 def main() -> None:
     """Run the command of this process, and leave with its status."""
-    warnings.showwarning = _say_warning  # type: ignore[assignment]
+    warnings.showwarning = _say_warning
     if not sys.stderr.isatty():
         sys.stderr = BarLines(sys.stderr)
     sys.exit(status(sys.argv[1:]))
 
 
-def _say_warning(message: Warning | str, *where: Any) -> None:
+def _say_warning(
+    message: Warning | str, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
     """In words alone: a line of the source says nothing to who runs a command."""
     say(f"Warning: {message}")
 

@@ -379,7 +379,7 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        state = persistence.known(cls, state, "params", "fitted", "step")  # once all edges
+        state = persistence.known(cls, state, "params", "fitted", "step")  # older files have no level: all edges
         return super().from_state({**state, "params": {"significance_level": None, **state["params"]}})
 
     def _check_loaded(self, state: dict[str, Any]) -> None:
