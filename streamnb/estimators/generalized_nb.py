@@ -60,6 +60,7 @@ class GeneralizedNB(TrainedClassifier):
     True
     """
 
+    _narrows = False  # features that no row has a value of are corrected with their bins
     l1 = 0.0
     start = "auto"
     normalize = None

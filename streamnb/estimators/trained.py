@@ -6,7 +6,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.core import arguments, messages, persistence, row_checks
+from streamnb.core import arguments, memory, messages, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import of_values
 from streamnb.estimators.base import OF_ROWS, RowsEstimator
@@ -20,6 +20,7 @@ from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
+from streamnb.rows.kept import KeptSource, NarrowSource, kept
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
@@ -34,6 +35,9 @@ from streamnb.training.reading import ReadTask
 _FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "step", *OF_ROWS
 
 
+KEPT = 8  # of the memory that may be taken, the part for rows that are read again
+
+
 @dataclass(frozen=True, eq=False)
 class Posed:
     """What a model is trained on: reads of rows, sums, factors of features, and weights to start towards."""
@@ -42,6 +46,24 @@ class Posed:
     sums: RowSums
     scale: Any
     towards: np.ndarray | None
+
+    def narrowed(self, rows: Source, options: RunOptions) -> tuple["Posed", Source]:
+        """The same of the features that any row has, and the rows as it takes them, kept where there is room."""
+        features, n_features = np.flatnonzero(self.sums.squares > 0.0), len(self.sums.squares)
+        if rows.lazy or (rows.in_memory and len(features) == n_features):
+            return self, rows
+        few, used = NarrowSource(rows, self.task.options, features, n_features), np.append(features, n_features)
+        zeros, ones = np.zeros((len(used), self.task.weights.shape[1])), np.ones(len(used))
+        scale = None if self.scale is None else self.scale[features]
+        towards = None if self.towards is None else self.towards[used]
+        task = replace(self.task, options=RowOptions(), weights=zeros, grid=ones)
+        posed = replace(self, task=task, sums=self.sums.of_features(features), scale=scale, towards=towards)
+        return posed, KeptSource(few, room_for_rows(options))
+
+
+def room_for_rows(options: RunOptions) -> int:
+    """Bytes of rows that may be kept, twice: as they are made, and as they are trained on."""
+    return memory.allowed(options.memory_limit) // KEPT
 
 
 class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, RowsEstimator):
@@ -53,6 +75,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
     _scheme = "joint"
     _factor = 1.0  # of what is trained, in the weights of the model
     _trainer = Trainer
+    _narrows = True  # False where features that no row has count, or no row is read
     _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
     _calibrated = False
     _applied: Applied  # to rows, in the last fit
@@ -151,7 +174,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         with self._all_or_nothing():
             self._check_params()
             self._take_layer(layer)
-            rows = self._opened(X, y, sample_weight, fresh=True, run=options)
+            rows = kept(self._opened(X, y, sample_weight, fresh=True, run=options), room_for_rows(options))
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             folding = as_folding(self.plan_scan()[1])
@@ -198,7 +221,13 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
     def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
         """The weights, and what features are multiplied by before these."""
         posed = self._posed(stats, options)
-        return train(self._reads(posed, *self._asked())[1], rows, options, stats.n_rows), posed.scale
+        few, narrow = posed.narrowed(rows, options) if self._narrows else (posed, rows)
+        trainer, reads = self._reads(few, *self._asked())
+        trainer.judges = False
+        trained = train(reads, narrow, options, stats.n_rows)
+        weights = np.zeros((stats.n_features + 1, trained.weights.shape[1]))
+        weights[np.append(few.sums.features, stats.n_features)] = trained.weights
+        return replace(trained, weights=weights), posed.scale
 
     def _asked(self) -> tuple[Penalties, int]:
         """The penalties of the model, and how often the rows may be read for it."""

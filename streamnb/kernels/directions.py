@@ -22,3 +22,35 @@ def add_multiple(out, factor, term):
     # out[i] += factor * term[i]
     for i in range(len(out)):
         out[i] += factor * term[i]
+
+
+@kernel
+def of_rows(point, factors, means, out):
+    # out = point of features times factors, about their means: the last row, intercepts, has what that takes
+    last = len(point) - 1
+    for r in range(point.shape[1]):
+        out[last, r] = 0.0
+    for j in range(last):
+        for r in range(point.shape[1]):
+            out[j, r] = point[j, r] * factors[j]
+            out[last, r] += point[j, r] * means[j]
+    for r in range(point.shape[1]):
+        out[last, r] = point[last, r] - out[last, r]
+
+
+@kernel
+def about_means(gradient, factors, means):
+    # the gradient in weights of such features, from that in weights of rows, in place
+    last = len(gradient) - 1
+    for j in range(last):
+        for r in range(gradient.shape[1]):
+            gradient[j, r] = gradient[j, r] * factors[j] - means[j] * gradient[last, r]
+
+
+@kernel
+def lengths(step, roots, out):
+    # out[r] = sum_j abs(step[j, r]) * roots[j]
+    out[:] = 0.0
+    for j in range(len(step)):
+        for r in range(step.shape[1]):
+            out[r] += abs(step[j, r]) * roots[j]

@@ -30,6 +30,8 @@ class PreparedSource(SourceOfAnother):
         Rows that the step is given at most.
     """
 
+    making_takes = True
+
     def __init__(self, rows: Source, step: Callable, n_features: int, about: str, at_once: int | None = None):
         self._rows, self._step, self._about, self._at_once = rows, step, about, at_once
         self.n_rows, self.n_features = rows.n_rows, n_features

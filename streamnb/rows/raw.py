@@ -51,7 +51,7 @@ class RawSource(Source):
         Seconds that the step took so far, summed over threads; they are part of `reading`.
     """
 
-    by_users = True
+    by_users = making_takes = True
 
     def __init__(
         self,

@@ -36,6 +36,7 @@ class Source:
     in_memory = False
     dtype = np.dtype(np.float64)  # of a table in memory; of rows from elsewhere values may be of several
     columns: dict[str, Any]  # by name, where rows are columns
+    making_takes = False  # True where features are made as rows are read, which takes longer than to sum them
     lazy = False  # True where blocks are made by Dask, which works on them where they are
     longer_blocks = 0  # bytes, if more than BLOCK_BYTES; of rows in memory, which take no more of it
     values_matter = True  # False lets a source that knows its values to be positive leave them out

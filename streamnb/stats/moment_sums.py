@@ -18,7 +18,8 @@ _NARROW = 2.0**31  # integers below this are exact in int32
 _EXACT = 2.0**53  # and below this in float64
 CELL = 16  # bytes of a key and a sum
 COPIED = 1 << 16  # sums at once
-EMPTY = 8  # large tables become sparse where that is smaller by this factor
+WIDE = 1 << 27  # bytes of dense tables that no cache keeps, which become sparse where that is..
+EMPTY = 8  # ..smaller by this factor
 FULL = 0.5  # and dense again where sparse ones take more than this share of what dense ones would
 CURE = "name fewer moments, give a larger memory_limit, or take a machine with more memory"
 
@@ -83,7 +84,7 @@ class MomentSums:
     def _choose(self, n_groups: int, n_features: int) -> None:
         """Take to the other kind of tables where this one does not do; refuse where neither does."""
         needed = self._dense_bytes(n_groups, n_features)
-        if needed <= LARGE and self._limit is None:
+        if needed <= WIDE and self._limit is None:
             return
         limit = self._limit = memory.allowed(self._limit)  # once: what is free dwindles while the tables fill
         if self._runs and self.nbytes > FULL * needed and needed <= limit:
@@ -147,7 +148,7 @@ def _product(weight: float, largest: float) -> float:
 
 
 def _is_empty(dense: int, sparse: int) -> bool:
-    return dense > LARGE and EMPTY * sparse < dense
+    return dense > WIDE and EMPTY * sparse < dense
 
 
 def _in_words(moments: Iterable[str], n_classes: int, n_features: int) -> str:

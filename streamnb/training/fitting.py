@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import memory, persistence
+from streamnb.kernels.directions import about_means, of_rows
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
@@ -64,13 +65,15 @@ class Trainer:
 
     held = 2 * PAIRS + 9  # arrays as large as the weights
     judged_later = 0  # reads that judge only, what the last one led to
+    judges = True  # False where nobody asks for weights that are judged with each read
     outcome: Any = None  # what is to be known of a model that has ended, beside its weights
 
     def __init__(self, task: ReadTask, sums: RowSums, scale: Any, penalties: Penalties):
         self.task, self._penalties = task, penalties
-        self._sums = sums = self._of_used(sums)
-        factors = np.ones(len(sums.whole)) if scale is None else scale[sums.features]
-        self._kept = np.append(sums.features, len(task.weights) - 1)  # rows of weights; others stay 0
+        used = self._used(sums)
+        self._sums = sums = sums.of_features(used)
+        factors = np.ones(len(used)) if scale is None else scale[used]
+        self._kept = np.append(used, len(task.weights) - 1)  # rows of weights; others stay 0
         self._factors = np.append(factors, 1.0)[:, None]  # of features, and of the intercept
         self._means = sums.whole[:, None] / sums.weight * self._factors[:-1]
         self._squares = np.append(sums.squares, sums.weight)[:, None] * self._factors**2
@@ -80,9 +83,9 @@ class Trainer:
         self._descent: Descent | None = None
         self._history: dict[str, list[float]] = {"objective": [], "gradient_norm": [], "seconds": []}
 
-    def _of_used(self, sums: RowSums) -> RowSums:
-        """Those of the features that are trained: any row has them."""
-        return sums.of_features(np.flatnonzero(sums.squares > 0.0))
+    def _used(self, sums: RowSums) -> np.ndarray:
+        """Which features are trained: any row has them."""
+        return np.flatnonzero(sums.squares > 0.0)
 
     @property
     def n_passes(self) -> int:
@@ -207,9 +210,9 @@ class Trainer:
 
     def _gradient(self, sums: ReadSums) -> np.ndarray:
         """That of the loss, in weights of features about their means."""
-        gradient = sums.gradient[self._kept]
-        gradient *= self._factors
-        gradient[:-1] -= self._means * gradient[-1]
+        whole = len(self._kept) == len(sums.gradient)
+        gradient = sums.gradient if whole else sums.gradient[self._kept]
+        about_means(gradient, self._factors[:, 0], self._means[:, 0])
         return gradient
 
     def _of_rows(self, point: np.ndarray) -> np.ndarray:
@@ -236,13 +239,14 @@ class Trainer:
         grid = self._of_all(power_above(self.task.objective.bounds(self._sums, most)))
         weights = self._of_raw_rows(point)
         task = replace(self.task, weights=weights, grid=grid, top=float(power_above(most)), **along)
-        sums = yield task, weights if judged is point else None if judged is None else self._of_raw_rows(judged)
+        shown = None if judged is None or not self.judges else weights if judged is point else self._of_raw_rows(judged)
+        sums = yield task, shown
         return sums, time.perf_counter() - began
 
     def _of_raw_rows(self, point: np.ndarray) -> np.ndarray:
         """Weights of all features, which are neither about their means nor scaled."""
-        weights = self._of_rows(point)
-        weights *= self._factors
+        weights = np.empty(point.shape)
+        of_rows(np.ascontiguousarray(point), self._factors[:, 0], self._means[:, 0], weights)
         return self._of_all(weights)
 
     def _of_all(self, values: np.ndarray) -> np.ndarray:

@@ -63,8 +63,8 @@ class CorrectionTrainer(Trainer):
         squares = np.add.reduceat(sums.whole**2, firsts[:-1])
         self._normal = sums.whole / np.sqrt(np.repeat(np.where(squares > 0.0, squares, 1.0), widths))
 
-    def _of_used(self, sums: RowSums) -> RowSums:
-        return sums  # bins without rows are corrected with the others of their feature
+    def _used(self, sums: RowSums) -> np.ndarray:
+        return np.arange(len(sums.squares))  # bins without rows are corrected with the others of their feature
 
     def reads(self, tol: float, max_passes: int, towards: np.ndarray | None = None) -> Reads:
         """Descend until the gradient is no longer than `tol` times that of the start; the first read is of that."""

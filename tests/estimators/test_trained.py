@@ -29,7 +29,7 @@ CLOSE = {"tol": 1e-7, "max_passes": 500}
 
 @pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
 @parametrize_with_checks(
-    [snb.SoftmaxRegression(max_passes=10), snb.MarginClassifier(l1=0.1, max_passes=10), snb.LeastSquaresClassifier()]
+    [snb.SoftmaxRegression(max_passes=10), snb.MarginClassifier(l1=0.1, max_passes=10), snb.LeastSquaresClassifier(max_passes=5)]
 )
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

@@ -1,4 +1,4 @@
-"""Conjugate gradients: the exact solution after as many reads as there are features, and a history that is true."""
+"""Conjugate gradients: the exact solution after as few reads as directions allow, and a history that is true."""
 
 import numpy as np
 
@@ -27,21 +27,22 @@ def solved(X, tol=1e-10, max_passes=10, l2=0.5):
     return train(trainer.reads(tol, max_passes), rows, options, len(Y))
 
 
-def test_as_many_reads_as_features_solve_the_system_and_history_is_true():
+def test_two_directions_a_read_solve_the_system_of_four_features_and_history_is_true():
     target = 2.0 * np.eye(3)[Y] - 1.0
     centred = X - X.mean(axis=0)
     exact = np.linalg.solve(centred.T @ centred + 0.5 * np.eye(4), centred.T @ target)
     found = solved(X)
-    assert found.converged and found.left < 1e-10 and len(found.history["seconds"]) <= 5
+    assert found.converged and found.left < 1e-10 and len(found.history["seconds"]) <= 3
     np.testing.assert_allclose(found.weights[:-1], exact, rtol=1e-8)
     np.testing.assert_allclose(found.weights[-1], target.mean(axis=0) - X.mean(axis=0) @ exact, rtol=1e-8)
-    for max_passes in (1, 2, 3):
+    for max_passes in (1, 2):
         few = solved(X, max_passes=max_passes)
         residual = X @ few.weights[:-1] + few.weights[-1] - target
         objective = 0.5 * (residual**2).sum() + 0.25 * (few.weights[:-1] ** 2).sum()
         np.testing.assert_allclose(few.history["objective"][-1], objective, rtol=1e-9)
         np.testing.assert_array_equal(few.history["objective"], found.history["objective"][:max_passes])
-        assert not few.converged and few.left > 1e-10
+        assert few.converged == (few.left <= 1e-10)
+    assert not solved(X, max_passes=1).converged
 
 
 def test_constant_and_repeated_features_have_least_weights():
