@@ -36,7 +36,7 @@ def summed(x, codes, tile):
     tops = np.array([np.abs(x[t : t + tile]).max(axis=0) for t in range(0, len(x), tile)])
     sums = aligned(dense_sums.PARTS * N_GROUPS, x.shape[1])
     tables = room(x.shape[1])
-    dense_sums.add_both(x, codes, tops, tile, np.empty(x.shape[1]), sums, *tables)
+    dense_sums.add_both(frozen(x), codes, tops, tile, np.empty(x.shape[1]), sums, *tables)
     return tables
 
 
