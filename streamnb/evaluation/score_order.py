@@ -298,6 +298,7 @@ class Ranking:
 
     def _groups(self, labels: np.ndarray) -> np.ndarray:
         """The group of histograms that each score of a row is counted in, (n, columns)."""
+        labels = labels.astype(np.uint8 if self._n_groups <= 256 else np.int64, copy=False)
         if labels.ndim == 2:
             return labels
         if self._pairs:
