@@ -13,7 +13,6 @@ from streamnb.selection.covariance_scores import LinearScores, QuadraticScores, 
 from streamnb.solving.covariance_path import CovariancePath
 
 SCREENED = 4 * TILE  # rows that are decided together, at most
-FEW = 8  # rows that are scored once more in double precision; always as many, as in a tile
 CURE = "take fewer shrinkages, folds or features, or covariance='pooled'"
 
 
@@ -51,7 +50,7 @@ class CovarianceModels:
         about = known.means[:, known.kept] - self._centre, path.log_priors
         self._parts: list[LinearScores | QuadraticScores] = []
         self.singular = np.zeros(len(path), bool)
-        for basis in known.bases(path.points):
+        for basis in known.bases(path.points, factored=True):
             linear = len(basis.axes) == 1
             with one_thread():
                 part = (
@@ -93,11 +92,12 @@ class CovarianceModels:
             y = x @ self._inward
             for part in self._parts:
                 if part.screen is None:
-                    decided[some, part.points] = _by_tiles(part, x, TILE)
+                    decided[some, part.points] = _by_tiles(part, x)
                     continue
                 found, certain = part.screen.decided(y)
                 again = np.flatnonzero(~certain)
-                found[again] = _by_tiles(part, x[again], FEW)
+                if len(again):
+                    found[again] = top(part.scores(x[again]))
                 decided[some, part.points] = found
         return decided
 
@@ -110,11 +110,11 @@ class CovarianceModels:
                 yield some, x
 
 
-def _by_tiles(part: LinearScores | QuadraticScores, x: np.ndarray, tile: int) -> np.ndarray:
-    """The first class of the highest score of rows at the points of a part, so many rows at a time."""
+def _by_tiles(part: LinearScores | QuadraticScores, x: np.ndarray) -> np.ndarray:
+    """The first class of the highest score of rows at the points of a part, so many rows at a time as in a tile."""
     found = [np.empty((0, part.n_points), np.int64)]
-    for first in range(0, len(x), tile):
-        some = x[first : first + tile]
-        behind = np.ones((tile - len(some), x.shape[1]))
+    for first in range(0, len(x), TILE):
+        some = x[first : first + TILE]
+        behind = np.ones((TILE - len(some), x.shape[1]))
         found.append(top(part.scores(np.vstack([some, behind])))[: len(some)])
     return np.concatenate(found)

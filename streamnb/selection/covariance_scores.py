@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from streamnb.core.memory import aligned
+from streamnb.kernels import quadratic_forms as forms
+from streamnb.kernels.form_lanes import DIRECTIONS, TILE_BYTES
 from streamnb.kernels.judge import top_class
 from streamnb.solving.covariances import Basis
 
-AT_ONCE = 1 << 19  # numbers that are squared
 UNIT = 2.0**-24  # of rounding in single precision
 LARGEST, LONGEST = 2.0**50, 2.0**30  # weights, and rows, whose squares do not overflow there
 FLATTEST = 1e-8  # eigenvalue of correlations that rows are divided by
@@ -59,53 +61,88 @@ class LinearScores:
 
 
 @dataclass(frozen=True, eq=False)
+class Form:
+    """What sums of squares of K classes at P points are made of, as `kernels.quadratic_forms` wants it.
+
+    Attributes
+    ----------
+    side : (K, m, n + 1)
+        What rows less their mean, a 1 behind, are multiplied by: directions of a class, behind each the place of the
+        class with the sign turned; m is n and some directions that are none.
+    lower, inverse : (K, P, m)
+        Of the factors behind these directions. Where there are none `lower` is (K, 0, m) and `inverse` has points that
+        are none.
+    offsets : (K, P)
+    """
+
+    side: np.ndarray
+    lower: np.ndarray
+    inverse: np.ndarray
+    offsets: np.ndarray
+
+    @classmethod
+    def of(cls, basis: Basis, apart: np.ndarray, offsets: np.ndarray) -> "Form":
+        """From the means of classes (K, n), less that of all."""
+        (n_classes, n), n_points = apart.shape, len(basis.points)
+        more, lone = -n % DIRECTIONS, basis.lower is None
+        side = np.zeros((n_classes, n + more, n + 1))
+        side[:, :n, :n] = basis.axes.transpose(0, 2, 1)
+        side[:, :n, n] = -(side[:, :n, :n] @ apart[:, :, None])[:, :, 0]
+        inverse = np.zeros((n_classes, n_points + lone * (-n_points % DIRECTIONS), n + more))
+        lower = np.zeros((n_classes, 0 if lone else n_points, n + more))
+        inverse[:, :n_points, :n] = np.nan_to_num(basis.inverse.transpose(0, 2, 1)) / 2.0
+        if basis.lower is not None:
+            lower[:, :, :n] = basis.lower.transpose(0, 2, 1)
+        return cls(side, lower, inverse, offsets)
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What it is made of."""
+        return self.side, self.lower, self.inverse, self.offsets
+
+    def room(self) -> tuple[np.ndarray, ...]:
+        """For the kernels to work in."""
+        _, m, n = self.side.shape
+        lanes = TILE_BYTES // self.side.itemsize
+        return tuple(aligned(lines, lanes, self.side.dtype) for lines in (n, m, self.inverse.shape[1]))
+
+
+@dataclass(frozen=True, eq=False)
 class QuadraticScores:
     """Scores of classes with covariances of their own.
 
     Attributes
     ----------
     points : P of the grid
-    side : (K * n, n + 1)
-        What rows less their mean, a 1 behind, are multiplied by: directions of all classes, behind each the place of
-        its class with the sign turned.
-    weights : (K, P, n)
-        Of the squares.
-    offsets : (K, P)
+    form : Form
     screen : Screen or None
     """
 
     points: Any
-    side: np.ndarray
-    weights: np.ndarray
-    offsets: np.ndarray
+    form: Form
     screen: "Screen | None" = None
+
+    @property
+    def n_points(self) -> int:
+        return self.form.offsets.shape[1]
 
     @classmethod
     def of(cls, basis: Basis, apart: np.ndarray, log_priors: np.ndarray, outward: np.ndarray | None) -> Any:
         """From the means of classes (K, n), less that of all; `outward` undoes what rows are screened in."""
-        (n_classes, n), axes = apart.shape, basis.axes
-        side = np.empty((n_classes, n, n + 1))
-        side[:, :, :-1] = axes.transpose(0, 2, 1)
-        side[:, :, -1] = -np.einsum("kj,kjm->km", apart, axes)
-        offsets = log_priors[:, None] - np.nan_to_num(basis.log_dets) / 2.0
-        known = np.nan_to_num(np.ascontiguousarray(basis.inverse.transpose(0, 2, 1))) / -2.0, offsets
-        screen = None if outward is None else Screen.of(side @ outward.T, *known)
-        return cls(columns_of(basis.points), side.reshape(-1, n + 1), *known, screen)
-
-    @property
-    def n_points(self) -> int:
-        return self.weights.shape[1]
+        form = Form.of(basis, apart, log_priors[:, None] - np.nan_to_num(basis.log_dets) / 2.0)
+        screen = None if outward is None else Screen.of(form, outward)
+        return cls(columns_of(basis.points), form, screen)
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
         """What they are made of."""
-        return self.side, self.weights, self.offsets
+        return self.form.arrays
 
     def scores(self, x: np.ndarray) -> np.ndarray:
         """ln P(y) + ln p(x | y) up to what is the row's, (n_rows, K, P)."""
-        out = _weighted_squares(x, self.side, self.weights)
-        out += self.offsets[:, :, None]
-        return out.transpose(2, 0, 1)
+        out = np.empty((len(x), *self.form.offsets.shape))
+        forms.score(x, *self.form.arrays, self.form.room(), out)
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,59 +152,46 @@ class Screen:
     A sum of n products is off by less than (n + 2) u of the product of the lengths of both factors, to first order in
     u = 2^-24 (Higham 2002, section 3.1), of which twice as much is allowed for. Rows are screened in directions in
     which the classes together vary alike, and rows of `side` have length 1: lengths are small whatever scales are.
+    Behind factors ``y_j = z_j + l_j y_(j-1)``, where rounding adds 3 u of y_j and 2 u of z_j, what is lost grows as
+    they do: `kernels.quadratic_forms.growth`.
     """
 
-    side: np.ndarray  # (K * n, n + 1)
-    weights: np.ndarray  # (K, P, n), of squares, which then come to half of a distance
-    offsets: np.ndarray  # (K, P)
-    reach: np.ndarray  # (K, P): a square root of a distance is off by so much of the length of the row
-    slack: np.ndarray  # (K, P), by which a score is off whatever the row
-    share: float  # of a distance that it is off by
+    form: Form
+    bounds: np.ndarray  # (3, K, P): what a root of a sum is off by, of the length of a row; of the sum; whatever these
 
     @classmethod
-    def of(cls, side: np.ndarray, weights: np.ndarray, offsets: np.ndarray) -> "Screen | None":
+    def of(cls, form: Form, outward: np.ndarray) -> "Screen | None":
         """Of what makes up the scores in double precision; None where single precision could not hold it."""
-        lengths, n = np.sqrt((side**2).sum(axis=2)), side.shape[1]
-        squares = -weights * (lengths**2)[:, None]
-        finite = np.where(np.isfinite(offsets), offsets, 0.0)
-        if not (squares.max(initial=0.0) < LARGEST and np.abs(finite).max() < LARGEST):
-            return None
-        share = 2.0 * UNIT * (n + 8)
-        reach, slack = share * np.sqrt(2.0 * squares.sum(axis=2)), 4.0 * UNIT * np.abs(finite)
+        n_classes, n_points = form.offsets.shape
+        side = form.side @ outward.T
+        lengths = np.sqrt(np.einsum("kmn,kmn->km", side, side))
         lengths[lengths == 0.0] = 1.0  # of directions in which no row lies
-        held = (side / lengths[:, :, None]).reshape(-1, n + 1), squares, offsets, reach, slack
-        single = [part.astype(np.float32) for part in held]
-        return cls(single[0], single[1], single[2], single[3], single[4], share)
+        inverse, lower = form.inverse * (lengths**2)[:, None], form.lower / lengths[:, None]
+        lower[:, :, 1:] *= lengths[:, None, :-1]
+        finite, share = np.where(np.isfinite(form.offsets), form.offsets, 0.0), 2.0 * UNIT * (side.shape[2] + 7)
+        of_ones, of_own = np.zeros((2, n_classes, n_points))
+        if lower.size:
+            forms.growth(lower, inverse, of_ones, of_own)
+        else:
+            of_ones = inverse[:, :n_points].sum(axis=2)
+        own = 3.0 * UNIT * np.sqrt(of_own)
+        bounds = np.stack([share * np.sqrt(2.0 * of_ones), share + 2.0 * own * (1.0 + own), 4.0 * UNIT * abs(finite)])
+        largest = max(part.max(initial=0.0) for part in (of_ones, of_own, abs(lower), inverse, abs(finite)))
+        if not largest < LARGEST:
+            return None
+        held = Form(side / lengths[:, :, None], lower, inverse, form.offsets)
+        return cls(Form(*(part.astype(np.float32) for part in held.arrays)), bounds.astype(np.float32))
 
     def decided(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The class of the highest score at each point, (n_rows, P), and the rows for which all are certain."""
-        lengths = np.sqrt(np.einsum("ij,ij->i", y, y))
+        lengths, n_points = np.sqrt(np.einsum("ij,ij->i", y, y)), self.form.offsets.shape[1]
         near = lengths < LONGEST
-        half = _weighted_squares((y * near[:, None]).astype(np.float32), self.side, self.weights)
-        off = self.reach[:, :, None] * np.where(near, lengths, 0.0).astype(np.float32)
-        off *= np.sqrt(half) * np.float32(1.5) + off
-        off += half * np.float32(self.share)
-        off += self.slack[:, :, None]
-        np.subtract(self.offsets[:, :, None], half, out=half)
-        least = (half - off).max(axis=0)
-        half += off
-        may_be = (half >= least).reshape(len(half), -1).astype(np.float32)
-        asked = np.stack([np.ones(len(half)), np.arange(len(half))]).astype(np.float32)
-        counts, numbers = (asked @ may_be).reshape(2, *least.shape)
-        return numbers.T, (counts == 1.0).all(axis=0) & near
-
-
-def _weighted_squares(x: np.ndarray, side: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Sums of weighted squares of x @ side.T, (K, P, n_rows)."""
-    n_classes, n_points, n = weights.shape
-    out = np.empty((n_classes, n_points, len(x)), x.dtype)
-    step = max(AT_ONCE // (len(x) * max(n, 1)), 1)
-    for first in range(0, n_classes, step):
-        some = slice(first, first + step)
-        z = side[n * first : n * (first + step)] @ x.T
-        z *= z
-        np.matmul(weights[some], z.reshape(len(out[some]), n, len(x)), out=out[some])
-    return out
+        if not near.all():
+            y, lengths = np.where(near[:, None], y, 0.0), np.where(near, lengths, 0.0)
+        room, numbers, certain = self.form.room(), np.empty((len(y), n_points), np.int32), np.empty(len(y), bool)
+        best = aligned(4 * n_points + 1, room[0].shape[1], np.float32)
+        forms.decide(y, lengths, self.form.arrays, self.bounds, room, best, numbers, certain)
+        return numbers, certain & near
 
 
 def top(scores: np.ndarray) -> np.ndarray:
