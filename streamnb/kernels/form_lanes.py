@@ -102,16 +102,16 @@ def _square_one_by_one(z: Any, lower: Any, inverse: Any, p: Any, out: Any) -> No
 
 
 def _rank_lanes(
-    typing_context: Any, sums: Any, p: Any, sizes: Any, bounds: Any, offset: Any, number: Any, best: Any
+    typing_context: Any, sums: Any, p: Any, sizes: Any, t: Any, bounds: Any, offset: Any, number: Any, best: Any
 ) -> Any:
     """Class `number` scores offset - h, h = sums[p, l], where r (1.5 sqrt(h) + r) + share * h + slack may be missing.
 
-    `bounds` are reach, share and slack, and r is reach * sizes[0, l]. Rows of `best` from 4 p on are the most that a
+    `bounds` are reach, share and slack, and r is reach * sizes[t, l]. Rows of `best` from 4 p on are the most that a
     class may have, the number of that class, the most of the others, and the least that the highest has.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        sums, p, sizes, bounds, offset, number, best = arguments
+        sums, p, sizes, t, bounds, offset, number, best = arguments
         kinds, zero, vector = signature.args, p.type(0), _lanes(context, types.float32, TILE_BYTES)
         place = partial(lanes_at, context, builder, lanes=vector.count)
         wide = partial(spread, builder, lanes=vector.count)
@@ -121,13 +121,13 @@ def _rank_lanes(
             builder.module, ir.FunctionType(vector, [vector]), f"llvm.sqrt.v{vector.count}f32"
         )
         times = ir.Constant(vector, [1.5] * vector.count)
-        r = builder.fmul(reach, builder.load(place(kinds[2], sizes, [zero, zero]), align=4))
+        r = builder.fmul(reach, builder.load(place(kinds[2], sizes, [t, zero]), align=4))
         of_root = builder.fmul(r, _plus_product(builder, r, builder.call(root, [half]), times))
         off = builder.fadd(of_root, _plus_product(builder, slack, half, share))
         score = builder.fsub(wide(offset), half)
         up, down = builder.fadd(score, off), builder.fsub(score, off)
         first = builder.mul(p, p.type(4))
-        kept = [place(kinds[6], best, [builder.add(first, p.type(i)), zero]) for i in range(4)]
+        kept = [place(kinds[7], best, [builder.add(first, p.type(i)), zero]) for i in range(4)]
         most, highest, others, least = (builder.load(row, align=4) for row in kept)
         higher = builder.fcmp_ordered(">", up, most)
         other = builder.select(higher, most, up)
@@ -137,14 +137,16 @@ def _rank_lanes(
         builder.store(builder.select(builder.fcmp_ordered(">", down, least), down, least), kept[3], align=4)
         return context.get_dummy_value()
 
-    return types.void(sums, intp, sizes, bounds, types.float32, types.float32, best), generate
+    return types.void(sums, intp, sizes, intp, bounds, types.float32, types.float32, best), generate
 
 
-def _rank_one_by_one(sums: Any, p: Any, sizes: Any, bounds: Any, offset: Any, number: Any, best: Any) -> None:
+def _rank_one_by_one(
+    sums: Any, p: Any, sizes: Any, t: Any, bounds: Any, offset: Any, number: Any, best: Any
+) -> None:
     """The same of interpreted kernels."""
     reach, share, slack = bounds
     most, highest, others, least = best[4 * p : 4 * p + 4]
-    r, score = reach * sizes[0], offset - sums[p]
+    r, score = reach * sizes[t], offset - sums[p]
     off = r * (r + np.sqrt(sums[p]) * np.float32(1.5)) + (slack + sums[p] * share)
     higher = score + off > most
     others[:] = np.maximum(others, np.where(higher, most, score + off))

@@ -2,7 +2,8 @@
 
 Of class k and point p a row x scores ``offsets[k, p] - sum over j of inverse[k, p, j] y_j^2`` with
 ``y_j = (side[k] @ x)_j + lower[k, p, j] y_(j-1)``. Where `lower` is empty y is side[k] @ x, and points are padded to a
-multiple of DIRECTIONS; directions always are. `room` is to work in: a tile of rows, one of directions, and one of points.
+multiple of DIRECTIONS; directions always are. Rows come in tiles (n_tiles, n, lanes), zeros behind the last. `room` is to
+work in: a tile of directions, and one of points.
 """
 
 import numpy as np
@@ -46,15 +47,6 @@ def growth(lower, inverse, of_ones, of_own):
 
 
 @brick
-def load(values, first, tile):
-    # tile[j, lane] = values[first + lane, j], 0 behind the last row
-    for lane in range(tile.shape[1]):
-        i = first + lane
-        for j in range(tile.shape[0]):
-            tile[j, lane] = values[i, j] if i < len(values) else 0.0
-
-
-@brick
 def sums(side, lower, inverse, tile, z, out):
     # out[p, lane] = the sum of squares of point p, of one class
     for row in range(0, len(side), DIRECTIONS):
@@ -73,38 +65,49 @@ def sums(side, lower, inverse, tile, z, out):
 
 
 @kernel
-def score(values, side, lower, inverse, offsets, room, out):
-    # out[i, k, p] = the score of row i
-    tile, z, halves = room
-    for first in range(0, len(values), tile.shape[1]):
-        load(values, first, tile)
-        for k in range(len(side)):
-            sums(side[k], lower[k], inverse[k], tile, z, halves)
-            for lane in range(min(tile.shape[1], len(values) - first)):
-                for p in range(offsets.shape[1]):
-                    out[first + lane, k, p] = offsets[k, p] - halves[p, lane]
+def turn_all(tiles, side, z, out):
+    # out[i] = side @ x without the directions that pad it
+    lanes = tiles.shape[2]
+    for t in range(len(tiles)):
+        for row in range(0, len(side), DIRECTIONS):
+            turn(side, row, tiles[t], 0, z)
+            turn(side, row, tiles[t], lanes // 2, z)
+        for lane in range(min(lanes, len(out) - t * lanes)):
+            of_row = out[t * lanes + lane]
+            for j in range(len(of_row)):
+                of_row[j] = z[j, lane]
 
 
 @kernel
-def decide(values, sizes, form, bounds, room, best, decided, certain):
-    # decided[i, p] = the class of the highest score of row i, and whether those of all p are certain: a score may be
-    # off as `rank_lanes` says by bounds[:, k, p], of a row of length sizes[i]; `best` is room, and a line of sizes more
-    side, lower, inverse, offsets = form
-    tile, z, halves = room
-    n_points, lanes = offsets.shape[1], tile.shape[1]
-    for first in range(0, len(values), lanes):
-        load(values, first, tile)
-        best[:] = -np.inf
-        for lane in range(lanes):
-            best[4 * n_points, lane] = sizes[first + lane] if first + lane < len(values) else 0.0
+def score(tiles, side, lower, inverse, offsets, room, out):
+    # out[i, k, p] = the score of row i
+    z, halves = room
+    lanes = tiles.shape[2]
+    for t in range(len(tiles)):
         for k in range(len(side)):
-            sums(side[k], lower[k], inverse[k], tile, z, halves)
+            sums(side[k], lower[k], inverse[k], tiles[t], z, halves)
+            for lane in range(min(lanes, len(out) - t * lanes)):
+                for p in range(offsets.shape[1]):
+                    out[t * lanes + lane, k, p] = offsets[k, p] - halves[p, lane]
+
+
+@kernel
+def decide(tiles, sizes, form, bounds, room, best, decided, certain):
+    # decided[i, p] = the class of the highest score of row i, and whether those of all p are certain: a score may be
+    # off as `rank_lanes` says by bounds[:, k, p], of rows as long as sizes[tile, lane]; `best` is room
+    side, lower, inverse, offsets = form
+    z, halves = room
+    n_points, lanes = offsets.shape[1], tiles.shape[2]
+    for t in range(len(tiles)):
+        best[:] = -np.inf
+        for k in range(len(side)):
+            sums(side[k], lower[k], inverse[k], tiles[t], z, halves)
             for p in range(n_points):
                 of_score = bounds[0, k, p], bounds[1, k, p], bounds[2, k, p]
-                rank_lanes(halves, p, best[4 * n_points :], of_score, offsets[k, p], np.float32(k), best)
-        for lane in range(min(lanes, len(values) - first)):
+                rank_lanes(halves, p, sizes, t, of_score, offsets[k, p], np.float32(k), best)
+        for lane in range(min(lanes, len(decided) - t * lanes)):
             sure = True
             for p in range(n_points):
-                decided[first + lane, p] = max(best[4 * p + 1, lane], np.float32(0.0))
+                decided[t * lanes + lane, p] = max(best[4 * p + 1, lane], np.float32(0.0))
                 sure &= best[4 * p + 2, lane] < best[4 * p + 3, lane]
-            certain[first + lane] = sure
+            certain[t * lanes + lane] = sure

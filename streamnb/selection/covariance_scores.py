@@ -1,7 +1,7 @@
 """Scores of normal rows at points of a grid that share directions, and decisions by them, in single precision first."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,11 @@ def columns_of(points: list[int]) -> Any:
     return slice(first, last) if points == list(range(first, last)) else np.array(points)
 
 
+def padded(n: int) -> int:
+    """So many directions, and those that are none."""
+    return -(-n // DIRECTIONS) * DIRECTIONS
+
+
 @dataclass(frozen=True, eq=False)
 class LinearScores:
     """Scores where all classes have one covariance, of rows less their mean and with a 1 behind.
@@ -29,35 +34,42 @@ class LinearScores:
     Attributes
     ----------
     points : P of the grid
-    weights : (n + 1, K, P)
+    side : (K * P and some rows of 0, n + 1)
+        The weights of all classes and points.
+    shape : K, P
     """
 
     points: Any
-    weights: np.ndarray
+    side: np.ndarray
+    shape: tuple[int, int]
     screen = None
 
     @property
     def n_points(self) -> int:
-        return self.weights.shape[2]
+        return self.shape[1]
 
     @classmethod
     def of(cls, basis: Basis, apart: np.ndarray, log_priors: np.ndarray) -> "LinearScores":
         """From the means of classes (K, n), less that of all."""
         means, (axes,) = apart @ basis.axes[0], basis.axes
         slopes = means[:, :, None] * np.nan_to_num(basis.inverse[0])  # (K, n, P)
-        weights = np.empty((len(axes) + 1, len(apart), slopes.shape[2]))
-        weights[:-1] = np.tensordot(axes, slopes, (1, 1))
-        weights[-1] = log_priors[:, None] - np.einsum("kj,kjp->kp", means, slopes) / 2.0
-        return cls(columns_of(basis.points), weights)
+        n_classes, n, n_points = slopes.shape
+        side = np.zeros((padded(n_classes * n_points), n + 1))
+        weights = side[: n_classes * n_points].reshape(n_classes, n_points, n + 1)
+        weights[:, :, :n] = np.tensordot(slopes, axes, (1, 1))
+        weights[:, :, n] = log_priors[:, None] - np.einsum("kj,kjp->kp", means, slopes) / 2.0
+        return cls(columns_of(basis.points), side, (n_classes, n_points))
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
         """What they are made of."""
-        return (self.weights,)
+        return (self.side,)
 
     def scores(self, x: np.ndarray) -> np.ndarray:
         """ln P(y) + ln p(x | y) up to what is the row's, (n_rows, K, P)."""
-        return (x @ self.weights.reshape(x.shape[1], -1)).reshape(len(x), *self.weights.shape[1:])
+        out, tiles = np.empty((len(x), *self.shape)), in_tiles(x, np.float64)
+        forms.turn_all(tiles, self.side, aligned(len(self.side), tiles.shape[2]), out.reshape(len(x), -1))
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +96,12 @@ class Form:
     def of(cls, basis: Basis, apart: np.ndarray, offsets: np.ndarray) -> "Form":
         """From the means of classes (K, n), less that of all."""
         (n_classes, n), n_points = apart.shape, len(basis.points)
-        more, lone = -n % DIRECTIONS, basis.lower is None
-        side = np.zeros((n_classes, n + more, n + 1))
+        m, lone = padded(n), basis.lower is None
+        side = np.zeros((n_classes, m, n + 1))
         side[:, :n, :n] = basis.axes.transpose(0, 2, 1)
-        side[:, :n, n] = -(side[:, :n, :n] @ apart[:, :, None])[:, :, 0]
-        inverse = np.zeros((n_classes, n_points + lone * (-n_points % DIRECTIONS), n + more))
-        lower = np.zeros((n_classes, 0 if lone else n_points, n + more))
+        np.einsum("kmn,kn->km", side[:, :n, :n], -apart, out=side[:, :n, n])
+        inverse = np.zeros((n_classes, padded(n_points) if lone else n_points, m))
+        lower = np.zeros((n_classes, 0 if lone else n_points, m))
         inverse[:, :n_points, :n] = np.nan_to_num(basis.inverse.transpose(0, 2, 1)) / 2.0
         if basis.lower is not None:
             lower[:, :, :n] = basis.lower.transpose(0, 2, 1)
@@ -102,9 +114,8 @@ class Form:
 
     def room(self) -> tuple[np.ndarray, ...]:
         """For the kernels to work in."""
-        _, m, n = self.side.shape
-        lanes = TILE_BYTES // self.side.itemsize
-        return tuple(aligned(lines, lanes, self.side.dtype) for lines in (n, m, self.inverse.shape[1]))
+        lanes, lines = TILE_BYTES // self.side.itemsize, (self.side.shape[1], self.inverse.shape[1])
+        return tuple(aligned(n, lanes, self.side.dtype) for n in lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +152,7 @@ class QuadraticScores:
     def scores(self, x: np.ndarray) -> np.ndarray:
         """ln P(y) + ln p(x | y) up to what is the row's, (n_rows, K, P)."""
         out = np.empty((len(x), *self.form.offsets.shape))
-        forms.score(x, *self.form.arrays, self.form.room(), out)
+        forms.score(in_tiles(x, np.float64), *self.form.arrays, self.form.room(), out)
         return out
 
 
@@ -163,7 +174,7 @@ class Screen:
     def of(cls, form: Form, outward: np.ndarray) -> "Screen | None":
         """Of what makes up the scores in double precision; None where single precision could not hold it."""
         n_classes, n_points = form.offsets.shape
-        side = form.side @ outward.T
+        side = (form.side.reshape(-1, form.side.shape[2]) @ outward.T).reshape(form.side.shape)
         lengths = np.sqrt(np.einsum("kmn,kmn->km", side, side))
         lengths[lengths == 0.0] = 1.0  # of directions in which no row lies
         inverse, lower = form.inverse * (lengths**2)[:, None], form.lower / lengths[:, None]
@@ -179,19 +190,46 @@ class Screen:
         largest = max(part.max(initial=0.0) for part in (of_ones, of_own, abs(lower), inverse, abs(finite)))
         if not largest < LARGEST:
             return None
-        held = Form(side / lengths[:, :, None], lower, inverse, form.offsets)
-        return cls(Form(*(part.astype(np.float32) for part in held.arrays)), bounds.astype(np.float32))
+        side /= lengths[:, :, None]
+        single = [part.astype(np.float32) for part in (side, lower, inverse, form.offsets, bounds)]
+        return cls(Form(*single[:4]), single[4])
 
-    def decided(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def decided(self, rows: "ScreenedRows") -> tuple[np.ndarray, np.ndarray]:
         """The class of the highest score at each point, (n_rows, P), and the rows for which all are certain."""
-        lengths, n_points = np.sqrt(np.einsum("ij,ij->i", y, y)), self.form.offsets.shape[1]
+        n_rows, n_points = len(rows.near), self.form.offsets.shape[1]
+        numbers, certain = np.empty((n_rows, n_points), np.int32), np.empty(n_rows, bool)
+        best = aligned(4 * n_points, rows.tiles.shape[2], np.float32)
+        forms.decide(rows.tiles, rows.sizes, self.form.arrays, self.bounds, self.form.room(), best, numbers, certain)
+        return numbers, certain & rows.near
+
+
+class ScreenedRows(NamedTuple):
+    """Rows in single precision, in tiles, their lengths, and which of them it can hold."""
+
+    tiles: np.ndarray  # (n_tiles, n + 1, lanes)
+    sizes: np.ndarray  # (n_tiles, lanes)
+    near: np.ndarray  # (n_rows,)
+
+    @classmethod
+    def of(cls, y: np.ndarray) -> "ScreenedRows":
+        """Of rows that are turned inward."""
+        lengths = np.sqrt(np.einsum("ij,ij->i", y, y))
         near = lengths < LONGEST
         if not near.all():
             y, lengths = np.where(near[:, None], y, 0.0), np.where(near, lengths, 0.0)
-        room, numbers, certain = self.form.room(), np.empty((len(y), n_points), np.int32), np.empty(len(y), bool)
-        best = aligned(4 * n_points + 1, room[0].shape[1], np.float32)
-        forms.decide(y, lengths, self.form.arrays, self.bounds, room, best, numbers, certain)
-        return numbers, certain & near
+        sizes = in_tiles(lengths[:, None], np.float32)[:, 0]
+        return cls(in_tiles(y, np.float32), sizes, near)
+
+
+def in_tiles(x: np.ndarray, dtype: Any) -> np.ndarray:
+    """Rows (n_rows, n) in tiles (n_tiles, n, lanes), zeros behind the last."""
+    lanes, (n_rows, n) = TILE_BYTES // np.dtype(dtype).itemsize, x.shape
+    whole, n_tiles = n_rows // lanes, -(-n_rows // lanes)
+    out = aligned(n_tiles * n, lanes, dtype).reshape(n_tiles, n, lanes)
+    out[:whole] = x[: whole * lanes].reshape(whole, lanes, n).transpose(0, 2, 1)
+    out[whole:, :, n_rows - whole * lanes :] = 0.0
+    out[whole:, :, : n_rows - whole * lanes] = x[whole * lanes :].T
+    return out
 
 
 def top(scores: np.ndarray) -> np.ndarray:
