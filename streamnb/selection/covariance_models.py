@@ -85,7 +85,9 @@ class CovarianceModels:
                 y = ScreenedRows.of(x @ self._inward)
             for part in self._parts:
                 if part.screen is None:
-                    decided[some, part.points] = top(part.scores(x))
+                    for first in range(0, len(x), TILE):  # whose scores stay in the cache
+                        those = slice(some.start + first, min(some.start + first + TILE, some.stop))
+                        decided[those, part.points] = top(part.scores(x[first : first + TILE]))
                     continue
                 found, certain = part.screen.decided(y)
                 again = np.flatnonzero(~certain)
