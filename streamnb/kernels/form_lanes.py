@@ -18,16 +18,16 @@ TILE_BYTES = 128
 DIRECTIONS = 5  # at once: with half a tile as many sums as the processor has registers for
 
 
-def _lanes(context: Any, dtype: Any, n_bytes: int) -> Any:
+def vector_of(context: Any, dtype: Any, n_bytes: int) -> Any:
     """So many bytes of numbers of a kind as a vector."""
     return ir.VectorType(context.get_value_type(dtype), n_bytes * 8 // dtype.bitwidth)
 
 
-def _zero(builder: Any, vector: Any) -> Any:
+def zero_sum(builder: Any, vector: Any) -> Any:
     return alloca_once_value(builder, ir.Constant(vector, [0.0] * vector.count))
 
 
-def _plus_product(builder: Any, total: Any, x: Any, y: Any) -> Any:
+def plus_product(builder: Any, total: Any, x: Any, y: Any) -> Any:
     """total + x * y, rounded once or twice, as the processor likes."""
     kind = f"v{total.type.count}f{64 if isinstance(total.type.element, ir.DoubleType) else 32}"
     fused = get_or_insert_function(
@@ -44,17 +44,17 @@ def _turn(typing_context: Any, side: Any, row: Any, tile: Any, column: Any, out:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         side, row, tile, column, out = arguments
-        kinds, vector = signature.args, _lanes(context, signature.args[2].dtype, TILE_BYTES // 2)
+        kinds, vector = signature.args, vector_of(context, signature.args[2].dtype, TILE_BYTES // 2)
         place = partial(lanes_at, context, builder, lanes=vector.count)
         n = builder.extract_value(context.make_array(kinds[2])(context, builder, tile).shape, 0)
         rows = [builder.add(row, row.type(r)) for r in range(DIRECTIONS)]
-        sums = [_zero(builder, vector) for _ in rows]
+        sums = [zero_sum(builder, vector) for _ in rows]
         with for_range_slice(builder, row.type(0), n, row.type(1)) as (i, _):
             values = builder.load(place(kinds[2], tile, [i, column]), align=4)
             for r, total in zip(rows, sums, strict=True):
                 factor = builder.load(item_at(context, builder, kinds[0], side, [r, i]))
                 spread_out = spread(builder, factor, vector.count)
-                builder.store(_plus_product(builder, builder.load(total), spread_out, values), total)
+                builder.store(plus_product(builder, builder.load(total), spread_out, values), total)
         for r, total in zip(rows, sums, strict=True):
             builder.store(builder.load(total), place(kinds[4], out, [r, column]), align=4)
         return context.get_dummy_value()
@@ -73,19 +73,19 @@ def _square_lanes(typing_context: Any, z: Any, lower: Any, inverse: Any, p: Any,
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         z, lower, inverse, p, out = arguments
-        kinds, zero, vector = signature.args, p.type(0), _lanes(context, signature.args[0].dtype, TILE_BYTES)
+        kinds, zero, vector = signature.args, p.type(0), vector_of(context, signature.args[0].dtype, TILE_BYTES)
         place = partial(lanes_at, context, builder, lanes=vector.count)
         n = builder.extract_value(context.make_array(kinds[0])(context, builder, z).shape, 0)
-        before, total = _zero(builder, vector), _zero(builder, vector)
+        before, total = zero_sum(builder, vector), zero_sum(builder, vector)
         with for_range_slice(builder, zero, n, p.type(1)) as (j, _):
             factor, weight = (
                 spread(builder, builder.load(item_at(context, builder, kind, table, [p, j])), vector.count)
                 for kind, table in ((kinds[1], lower), (kinds[2], inverse))
             )
             value = builder.load(place(kinds[0], z, [j, zero]), align=4)
-            y = _plus_product(builder, value, factor, builder.load(before))
+            y = plus_product(builder, value, factor, builder.load(before))
             builder.store(y, before)
-            builder.store(_plus_product(builder, builder.load(total), builder.fmul(y, weight), y), total)
+            builder.store(plus_product(builder, builder.load(total), builder.fmul(y, weight), y), total)
         builder.store(builder.load(total), place(kinds[4], out, [p, zero]), align=4)
         return context.get_dummy_value()
 
@@ -112,7 +112,7 @@ def _rank_lanes(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         sums, p, sizes, t, bounds, offset, number, best = arguments
-        kinds, zero, vector = signature.args, p.type(0), _lanes(context, types.float32, TILE_BYTES)
+        kinds, zero, vector = signature.args, p.type(0), vector_of(context, types.float32, TILE_BYTES)
         place = partial(lanes_at, context, builder, lanes=vector.count)
         wide = partial(spread, builder, lanes=vector.count)
         reach, share, slack = (wide(builder.extract_value(bounds, i)) for i in range(3))
@@ -122,8 +122,8 @@ def _rank_lanes(
         )
         times = ir.Constant(vector, [1.5] * vector.count)
         r = builder.fmul(reach, builder.load(place(kinds[2], sizes, [t, zero]), align=4))
-        of_root = builder.fmul(r, _plus_product(builder, r, builder.call(root, [half]), times))
-        off = builder.fadd(of_root, _plus_product(builder, slack, half, share))
+        of_root = builder.fmul(r, plus_product(builder, r, builder.call(root, [half]), times))
+        off = builder.fadd(of_root, plus_product(builder, slack, half, share))
         score = builder.fsub(wide(offset), half)
         up, down = builder.fadd(score, off), builder.fsub(score, off)
         first = builder.mul(p, p.type(4))

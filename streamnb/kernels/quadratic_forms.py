@@ -13,23 +13,6 @@ from streamnb.kernels.form_lanes import DIRECTIONS, rank_lanes, square_lanes, tu
 
 
 @kernel
-def factor(diagonals, beside, g, lower, inverse):
-    # T = (1 - g) T_k + g (tr T_k / n) I = L D L' of tridiagonal matrices: lower[k, p, j] = -L[j, j - 1] and
-    # inverse[k, p, j] = 1 / D[j, j] of g[k, p]
-    n = diagonals.shape[1]
-    for k in range(len(diagonals)):
-        mean = diagonals[k].sum() / n
-        for p in range(g.shape[1]):
-            less, more = 1.0 - g[k, p], g[k, p] * mean
-            lower[k, p, 0], inverse[k, p, 0] = 0.0, 1.0 / (less * diagonals[k, 0] + more)
-            for j in range(1, n):
-                e = less * beside[k, j - 1]
-                before = e * inverse[k, p, j - 1]
-                lower[k, p, j] = -before
-                inverse[k, p, j] = 1.0 / (less * diagonals[k, j] + more - before * e)
-
-
-@kernel
 def growth(lower, inverse, of_ones, of_own):
     # How errors grow on their way through the factors: of_ones[k, p] is the sum of what errors of 1 in each direction
     # may come to, of_own[k, p] that of errors as large as the square root of D
