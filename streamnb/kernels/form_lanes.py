@@ -104,10 +104,10 @@ def _square_one_by_one(z: Any, lower: Any, inverse: Any, p: Any, out: Any) -> No
 def _rank_lanes(
     typing_context: Any, sums: Any, p: Any, sizes: Any, t: Any, bounds: Any, offset: Any, number: Any, best: Any
 ) -> Any:
-    """Class `number` scores offset - h, h = sums[p, l], where r (1.5 sqrt(h) + r) + share * h + slack may be missing.
+    """Class `number` scores s = offset - h, h = sums[p, l]; s may be off by x (b0 + b1 x + b2 h) + b3 h + b4.
 
-    `bounds` are reach, share and slack, and r is reach * sizes[t, l]. Rows of `best` from 4 p on are the most that a
-    class may have, the number of that class, the most of the others, and the least that the highest has.
+    `bounds` are the b, and x is sizes[t, l]. Rows of `best` from 4 p on are the most that a class may have, the number
+    of that class, the most of the others, and the least that the highest has.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -115,15 +115,11 @@ def _rank_lanes(
         kinds, zero, vector = signature.args, p.type(0), vector_of(context, types.float32, TILE_BYTES)
         place = partial(lanes_at, context, builder, lanes=vector.count)
         wide = partial(spread, builder, lanes=vector.count)
-        reach, share, slack = (wide(builder.extract_value(bounds, i)) for i in range(3))
+        b = [wide(builder.extract_value(bounds, i)) for i in range(5)]
         half = builder.load(place(kinds[0], sums, [p, zero]), align=4)
-        root = get_or_insert_function(
-            builder.module, ir.FunctionType(vector, [vector]), f"llvm.sqrt.v{vector.count}f32"
-        )
-        times = ir.Constant(vector, [1.5] * vector.count)
-        r = builder.fmul(reach, builder.load(place(kinds[2], sizes, [t, zero]), align=4))
-        of_root = builder.fmul(r, plus_product(builder, r, builder.call(root, [half]), times))
-        off = builder.fadd(of_root, plus_product(builder, slack, half, share))
+        size = builder.load(place(kinds[2], sizes, [t, zero]), align=4)
+        of_size = plus_product(builder, plus_product(builder, b[0], b[1], size), b[2], half)
+        off = plus_product(builder, plus_product(builder, b[4], b[3], half), of_size, size)
         score = builder.fsub(wide(offset), half)
         up, down = builder.fadd(score, off), builder.fsub(score, off)
         first = builder.mul(p, p.type(4))
@@ -144,10 +140,9 @@ def _rank_one_by_one(
     sums: Any, p: Any, sizes: Any, t: Any, bounds: Any, offset: Any, number: Any, best: Any
 ) -> None:
     """The same of interpreted kernels."""
-    reach, share, slack = bounds
+    b, half, size = bounds, sums[p], sizes[t]
     most, highest, others, least = best[4 * p : 4 * p + 4]
-    r, score = reach * sizes[t], offset - sums[p]
-    off = r * (r + np.sqrt(sums[p]) * np.float32(1.5)) + (slack + sums[p] * share)
+    score, off = offset - half, size * (b[0] + b[1] * size + b[2] * half) + (b[4] + b[3] * half)
     higher = score + off > most
     others[:] = np.maximum(others, np.where(higher, most, score + off))
     least[:] = np.maximum(least, score - off)

@@ -2,7 +2,7 @@
 
 Of class k and point p a row x scores ``offsets[k, p] - sum over j of inverse[k, p, j] y_j^2`` with
 ``y_j = (side[k] @ x)_j + lower[k, p, j] y_(j-1)``. Where `lower` is empty y is side[k] @ x, and points are padded to a
-multiple of DIRECTIONS; directions always are. Rows come in tiles (n_tiles, n, lanes), zeros behind the last. `room` is to
+multiple of DIRECTIONS; directions always are. Where `inverse` is, too, it scores offsets[k, p] - (side[k] @ x)_p. Rows come in tiles (n_tiles, n, lanes), zeros behind the last. `room` is to
 work in: a tile of directions, and one of points.
 """
 
@@ -30,11 +30,19 @@ def growth(lower, inverse, of_ones, of_own):
 
 
 @brick
-def sums(side, lower, inverse, tile, z, out):
-    # out[p, lane] = the sum of squares of point p, of one class
+def turn_tile(side, tile, out):
     for row in range(0, len(side), DIRECTIONS):
-        turn(side, row, tile, 0, z)
-        turn(side, row, tile, tile.shape[1] // 2, z)
+        turn(side, row, tile, 0, out)
+        turn(side, row, tile, tile.shape[1] // 2, out)
+
+
+@brick
+def sums(side, lower, inverse, tile, z, out):
+    # out[p, lane] = what a row loses at point p, of one class
+    if not len(inverse):
+        turn_tile(side, tile, out)
+        return
+    turn_tile(side, tile, z)
     if len(lower):
         for p in range(len(lower)):
             square_lanes(z, lower, inverse, p, out)
@@ -42,23 +50,7 @@ def sums(side, lower, inverse, tile, z, out):
     for j in range(z.shape[0]):
         for lane in range(z.shape[1]):
             z[j, lane] *= z[j, lane]
-    for row in range(0, len(inverse), DIRECTIONS):
-        turn(inverse, row, z, 0, out)
-        turn(inverse, row, z, tile.shape[1] // 2, out)
-
-
-@kernel
-def turn_all(tiles, side, z, out):
-    # out[i] = side @ x without the directions that pad it
-    lanes = tiles.shape[2]
-    for t in range(len(tiles)):
-        for row in range(0, len(side), DIRECTIONS):
-            turn(side, row, tiles[t], 0, z)
-            turn(side, row, tiles[t], lanes // 2, z)
-        for lane in range(min(lanes, len(out) - t * lanes)):
-            of_row = out[t * lanes + lane]
-            for j in range(len(of_row)):
-                of_row[j] = z[j, lane]
+    turn_tile(inverse, z, out)
 
 
 @kernel
@@ -86,8 +78,8 @@ def decide(tiles, sizes, form, bounds, room, best, decided, certain):
         for k in range(len(side)):
             sums(side[k], lower[k], inverse[k], tiles[t], z, halves)
             for p in range(n_points):
-                of_score = bounds[0, k, p], bounds[1, k, p], bounds[2, k, p]
-                rank_lanes(halves, p, sizes, t, of_score, offsets[k, p], np.float32(k), best)
+                b = bounds[0, k, p], bounds[1, k, p], bounds[2, k, p], bounds[3, k, p], bounds[4, k, p]
+                rank_lanes(halves, p, sizes, t, b, offsets[k, p], np.float32(k), best)
         for lane in range(min(lanes, len(decided) - t * lanes)):
             sure = True
             for p in range(n_points):

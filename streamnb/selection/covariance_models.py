@@ -8,7 +8,7 @@ from streamnb.core import memory, persistence
 from streamnb.core.blas import one_thread
 from streamnb.models.grid_weights import DOUBLE, SINGLE
 from streamnb.rows.chunk import Chunk, CSRChunk
-from streamnb.selection.covariance_scores import LinearScores, QuadraticScores, ScreenedRows, inward, top
+from streamnb.selection.covariance_scores import Scores, ScreenedRows, inward, top
 from streamnb.solving.covariance_path import CovariancePath
 
 TILE, SCREENED = 256, 4096  # rows that are scored, or decided, together
@@ -44,24 +44,23 @@ class CovarianceModels:
         if needed > (limit := memory.allowed(None)):
             memory.refuse(f"directions of {len(path)} shrinkages of {n_classes} classes", needed, limit, CURE)
         self.decider = self if decisions else None
-        self._parts: list[LinearScores | QuadraticScores] = []
+        self._parts: list[Scores] = []
         self.singular = np.zeros(len(path), bool)
         with one_thread():
             self._inward, outward = inward(known.common[np.ix_(known.kept, known.kept)])
             about = known.means[:, known.kept] - self._centre, path.log_priors
             for basis in known.bases(path.points, factored=True):
-                linear, screened = len(basis.axes) == 1, outward if decisions else None
-                self._parts.append(LinearScores.of(basis, *about) if linear else QuadraticScores.of(basis, *about, screened))
+                self._parts.append(Scores.of(basis, *about, outward if decisions else None))
                 self.singular[basis.points] = np.isnan(basis.inverse).any(axis=(0, 1))
 
     @property
     def nbytes(self) -> int:
         """Of what is kept ready."""
-        return sum(array.nbytes for part in self._parts for array in part.arrays)
+        return sum(array.nbytes for part in self._parts for array in part.form.arrays)
 
     def digest(self) -> str:
         """Tells these models from others."""
-        return persistence.digest([self.shell, *(array for part in self._parts for array in part.arrays)])
+        return persistence.digest([self.shell, *(array for part in self._parts for array in part.form.arrays)])
 
     def room(self, n_rows: int) -> np.ndarray:
         """Where margins of so many rows find room, again and again."""

@@ -28,62 +28,18 @@ def padded(n: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearScores:
-    """Scores where all classes have one covariance, of rows less their mean and with a 1 behind.
-
-    Attributes
-    ----------
-    points : P of the grid
-    side : (K * P and some rows of 0, n + 1)
-        The weights of all classes and points.
-    shape : K, P
-    """
-
-    points: Any
-    side: np.ndarray
-    shape: tuple[int, int]
-    screen = None
-
-    @property
-    def n_points(self) -> int:
-        return self.shape[1]
-
-    @classmethod
-    def of(cls, basis: Basis, apart: np.ndarray, log_priors: np.ndarray) -> "LinearScores":
-        """From the means of classes (K, n), less that of all."""
-        means, (axes,) = apart @ basis.axes[0], basis.axes
-        slopes = means[:, :, None] * np.nan_to_num(basis.inverse[0])  # (K, n, P)
-        n_classes, n, n_points = slopes.shape
-        side = np.zeros((padded(n_classes * n_points), n + 1))
-        weights = side[: n_classes * n_points].reshape(n_classes, n_points, n + 1)
-        weights[:, :, :n] = np.tensordot(slopes, axes, (1, 1))
-        weights[:, :, n] = log_priors[:, None] - np.einsum("kj,kjp->kp", means, slopes) / 2.0
-        return cls(columns_of(basis.points), side, (n_classes, n_points))
-
-    @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """What they are made of."""
-        return (self.side,)
-
-    def scores(self, x: np.ndarray) -> np.ndarray:
-        """ln P(y) + ln p(x | y) up to what is the row's, (n_rows, K, P)."""
-        out, tiles = np.empty((len(x), *self.shape)), in_tiles(x, np.float64)
-        forms.turn_all(tiles, self.side, aligned(len(self.side), tiles.shape[2]), out.reshape(len(x), -1))
-        return out
-
-
-@dataclass(frozen=True, eq=False)
 class Form:
-    """What sums of squares of K classes at P points are made of, as `kernels.quadratic_forms` wants it.
+    """Scores of K classes at P points, as `kernels.quadratic_forms` wants them.
 
     Attributes
     ----------
     side : (K, m, n + 1)
         What rows less their mean, a 1 behind, are multiplied by: directions of a class, behind each the place of the
-        class with the sign turned; m is n and some directions that are none.
+        class with the sign turned, and some that are none. Where all classes have one covariance, and scores are
+        linear, what is to be taken from `offsets`, for each point.
     lower, inverse : (K, P, m)
         Of the factors behind these directions. Where there are none `lower` is (K, 0, m) and `inverse` has points that
-        are none.
+        are none; where scores are linear both have none.
     offsets : (K, P)
     """
 
@@ -93,19 +49,30 @@ class Form:
     offsets: np.ndarray
 
     @classmethod
-    def of(cls, basis: Basis, apart: np.ndarray, offsets: np.ndarray) -> "Form":
+    def of(cls, basis: Basis, apart: np.ndarray, log_priors: np.ndarray) -> "Form":
         """From the means of classes (K, n), less that of all."""
         (n_classes, n), n_points = apart.shape, len(basis.points)
+        inverse = np.nan_to_num(basis.inverse)
+        if len(basis.axes) == 1:
+            side, none = np.zeros((n_classes, padded(n_points), n + 1)), np.zeros((n_classes, 0, padded(n_points)))
+            means = apart @ basis.axes[0]
+            slopes = means[:, :, None] * inverse[0]  # (K, n, P)
+            side[:, :n_points, :n] = -np.tensordot(slopes, basis.axes[0], (1, 1))
+            side[:, :n_points, n] = np.einsum("kj,kjp->kp", means, slopes) / 2.0
+            return cls(side, none, none, np.repeat(log_priors[:, None], n_points, 1))
         m, lone = padded(n), basis.lower is None
-        side = np.zeros((n_classes, m, n + 1))
+        side, lower = np.zeros((n_classes, m, n + 1)), np.zeros((n_classes, 0 if lone else n_points, m))
         side[:, :n, :n] = basis.axes.transpose(0, 2, 1)
-        np.einsum("kmn,kn->km", side[:, :n, :n], -apart, out=side[:, :n, n])
-        inverse = np.zeros((n_classes, padded(n_points) if lone else n_points, m))
-        lower = np.zeros((n_classes, 0 if lone else n_points, m))
-        inverse[:, :n_points, :n] = np.nan_to_num(basis.inverse.transpose(0, 2, 1)) / 2.0
+        side[:, :n, n] = -(basis.axes.transpose(0, 2, 1) @ apart[:, :, None])[:, :, 0]
+        weights = np.zeros((n_classes, padded(n_points) if lone else n_points, m))
+        weights[:, :n_points, :n] = inverse.transpose(0, 2, 1) / 2.0
         if basis.lower is not None:
             lower[:, :, :n] = basis.lower.transpose(0, 2, 1)
-        return cls(side, lower, inverse, offsets)
+        return cls(side, lower, weights, log_priors[:, None] - np.nan_to_num(basis.log_dets) / 2.0)
+
+    @property
+    def linear(self) -> bool:
+        return self.inverse.shape[1] == 0
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -114,13 +81,13 @@ class Form:
 
     def room(self) -> tuple[np.ndarray, ...]:
         """For the kernels to work in."""
-        lanes, lines = TILE_BYTES // self.side.itemsize, (self.side.shape[1], self.inverse.shape[1])
-        return tuple(aligned(n, lanes, self.side.dtype) for n in lines)
+        m, lanes = self.side.shape[1], TILE_BYTES // self.side.itemsize
+        return tuple(aligned(n, lanes, self.side.dtype) for n in (m, m if self.linear else self.inverse.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)
-class QuadraticScores:
-    """Scores of classes with covariances of their own.
+class Scores:
+    """Scores at points that share directions.
 
     Attributes
     ----------
@@ -133,21 +100,11 @@ class QuadraticScores:
     form: Form
     screen: "Screen | None" = None
 
-    @property
-    def n_points(self) -> int:
-        return self.form.offsets.shape[1]
-
     @classmethod
-    def of(cls, basis: Basis, apart: np.ndarray, log_priors: np.ndarray, outward: np.ndarray | None) -> Any:
+    def of(cls, basis: Basis, apart: np.ndarray, log_priors: np.ndarray, outward: np.ndarray | None) -> "Scores":
         """From the means of classes (K, n), less that of all; `outward` undoes what rows are screened in."""
-        form = Form.of(basis, apart, log_priors[:, None] - np.nan_to_num(basis.log_dets) / 2.0)
-        screen = None if outward is None else Screen.of(form, outward)
-        return cls(columns_of(basis.points), form, screen)
-
-    @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """What they are made of."""
-        return self.form.arrays
+        form = Form.of(basis, apart, log_priors)
+        return cls(columns_of(basis.points), form, None if outward is None else Screen.of(form, outward))
 
     def scores(self, x: np.ndarray) -> np.ndarray:
         """ln P(y) + ln p(x | y) up to what is the row's, (n_rows, K, P)."""
@@ -162,36 +119,44 @@ class Screen:
 
     A sum of n products is off by less than (n + 2) u of the product of the lengths of both factors, to first order in
     u = 2^-24 (Higham 2002, section 3.1), of which twice as much is allowed for. Rows are screened in directions in
-    which the classes together vary alike, and rows of `side` have length 1: lengths are small whatever scales are.
+    which the classes together vary alike, and directions have length 1: lengths are small whatever scales are.
     Behind factors ``y_j = z_j + l_j y_(j-1)``, where rounding adds 3 u of y_j and 2 u of z_j, what is lost grows as
-    they do: `kernels.quadratic_forms.growth`.
+    they do: `kernels.quadratic_forms.growth`. If a root of h is off by r, h is by ``1.5 sqrt(h) r + r^2`` or less, and
+    ``2 sqrt(h) <= h / c + c``; c is that of rows of the class.
     """
 
     form: Form
-    bounds: np.ndarray  # (3, K, P): what a root of a sum is off by, of the length of a row; of the sum; whatever these
+    bounds: np.ndarray  # (5, K, P), as `kernels.form_lanes.rank_lanes` wants them
 
     @classmethod
     def of(cls, form: Form, outward: np.ndarray) -> "Screen | None":
         """Of what makes up the scores in double precision; None where single precision could not hold it."""
-        n_classes, n_points = form.offsets.shape
-        side = (form.side.reshape(-1, form.side.shape[2]) @ outward.T).reshape(form.side.shape)
-        lengths = np.sqrt(np.einsum("kmn,kmn->km", side, side))
+        n_classes, m, n = form.side.shape
+        side = (form.side.reshape(-1, n) @ outward.T).reshape(form.side.shape)
+        lengths, share = np.sqrt(np.einsum("kmn,kmn->km", side, side)), 2.0 * UNIT * (n + 7)
+        bounds, finite = np.zeros((5, *form.offsets.shape)), np.where(np.isfinite(form.offsets), abs(form.offsets), 0.0)
+        bounds[4] = 4.0 * UNIT * finite
+        if form.linear:
+            bounds[0] = share * lengths[:, : finite.shape[1]]
+            return cls._held([side, form.lower, form.inverse, form.offsets, bounds], lengths, finite)
         lengths[lengths == 0.0] = 1.0  # of directions in which no row lies
+        side /= lengths[:, :, None]
         inverse, lower = form.inverse * (lengths**2)[:, None], form.lower / lengths[:, None]
         lower[:, :, 1:] *= lengths[:, None, :-1]
-        finite, share = np.where(np.isfinite(form.offsets), form.offsets, 0.0), 2.0 * UNIT * (side.shape[2] + 7)
-        of_ones, of_own = np.zeros((2, n_classes, n_points))
+        of_ones, of_own = np.zeros((2, *finite.shape))
         if lower.size:
             forms.growth(lower, inverse, of_ones, of_own)
         else:
-            of_ones = inverse[:, :n_points].sum(axis=2)
-        own = 3.0 * UNIT * np.sqrt(of_own)
-        bounds = np.stack([share * np.sqrt(2.0 * of_ones), share + 2.0 * own * (1.0 + own), 4.0 * UNIT * abs(finite)])
-        largest = max(part.max(initial=0.0) for part in (of_ones, of_own, abs(lower), inverse, abs(finite)))
-        if not largest < LARGEST:
+            of_ones = inverse[:, : finite.shape[1]].sum(axis=2)
+        reach, own, root = share * np.sqrt(2.0 * of_ones), 3.0 * UNIT * np.sqrt(of_own), np.sqrt(n / 2.0)
+        bounds[:4] = 0.75 * root * reach, reach**2, 0.75 / root * reach, share + 2.0 * own * (1.0 + own)
+        return cls._held([side, lower, inverse, form.offsets, bounds], inverse, abs(lower), of_ones, of_own, finite)
+
+    @classmethod
+    def _held(cls, parts: list[np.ndarray], *sizes: np.ndarray) -> "Screen | None":
+        if not max(size.max(initial=0.0) for size in sizes) < LARGEST:  # NaN, too
             return None
-        side /= lengths[:, :, None]
-        single = [part.astype(np.float32) for part in (side, lower, inverse, form.offsets, bounds)]
+        single = [part.astype(np.float32) for part in parts]
         return cls(Form(*single[:4]), single[4])
 
     def decided(self, rows: "ScreenedRows") -> tuple[np.ndarray, np.ndarray]:
