@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from streamnb.core.blas import one_thread
 from streamnb.kernels import products as kernels
 from streamnb.problem.shrinkage import LEDOIT_WOLF, Point
 from streamnb.solving import ledoit_wolf
-from streamnb.solving.tridiagonal import factors, turned
+from streamnb.solving.tridiagonal import factors, ratios, turned
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import PooledTable, scatter
 
@@ -110,10 +111,7 @@ class Covariances:
                 matrices = self._mixed(a)
                 g = [self._spheres(a) if points[i][1] == LEDOIT_WOLF else points[i][1] for i in numbers]
                 each = np.stack([np.broadcast_to(v, len(matrices)) for v in g], axis=1)
-                if not _regular(matrices, each) or (len(g) > 1 and not (factored and a < 1.0 and self._few(len(g)))):
-                    yield from _bases(matrices, numbers, each)
-                else:
-                    yield _of_one(matrices, numbers, each) if len(g) == 1 else _tridiagonal(matrices, numbers, each)
+                yield from _bases(matrices, numbers, each, factored and a < 1.0 and self._few(len(g)))
 
     def _few(self, n_points: int) -> bool:
         """Whether rows are so few that eigenvalues would cost more than factors do for every row."""
@@ -155,12 +153,28 @@ class Covariances:
         )
 
 
-def _bases(matrices: np.ndarray, numbers: list[int], g: np.ndarray) -> Iterator[Basis]:
-    """Of matrices (K, n, n) and points of those g, (K, P)."""
+def _bases(matrices: np.ndarray, numbers: list[int], g: np.ndarray, factored: bool) -> Iterator[Basis]:
+    """Of matrices (K, n, n) and points of those g, (K, P); `factored` where they may be tridiagonal."""
     n = matrices.shape[1]
     if n == 0:  # all features are constant
         yield Basis(numbers, matrices, np.zeros((len(matrices), 0, g.shape[1])), np.zeros(g.shape))
         return
+    regular = (g > max(STEEP, SINGULAR * n * n)).all(axis=0)  # which have an inverse, whatever eigenvalues are
+    if (matrices.trace(axis1=1, axis2=2) <= 0.0).any():
+        regular[:] = False
+    if len(numbers) == 1 and regular.all():
+        yield _of_one(matrices, numbers, g)
+        return
+    if factored:
+        axes, diagonals, beside = turned(matrices)
+        if not regular.all() and not (ratios(diagonals, beside) < STEEP).any():
+            regular[:] = True
+        if regular.any():
+            lower, inverse = factors(diagonals, beside, g[:, regular])
+            yield Basis(list(compress(numbers, regular)), axes, inverse, -np.log(inverse).sum(axis=1), lower)
+        numbers, g = list(compress(numbers, ~regular)), g[:, ~regular]
+        if not numbers:
+            return
     values, axes = np.linalg.eigh(matrices)
     values = np.maximum(values, 0.0)
     plain = (g == 0.0).all(axis=0)
@@ -176,12 +190,6 @@ def _bases(matrices: np.ndarray, numbers: list[int], g: np.ndarray) -> Iterator[
         yield Basis(numbers, axes, inverse, np.log(shrunk).sum(axis=1))
 
 
-def _regular(matrices: np.ndarray, g: np.ndarray) -> bool:
-    """Whether all have an inverse, whatever their eigenvalues: these are (1 - g) of what they were and g of the mean."""
-    n = matrices.shape[1]
-    return bool(g.min() > max(STEEP, SINGULAR * n * n) and matrices.trace(axis1=1, axis2=2).min(initial=n) > 0.0) and n > 0
-
-
 def _of_one(matrices: np.ndarray, numbers: list[int], g: np.ndarray) -> Basis:
     """The same of one point, which has an inverse, by Cholesky's factors, a fifth of what eigenvectors cost."""
     n = matrices.shape[1]
@@ -190,13 +198,6 @@ def _of_one(matrices: np.ndarray, numbers: list[int], g: np.ndarray) -> Basis:
     inverse = np.linalg.inv(np.linalg.cholesky(shrunk))
     log_dets = -2.0 * np.log(inverse.diagonal(axis1=1, axis2=2)).sum(axis=1)
     return Basis(numbers, inverse.transpose(0, 2, 1), np.ones((len(matrices), n, 1)), log_dets[:, None])
-
-
-def _tridiagonal(matrices: np.ndarray, numbers: list[int], g: np.ndarray) -> Basis:
-    """The same of g above 0, so that all have an inverse, by factors of tridiagonal matrices."""
-    axes, diagonals, beside = turned(matrices)
-    lower, inverse = factors(diagonals, beside, g)
-    return Basis(numbers, axes, inverse, -np.log(inverse).sum(axis=1), lower)
 
 
 def _of_correlations(matrices: np.ndarray, numbers: list[int]) -> Basis:

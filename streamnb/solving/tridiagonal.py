@@ -1,6 +1,7 @@
 """Symmetric matrices in directions in which they are tridiagonal, and their factors with multiples of the unit matrix."""
 
 import numpy as np
+from scipy.linalg.lapack import dsterf
 
 from streamnb.core.memory import aligned
 from streamnb.kernels import tridiagonal as kernels
@@ -18,6 +19,14 @@ def turned(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     scales = np.ldexp(1.0, -np.frexp(matrices.trace(axis1=1, axis2=2))[1])  # squares then do not overflow
     kernels.turn(matrices, scales, (a, q[0], work, h[0]), axes, diagonals, beside)
     return axes.transpose(0, 2, 1), diagonals, beside
+
+
+def ratios(diagonals: np.ndarray, beside: np.ndarray) -> np.ndarray:
+    """The least eigenvalue of each, by its largest, (K,); nothing where there is none above 0."""
+    if diagonals.shape[1] == 1:
+        return np.where(diagonals[:, 0] > 0.0, 1.0, 0.0)
+    values = [dsterf(*pair)[0] for pair in zip(diagonals, beside, strict=True)]
+    return np.array([own[0] / own[-1] if own[-1] > 0.0 else 0.0 for own in values])
 
 
 def factors(diagonals: np.ndarray, beside: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
