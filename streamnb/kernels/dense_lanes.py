@@ -13,7 +13,7 @@ from streamnb.kernels.lanes import LANES, ask_for, item_at, lanes_at, spread
 
 AHEAD = 4 * LANES  # columns further on, two lines of the cache, are asked for before they are added
 _FLOATS, _INTEGERS = ir.VectorType(ir.DoubleType(), LANES), ir.VectorType(int32_t, LANES)
-_SUM, _SQUARES, _LOST = 0, 4, 5  # rows of sums: of x, of x^2, and what rounding took from these
+_SUM, _SQUARES = 0, 4  # rows of sums: of x, what rounding took from it, and so on, and the same of x^2
 
 
 def _taken(builder: Any, skip: Any) -> Any:
@@ -43,23 +43,40 @@ def _sum_both_lanes(
     skip: Any,
     least: Any,
     sums: Any,
+    deep: Any,
 ) -> Any:
     """Add x = values[rows[p], column + l] and x^2, p from first to stop, skip <= l < LANES, as `_add_both_lanes` does.
 
-    Sums stay in registers, and nobody looks at what x loses: return True, and leave `sums` as they were, where a lane
-    meets a value, but 0, that is no larger than least[column + l]. Of larger ones nothing may be lost but once of x^2.
+    Sums stay in registers, and nobody looks at what is lost: of x nothing, or once where it is `deep` (0 or 1, in the
+    code), and of x^2 once more. A lane that meets a value, but 0, which is no larger than least[deep, column + l] would
+    lose more: return True then, and leave `sums` as they were.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        values, rows, first, stop, column, skip, least, sums = arguments
-        kinds, place = signature.args, partial(lanes_at, context, builder)
-        into = [place(kinds[7], sums, [column.type(part), column]) for part in (_SUM, _SQUARES, _LOST)]
+        values, rows, first, stop, column, skip, least, sums, _ = arguments
+        kinds, place, depth = signature.args, partial(lanes_at, context, builder), deep.literal_value
+        parts = [*range(_SUM, _SUM + 1 + depth), *range(_SQUARES, _SQUARES + 2 + depth)]
+        into = [place(kinds[7], sums, [column.type(part), column]) for part in parts]
         before = [builder.load(part, align=8) for part in into]
-        total, squares, lost = (alloca_once_value(builder, part) for part in before)
+        totals = [alloca_once_value(builder, part) for part in before]
         ones = ir.Constant(_INTEGERS, [-1] * LANES)
         magnitude, lowest = ir.Constant(_INTEGERS, [2**31 - 1] * LANES), alloca_once_value(builder, ones)
         shape = ir.FunctionType(_INTEGERS, [_INTEGERS] * 2)
         smaller = get_or_insert_function(builder.module, shape, f"llvm.umin.v{LANES}i32")
+
+        def add(x: Any, into: Any) -> Any:
+            """Add x to a sum, and return what was lost of it, which nobody computes unless it is used."""
+            old = builder.load(into)
+            new = builder.fadd(old, x)
+            builder.store(new, into)
+            return builder.fsub(x, builder.fsub(new, old))
+
+        def add_square(x: Any, into: Any) -> Any:
+            old = builder.load(into)
+            new = _plus_product(builder, x, x, old)
+            builder.store(new, into)
+            return _plus_product(builder, x, x, builder.fneg(builder.fsub(new, old)))
+
         with for_range_slice(builder, first, stop, first.type(1)) as (p, _):
             row = builder.load(item_at(context, builder, kinds[1], rows, [p]))
             further = [row, builder.add(column, column.type(AHEAD))]
@@ -68,30 +85,31 @@ def _sum_both_lanes(
             size = builder.and_(builder.bitcast(stored, _INTEGERS), magnitude)  # in the order of absolute values
             size = builder.add(size, ones)  # one less: zeros come last
             builder.store(builder.call(smaller, [builder.load(lowest), size]), lowest)
-            x, old = builder.fpext(stored, _FLOATS), builder.load(squares)
-            builder.store(builder.fadd(builder.load(total), x), total)
-            new = _plus_product(builder, x, x, old)
-            builder.store(new, squares)
-            rest = _plus_product(builder, x, x, builder.fneg(builder.fsub(new, old)))
-            builder.store(builder.fadd(builder.load(lost), rest), lost)
-        taken, limit = _taken(builder, skip), builder.load(place(kinds[6], least, [column]), align=4)
+            x = builder.fpext(stored, _FLOATS)
+            lost, lost_of_square = add(x, totals[0]), add_square(x, totals[1 + depth])
+            for total in totals[1 : 1 + depth]:
+                lost = add(lost, total)
+            for total in totals[2 + depth :]:
+                lost_of_square = add(lost_of_square, total)
+        taken = _taken(builder, skip)
+        limit = builder.load(place(kinds[6], least, [column.type(depth), column]), align=4)
         small = builder.icmp_unsigned("<", builder.load(lowest), builder.bitcast(limit, _INTEGERS))
         found = _any(builder, builder.and_(taken, small))
         with builder.if_then(builder.not_(found), likely=True):
-            for part, old, new in zip(into, before, (total, squares, lost), strict=True):
+            for part, old, new in zip(into, before, totals, strict=True):
                 builder.store(builder.select(taken, builder.load(new), old), part, align=8)
         return found
 
-    return types.boolean(values, rows, intp, intp, intp, intp, least, sums), generate
+    return types.boolean(values, rows, intp, intp, intp, intp, least, sums, deep), generate
 
 
 def _sum_both_one_by_one(
-    values: Any, rows: Any, first: Any, stop: Any, column: Any, skip: Any, least: Any, sums: Any
+    values: Any, rows: Any, first: Any, stop: Any, column: Any, skip: Any, least: Any, sums: Any, deep: Any
 ) -> bool:
     """The same of interpreted kernels."""
     lanes = slice(column + skip, column + LANES)
     x = values[rows[first:stop], lanes]
-    if ((x != 0.0) & (np.abs(x) <= least[lanes])).any():
+    if ((x != 0.0) & (np.abs(x) <= least[deep, lanes])).any():
         return True
     for row in rows[first:stop]:
         _add_both_one_by_one(values, row, column, skip, sums)
@@ -123,9 +141,9 @@ def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, ski
             lost = _plus_product(builder, x, x, back) if term is None else builder.fsub(term, gained)
             return lost if larger else builder.fadd(builder.fsub(before, builder.fsub(after, gained)), lost)
 
-        lost, lost_twice = add(x, _SUM), add(add(None, _SQUARES), _LOST)
+        lost, lost_twice = add(x, _SUM), add(add(None, _SQUARES), _SQUARES + 1)
         with builder.if_then(_any(builder, builder.fcmp_unordered("!=", lost, zeros)), likely=False):
-            for rest, part in ((add(lost, _SUM + 1), _SUM + 2), (lost_twice, _LOST + 1)):
+            for rest, part in ((add(lost, _SUM + 1), _SUM + 2), (lost_twice, _SQUARES + 2)):
                 add(add(rest, part, larger=False), part + 1)
         return context.get_dummy_value()
 
@@ -144,5 +162,5 @@ def _add_both_one_by_one(values: Any, row: Any, column: Any, skip: Any, sums: An
             term = (before - (sums[part, lanes] - gained)) + (term - gained)
 
 
-sum_both_lanes: Any = _sum_both_one_by_one if flags.DISABLE_JIT else intrinsic(_sum_both_lanes)
+sum_both_lanes: Any = _sum_both_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_sum_both_lanes)
 add_both_lanes: Any = _add_both_one_by_one if flags.DISABLE_JIT else intrinsic(_add_both_lanes)

@@ -24,7 +24,7 @@ def add_both(
     """Add the group sums of x and of x^2 to the parts (hi, lo) of two tables; True where a second low part took any."""
     n_rows, n_features = chunk.shape
     values, (hi, lo), (hi_sq, lo_sq) = chunk.stored.reshape(chunk.shape), sums, squares
-    top, least = np.empty(n_features), np.empty(n_features, np.float32)
-    rows, ends = np.empty(n_rows, np.intp), np.empty(n_groups, np.intp)
-    room = top, least, rows, ends, aligned(dense_sums.PARTS, n_features)
+    top, least = np.empty(n_features), np.empty((2, n_features), np.float32)
+    depth, rows, ends = (np.empty(n, np.intp) for n in (-(-n_features // LANES), n_rows, n_groups))
+    room = top, least, depth, rows, ends, aligned(dense_sums.PARTS, n_features)
     return dense_sums.add_both(values, entries.codes, survey.tops, survey.tile, *room, hi, lo, hi_sq, lo_sq)

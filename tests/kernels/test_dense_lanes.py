@@ -1,33 +1,58 @@
-"""Sums of several rows at once are those of row by row, and where a small value would lose digits it is row by row."""
+"""Sums of several rows at once, in as many parts as their smallest value needs, are the exact ones."""
+
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from streamnb.kernels import dense_sums
+from streamnb.kernels.lanes import LANES
+
+N_ROWS = 100  # some of them more than are added at once
 
 
 def begun(n_features):
-    """Sums of rows of values up to 1, as `add_both` begins them, and what they begin with."""
+    """Sums of up to 128 rows of values below 1, as `add_both` begins them."""
     top, sums = np.ones(n_features), np.empty((dense_sums.PARTS, n_features))
-    dense_sums.begin(top, 64.0, False, sums[:4])
-    dense_sums.begin(top, 64.0, True, sums[4:])
-    return sums, sums.copy()
+    dense_sums.begin(top, 128.0, False, sums[:4])
+    dense_sums.begin(top, 128.0, True, sums[4:])
+    least = np.empty((2, n_features), np.float32)
+    dense_sums.losing(top, 128.0, least)
+    return sums, least
 
 
-@pytest.mark.parametrize("n_features", [8, 13, 16])
-def test_all_at_once_or_row_by_row(n_features):
+def grown(sums):
+    """By how much sums of x, and of x^2, have grown, exactly."""
+    start, _ = begun(sums.shape[1])
+    parts = [[Fraction(now) - Fraction(then) for now, then in zip(*both)] for both in zip(sums, start)]
+    return [[sum(column) for column in zip(*some)] for some in (parts[:4], parts[4:])]
+
+
+def exact(x):
+    columns = [[Fraction(float(value)) for value in column] for column in x.T]
+    return [[sum(v**power for v in column) for column in columns] for power in (1, 2)]
+
+
+@pytest.mark.parametrize("n_features", [8, 13])
+@pytest.mark.parametrize(("small", "depth"), [(0.0, 0), (2.0**-30, 1), (2.0**-70, 2)])
+def test_in_as_many_parts_as_the_smallest_value_needs(n_features, small, depth):
     rng = np.random.default_rng(n_features)
-    x = (rng.random((50, n_features)) * rng.choice([-1.0, 0.0, 1.0], (50, n_features))).astype(np.float32)
-    x[7] = 2.0**-60  # loses in every column
-    rows, limits = rng.permutation(50)[:40], np.empty(n_features, np.float32)
-    dense_sums.losing(np.ones(n_features), 64.0, limits)
-    assert (limits == 2.0**-22).all()
-    for chosen in (rows[rows != 7], np.append(rows[rows != 7], 7)):
-        (sums, start), (one_by_one, _) = begun(n_features), begun(n_features)
-        dense_sums.add_rows(x, chosen, limits, sums)
-        dense_sums.add_rows(x, chosen, np.full(n_features, np.inf, np.float32), one_by_one)
-        assert np.array_equal(sums, one_by_one)
-        grown = (sums - start).reshape(2, 4, n_features).sum(axis=1)
-        wide = x[chosen].astype(np.float64)
-        np.testing.assert_allclose(grown, [wide.sum(axis=0), (wide**2).sum(axis=0)], rtol=1e-12, atol=1e-14)
-        assert (sums[1] != start[1]).all() == (7 in chosen)  # what x lost
+    x = (rng.uniform(0.1, 1.0, (N_ROWS, n_features)) * rng.choice([-1, 0, 1], (N_ROWS, n_features))).astype(np.float32)
+    x[7] = small * (1.0 + 2.0**-20)
+    rows, found = rng.permutation(N_ROWS)[:90], np.zeros(-(-n_features // LANES), np.intp)
+    rows[-1] = 7
+    sums, least = begun(n_features)
+    dense_sums.add_rows(x, rows, 0, 90, least, found, sums)
+    assert (found == depth).all()
+    assert grown(sums) == exact(x[rows])
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_values_just_above_a_limit_lose_no_more_than_it_says(depth):
+    sums, least = begun(LANES)
+    assert (least[0] == 2.0**-21).all() and (least[1] == 2.0**-41).all()
+    x, found = np.ones((128, LANES), np.float32), np.zeros(1, np.intp)
+    x[64:] = np.nextafter(least[depth], np.float32(1.0))  # whose last bit counts
+    dense_sums.add_rows(x, np.arange(128), 0, 128, least, found, sums)
+    assert found == depth
+    assert grown(sums) == exact(x)

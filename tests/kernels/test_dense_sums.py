@@ -8,6 +8,7 @@ import pytest
 import streamnb as snb
 from streamnb.core.memory import aligned
 from streamnb.kernels import class_sums, dense_sums
+from streamnb.kernels.lanes import LANES
 from streamnb.rows.chunk import frozen
 from streamnb.rows.survey import look_at
 from tests.support import naive
@@ -41,9 +42,9 @@ def summed(x, codes, tile):
 
 def spare(n_rows, n_features):
     """What the kernel may write to."""
-    top, least = np.empty(n_features), np.empty(n_features, np.float32)
-    rows, ends = np.empty(n_rows, np.intp), np.empty(N_GROUPS, np.intp)
-    return top, least, rows, ends, aligned(dense_sums.PARTS, n_features)
+    top, least = np.empty(n_features), np.empty((2, n_features), np.float32)
+    depth, rows, ends = (np.empty(n, np.intp) for n in (-(-n_features // LANES), n_rows, N_GROUPS))
+    return top, least, depth, rows, ends, aligned(dense_sums.PARTS, n_features)
 
 
 @pytest.mark.parametrize("n_features", [8, 9, 15, 16, 21, 24])
