@@ -33,6 +33,22 @@ def _any(builder: Any, lanes: Any) -> Any:
     return builder.icmp_unsigned("!=", some, some.type(0))
 
 
+def _grow(builder: Any, x: Any, total: Any) -> Any:
+    """Add x to a larger sum; return what was lost of it, which nobody computes where it is not used."""
+    before = builder.load(total)
+    after = builder.fadd(before, x)
+    builder.store(after, total)
+    return builder.fsub(x, builder.fsub(after, before))
+
+
+def _grow_by_square(builder: Any, x: Any, total: Any) -> Any:
+    """The same of x^2."""
+    before = builder.load(total)
+    after = _plus_product(builder, x, x, before)
+    builder.store(after, total)
+    return _plus_product(builder, x, x, builder.fneg(builder.fsub(after, before)))
+
+
 def _sum_both_lanes(
     typing_context: Any,
     values: Any,
@@ -64,19 +80,6 @@ def _sum_both_lanes(
         shape = ir.FunctionType(_INTEGERS, [_INTEGERS] * 2)
         smaller = get_or_insert_function(builder.module, shape, f"llvm.umin.v{LANES}i32")
 
-        def add(x: Any, into: Any) -> Any:
-            """Add x to a sum, and return what was lost of it, which nobody computes unless it is used."""
-            old = builder.load(into)
-            new = builder.fadd(old, x)
-            builder.store(new, into)
-            return builder.fsub(x, builder.fsub(new, old))
-
-        def add_square(x: Any, into: Any) -> Any:
-            old = builder.load(into)
-            new = _plus_product(builder, x, x, old)
-            builder.store(new, into)
-            return _plus_product(builder, x, x, builder.fneg(builder.fsub(new, old)))
-
         with for_range_slice(builder, first, stop, first.type(1)) as (p, _):
             row = builder.load(item_at(context, builder, kinds[1], rows, [p]))
             further = [row, builder.add(column, column.type(AHEAD))]
@@ -86,11 +89,11 @@ def _sum_both_lanes(
             size = builder.add(size, ones)  # one less: zeros come last
             builder.store(builder.call(smaller, [builder.load(lowest), size]), lowest)
             x = builder.fpext(stored, _FLOATS)
-            lost, lost_of_square = add(x, totals[0]), add_square(x, totals[1 + depth])
+            lost, lost_of_square = _grow(builder, x, totals[0]), _grow_by_square(builder, x, totals[1 + depth])
             for total in totals[1 : 1 + depth]:
-                lost = add(lost, total)
+                lost = _grow(builder, lost, total)
             for total in totals[2 + depth :]:
-                lost_of_square = add(lost_of_square, total)
+                lost_of_square = _grow(builder, lost_of_square, total)
         taken = _taken(builder, skip)
         limit = builder.load(place(kinds[6], least, [column.type(depth), column]), align=4)
         small = builder.icmp_unsigned("<", builder.load(lowest), builder.bitcast(limit, _INTEGERS))
