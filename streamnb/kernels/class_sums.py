@@ -220,12 +220,11 @@ def add_dense_pairs(values, rows, codes, weight, moment, threshold, hi, lo):
 
 
 @kernel
-def add_weights(codes, weight, count, hi, lo):
-    # count[k] += 1 and (hi, lo)[k] += weight[e] over entries e of group k; True as above
+def add_weights(codes, weight, hi, lo):
+    # (hi, lo)[k] += weight[e] over entries e of group k; True as above
     spilled = False
     for e in range(len(codes)):
         k = codes[e]
-        count[k] += 1
         hi[k, 0], r = two_sum(hi[k, 0], weight[e])
         spilled |= add_low(lo, k, 0, r, 0.0)
     return spilled
