@@ -59,9 +59,8 @@ class Applied:
         """
         if weighted is None:
             return cls(asked), Report()
-        scan = ClassScan(
-            ("nonzero",), replace(asked, normalize=None), folding=folding, memory_limit=options.memory_limit
-        )
+        plain = replace(asked, normalize=None)
+        scan = ClassScan(("nonzero",), plain, folding=folding, memory_limit=options.memory_limit)
         stats, report = run_scan(scan, rows, options_of(options, "idf"))
         rests = [stats.without_fold(fold) for fold in range(len(stats.folds))]
         all_rows, *outside = (

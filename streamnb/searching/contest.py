@@ -80,6 +80,44 @@ class Contestants:
         """Keep nothing that only `fitted` needs: another candidate is better."""
 
 
+class OneByOne(Contestants):
+    """A candidate that is fitted anew without each fold; a subclass says what that comes to."""
+
+    failures: tuple[type[Exception], ...] = (ValueError, TypeError)  # of which it is left out
+
+    def __init__(self, name: str, judging: Judging):
+        super().__init__([name])
+        self._judging = judging
+        self._scores: dict[int, list[float]] = {}
+
+    def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
+        """On the folds that there is time for, on one at least."""
+        name, judging = self.names[0], self._judging
+        if self.left_out:
+            return []
+        for fold in folds:
+            if self._scores and allowed.over():
+                break
+            try:
+                self._scores[fold] = self._on(fold)
+            except self.failures as error:
+                named = isinstance(error, OneByOne.failures)
+                self.left_out[name] = str(error) if named else f"{type(error).__name__}: {error}"
+                return []
+        done, each = sorted(self._scores), [one.name for one in judging.scorer.each]
+        scores = {one: [self._scores[fold][i] for fold in done] for i, one in enumerate(each)}
+        about: dict[str, Any] = {"name": name, "words": {}, "point": {}, "n_features": -1}
+        return [Judged.on(done, judging.n_folds, scores, **about, **self._cost())]
+
+    def _on(self, fold: int) -> list[float]:
+        """The scores on a fold of what is fitted to the other rows."""
+        raise NotImplementedError
+
+    def _cost(self) -> dict[str, Any]:
+        """Reads and seconds so far."""
+        raise NotImplementedError
+
+
 class Contest:
     """Rounds, after each of which all candidates go on that there is time for, or the better third."""
 

@@ -104,11 +104,11 @@ class MomentSums:
             memory.refuse(f"{sums} that the rows so far touch", self.nbytes, limit, CURE)
         elif not self._runs and may_be_sparse(self._dense, self._options):
             if needed > share or _is_empty(needed, CELL * self._touched * len(self._dense)):
-                self._make_sparse(n_groups, n_features)
+                self._make_sparse(n_features)
         elif not self._runs and needed > limit:
             memory.refuse(_in_words(self._dense, n_groups, n_features), needed, limit, CURE)
 
-    def _make_sparse(self, n_groups: int, n_features: int) -> None:
+    def _make_sparse(self, n_features: int) -> None:
         for name, table in self._dense.items():
             self._runs[name] = Runs()
             if len(table.hi):
