@@ -12,6 +12,7 @@ from pathlib import Path
 import streamnb as snb
 from benchmarks import peers
 from benchmarks.peers import (
+    descriptions,
     encoding,
     files,
     groups,
@@ -68,6 +69,7 @@ PARTS = {  # each yields rows of the table
     "trees": trees.tree_rows,
     "search": searching.search_rows,
     "selecting": selecting.selecting_rows,
+    "descriptions": descriptions.description_rows,
     "others": others.other_rows,
     "memory": processes.memory_rows,
     "cold": processes.cold_rows,

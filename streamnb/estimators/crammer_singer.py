@@ -9,8 +9,8 @@ import numpy as np
 
 from streamnb.core import arguments, messages, persistence
 from streamnb.estimators.calibrated_fit import CalibratedClassifier
-from streamnb.estimators.trained import Posed
 from streamnb.estimators.trained_cv import Scanned, TrainedClassifierCV
+from streamnb.estimators.trained_on import Posed
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report

@@ -5,7 +5,8 @@ from typing import Any
 from streamnb.core import arguments, persistence
 from streamnb.encoding.bins import BinEdges
 from streamnb.estimators.bins import Bins
-from streamnb.estimators.trained import Posed, TrainedClassifier
+from streamnb.estimators.trained import TrainedClassifier
+from streamnb.estimators.trained_on import Posed
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.descent import Penalties
 from streamnb.training.fitting import Reads

@@ -8,7 +8,7 @@ import numpy as np
 from streamnb.core import arguments, memory, persistence
 from streamnb.core.blas import one_thread
 from streamnb.estimators.least_squares import LeastSquaresClassifier, LeastSquaresClassifierCV, PosedByProducts
-from streamnb.estimators.trained import Posed
+from streamnb.estimators.trained_on import Posed
 from streamnb.passes.options import RunOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan

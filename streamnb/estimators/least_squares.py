@@ -7,8 +7,8 @@ import numpy as np
 
 from streamnb.core import arguments, persistence
 from streamnb.estimators.calibrated_fit import CalibratedClassifier
-from streamnb.estimators.trained import Posed
 from streamnb.estimators.trained_cv import TrainedClassifierCV
+from streamnb.estimators.trained_on import Posed
 from streamnb.passes.options import RunOptions
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.solving.least_squares import CONSTANT, LeastSquaresPath
@@ -44,10 +44,11 @@ class LeastSquaresClassifier(CalibratedClassifier):
 
         1/2 sum_i w_i (W_k x_i + b_k - c_ik)^2 + l2 / 2 \|W_k\|^2,
 
-    the objective of scikit-learn's RidgeClassifier with ``alpha = l2``; intercepts are not penalised. Each class goes to
-    the best point in the directions of all (Hestenes and Stiefel 1952, O'Leary 1980). The quickest of these models to a
-    good accuracy: texts need 2 to 6 reads, and reads that end early regularise as `l2` does. Parameters and attributes
-    are those of `MarginClassifier` without `l1`; there are no probabilities without `calibration`, or before `calibrate`.
+    the objective of scikit-learn's RidgeClassifier with ``alpha = l2``; intercepts are not penalised. Each class goes
+    to the best point in the directions of all (Hestenes and Stiefel 1952, O'Leary 1980). The quickest of these models
+    to a good accuracy: texts need 2 to 6 reads, and reads that end early regularise as `l2` does. Parameters and
+    attributes are those of `MarginClassifier` without `l1`; there are no probabilities without `calibration`, or before
+    `calibrate`.
 
     Parameters
     ----------

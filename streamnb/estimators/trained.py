@@ -1,12 +1,12 @@
 """What classifiers that take a few reads of the rows have in common: the scan, the reads, and what follows."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.core import arguments, memory, messages, persistence, row_checks
+from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import of_values
 from streamnb.estimators.base import OF_ROWS, RowsEstimator
@@ -15,12 +15,13 @@ from streamnb.estimators.exporting import Exports
 from streamnb.estimators.folded_scan import Applied, ScannedFolds
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.estimators.prepared_rows import PreparedRows
+from streamnb.estimators.trained_on import Posed, room_for_rows
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.kept import KeptSource, NarrowSource, kept
+from streamnb.rows.kept import kept
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
@@ -33,37 +34,6 @@ from streamnb.training.objectives import Objective, RowSums
 from streamnb.training.reading import ReadTask
 
 _FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "step", *OF_ROWS
-
-
-KEPT = 8  # of the memory that may be taken, the part for rows that are read again
-
-
-@dataclass(frozen=True, eq=False)
-class Posed:
-    """What a model is trained on: reads of rows, sums, factors of features, and weights to start towards."""
-
-    task: ReadTask
-    sums: RowSums
-    scale: Any
-    towards: np.ndarray | None
-
-    def narrowed(self, rows: Source, options: RunOptions) -> tuple["Posed", Source]:
-        """The same of the features that any row has, and the rows as it takes them, kept where there is room."""
-        features, n_features = np.flatnonzero(self.sums.squares > 0.0), len(self.sums.squares)
-        if rows.lazy or (rows.in_memory and len(features) == n_features):
-            return self, rows
-        few, used = NarrowSource(rows, self.task.options, features, n_features), np.append(features, n_features)
-        zeros, ones = np.zeros((len(used), self.task.weights.shape[1])), np.ones(len(used))
-        scale = None if self.scale is None else self.scale[features]
-        towards = None if self.towards is None else self.towards[used]
-        task = replace(self.task, options=RowOptions(), weights=zeros, grid=ones)
-        posed = replace(self, task=task, sums=self.sums.of_features(features), scale=scale, towards=towards)
-        return posed, KeptSource(few, room_for_rows(options))
-
-
-def room_for_rows(options: RunOptions) -> int:
-    """Bytes of rows that may be kept, twice: as they are made, and as they are trained on."""
-    return memory.allowed(options.memory_limit) // KEPT
 
 
 class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, RowsEstimator):

@@ -12,7 +12,8 @@ from sklearn.base import clone
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.estimators.folded_scan import ScannedFolds
-from streamnb.estimators.trained import Posed, TrainedClassifier, room_for_rows
+from streamnb.estimators.trained import TrainedClassifier
+from streamnb.estimators.trained_on import Posed, room_for_rows
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report

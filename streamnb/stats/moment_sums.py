@@ -11,7 +11,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.survey import Survey
 from streamnb.stats.both_moments import add_both, may_add_both
 from streamnb.stats.moments import TABLE
-from streamnb.stats.sparse_tables import LARGE, AnyTable, Listing, Runs, SparseTable
+from streamnb.stats.sparse_tables import AnyTable, Listing, Runs, SparseTable
 from streamnb.stats.tables import Table, renormalised
 
 _NARROW = 2.0**31  # integers below this are exact in int32

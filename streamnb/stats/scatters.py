@@ -12,8 +12,7 @@ from streamnb.stats.sparse_tables import AnyTable, SparseTable
 
 
 class Scatter(NamedTuple):
-    """Of a class of some weight: the columns that are not 0 in all its rows, and there the sums of w x and
-    of w (x - class mean)^2, free of cancellation."""
+    """Of a class of some weight: columns that are not all 0, and there the sums of w x and of w (x - class mean)^2."""
 
     weight: float
     columns: np.ndarray
@@ -42,3 +41,12 @@ def _cells(table: AnyTable) -> Callable[[int], np.ndarray]:
     columns = table.columns_of()[np.argsort(classes, kind="stable")]
     ends = np.cumsum(np.bincount(classes, minlength=table.shape[0]))
     return lambda k: columns[ends[k - 1] if k else 0 : ends[k]]
+
+
+def by_column(table: AnyTable) -> np.ndarray:
+    """Sums rounded to float64, (n_columns, n_classes): the order in which cells lie."""
+    if not isinstance(table, SparseTable):
+        return np.ascontiguousarray(table.hi.T)
+    out = np.zeros(table.shape[::-1])
+    out[table.columns_of(), table.classes_of()] = table.hi
+    return out

@@ -98,13 +98,6 @@ class SparseTable:
         out[rows[rows >= 0], local[rows >= 0]] = values[rows >= 0]
         return out if isinstance(classes, slice) else out[place[wanted]]  # some may be asked for more than once
 
-    def by_column(self) -> np.ndarray:
-        """The sums rounded to float64, dense, (n_columns, n_classes): cells lie in this order."""
-        _check_size(*self.shape)
-        out = np.zeros((self.shape[1], self.shape[0]))
-        out[self.columns_of(), self.classes_of()] = self.hi
-        return out
-
     def classes_of(self, at: Any = slice(None)) -> np.ndarray:
         """The classes of cells."""
         return self.keys[at] & ((1 << self._bits) - 1)

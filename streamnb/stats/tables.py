@@ -51,10 +51,6 @@ class Table:
             classes = classes[:, None]
         return self.hi[classes, columns]
 
-    def by_column(self) -> np.ndarray:
-        """The sums rounded to float64, (n_columns, n_classes)."""
-        return np.ascontiguousarray(self.hi.T)
-
     def select(self, columns: Any) -> "Table":
         """Some columns, a slice or numbers."""
         order = np.asarray if isinstance(columns, slice) else np.ascontiguousarray

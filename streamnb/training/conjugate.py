@@ -1,9 +1,9 @@
 """Least squares by conjugate gradients: each read brings the product of the second moments with some directions.
 
-M. R. Hestenes and E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49 (1952). All rows
-of weights go in one read, and as the matrix of their systems is the same, each of them takes the best point in the
-directions of all, not along its own alone: D. P. O'Leary, The block conjugate gradient algorithm and related methods,
-Linear Algebra Appl. 29 (1980). With many classes that saves half of the reads.
+M. R. Hestenes and E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49 (1952). All
+rows of weights go in one read, and as the matrix of their systems is the same, each of them goes to the best point in
+the directions of all, not along its own alone: D. P. O'Leary, The block conjugate gradient algorithm and related
+methods, Linear Algebra Appl. 29 (1980). With many classes that saves half of the reads.
 """
 
 from collections.abc import Generator
@@ -32,7 +32,7 @@ class Directions:
             self._inverses = [_inverse(step[:, some].T @ product[:, some]) for some in self._together]
 
     def take(self, point: np.ndarray, residual: np.ndarray) -> float:
-        """Move a point, in place, to the best one in these directions, and its residual; how far the objective falls."""
+        """Move a point to the best one in these directions, and its residual, in place; how far the objective falls."""
         fall = 0.0
         with one_thread():
             for some, inverse in zip(self._together, self._inverses, strict=True):

@@ -14,7 +14,7 @@ from streamnb.core import arguments
 from streamnb.kernels import descent
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import LabelCodes
-from streamnb.stats.scatters import scatters
+from streamnb.stats.scatters import by_column, scatters
 
 MOMENTS = "sum", "sum_sq", "deviation"  # the last from 0: of abs(x)
 
@@ -46,7 +46,7 @@ class RowSums:
         """Those of statistics with the moments "sum", "sum_sq" and "deviation" (from 0)."""
         whole, k = of_rows(stats), slice(1 if one_row(stats) else 0, None)
         sums, squares, magnitudes = (whole.table(moment).totals() for moment in MOMENTS)
-        own, spread = stats.table("sum").by_column()[:, k], spread_of(whole, sums)
+        own, spread = by_column(stats.table("sum"))[:, k], spread_of(whole, sums)
         features = np.arange(stats.n_features)
         return cls(features, own, stats.weight[k], sums, whole.total_weight, squares, magnitudes, spread)
 
@@ -85,13 +85,14 @@ def n_used(stats: ClassStats) -> int:
 
 def spread_of(stats: ClassStats, sums: np.ndarray) -> np.ndarray:
     """Sum over all rows of w (x - mean)^2, (n_features,), given those of w x: within the classes and between them."""
-    means, n_classes = sums / stats.total_weight, 0
+    means = sums / stats.total_weight
     spread, weight, n_there = np.zeros((3, stats.n_features))
-    for n_classes, (own, columns, of_class, scatter) in enumerate(scatters(stats), 1):
+    for own, columns, of_class, scatter in scatters(stats):
         spread[columns] += scatter + own * (of_class / own - means[columns]) ** 2
         weight[columns] += own
         n_there[columns] += 1.0
-    absent = np.where(n_there == n_classes, 0.0, np.maximum(stats.total_weight - weight, 0.0))
+    everywhere = n_there == np.count_nonzero(stats.weight > 0.0)
+    absent = np.where(everywhere, 0.0, np.maximum(stats.total_weight - weight, 0.0))
     return spread + absent * means**2  # classes where all is 0
 
 

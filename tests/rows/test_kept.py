@@ -68,18 +68,3 @@ def test_zeros_that_are_stored_and_other_columns_in_a_later_read():
     wider = NarrowSource(opened(sp.csr_array(np.ones((2, 4))), None, labelled=False), RowOptions(), np.array([0, 2]), 3)
     with pytest.raises(ValueError, match="X has 4 features"):
         list(wider.blocks())
-
-
-def test_a_fit_of_texts_makes_their_features_once_and_has_the_same_weights(monkeypatch):
-    source = texts()
-    made = []
-    step = source._step
-    monkeypatch.setattr(source, "_step", lambda raw, first: made.append(first) or step(raw, first))
-    options = {"idf": True, "max_passes": 3, "tol": 0.0}
-    with pytest.warns(snb.StreamnbWarning, match="max_passes=3"):
-        model = snb.SoftmaxRegression(**options).fit(source)
-    assert len(made) == len(set(made))
-    X = snb.HashedText(n_features=64).transform(TEXTS)
-    with pytest.warns(snb.StreamnbWarning, match="max_passes=3"):
-        other = snb.SoftmaxRegression(**options).fit(X, np.arange(40) % 3)
-    np.testing.assert_array_equal(model.coef_, other.coef_)
