@@ -1,7 +1,8 @@
 """Symmetric matrices made tridiagonal by Householder's reflections, LANES of them at once, and their factors.
 
-Reflections leave H A H with H = 1 - h v v', column after column (Golub and Van Loan 2013, section 8.3.1). What one takes
-from the rest of the matrix is taken while the product with the next v is summed: each number is read once a column.
+Reflections leave H A H with H = 1 - h v v', column after column (Golub and Van Loan 2013, section 8.3.1). What one
+takes from the rest of the matrix is taken while the product with the next v is summed: each number is read once a
+column.
 """
 
 import numpy as np

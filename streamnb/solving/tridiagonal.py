@@ -1,4 +1,4 @@
-"""Symmetric matrices in directions in which they are tridiagonal, and their factors with multiples of the unit matrix."""
+"""Symmetric matrices in directions in which they are tridiagonal, and factors of these, shrunk to the unit matrix."""
 
 import numpy as np
 from scipy.linalg.lapack import dsterf
@@ -30,7 +30,7 @@ def ratios(diagonals: np.ndarray, beside: np.ndarray) -> np.ndarray:
 
 
 def factors(diagonals: np.ndarray, beside: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """-L below the diagonal and 1 / D, (K, n, P) each, of ``(1 - g) T + g (tr T / n) I = L D L'`` at points g (K, P)."""
+    """-L beside the diagonal and 1 / D, (K, n, P) each: ``(1 - g) T + g (tr T / n) I = L D L'`` at points g (K, P)."""
     lower, inverse = np.empty((2, *g.shape, diagonals.shape[1]))
     kernels.factor(diagonals, beside, g, lower, inverse)
     return lower.transpose(0, 2, 1), inverse.transpose(0, 2, 1)

@@ -36,7 +36,9 @@ ROOMS = [  # in the order of the flow: a room uses those above it
     "cli",
 ]
 DOORS = {  # who may import a library: rooms and modules, function bodies included
-    "numba": {"kernels.compiler", "kernels.lanes", "kernels.column_lanes", "kernels.digits"},
+    "numba": {
+        f"kernels.{name}" for name in ("compiler", "lanes", "column_lanes", "form_lanes", "matrix_lanes", "digits")
+    },
     "zarr": {"rows", "passes"},
     "zarrs": {"rows", "passes"},
     "dask": {"passes", "core.memory"},  # core.memory reads sizes such as "4GB" with Dask's parser

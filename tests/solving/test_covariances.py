@@ -44,6 +44,28 @@ def test_bases_hold_the_inverses_of_all_points():
     assert sorted(met) == list(range(12))
 
 
+def test_factors_in_tridiagonal_directions_stand_for_eigenvalues():
+    known, points = Covariances(snb.scan(X, Y, moments=["sum", "gram"])), tuple((0.3, g) for g in (0.0, 1e-3, 0.5))
+    (basis,) = known.bases(points[1:], factored=True)
+    steep = list(
+        known.bases(points, factored=True)
+    )  # scales differ: without shrinkage digits are those of correlations
+    assert basis.lower is not None and [one.lower is None for one in steep] == [False, True]
+    level = X[:, [0, 4]] / X[:, [0, 4]].std(axis=0)
+    (together,) = Covariances(snb.scan(level, Y, moments=["sum", "gram"])).bases(points, factored=True)
+    assert together.points == [0, 1, 2] and together.lower is not None
+    z = rng.normal(size=(6, 4)) * OWN[0][np.ix_(known.kept, known.kept)].diagonal() ** 0.5
+    for p in (1, 2):
+        (alone,) = known.bases(points[p : p + 1])
+        for k in range(3):
+            y = z @ basis.axes[k]
+            for j in range(1, 4):
+                y[:, j] += basis.lower[k, j, p - 1] * y[:, j - 1]
+            expected = (z @ alone.axes[k]) ** 2 @ alone.inverse[k, :, 0]
+            np.testing.assert_allclose(y**2 @ basis.inverse[k, :, p - 1], expected, rtol=1e-9)
+        np.testing.assert_allclose(basis.log_dets[:, p - 1], alone.log_dets[:, 0], rtol=1e-12)
+
+
 def test_covariances_without_inverse_are_named():
     known = Covariances(snb.scan(np.c_[X, X[:, 0]], Y, moments=["sum", "gram"]))
     assert all(
