@@ -90,9 +90,9 @@ def factor(diagonals, beside, g, lower, inverse):
         mean = diagonals[k].sum() / n
         for p in range(g.shape[1]):
             less, more = 1.0 - g[k, p], g[k, p] * mean
-            lower[k, p, 0], inverse[k, p, 0] = 0.0, 1.0 / (less * diagonals[k, 0] + more)
+            lower[k, p, 0], inverse[k, p, 0] = 0.0, np.divide(1.0, less * diagonals[k, 0] + more)
             for j in range(1, n):
                 e = less * beside[k, j - 1]
                 before = e * inverse[k, p, j - 1]
                 lower[k, p, j] = -before
-                inverse[k, p, j] = 1.0 / (less * diagonals[k, j] + more - before * e)
+                inverse[k, p, j] = np.divide(1.0, less * diagonals[k, j] + more - before * e)

@@ -66,6 +66,16 @@ def test_factors_in_tridiagonal_directions_stand_for_eigenvalues():
         np.testing.assert_allclose(basis.log_dets[:, p - 1], alone.log_dets[:, 0], rtol=1e-12)
 
 
+def test_what_rounding_leaves_of_a_class_that_does_not_vary_is_no_covariance():
+    x, y = 1e3 + rng.normal(size=(60, 6)), np.arange(60) % 2
+    x[y == 0] = x[0]  # products less those of means leave eigenvalues below 0
+    known, points = Covariances(snb.scan(x, y, moments=["sum", "gram"])), ((0.0, 1e-6), (0.0, 1e-2))
+    assert np.linalg.eigvalsh(known.own[0])[0] < 0.0
+    for asked in (points, points[:1]):
+        (basis,) = known.bases(asked, factored=True)
+        assert basis.lower is None and (basis.inverse > 0.0).all() and np.isfinite(basis.log_dets).all()
+
+
 def test_covariances_without_inverse_are_named():
     known = Covariances(snb.scan(np.c_[X, X[:, 0]], Y, moments=["sum", "gram"]))
     assert all(
