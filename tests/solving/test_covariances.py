@@ -67,7 +67,7 @@ def test_factors_in_tridiagonal_directions_stand_for_eigenvalues():
 
 
 def test_what_rounding_leaves_of_a_class_that_does_not_vary_is_no_covariance():
-    x, y = 1e3 + rng.normal(size=(60, 6)), np.arange(60) % 2
+    x, y = 1e3 + np.random.default_rng(0).normal(size=(60, 6)), np.arange(60) % 2
     x[y == 0] = x[0]  # products less those of means leave eigenvalues below 0
     known, points = Covariances(snb.scan(x, y, moments=["sum", "gram"])), ((0.0, 1e-6), (0.0, 1e-2))
     assert np.linalg.eigvalsh(known.own[0])[0] < 0.0
