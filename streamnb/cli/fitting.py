@@ -6,6 +6,7 @@ import click
 
 from streamnb.cli.given import DATA, POSED, RUN, TABLE, new_file, penalty_of, rows_of, steps_of
 from streamnb.cli.output import say
+from streamnb.estimators.crammer_singer import CrammerSingerSVMCV
 from streamnb.estimators.least_squares import LeastSquaresClassifierCV
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.estimators.linear_nb_cv import LinearNBCV
@@ -14,7 +15,12 @@ from streamnb.passes.dask_workers import connected
 from streamnb.searching.searching import search as find
 
 NAMED = 100_000  # tokens whose columns have names
-READS = {"softmax": SoftmaxRegressionCV, "margin": MarginClassifierCV, "least-squares": LeastSquaresClassifierCV}
+READS = {
+    "softmax": SoftmaxRegressionCV,
+    "margin": MarginClassifierCV,
+    "crammer-singer": CrammerSingerSVMCV,
+    "least-squares": LeastSquaresClassifierCV,
+}
 
 
 @click.command()

@@ -1,7 +1,7 @@
-"""What notebooks show of a value: a small table."""
+"""Tables of words: in lines, and in HTML as notebooks show them."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 
@@ -9,6 +9,21 @@ def in_notebook() -> bool:
     """True in the kernel of a notebook, which shows the value of a cell as HTML."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return hasattr(shell, "kernel")
+
+
+def aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines, the first column aligned on the left, others on the right."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in table]
+
+
+def html(table: Sequence[Sequence[str]], notes: Iterable[str], caption: str = "") -> str:
+    """Rows of cells, the head first, as an HTML table with notes below it."""
+    head, *rows = ([escape(cell) for cell in row] for row in table)
+    lines = [f"<tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>"]
+    lines += [f"<tr><th>{row[0]}</th>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>" for row in rows]
+    above = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{above}{''.join(lines)}</table>{''.join(f'<p>{escape(note)}</p>' for note in notes)}"
 
 
 def table(caption: str, rows: Iterable[tuple[str, str]]) -> str:

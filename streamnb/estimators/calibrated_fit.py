@@ -67,6 +67,6 @@ class CalibratedClassifier(TrainedClassifier):
         def of_rest(fold: int) -> LinearModel:
             return self._model_of(rests[fold], trained[fold], posed[fold].scale)
 
-        self._model = calibrated_out_of_fold(self._model, sampled.sample.drawn(), of_rest, self.calibration)
+        self._model = calibrated_out_of_fold(self._model, sampled.drawn(), of_rest, self.calibration)
         self._calibrated = True
         return report + more

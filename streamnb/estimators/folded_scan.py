@@ -23,6 +23,11 @@ class ScannedFolds:
     rests: Sequence[ClassStats] = ()
 
     @property
+    def nbytes(self) -> int:
+        """Memory of all."""
+        return sum(stats.nbytes for stats in (self.stats, *self.rests))
+
+    @property
     def whole(self) -> ClassStats:
         """Those of all rows, without folds."""
         return replace(self.stats, folds=(), folding=None)
@@ -54,9 +59,8 @@ class Applied:
         """
         if weighted is None:
             return cls(asked), Report()
-        scan = ClassScan(
-            ("nonzero",), replace(asked, normalize=None), folding=folding, memory_limit=options.memory_limit
-        )
+        plain = replace(asked, normalize=None)
+        scan = ClassScan(("nonzero",), plain, folding=folding, memory_limit=options.memory_limit)
         stats, report = run_scan(scan, rows, options_of(options, "idf"))
         rests = [stats.without_fold(fold) for fold in range(len(stats.folds))]
         all_rows, *outside = (
@@ -73,4 +77,7 @@ class Applied:
         for fold, way in enumerate(self.outside):
             scans[f"outside {fold}"] = replace(scan, options=way, outside=fold)
         found, report = run_scans(scans, rows, options_of(options, "scan"))
-        return ScannedFolds(found.pop("all"), list(found.values())), report
+        whole, rests = found.pop("all"), list(found.values())
+        if rests:  # which are asked for in place of what folds leave
+            whole = replace(whole, folds=tuple(part.select(slice(0), ()) for part in whole.folds))
+        return ScannedFolds(whole, rests), report

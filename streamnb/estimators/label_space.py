@@ -22,10 +22,7 @@ from streamnb.training.label_space import ComponentsByGradients, ComponentsByPro
 
 HALVINGS = 5  # numbers of components to choose from where none are given
 PARTS = 13  # arrays as large as the weights of components, while these are found: those of conjugate gradients, and 3
-BEFORE, BESIDE = (
-    4,
-    2,
-)  # arrays as large as the weights of all labels, before the components are found, and while they are
+BEFORE, BESIDE = 4, 2  # arrays as large as the weights of all labels: before components are found, and meanwhile
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,9 +266,10 @@ class LabelSpaceCV(LeastSquaresClassifierCV, LabelSpace):
         return [{**point, "n_components": number} for point in super()._grid() for number in numbers]
 
     def _turns(
-        self, n_features: int, n_rows: int, n_folds: int, options: RunOptions, n_used: int | None = None
+        self, n_features: int, n_rows: int, n_folds: int, options: RunOptions, n_used: Any = None, beside: int = 0
     ) -> Turns:
-        return Turns.of(len(self._grid(n_rows)) * n_folds, n_features, self._most(n_rows), self._held, options, n_used)
+        n_models, most = len(self._grid(n_rows)) * n_folds, self._most(n_rows)
+        return Turns.of(n_models, n_features, most, self._held, options, n_used, beside)
 
     def _reads_at(self, posed: Posed, point: dict[str, Any], max_passes: int) -> tuple[Trainer, Reads]:
         return self._reads(posed, Penalties(point["l2"], 0.0), max_passes, point["n_components"])

@@ -200,7 +200,9 @@ class TrainedClassifierCV(TrainedClassifier):
         return super().plan_scan()[0], self.folds
 
     def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        turns = self._turns(n_features, n_rows, n_folds, RunOptions(memory_limit=limit))
+        tables = 8 * (n_folds + 1) * len(self.plan_scan()[0]) * n_features * n_rows
+        beside = tables + _posed_bytes(n_features, n_rows, n_folds)
+        turns = self._turns(n_features, n_rows, n_folds, RunOptions(memory_limit=limit), beside=beside)
         most_reads = self._n_scans() + turns.n_groups * (self.max_passes + self._trainer.judged_later) + self.max_passes
         most_reads += 0 if self.calibration is None else self.max_passes + 1
         n_bytes = turns.n_models * turns.model_bytes
@@ -241,14 +243,18 @@ class TrainedClassifierCV(TrainedClassifier):
             check_calibration(self.calibration, self._scheme, len(stats.folds))
             self._check_memory(stats, len(stats.folds) * self._n_rows(stats), options)
 
-    def _turns(self, n_features: int, n_rows: int, n_folds: int, options: RunOptions, n_used: Any = None) -> Turns:
+    def _turns(
+        self, n_features: int, n_rows: int, n_folds: int, options: RunOptions, n_used: Any = None, beside: int = 0
+    ) -> Turns:
         """How many models of n_rows rows of weights there are, and how many are open at a time."""
-        return Turns.of(len(self._grid(n_rows)) * n_folds, n_features, n_rows, self._held, options, n_used)
+        return Turns.of(len(self._grid(n_rows)) * n_folds, n_features, n_rows, self._held, options, n_used, beside)
 
     def _turns_of(self, scanned: "Scanned", n_folds: int) -> Turns:
         """Those of the models of so many folds."""
         stats, n_used = scanned.stats, self._n_held(scanned.stats)
-        return self._turns(stats.n_features, self._n_rows(stats), n_folds, scanned.options, n_used)
+        n_features, n_rows = stats.n_features, self._n_rows(stats)
+        beside = scanned.of_folds.nbytes + _posed_bytes(n_features, n_rows, len(stats.folds))
+        return self._turns(n_features, n_rows, n_folds, scanned.options, n_used, beside)
 
     def _most_reads(self) -> tuple[int, int]:
         most = self.plan_reads(1, 1, 2, 1 << 62)["most_reads"]
@@ -382,6 +388,11 @@ def judged_reads(estimator: TrainedClassifierCV, class_: Any = None) -> tuple[Gr
     """The scores of all penalties after each read, or those of one class, and the point the rule takes by them."""
     scores = estimator._scores if class_ is None else estimator._scores.of_class(class_)
     return scores, chosen(scores, estimator.rule)
+
+
+def _posed_bytes(n_features: int, n_rows: int, n_folds: int) -> int:
+    """Of the sums that the models of each fold share, and the weights that they begin with."""
+    return 16 * (n_features + 1) * n_rows * n_folds
 
 
 def _penalties(point: dict[str, Any]) -> Penalties:

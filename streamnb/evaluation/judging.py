@@ -37,7 +37,7 @@ class Sheet:
 
     def finish(self) -> "Sheet":
         if self.sample is not None:
-            self.sample.settled()
+            self.sample.finish()
         return self
 
     def arrays(self) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def normals_of(model: LinearModel) -> Normals | None:
     return None
 
 
-def telling(model: LinearModel, names: Any, n_features: int, positive: bool = False) -> Any:
+def telling(model: LinearModel, names: Any, n_features: int) -> Any:
     """A data frame of the features of each class that lie farthest from those of the others."""
     n_features, normals = arguments.positive_integer("n_features", n_features), normals_of(model)
     assert normals is not None

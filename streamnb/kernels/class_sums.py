@@ -101,9 +101,6 @@ def distance(n_entries, n_sums):
 @kernel
 def add_csr(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
     # hi[codes[e], j] += weight[e] * moment(x[rows[e], j]) over the stored values
-    if hi.nbytes > NEAR:
-        add_csr_ahead(data, indices, indptr, rows, codes, weight, moment, threshold, hi)
-        return
     start, number = indptr[0], hi.dtype.type
     for e in range(len(codes)):
         # an unsigned index spares the question whether it counts from the end; a row of hi as an array of its own would
@@ -115,7 +112,7 @@ def add_csr(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
 
 @kernel
 def add_csr_ahead(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
-    # the same; asks for the sums of a later row meanwhile
+    # the same for a table that is larger than NEAR; asks for the sums of a later row meanwhile
     start, number = indptr[0], hi.dtype.type
     ahead = distance(len(codes), len(data))
     for e in range(len(codes)):

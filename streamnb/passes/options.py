@@ -36,6 +36,11 @@ class RunOptions:
         object.__setattr__(self, "memory_limit", check_memory_limit(self.memory_limit))
 
     @property
+    def of_fit(self) -> dict[str, Any]:
+        """As estimators take them in `fit`, without the checkpoint, which is of this pass."""
+        return {name: value for name, value in vars(self).items() if name != "checkpoint"}
+
+    @property
     def threads(self) -> int:
         """How many threads work here."""
         return check_n_threads(self.n_threads)

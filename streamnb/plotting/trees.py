@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from streamnb.estimators.tree_nb import TreeNB
 from streamnb.plotting.drawing import COLOURS, axes, say, shortened
 
+STEP, WIDTH, BESIDE = 0.45, 12.0, 2.7  # inches of a step to the right, of all steps at most, and of names
 WIDEST = 4.0  # line, in points, of the edge that tells most
 
 
@@ -71,8 +72,10 @@ class TreeDisplay:
         """Draw on `ax`, new ones unless given; keywords are those of the edges."""
         depth, height = self._places()
         drawn = np.flatnonzero(self.parents > -2)
-        size = 3.6 + 0.45 * depth[drawn].max(), 1.0 + 0.24 * (height[drawn].max() + 1.0)
-        self.ax_ = ax = axes(ax, (float(size[0]), float(size[1])))
+        deepest = float(depth[drawn].max())
+        step = min(STEP, WIDTH / max(deepest, 1.0))
+        size = 0.9 + BESIDE + step * deepest, 1.0 + 0.24 * (float(height[drawn].max()) + 1.0)
+        self.ax_ = ax = axes(ax, size)
         from matplotlib.collections import LineCollection
 
         self.figure_ = ax.figure
@@ -88,7 +91,7 @@ class TreeDisplay:
         ax.scatter(*ends[drawn].T, 14.0, color=COLOURS[0], zorder=2)
         beside = {"xytext": (6, 0), "textcoords": "offset points", "va": "center", "fontsize": "small"}
         self.labels_ = [ax.annotate(shortened(self.names[j]), ends[j], **beside) for j in drawn]
-        ax.set(xlim=(-0.3, depth[drawn].max() + 6.0), ylim=(height[drawn].max() + 0.6, -0.6))
+        ax.set(xlim=(-0.3, deepest + BESIDE / step), ylim=(height[drawn].max() + 0.6, -0.6))
         ax.set_axis_off()
         if len(children):
             most = children[np.argmax(told)]
@@ -97,10 +100,9 @@ class TreeDisplay:
         return self
 
     def _places(self) -> tuple[np.ndarray, np.ndarray]:
-        """A line for each feature, and how far to the right it is.
+        """How many steps to the right each feature stands, one more than its parent, and the line that it has.
 
-        The child with the most features below it stands under its parent, after the others, which go one step to the
-        right: so each step halves what is left, and even a chain of many features is narrow.
+        Of its children the one with the most features below it comes last.
         """
         depth, height = np.zeros(len(self.parents)), np.zeros(len(self.parents))
         children: dict[int, list[int]] = {}
@@ -120,6 +122,5 @@ class TreeDisplay:
             height[at], lines = lines, lines + 1
             last = sorted(children.get(at, []), key=lambda j: below[j])
             depth[last] = depth[at] + 1.0
-            depth[last[-1:]] = depth[at]
             todo += last[::-1]
         return depth, height

@@ -1,7 +1,7 @@
 """Columns of different kinds in one model: each group of columns has a family of its own, and scores add up."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -217,11 +217,12 @@ class FamilyDomain:
     who: str
     family: Family
     what: str = "X"
+    argument: str = field(default="family", repr=False)  # that named it
 
     def check(self, chunk: Chunk, survey: Survey) -> None:
         """Report the first value that is outside."""
         for family, columns in self.family.parts(chunk.shape[1]):
-            who = f"{self.who}(family={family.name!r})"
+            who = f"{self.who}({self.argument}={family.name!r})"
             Domain(who, family.lowest, family.highest, columns, self.what).check(chunk, survey)
 
 

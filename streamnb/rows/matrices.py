@@ -95,6 +95,11 @@ def _what_else(X: Any, values: np.ndarray) -> str:
     if values.ndim != 1 or not values.size or values.dtype.kind not in "OUS":
         return ""
     kind = type(values[0]).__name__.strip("_")
+    if kind == "str":
+        return (
+            " X holds texts: models that are fitted on texts, or on snb.text(X), make their columns, and in a pipeline "
+            "snb.HashedText() does; a model of a table takes rows with its columns, such as a data frame"
+        )
     return f" X holds objects of type {kind}; make numbers of them first, as sklearn.feature_extraction does"
 
 

@@ -141,11 +141,20 @@ class LineTables(Tables):
         pa = arrow()
         schemas = [(file.path, pa.schema(list(file.form.types.items()))) for file in self._files]
         self.schema = common_schema(schemas)
-        self.unseen = frozenset.intersection(*(file.form.unseen for file in self._files))
+        self.unseen = self._nowhere(frozenset.intersection(*(file.form.unseen for file in self._files)))
         self._firsts = [0, *accumulate(file.rows[-1] for file in self._files)]
         self.n_rows, self.files = self._firsts[-1], with_sizes(paths)
         self.nbytes = sum(file.offsets[-1] for file in self._files)
         self.step = max((file.rows[-1] for file in self._files if file.packed), default=1)
+
+    def _nowhere(self, names: frozenset[str]) -> frozenset[str]:
+        """Those of the names that no first rows have which no other row of any file has either."""
+        for piece in (piece for file in self._files if names for _, _, piece in file.pieces(0)):
+            if any(json.dumps(name, ensure_ascii=plain).encode() in piece for name in names for plain in (True, False)):
+                names = self._files[0].form.lacking(piece, names)
+            if not names:
+                break
+        return names
 
     def selected(self, fields: Fields) -> "LineTables":
         part = super().selected(fields)

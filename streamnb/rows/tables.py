@@ -124,7 +124,7 @@ class Tables:
     files : tuple of (str, int)
         Paths and bytes of those that others can open.
     unseen : set of str
-        Columns of the schema that were asked for alone: no row that was looked at has them.
+        Columns of the schema that were asked for alone: no row has them.
     """
 
     schema: Any

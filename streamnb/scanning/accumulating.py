@@ -89,9 +89,8 @@ def accumulate(
             "methods partial() and add(partial, block)"
         )
     rows = opened(X, y, sample_weight, labelled=False)
-    return run(_OfUser(task, task.title), rows, RunOptions(progress, n_threads, client=client, checkpoint=checkpoint))[
-        0
-    ]
+    options = RunOptions(progress, n_threads, client=client, checkpoint=checkpoint)
+    return run(_OfUser(task, task.title), rows, options)[0]
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,7 @@ class ClassScan(PassTask):
     labels: bool = False  # of an indicator, the weight of rows that bear each two labels, too
     memory_limit: int | None = None  # of the tables, in bytes; None for half of what is free where they are made
     outside: int | None = None  # the rows outside this fold alone, together
+    n_sharing: int = 1  # scans beside each other, whose tables become sparse where they take more than their share
     title = "scan"
     called = "ScanPlan"  # in checkpoints
 
@@ -68,7 +69,7 @@ class ClassScan(PassTask):
 
     def partial(self) -> Any:
         known = self.moments, self.options, self.classes, self._kept, self.memory_limit
-        return Accumulator(*known, grid=self.grid, how=self.how, labels=self.labels)
+        return Accumulator(*known, grid=self.grid, how=self.how, labels=self.labels, n_sharing=self.n_sharing)
 
     @property
     def _kept(self) -> Folding | None:
@@ -119,14 +120,13 @@ class ClassScan(PassTask):
         return total
 
     def about(self) -> dict[str, str]:
-        about, unsaid = (
-            {"the model": self.called},
-            (("grid", None), ("how", ROUNDED), ("labels", False), ("outside", None)),
-        )
+        about = {"the model": self.called}
+        unsaid = ("grid", None), ("how", ROUNDED), ("labels", False), ("outside", None)
+        limits = "memory_limit", "n_sharing"  # which do not change what the sums are
         for name, value in vars(self).items():
             if name == "options":
                 about |= {how: repr(chosen) for how, chosen in vars(value).items() if (how, chosen) not in _UNSAID}
-            elif name != "memory_limit" and (name, value) not in unsaid:  # which do not change what the sums are
+            elif name not in limits and (name, value) not in unsaid:
                 about[name] = shown(value)
         return about
 

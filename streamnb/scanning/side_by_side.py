@@ -1,7 +1,7 @@
 """Several scans of the same rows in one read, each of other columns that are made of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,8 @@ class SideBySide(PassTask):
         return SideBySide(tuple(scan.named(labels) for scan in self.scans))
 
     def partial(self) -> StatsSideBySide:
-        return StatsSideBySide([scan.partial() for scan in self.scans])
+        n_scans = len(self.scans)
+        return StatsSideBySide([replace(scan, n_sharing=n_scans).partial() for scan in self.scans])
 
     def add(self, partial: StatsSideBySide, block: Block) -> None:
         """Add a block of rows to each."""

@@ -65,6 +65,10 @@ class Budget:
         """Seconds that are left."""
         return float("inf") if self.seconds is None else self.seconds - self.spent
 
+    def lasts(self, seconds: float) -> bool:
+        """Whether so many are left."""
+        return self.left >= seconds
+
     def rounds(self, n_folds: int) -> list[range]:
         """The folds that are judged in each round: a few first, all in the end.
 

@@ -80,8 +80,46 @@ class Contestants:
         """Keep nothing that only `fitted` needs: another candidate is better."""
 
 
+class OneByOne(Contestants):
+    """A candidate that is fitted anew without each fold; a subclass says what that comes to."""
+
+    failures: tuple[type[Exception], ...] = (ValueError, TypeError)  # of which it is left out
+
+    def __init__(self, name: str, judging: Judging):
+        super().__init__([name])
+        self._judging = judging
+        self._scores: dict[int, list[float]] = {}
+
+    def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
+        """On the folds that there is time for, on one at least."""
+        name, judging = self.names[0], self._judging
+        if self.left_out:
+            return []
+        for fold in folds:
+            if self._scores and allowed.over():
+                break
+            try:
+                self._scores[fold] = self._on(fold)
+            except self.failures as error:
+                named = isinstance(error, OneByOne.failures)
+                self.left_out[name] = str(error) if named else f"{type(error).__name__}: {error}"
+                return []
+        done, each = sorted(self._scores), [one.name for one in judging.scorer.each]
+        scores = {one: [self._scores[fold][i] for fold in done] for i, one in enumerate(each)}
+        about: dict[str, Any] = {"name": name, "words": {}, "point": {}, "n_features": -1}
+        return [Judged.on(done, judging.n_folds, scores, **about, **self._cost())]
+
+    def _on(self, fold: int) -> list[float]:
+        """The scores on a fold of what is fitted to the other rows."""
+        raise NotImplementedError
+
+    def _cost(self) -> dict[str, Any]:
+        """Reads and seconds so far."""
+        raise NotImplementedError
+
+
 class Contest:
-    """Rounds, after each of which the better third of the candidates goes on."""
+    """Rounds, after each of which all candidates go on that there is time for, or the better third."""
 
     def __init__(
         self, groups: Sequence[Contestants], scorings: Sequence[str], budget: Budget, left_out: dict[str, str]
@@ -103,7 +141,8 @@ class Contest:
         lines = [group.plan(self._n_reads) for group in self._groups]
         if self._budget.seconds is not None:
             rounds = [str(folds.stop) for folds in self._budget.rounds(n_folds)]
-            lines.append(f"budget {self._budget.given}: judged on {', '.join(rounds)} folds in turn, a third goes on")
+            in_turn = f"judged on {', '.join(rounds)} folds in turn"
+            lines.append(f"budget {self._budget.given}: {in_turn}, a third goes on where time is short")
         if self._budget.reads is not None:
             lines.append(f"budget {self._budget.given}: {self._n_reads} for each model of several reads, at most")
         return "\n".join(lines)
@@ -113,7 +152,7 @@ class Contest:
         rounds = self._budget.rounds(n_folds)
         alive = [name for group in self._groups for name in group.names]
         for number, folds in enumerate(rounds):
-            waiting = self._in_order(alive)
+            waiting, began = self._in_order(alive), self._budget.spent
             for place, group in enumerate(waiting):
                 if self._judged and self._budget.left <= 0.0:
                     break
@@ -125,7 +164,10 @@ class Contest:
                 self._judge(group, [name for name in alive if self._of_name[name] is group], folds, share)
                 if last:
                     self._let_go(waiting[: place + 1])
-            alive = self._better([name for name in alive if name in self._judged])
+            alive = self._ranked([name for name in alive if name in self._judged])
+            each = (self._budget.spent - began) / len(folds)
+            if not self._budget.lasts(each * (n_folds - folds.stop + 1)):  # for the folds that are left, and the fit
+                alive = alive[: -(-len(alive) // KEPT)]
         self._say_what_waited()
 
     def _begin(self, group: Contestants) -> None:
@@ -163,10 +205,9 @@ class Contest:
         places = {id(self._of_name[name]): place for place, name in reversed(list(enumerate(alive)))}
         return sorted(groups, key=lambda group: places[id(group)])
 
-    def _better(self, names: list[str]) -> list[str]:
-        """The better third, best first."""
-        ranked = sorted(names, key=lambda name: goodness(self._judged[name], self._scorings), reverse=True)
-        return ranked[: -(-len(ranked) // KEPT)]
+    def _ranked(self, names: list[str]) -> list[str]:
+        """The best first."""
+        return sorted(names, key=lambda name: goodness(self._judged[name], self._scorings), reverse=True)
 
     def result(self, n_folds: int) -> Search:
         """All rounds on so many folds, and the best candidate fitted to all rows."""

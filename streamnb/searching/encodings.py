@@ -222,7 +222,7 @@ def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: R
             found.append(Encoded(rows, given))
             found += [of_transform(transform, found[-1], options) for transform in transforms]
         else:
-            found.append(_encoded(one or {}, given, options))
+            found.append(_encoded(one or {}, given))
     return found
 
 
@@ -252,7 +252,7 @@ def of_categories(asked: Any, as_they_are: Encoded, options: RunOptions) -> Step
     return found
 
 
-def _encoded(asked: Any, given: Given, options: RunOptions) -> Encoded:
+def _encoded(asked: Any, given: Given) -> Encoded:
     """Rows by one candidate."""
     X, y, weight = given
     if not isinstance(asked, dict):

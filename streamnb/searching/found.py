@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import persistence
+from streamnb.core import notebook, persistence
 from streamnb.passes.report import Report
 from streamnb.plotting.candidates import SearchDisplay
 from streamnb.problem.points import loaded_point
@@ -129,26 +128,18 @@ class Search(persistence.Saved):
     def _row(self, judged: Judged) -> dict[str, Any]:
         scores = {name: judged.mean(name) for name in self.scorings}
         stds = {f"std_{name}": float(np.nanstd(values)) for name, values in judged.scores.items() if name in scores}
-        cost = {
-            "n_features": judged.n_features,
-            "folds": judged.n_folds,
-            "reads": judged.reads,
-            "seconds": judged.seconds,
-        }
+        cost: dict[str, Any] = {"n_features": judged.n_features, "folds": judged.n_folds}
+        cost |= {"reads": judged.reads, "seconds": judged.seconds}
         return {"candidate": judged.name, **scores, **stds, **cost, "point": judged.point, **judged.words}
 
     def __str__(self) -> str:
-        table = self._table()
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in table]
-        return "\n".join([*lines, *(f"Left out: {one}" for one in reasons(self.left_out))])
+        return "\n".join([*notebook.aligned(self._table()), *self._notes()])
 
     def _repr_html_(self) -> str:
-        head, *rows = ([escape(cell) for cell in row] for row in self._table())
-        lines = [f"<tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>"]
-        lines += [f"<tr><th>{row[0]}</th>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>" for row in rows]
-        notes = "".join(f"<p>Left out: {escape(one)}</p>" for one in reasons(self.left_out))
-        return f"<table>{''.join(lines)}</table>{notes}"
+        return notebook.html(self._table(), self._notes())
+
+    def _notes(self) -> list[str]:
+        return [f"Left out: {one}" for one in reasons(self.left_out)]
 
     def _table(self) -> list[list[str]]:
         """Cells, the head first, then the best."""

@@ -23,7 +23,7 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.rows.source import Source
 from streamnb.searching.budget import Allowed
-from streamnb.searching.contest import Contestants, Judging
+from streamnb.searching.contest import Contestants, Judging, OneByOne
 from streamnb.searching.encodings import Encoded, in_memory, some
 from streamnb.searching.found import Judged
 from streamnb.searching.of_stacks import StackOnFolds
@@ -90,14 +90,10 @@ class ModelOfReads(Contestants):
     def __init__(self, name: str, model: Any, encoded: Encoded, judging: Judging, options: RunOptions):
         super().__init__([name])
         self._encoded, self._judging, self._options = encoded, judging, options
-        self._model = self._asked(model, judging.scoring)
+        self._model = clone(model).set_params(folds=judging.folds, seed=judging.seed, scoring=judging.scoring)
         self._chosen: ChosenOnFolds | None = None
         self._learned = Report()
         self._folds: list[int] = []
-
-    def _asked(self, model: Any, scoring: Any) -> Any:
-        folds = {"folds": self._judging.folds, "seed": self._judging.seed, "scoring": scoring}
-        return clone(model).set_params(**folds)
 
     def plan(self, most_reads: int | None) -> str:
         return f"{self.names[0]}: {sum(self.reads(most_reads or self._model.max_passes))} reads at most"
@@ -166,11 +162,8 @@ class BayesOnGrid(Contestants):
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
         """On all folds, the first time."""
         if not self._judged:
-            options = {
-                name: getattr(self._options, name) for name in ("progress", "n_threads", "memory_limit", "client")
-            }
             try:
-                self._model.fit(*self._given, groups=self._judging.groups, **options)
+                self._model.fit(*self._given, groups=self._judging.groups, **self._options.of_fit)
             except (ValueError, TypeError) as error:
                 self.left_out[self.names[0]] = str(error)
                 return []
@@ -184,14 +177,14 @@ class BayesOnGrid(Contestants):
         return self._model
 
 
-class AnyEstimator(Contestants):
-    """An estimator of any kind, fitted anew without each fold; `given` are X, y and weights in memory."""
+class AnyEstimator(OneByOne):
+    """An estimator of any kind; `given` are X, y and weights in memory."""
+
+    failures = (Exception,)  # of whatever it is made of
 
     def __init__(self, name: str, estimator: Any, given: Any, judging: Judging):
-        super().__init__([name])
-        self._estimator, self._given, self._judging = estimator, given, judging
-        self._scores: dict[int, list[float]] = {}
-        self._seconds = 0.0
+        super().__init__(name, judging)
+        self._estimator, self._given, self._seconds = estimator, given, 0.0
 
     def plan(self, most_reads: int | None) -> str:
         return f"{self.names[0]}: fitted to the rows outside each fold, in memory"
@@ -199,26 +192,8 @@ class AnyEstimator(Contestants):
     def reads(self, max_passes: int) -> tuple[int, int]:
         return 0, 0
 
-    def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
-        """On the folds that there is time for, on one at least."""
-        began, name = time.perf_counter(), self.names[0]
-        for fold in folds:
-            if self._scores and allowed.over():
-                break
-            try:
-                self._scores[fold] = self._on(fold)
-            except Exception as error:  # of whatever it is made of
-                self.left_out[name] = f"{type(error).__name__}: {error}"
-                return []
-        self._seconds += time.perf_counter() - began
-        done = sorted(self._scores)
-        every = [one.name for one in self._judging.scorer.each]
-        scores = {each: [self._scores[fold][i] for fold in done] for i, each in enumerate(every)}
-        about: dict[str, Any] = {"name": name, "words": {}, "point": {}, "n_features": -1, "reads": -1}
-        return [Judged.on(done, self._judging.n_folds, scores, **about, seconds=self._seconds)]
-
     def _on(self, fold: int) -> list[float]:
-        """The scores on a fold of the estimator fitted to the other rows."""
+        began = time.perf_counter()
         (X, y, weight), numbers = self._given, self._judging.numbers(self._given[1].shape[0])
         rest, held = np.flatnonzero(numbers != fold), np.flatnonzero(numbers == fold)
         classes = None if y.ndim == 2 else np.unique(y)
@@ -229,7 +204,11 @@ class AnyEstimator(Contestants):
         model = fitted_other(self._estimator, (some(X, rest), y[rest], None if weight is None else weight[rest]))
         said = _said(model, some(X, held), self._judging.scorer.needs)
         judged = evaluate(y[held], classes=classes, sample_weight=None if weight is None else weight[held], **said)
+        self._seconds += time.perf_counter() - began
         return [float(one.value(judged)) for one in self._judging.scorer.each]
+
+    def _cost(self) -> dict[str, Any]:
+        return {"reads": -1, "seconds": self._seconds}
 
     def fitted(self, judged: Judged) -> Any:
         return fitted_other(self._estimator, self._given)

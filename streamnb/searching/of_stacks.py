@@ -4,8 +4,6 @@ The folds of the search are those that the stack makes its margins by, too: what
 from models without that fold and without their own.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from sklearn.base import clone
@@ -18,22 +16,20 @@ from streamnb.passes.run import run
 from streamnb.rows.fold_rows import FoldRows
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan, with_folds
-from streamnb.searching.budget import Allowed
-from streamnb.searching.contest import Contestants, Judging
+from streamnb.searching.contest import Judging, OneByOne
 from streamnb.searching.encodings import Encoded
 from streamnb.searching.found import Judged
 
 LEAST_FOLDS = 3
 
 
-class StackOnFolds(Contestants):
+class StackOnFolds(OneByOne):
     """A stack, fitted anew without each fold."""
 
     def __init__(self, name: str, model: StackedNB, encoded: Encoded, judging: Judging, options: RunOptions):
-        super().__init__([name])
-        self._encoded, self._judging, self._options = encoded, judging, options
+        super().__init__(name, judging)
+        self._encoded, self._options = encoded, options
         self._model = clone(model).set_params(folds=judging.folds, seed=judging.seed)
-        self._scores: dict[int, list[float]] = {}
         self._n_rows = 1
 
     def plan(self, most_reads: int | None) -> str:
@@ -54,24 +50,8 @@ class StackOnFolds(Contestants):
         except (ValueError, TypeError) as error:
             self.left_out[self.names[0]] = str(error)
 
-    def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
-        """On the folds that there is time for, on one at least."""
-        if self.left_out:
-            return []
-        name, judging = self.names[0], self._judging
-        for fold in folds:
-            if self._scores and allowed.over():
-                break
-            try:
-                self._scores[fold] = self._on(fold)
-            except (ValueError, TypeError) as error:
-                self.left_out[name] = str(error)
-                return []
-        done, each = sorted(self._scores), [one.name for one in judging.scorer.each]
-        scores = {one: [self._scores[fold][i] for fold in done] for i, one in enumerate(each)}
-        about: dict[str, Any] = {"name": name, "words": {}, "point": {}, "n_features": -1}
-        cost = {"reads": self.report.rows // self._n_rows, "seconds": self.report.seconds}
-        return [Judged.on(done, judging.n_folds, scores, **about, **cost)]
+    def _cost(self) -> dict[str, Any]:
+        return {"reads": self.report.rows // self._n_rows, "seconds": self.report.seconds}
 
     def _on(self, fold: int) -> list[float]:
         """The scores on a fold of the stack fitted to the other rows."""
@@ -81,8 +61,7 @@ class StackOnFolds(Contestants):
         task, rows = with_folds(ClassScan((), RowOptions()), rows, *asked)
         assert task.folding is not None
         stack = clone(self._model)
-        how = {name: value for name, value in asdict(self._options).items() if name != "checkpoint"}
-        stack.fit(FoldRows(rows, task.folding, fold, inside=False), groups=judging.groups, **how)
+        stack.fit(FoldRows(rows, task.folding, fold, inside=False), groups=judging.groups, **self._options.of_fit)
         needs = judging.scorer.needs
         if "probabilities" in needs and not hasattr(stack, "predict_proba"):
             raise ValueError("a scoring needs probabilities, and its second level has none")
@@ -92,7 +71,7 @@ class StackOnFolds(Contestants):
         return [float(one.value(sheet.evaluations)) for one in judging.scorer.each]
 
     def fitted(self, judged: Judged) -> Any:
-        how = {name: value for name, value in asdict(self._options).items() if name != "checkpoint"}
-        model = clone(self._model).fit(*self._encoded.to_fit, groups=self._judging.groups, **how)
+        rows, options = self._encoded.to_fit, self._options.of_fit
+        model = clone(self._model).fit(*rows, groups=self._judging.groups, **options)
         self.report = self.report + model.report_
         return self._encoded.finished(model)

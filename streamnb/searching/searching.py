@@ -85,10 +85,10 @@ def search(
         that its steps learn comes from rows held back. They need X and y in memory.
     budget : str or float, optional
         What may be spent, 600 or "600s" ("10m", "2h") or "20 reads" of the rows, the fit to all rows among it. Of time:
-        all candidates are judged on a ninth of the folds, the better third goes on to a third of them, the better third
-        of these to all; models of several reads make as many as there is time for. Candidates that were left on the
-        way are in the table with the number of their folds. Of reads, which serve all folds at once: each model may
-        make as many as all the others. A search may end late by what was begun in time.
+        all candidates are judged on a ninth of the folds, then on a third of them, then on all; where there is no time
+        for that the better third goes on alone; models of several reads make as many as there is time for. Candidates
+        that were left on the way are in the table with the number of their folds. Of reads, which serve all folds at
+        once: each model may make as many as all the others. A search may end late by what was begun in time.
     scoring : str, callable or a list of these
         As for `LinearNBCV`; the first chooses, and of what is equally good by it, the next. By default
         "accuracy_and_roc_auc", their mean, and both.

@@ -11,8 +11,9 @@ from streamnb.encoding.learning import opened_through
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.source import Source
+from streamnb.selection.cross_validation import check_same_rows
 from streamnb.selection.fold_models import SampleTask
-from streamnb.selection.searches import FeatureSearch, check_same_rows
+from streamnb.selection.searches import FeatureSearch
 from streamnb.stats.class_stats import ClassStats, check_stats
 
 CURE = "take fewer rows of each class, fewer candidates, or give a larger memory_limit"
@@ -140,7 +141,7 @@ def sampled(
     task = SampleTask(stats.classes, stats.folding, 0, each, seed, columns, stats.options, stats.n_features)
     found, report = run(task, source, options)
     check_same_rows(report.rows, stats)
-    drawn = found.sample.drawn(weighed=False)
+    drawn = found.drawn(weighed=False)
     columns = np.arange(stats.n_features) if columns is None else columns
     return ClassSample(drawn.X, drawn.labels.indices.astype(np.int64), drawn.weight, drawn.fold, columns)
 

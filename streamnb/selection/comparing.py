@@ -321,7 +321,7 @@ class _Domains:
     def check(self, chunk: Chunk, survey: Survey) -> None:
         """Report the first value that is outside."""
         for family in self.families:
-            FamilyDomain("compare", family).check(chunk, survey)
+            FamilyDomain("compare", family, argument="families").check(chunk, survey)
 
 
 def _tasks(

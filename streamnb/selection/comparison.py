@@ -1,12 +1,11 @@
 """The table and the figures of a comparison."""
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
 
-from streamnb.core import label_checks, persistence
+from streamnb.core import label_checks, notebook, persistence
 from streamnb.passes.report import Report
 from streamnb.problem.points import loaded_point
 from streamnb.selection.grid_scores import GridScores
@@ -130,17 +129,10 @@ class Comparison(persistence.Saved):
 
     def _lines(self, f: int) -> list[str]:
         """The table of a family as aligned lines."""
-        table = self._table(f)
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in table]
-        return [self._caption(f), "", *lines, *self._notes(f)]
+        return [self._caption(f), "", *notebook.aligned(self._table(f)), *self._notes(f)]
 
     def _html(self, f: int) -> str:
-        head, *rows = ([escape(cell) for cell in row] for row in self._table(f))
-        lines = [f"<tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>"]
-        lines += [f"<tr><th>{row[0]}</th>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>" for row in rows]
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes(f))
-        return f"<table><caption>{escape(self._caption(f))}</caption>{''.join(lines)}</table>{notes}"
+        return notebook.html(self._table(f), self._notes(f), self._caption(f))
 
     def _caption(self, f: int) -> str:
         rules = self.rule.items() if isinstance(self.rule, dict) else ()

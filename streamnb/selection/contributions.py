@@ -171,8 +171,12 @@ def judged(
     ends = np.searchsorted(sample.fold, np.arange(stats.n_folds + 1))
     _check_each_fold(sample, ends)
     rests = [stats.without_fold(fold) for fold in range(stats.n_folds)]
-    make = _counted if isinstance(family, Multinomial) else _added
-    parts = make(sample, rests, ends, family, scheme, options["smoothing"], penalty)
+    smoothing = options["smoothing"]
+    parts: Contributions
+    if isinstance(family, Multinomial):
+        parts = _counted(sample, rests, ends, smoothing)
+    else:
+        parts = _added(sample, rests, ends, family, scheme, smoothing, penalty)
     weight = sample.shares(stats)
     return JudgedSubsets(parts, sample.codes, None if (weight == 1.0).all() else weight, ends)
 
@@ -255,15 +259,7 @@ def _of_each(problem: Problem, columns: np.ndarray, pull: Pull) -> tuple[np.ndar
     return weights, shifts
 
 
-def _counted(
-    sample: ClassSample,
-    rests: list[ClassStats],
-    ends: np.ndarray,
-    family: Family,
-    scheme: Scheme,
-    smoothing: float,
-    penalty: Penalty | None,
-) -> CountedScores:
+def _counted(sample: ClassSample, rests: list[ClassStats], ends: np.ndarray, smoothing: float) -> CountedScores:
     if smoothing <= 0.0:
         raise ValueError(f"smoothing={smoothing!r} should be above 0: counts of 0 have no logarithm")
     n_classes = len(rests[0].classes)

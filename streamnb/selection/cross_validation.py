@@ -328,7 +328,8 @@ def judged_together(
     task = ScoringTask(joined, stats.classes, folding, needs, stats.n_rows, train, sampled, named, costly)
     check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
     sheet, report = run(task, rows, run_options)
-    _check_same_rows(stats, sheet, report)
+    check_same_rows(report.rows, stats)
+    _check_same_order(stats, sheet)
     every = [
         part
         for seen in range(1 + train)
@@ -378,13 +379,16 @@ def _without(stats: ClassStats, split: int) -> ClassStats:
     return rest
 
 
-def _check_same_rows(stats: ClassStats, sheet: Sheet, report: Report) -> None:
-    """Refuse rows that were others in the first scan."""
-    if report.rows != stats.n_rows:
+def check_same_rows(n_rows: int, stats: ClassStats) -> None:
+    """Refuse more or fewer rows than there were in the first scan."""
+    if n_rows != stats.n_rows:
         raise ValueError(
-            f"X gave {report.rows} rows in the second scan and {stats.n_rows} in the first; a callable should return "
-            "a fresh iterator of the same rows each time"
+            f"X gave {n_rows} rows in the second scan and {stats.n_rows} in the first; a callable should return a "
+            "fresh iterator of the same rows each time"
         )
+
+
+def _check_same_order(stats: ClassStats, sheet: Sheet) -> None:
     if (sheet.rows != [part.rows for part in stats.folds]).any():
         raise ValueError(
             "X gave its rows in another order in the second scan, so that their folds are not those of the first; "

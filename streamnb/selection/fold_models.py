@@ -26,26 +26,6 @@ from streamnb.training.reading import ReadTask
 
 
 @dataclass(frozen=True, eq=False)
-class Sampled:
-    """A sample of the rows of a pass."""
-
-    sample: RowSample
-
-    @property
-    def nbytes(self) -> int:
-        return self.sample.nbytes
-
-    def finish(self) -> "Sampled":
-        return Sampled(self.sample.settled())
-
-    def __add__(self, other: "Sampled") -> "Sampled":
-        return Sampled(self.sample + other.sample)
-
-    def arrays(self) -> Mapping[str, Any]:
-        return {"sample": self.sample}
-
-
-@dataclass(frozen=True, eq=False)
 class SampleTask(PassTask):
     """Keeps a sample of `size` rows, and of `each` rows of each class, with their classes and folds.
 
@@ -63,10 +43,10 @@ class SampleTask(PassTask):
     taken: int | None = None
     title: str = "sample"
 
-    def partial(self) -> Sampled:
-        return Sampled(RowSample(len(self.classes), self.size, self.each, self.seed))
+    def partial(self) -> RowSample:
+        return RowSample(len(self.classes), self.size, self.each, self.seed)
 
-    def add(self, partial: Sampled, block: Block) -> None:
+    def add(self, partial: RowSample, block: Block) -> None:
         """Add one block of rows."""
         y, folds = label_checks.check_y(block.y), np.zeros(block.n_rows, np.int64)
         if self.folding is not None:
@@ -75,7 +55,10 @@ class SampleTask(PassTask):
         chunk, _ = transformed(*checked(block), self.options)
         if self.taken is not None:
             row_checks.check_n_features(chunk.shape[1], self.taken, "the second scan")
-        partial.sample.add(chunk, labels, block.weight, folds, self.columns)
+        partial.add(chunk, labels, block.weight, folds, self.columns)
+
+    def total(self, arrays: Mapping[str, Any]) -> RowSample:
+        return arrays["sample"]
 
 
 def trained_together(

@@ -101,9 +101,7 @@ class GridModels:
         """The model of one point, where the weights of all are kept ready in full."""
         if self._weights is None:
             return None
-        weights = self._weights.of_point(
-            point, *self._intercepts.shape
-        )  # which count idf, as the intercepts do absence
+        weights = self._weights.of_point(point, *self._intercepts.shape)  # with idf, as intercepts with absence
         absent = self.shell.absent
         intercept = self._intercepts[:, point] - (absent @ weights if absent.any() else 0.0)
         return replace(self.shell, weights=weights, intercept_=intercept, scale=None)

@@ -67,11 +67,8 @@ class GridScores(persistence.Parameters):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "GridScores":
-        array, n_points, n_classes = (
-            persistence.array,
-            len(state["grid"]),
-            len(label_checks.check_labels(state["classes"])),
-        )
+        array, n_points = persistence.array, len(state["grid"])
+        n_classes = len(label_checks.check_labels(state["classes"]))
         n_splits = array("scores", state["scores"], ["f8"], (n_points, None)).shape[1]
         if state["class_scores"] is not None:
             array("class_scores", state["class_scores"], ["f8"], (n_points, n_splits, n_classes))

@@ -60,11 +60,8 @@ class TablesApart(ModelsApart):
     def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:
         arrays, width = judged.together(chunk), self._intercepts.shape[1]
         for one in judged.asked(evaluation):
-            rows, weight, ranking = (
-                arrays._replace(rows=one.rows),
-                judged.weights[one.rows],
-                evaluation.ranking(one.row),
-            )
+            rows, weight = arrays._replace(rows=one.rows), judged.weights[one.rows]
+            ranking = evaluation.ranking(one.row)
             intercepts, table = self._intercepts[one.row], self._tables[one.row]
             histogram = ranking.counting(len(weight))
             whole = None if histogram is None else histogram.weights(weight)

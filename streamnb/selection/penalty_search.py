@@ -46,15 +46,23 @@ class Turns:
 
     @classmethod
     def of(
-        cls, n_models: int, n_features: int, n_rows: int, held: int, options: RunOptions, n_used: int | None = None
+        cls,
+        n_models: int,
+        n_features: int,
+        n_rows: int,
+        held: int,
+        options: RunOptions,
+        n_used: int | None = None,
+        beside: int = 0,
     ) -> "Turns":
         """For weights (n_features, n_rows), of which each open model has one array for reads, and one of sums a thread.
 
-        Beside these it has `held` arrays of those features that are used.
+        And one of the sums of these threads. Beside these it has `held` arrays of those features that are used; and all
+        models together have `beside` bytes.
         """
-        of_rows = (1 + options.threads) * (n_features + 1)
+        of_rows = (2 + options.threads) * (n_features + 1)
         model_bytes = 8 * n_rows * (of_rows + held * ((n_features if n_used is None else n_used) + 1))
-        at_once = min(max(memory.allowed(options.memory_limit) // model_bytes, 1), n_models)
+        at_once = min(max((memory.allowed(options.memory_limit) - beside) // model_bytes, 1), n_models)
         return cls(n_models, model_bytes, at_once)
 
     @property
@@ -72,9 +80,9 @@ class Turns:
         if self.n_groups > 1:
             messages.warn(
                 f"{self.n_models} models take {memory.size(self.n_models * self.model_bytes)}, more than memory_limit "
-                f"allows: they go in {self.n_groups} groups of {self.at_once}, one after the other, each of which "
-                f"reads the rows up to {max_passes} times; a larger memory_limit, or fewer penalties or folds, read "
-                "them less often"
+                f"allows beside the sums of the scan: they go in {self.n_groups} groups of {self.at_once}, one after "
+                f"the other, each of which reads the rows up to {max_passes} times; a larger memory_limit, or fewer "
+                "penalties or folds, read them less often"
             )
 
 

@@ -133,7 +133,7 @@ class RowSample:
         order = np.argsort(rows.key)
         self._kept = [rows.picked(order[(key <= self._limit(rows.labels))[order]])]
 
-    def settled(self) -> "RowSample":
+    def finish(self) -> "RowSample":
         """Itself, without rows that others have pushed out."""
         self._lower()
         return self
@@ -141,7 +141,7 @@ class RowSample:
     def __add__(self, other: "RowSample") -> "RowSample":
         total = RowSample(self._n_classes, self._size, self._each, self._seed)
         total._kept = [*self._kept, *other._kept]
-        return total.settled()
+        return total.finish()
 
     @property
     def nbytes(self) -> int:
@@ -160,6 +160,9 @@ class RowSample:
         weight = rows.weight[some] / limit[some]
         return replace(rows.picked(some), weight=weight * (rows.weight[some].sum() / weight.sum()))
 
+    def arrays(self) -> dict[str, Any]:
+        return {"sample": self}
+
     def to_state(self) -> dict[str, Any]:
         kept = [[_stored(part) for part in vars(rows).values()] for rows in self._kept]
         sizes = {"n_classes": self._n_classes, "size": self._size, "each": self._each, "seed": self._seed}
@@ -171,7 +174,7 @@ class RowSample:
         each = None if state.get("each") is None else arguments.positive_integer("each", state["each"])
         sample = cls(n_classes, size, each, arguments.whole_number("seed", state.get("seed", 0)))
         sample._kept = [SampledRows(*map(_restored, rows)) for rows in state["kept"]]
-        return sample.settled()
+        return sample.finish()
 
 
 def _stored(part: Any) -> Any:

@@ -104,12 +104,3 @@ def searched(stats: ClassStats, search: FeatureSearch, criterion: Criterion, bes
     ranking = np.concatenate([first, others]).astype(np.int64)
     chosen = None if found.chosen is None else ranking[: len(found.chosen)]
     return FeatureRanking(search.name, found.scores, ranking, None, criterion.values, None, chosen, found.curve)
-
-
-def check_same_rows(n_rows: int, stats: ClassStats) -> None:
-    """Refuse rows that were others in the first scan."""
-    if n_rows != stats.n_rows:
-        raise ValueError(
-            f"X gave {n_rows} rows in the second scan and {stats.n_rows} in the first; a callable should return a "
-            "fresh iterator of the same rows each time"
-        )

@@ -136,7 +136,7 @@ def _prepared(given: tuple[Chunk, Survey], how: RowOptions) -> Any:
 def _refusal(family: Family, scan: ClassScan, *given: Any) -> str | None:
     """Why a family does not take the rows."""
     try:
-        FamilyDomain("search", family, scan.options.seen).check(*given)
+        FamilyDomain("search", family, scan.options.seen, "families").check(*given)
     except ValueError as error:
         return str(error)
     return None

@@ -47,6 +47,8 @@ class Accumulator:
         How the second moments are summed.
     labels : bool
         Of an indicator, keep the weight of the rows that bear each two labels, too.
+    n_sharing : int
+        Accumulators that share the limit: tables that may become sparse do so where they take more than their share.
     """
 
     def __init__(
@@ -60,11 +62,12 @@ class Accumulator:
         grid: Grid | None = None,
         how: Products = ROUNDED,
         labels: bool = False,
+        n_sharing: int = 1,
     ):
         self._options, self._folding = options, folding
         self._groups = Groups(classes, 1 if folding is None else folding.n_splits)
         names, self._how, self._limit = tuple(moments), how, memory_limit
-        self._sums = MomentSums([m for m in names if m in TABLE], options, memory_limit, sparse)
+        self._sums = MomentSums([m for m in names if m in TABLE], options, memory_limit, sparse, n_sharing)
         self._products = {m: ProductSums(m, how, options.binarize) for m in names if m in SECOND_MOMENTS}
         self._histograms = None if grid is None else HistogramSums(grid, memory_limit)
         self._fits = 0  # groups whose products were found to fit

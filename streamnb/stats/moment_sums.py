@@ -27,11 +27,19 @@ class MomentSums:
     """Class sums of some moments, of the blocks given to `add`.
 
     Dense tables become sparse when they would take more than the limit, or are large and mostly empty; sparse ones
-    become dense when that is no larger. The sums are the same bits in either. `sparse` says what to begin with.
+    become dense when that is no larger. The sums are the same bits in either. `sparse` says what to begin with. Of
+    several that share a limit each becomes sparse by its share.
     """
 
-    def __init__(self, names: Iterable[str], options: RowOptions, limit: int | None = None, sparse: bool = False):
-        self._options, self._limit = options, limit
+    def __init__(
+        self,
+        names: Iterable[str],
+        options: RowOptions,
+        limit: int | None = None,
+        sparse: bool = False,
+        n_sharing: int = 1,
+    ):
+        self._options, self._limit, self._n_sharing = options, limit, n_sharing
         self._dense: dict[str, GrowingTable] = {name: GrowingTable() for name in names}
         self._runs: dict[str, Runs] = {name: Runs() for name in self._dense} if sparse else {}
         self._touched = 0  # no more cells than these
@@ -49,16 +57,17 @@ class MomentSums:
     def add(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, weight: float) -> None:
         """Add a block of rows; `weight` is no less than their weight, inf where weights are not whole numbers."""
         self._touched += len(chunk.stored) * len(entries.rows) // chunk.shape[0] + 1
-        self._choose(n_groups, chunk.shape[1])
-        listing = Listing.of(chunk, entries, n_groups) if self._runs else None
+        growth = {name: _product(weight, TABLE[name].whole_up_to(survey.top, survey.whole)) for name in self._dense}
+        self._choose(n_groups, chunk.shape[1], growth)
+        if self._runs:
+            listing = Listing.of(chunk, entries, n_groups)
+            for name, runs in self._runs.items():
+                runs.add(listing.sums(*self._moment(name, survey)))
+            return
         for name, table in self._dense.items():
-            if listing is not None:
-                self._runs[name].add(listing.sums(*self._moment(name, survey)))
-                continue
-            table.note(_product(weight, TABLE[name].whole_up_to(survey.top, survey.whole)))
+            table.note(growth[name])
             table.grow(n_groups, chunk.shape[1])
-        if listing is None:
-            self._add_to_dense(chunk, survey, entries, n_groups)
+        self._add_to_dense(chunk, survey, entries, n_groups)
 
     def _add_to_dense(self, chunk: Chunk, survey: Survey, entries: Entries, n_groups: int) -> None:
         tables = dict(self._dense)
@@ -80,27 +89,26 @@ class MomentSums:
             name = "nonzero"  # the same then, and cheaper
         return TABLE[name].kernel, getattr(self._options, TABLE[name].threshold)
 
-    def _choose(self, n_groups: int, n_features: int) -> None:
+    def _choose(self, n_groups: int, n_features: int, growth: dict[str, float]) -> None:
         """Take to the other kind of tables where this one does not do; refuse where neither does."""
-        needed = self._dense_bytes(n_groups, n_features)
+        n_low = {name: max(table.n_low, growth[name] == np.inf) for name, table in self._dense.items()}
+        needed = sum(8 * (1 + n) for n in n_low.values()) * n_groups * n_features
         if needed <= LARGE and self._limit is None:
             return
         limit = self._limit = memory.allowed(self._limit)  # once: what is free dwindles while the tables fill
-        if self._runs and self.nbytes > FULL * needed and needed <= limit:
+        share = limit // self._n_sharing
+        if self._runs and self.nbytes > FULL * needed and needed <= share:
             self._make_dense(n_groups, n_features)
         elif self._runs and self.nbytes > limit:
             sums = _in_words(self._dense, n_groups, n_features)
             memory.refuse(f"{sums} that the rows so far touch", self.nbytes, limit, CURE)
         elif not self._runs and may_be_sparse(self._dense, self._options):
-            if needed > limit or _is_empty(needed, CELL * self._touched * len(self._dense)):
-                self._make_sparse(n_groups, n_features)
+            if needed > share or _is_empty(needed, CELL * self._touched * len(self._dense)):
+                self._make_sparse(n_features)
         elif not self._runs and needed > limit:
             memory.refuse(_in_words(self._dense, n_groups, n_features), needed, limit, CURE)
 
-    def _dense_bytes(self, n_groups: int, n_features: int) -> int:
-        return sum(8 * (1 + table.n_low) for table in self._dense.values()) * n_groups * n_features
-
-    def _make_sparse(self, n_groups: int, n_features: int) -> None:
+    def _make_sparse(self, n_features: int) -> None:
         for name, table in self._dense.items():
             self._runs[name] = Runs()
             if len(table.hi):

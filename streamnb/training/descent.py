@@ -122,15 +122,16 @@ def dot(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.einsum("ij,ij->", a, b))
 
 
+# asks for what it needs and returns the visit of a point, given the objective above which nothing matters
+Read = Callable[[np.ndarray, float], Generator[Any, Any, Visit]]
+
+
 @dataclass
 class Descent:
     """Descends from a visited point by full steps of L-BFGS, shortened where they do not fall.
 
     Parameters
     ----------
-    read : callable
-        A generator that asks for what it needs and returns the visit of a point, given the objective above which
-        nothing matters.
     memory : Memory
     penalties : Penalties
     target : float
@@ -139,7 +140,6 @@ class Descent:
         The last point that fell below the one before.
     """
 
-    read: Callable[[np.ndarray, float], Generator[Any, Any, Visit]]
     memory: Memory
     penalties: Penalties
     target: float
@@ -149,10 +149,10 @@ class Descent:
     def arrived(self) -> bool:
         return self.memory.length(self.visit.steepest) <= self.target
 
-    def run(self, goes_on: Callable[[], bool]) -> Generator[Any, Any, None]:
+    def run(self, read: Read, goes_on: Callable[[], bool]) -> Generator[Any, Any, None]:
         """Go on until the gradient is none, the objective no longer falls in float64, or `goes_on` says no."""
         while not self.arrived:
-            better = yield from self._better(self.visit, goes_on)
+            better = yield from self._better(self.visit, read, goes_on)
             if better is not None:
                 self.visit = better
             elif goes_on() and len(self.memory):
@@ -160,7 +160,7 @@ class Descent:
             else:  # not along the gradient itself either: the rest is rounding
                 break
 
-    def _better(self, visit: Visit, goes_on: Callable[[], bool]) -> Generator[Any, Any, Visit | None]:
+    def _better(self, visit: Visit, read: Read, goes_on: Callable[[], bool]) -> Generator[Any, Any, Visit | None]:
         """The next point, None where no step falls or no read is left."""
         direction = self._descending(visit)
         for _ in range(BACKTRACKS):
@@ -168,7 +168,7 @@ class Descent:
                 return None
             step = self.penalties.stepped(visit.point, direction, visit.steepest)
             promised = dot(visit.steepest, step)
-            found = yield from self.read(visit.point + step, visit.objective)
+            found = yield from read(visit.point + step, visit.objective)
             change = found.objective - visit.objective
             stalled = abs(change) <= STALLED * abs(visit.objective)
             if change <= ENOUGH * promised or (stalled and self._shorter(found, visit)):

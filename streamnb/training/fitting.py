@@ -124,8 +124,8 @@ class Trainer:
             return self._ended(start.point + step, False, 1.0)
         visit = yield from self._read(start.point + step, start.objective)
         self._memory.remember(step, visit.gradient - start.gradient)
-        self._descent = descent = Descent(self._read, self._memory, self._penalties, tol * first, visit)
-        yield from descent.run(lambda: self.n_passes < max_passes)
+        self._descent = descent = Descent(self._memory, self._penalties, tol * first, visit)
+        yield from descent.run(self._read, lambda: self.n_passes < max_passes)
         visit = descent.visit
         if descent.arrived:
             self._check_optimum(visit)

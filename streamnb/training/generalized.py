@@ -73,8 +73,8 @@ class CorrectionTrainer(Trainer):
         first = self._memory.length(visit.steepest)
         rounding = float(np.sqrt(2.0 * STALLED * visit.objective))  # where a large l2 leaves next to nothing to fall
         target = max(tol * first, rounding)
-        self._descent = descent = Descent(self._read, self._memory, self._penalties, target, visit)
-        yield from descent.run(lambda: self.n_passes < max_passes)
+        self._descent = descent = Descent(self._memory, self._penalties, target, visit)
+        yield from descent.run(self._read, lambda: self.n_passes < max_passes)
         left = self._memory.length(descent.visit.steepest)
         return self._ended(descent.visit.point, descent.arrived, left / first if first > 0.0 else 0.0)
 

@@ -36,6 +36,7 @@ def test_the_model_of_a_store_is_that_of_the_library(tmp_path, capsys):
         (["--penalty", "none"], snb.LinearNB),
         (["--penalty", "l1:score=1"], snb.LinearNB),
         (["--model", "softmax", "--cv", 2], snb.SoftmaxRegressionCV),
+        (["--model", "crammer-singer", "--cv", 2], snb.CrammerSingerSVMCV),
         (["--no-stats", "--penalty", "l1:score=1"], snb.PortableModel),
     ],
     ids=str,

@@ -88,4 +88,6 @@ def test_what_is_no_table_of_the_model_is_said_to_be_none(tmp_path):
     model = snb.LinearNB("auto").fit(tmp_path / "rows.csv", "y")
     with pytest.raises(ValueError, match=r"X has 2 features, .* expecting a table, .* with the columns \['s'"):
         model.predict(np.ones((1, 2)))
+    with pytest.raises(ValueError, match=r"X holds texts: .*snb\.text\(X\).*snb\.HashedText\(\).*such as a data frame"):
+        model.predict(["a", "b"])
     assert model.predict(pd.DataFrame({"n": [1], "s": ["a"]})).tolist() == [0]

@@ -131,7 +131,7 @@ def test_a_read_decodes_each_chunk_once_and_groups_read_by_themselves():
     store = CountingStore(MemoryStore())
     array = zarr.create_array(store, name="x", data=X, chunks=(37, 6))
     model = snb.SoftmaxRegressionCV([0.1, 10.0, 100.0], tol=0.0, scoring="accuracy", **FEW)
-    for memory_limit, n_groups in ((None, 1), (9500, 5)):
+    for memory_limit, n_groups in ((None, 1), (15_000, 5)):
         plan = snb.plan(array, Y, model=model, memory_limit=memory_limit)
         assert (plan.n_models, plan.n_groups, plan.most_reads) == (9, n_groups, 1 + 5 * n_groups + 5)
         store.reads.clear()

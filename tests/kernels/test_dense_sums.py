@@ -36,7 +36,7 @@ def rounded(hi, lo):
 def summed(x, codes, tile):
     tops = np.array([np.abs(x[t : t + tile]).max(axis=0) for t in range(0, len(x), tile)])
     tables = room(x.shape[1])
-    dense_sums.add_both(x, codes, tops, tile, *spare(*x.shape), *tables)
+    dense_sums.add_both(frozen(x), codes, tops, tile, *spare(*x.shape), *tables)
     return tables
 
 
@@ -100,7 +100,7 @@ def test_what_is_summed_at_once_is_what_the_plain_kernel_sums():
     x, codes = uneven(500, 10, np.float32)
     seen = look_at(x.reshape(-1), 10)
     tables, plain = room(10), room(10)
-    dense_sums.add_both(x, codes, seen.tops, seen.tile, *spare(500, 10), *tables)
+    dense_sums.add_both(frozen(x), codes, seen.tops, seen.tile, *spare(500, 10), *tables)
     for moment, parts in ((class_sums.SUM, plain[:2]), (class_sums.SUM_SQ, plain[2:])):
         class_sums.add_dense_pairs(frozen(x), np.arange(500), codes, np.ones(500), moment, 0.0, *parts)
     assert np.array_equal(rounded(*tables[:2]), rounded(*plain[:2]))

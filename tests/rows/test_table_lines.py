@@ -58,6 +58,15 @@ def test_columns_that_are_named_are_strings(tmp_path):
     assert column(LineTables([path], 1), "s", 0, 2) == [None, None]
 
 
+def test_a_column_that_is_named_may_begin_in_any_row_of_any_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "PIECE_BYTES", 64)
+    rows = [{"n": i, "s": "late", **({"late": "x", "späť": "y"} if i == 30 else {})} for i in range(40)]
+    paths = [write(tmp_path / name, some) for name, some in (("a.jsonl", rows[:9]), ("b.jsonl.gz", rows))]
+    files = LineTables(paths, 1, ["late", "späť", "soon"])
+    assert files.unseen == {"soon"} and LineTables(paths[:1], 1, ["late"]).unseen == {"late"}
+    assert column(files, "späť", 0, 49) == [None] * 39 + ["y"] + [None] * 9
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

@@ -12,6 +12,8 @@ from streamnb.rows.opening import opened
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import SideBySide, run_scans
+from streamnb.stats.sparse_tables import SparseTable
+from streamnb.stats.tables import Table
 
 X = np.random.default_rng(0).gamma(1.0, size=(30, 3))
 Y = np.arange(30) % 2
@@ -40,3 +42,14 @@ def test_tables_are_refused_that_are_too_large_together_alone():
         SideBySide(scans).wants(30, 3)
     with pytest.raises(ValueError, match="parts should be the statistics"):
         SideBySide(scans).total({"parts": [1]})
+
+
+def test_scans_share_the_limit_where_their_tables_may_be_sparse():
+    X = np.zeros((4, 1000))
+    X[:, :3] = 1.0
+    limit = 8 * 2 * 1000 + 1  # of one table
+    scan = ClassScan(("sum",), RowOptions(), memory_limit=limit)
+    alone, beside = run(scan, opened(X, Y[:4]), RunOptions())[0], {"a": scan, "b": scan}
+    for stats in run_scans(beside, opened(X, Y[:4]), RunOptions())[0].values():
+        assert isinstance(stats.table("sum"), SparseTable) and isinstance(alone.table("sum"), Table)
+        np.testing.assert_array_equal(stats.sum, alone.sum)

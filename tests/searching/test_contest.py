@@ -1,4 +1,4 @@
-"""Rounds: the better third goes on, what was left is in the table with its folds, and a budget is kept to."""
+"""Rounds: the better third goes on where time is short, what was left has fewer folds, and a budget is kept to."""
 
 import time
 
@@ -8,6 +8,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
 import streamnb as snb
+from streamnb.searching.budget import Budget
 from streamnb.searching.of_estimators import ModelOfReads
 
 rng = np.random.default_rng(2)
@@ -18,9 +19,13 @@ QUIET = {"show": False, "scoring": "accuracy"}
 LISTS = {"families": ["poisson", "bernoulli", "gaussian"], "penalties": [None], "smoothing": [0.1, 1.0]}
 
 
-def test_the_better_third_goes_on_and_its_scores_are_those_of_all_folds():
+def test_the_better_third_goes_on_where_time_is_short_and_its_scores_are_those_of_all_folds(monkeypatch):
     others = {"logistic": LogisticRegression(), "dummy": DummyClassifier()}
-    found = snb.search(X, Y, **LISTS, models=[snb.SoftmaxRegressionCV([1.0])], others=others, budget="10min", **QUIET)
+    asked = {**LISTS, "models": [snb.SoftmaxRegressionCV([1.0])], "others": others}
+    all_go_on = snb.search(X, Y, **asked, budget="10min", **QUIET)
+    assert {one.n_folds for one in all_go_on.candidates} == {5} and len(all_go_on.candidates) == 9
+    monkeypatch.setattr(Budget, "lasts", lambda budget, seconds: False)
+    found = snb.search(X, Y, **asked, budget="10min", **QUIET)
     whole = {one.name: one for one in snb.search(X, Y, **LISTS, others=others, **QUIET).candidates}
     n_folds = [one.n_folds for one in found.ranked]
     assert sorted(n_folds, reverse=True) == n_folds == [5, *[2] * 2, *[1] * 6]
@@ -63,7 +68,7 @@ def test_what_there_is_no_time_for_is_left_out(capsys):
             X, Y, families=[], others={name: Slow() for name in "abc"}, budget="0.1s", scoring="accuracy", show=True
         )
     assert found.candidates[0].n_folds == 1 and "was spent before it was judged" in found.left_out["c"]
-    assert "budget 0.1s: judged on 1, 2, 5 folds in turn, a third goes on" in capsys.readouterr().out
+    assert "budget 0.1s: judged on 1, 2, 5 folds in turn, a third goes on where time" in capsys.readouterr().out
 
 
 class Slow(LogisticRegression):

@@ -106,6 +106,7 @@ def test_what_does_not_take_the_values_is_left_out_and_said_once():
             others={"broken": LogisticRegression(C=-1.0)}, **QUIET,
         )  # fmt: skip
     assert len(said) == 1 and [one.name for one in found.candidates] == ["gaussian"]
+    assert "search(families='multinomial')" in found.left_out["multinomial"]
     assert "should be at least 0" in found.left_out["multinomial"] and "C" in found.left_out["broken"]
     assert "transform='sqrt'" in found.left_out["gaussian, transform=sqrt"]
 

@@ -50,9 +50,9 @@ def test_models_that_share_reads_are_those_of_the_other_rows_alone():
 def test_a_sample_has_rows_as_they_are_with_their_classes_and_folds():
     for y in (Y, np.eye(3, dtype=int)[Y]):
         task = SampleTask(np.arange(3), FOLDING, 30)
-        whole = run(task, opened(sp.csr_array(X), y), OPTIONS)[0].sample.drawn()
+        whole = run(task, opened(sp.csr_array(X), y), OPTIONS)[0].drawn()
         parts = [(X[a:b], y[a:b]) for a, b in ((0, 50), (50, 51), (51, 120))]
-        cut = run(task, opened(iter(parts)), RunOptions(progress=False, n_threads=2))[0].sample.drawn()
+        cut = run(task, opened(iter(parts)), RunOptions(progress=False, n_threads=2))[0].drawn()
         assert 30 <= len(whole.key) < 120
         np.testing.assert_array_equal(whole.X.toarray(), cut.X)
         np.testing.assert_array_equal(whole.labels.toarray(), cut.labels.toarray())

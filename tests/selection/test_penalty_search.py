@@ -8,14 +8,15 @@ from streamnb.passes.options import RunOptions
 from streamnb.selection.grid_scores import GridScores
 from streamnb.selection.penalty_search import PATIENCE, Contender, Turns, chosen, course_of
 
-ONE = 8 * (25 + 1 + 2) * 101 * 3  # bytes of an open model of 3 x 100 weights
+ONE = 8 * (25 + 2 + 2) * 101 * 3  # bytes of an open model of 3 x 100 weights
 
 
 def test_models_that_do_not_fit_take_turns_and_that_is_said():
     options = RunOptions(n_threads=2, memory_limit=4 * ONE + 5)
     turns = Turns.of(10, 100, 3, 25, options)
     assert (turns.model_bytes, turns.at_once, turns.n_groups) == (ONE, 4, 3)
-    assert Turns.of(10, 100, 3, 25, options, n_used=20).model_bytes == 8 * (25 * 21 + (1 + 2) * 101) * 3
+    assert Turns.of(10, 100, 3, 25, options, n_used=20).model_bytes == 8 * (25 * 21 + (2 + 2) * 101) * 3
+    assert Turns.of(10, 100, 3, 25, options, beside=ONE).at_once == 3
     with pytest.warns(snb.StreamnbWarning, match="3 groups of 4, .* reads the rows up to 7 times"):
         turns.announce(7)
     Turns.of(4, 100, 3, 25, options).announce(7)

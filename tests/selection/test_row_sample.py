@@ -20,7 +20,7 @@ def drawn(cuts, labels=CODES, size=300):
     sample = RowSample(3, size)
     for start, stop in pairwise(cuts):
         sample.add(as_chunk(NUMBERED[start:stop], start)[0], labels[start:stop], WEIGHT[start:stop], CODES[start:stop])
-    return sample.settled().drawn()
+    return sample.finish().drawn()
 
 
 def test_a_sample_has_the_shares_of_all_rows_and_enough_of_each_class():

@@ -20,7 +20,6 @@ from streamnb.passes.report import Report
 from streamnb.problem.pull import Pull
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.rows.chunk import DenseChunk
-from streamnb.selection.fold_models import Sampled
 from streamnb.selection.row_sample import RowSample
 from streamnb.stats.row_means import RowMeans
 from streamnb.stats.value_counts import ValueCells, cells_of
@@ -62,7 +61,7 @@ def grid(kind: Any, seed: int, *needs: str, multilabel: bool = False) -> Any:
 def sampled(number: int, size: int = 3, **options: Any) -> Any:
     sample, rows = RowSample(K, size, **options), slice(9 * number, 9 * number + 9)  # no other part has these
     sample.add(DenseChunk(COUNTS[rows], rows.start), CODES[rows], WEIGHT[rows], np.arange(9) % 2)
-    return sample.settled()
+    return sample.finish()
 
 
 def against_reference(seed: int) -> Any:
@@ -140,7 +139,6 @@ MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
     ),
     ReferenceEvaluation: every(against_reference),
     RowSample: every(sampled, classes=lambda seed: sampled(seed, 0, each=2, seed=3)),
-    Sampled: every(lambda seed: Sampled(sampled(seed))),
     GridDecisions: every(grid_decisions),
     Histogram: every(histogram),
     NestedRanking: every(lambda seed: nested_ranking(seed, 100), bins=nested_ranking),

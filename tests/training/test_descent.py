@@ -37,8 +37,8 @@ def test_the_optimum_is_found_and_what_l1_leaves_out_is_0(l2, l1):
     read = least_squares(penalties, asked)
     start = ended(read(np.zeros((7, 2)), np.inf))
     memory = Memory(np.full((7, 2), 1.0 / 40.0))
-    descent = Descent(read, memory, penalties, 1e-8 * memory.length(start.steepest), start)
-    ended(descent.run(lambda: len(asked) < 200))
+    descent = Descent(memory, penalties, 1e-8 * memory.length(start.steepest), start)
+    ended(descent.run(read, lambda: len(asked) < 200))
     visit = descent.visit
     assert descent.arrived and len(asked) < 80
     if l1 == 0.0:
@@ -56,8 +56,8 @@ def test_no_read_more_than_is_allowed_and_the_last_point_is_the_best():
     asked = []
     read = least_squares(Penalties(0.0, 0.0), asked)
     start = ended(read(np.zeros((7, 2)), np.inf))
-    descent = Descent(read, Memory(np.full((7, 2), 1.0)), Penalties(0.0, 0.0), 0.0, start)
-    ended(descent.run(lambda: len(asked) < 6))
+    descent = Descent(Memory(np.full((7, 2), 1.0)), Penalties(0.0, 0.0), 0.0, start)
+    ended(descent.run(read, lambda: len(asked) < 6))
     assert len(asked) == 6 and descent.visit.objective <= start.objective
 
 
@@ -65,8 +65,8 @@ def test_what_no_longer_falls_ends():
     asked = []
     read = least_squares(Penalties(1.0, 0.0), asked)
     start = ended(read(np.zeros((7, 2)), np.inf))
-    descent = Descent(read, Memory(np.full((7, 2), 1.0 / 40.0)), Penalties(1.0, 0.0), 0.0, start)
-    ended(descent.run(lambda: len(asked) < 500))
+    descent = Descent(Memory(np.full((7, 2), 1.0 / 40.0)), Penalties(1.0, 0.0), 0.0, start)
+    ended(descent.run(read, lambda: len(asked) < 500))
     assert len(asked) < 500
 
 

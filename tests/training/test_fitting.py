@@ -1,5 +1,8 @@
 """Training: by hand, where it begins, what it does when nothing can be gained, and what it would take."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -16,6 +19,9 @@ from streamnb.training.reading import ReadTask
 BY_HAND = np.repeat([[0.0], [1.0]], [8, 4], axis=0), np.repeat([0, 1, 0, 1], [6, 2, 1, 3])
 
 
+known = []  # those that have trained
+
+
 def trained(X, y, objective, l2=0.0, l1=0.0, tol=1e-9, max_passes=60):
     stats = snb.scan(X, y, moments=objectives.MOMENTS)
     n_rows = 1 if objectives.one_row(stats) else len(stats.classes)
@@ -23,6 +29,7 @@ def trained(X, y, objective, l2=0.0, l1=0.0, tol=1e-9, max_passes=60):
     task = ReadTask(objective, RowOptions(), stats.classes, zeros, np.ones(len(zeros)), 1.0)
     options = RunOptions(progress=False)
     trainer = Trainer(task, RowSums.of(stats), None, Penalties(l2, l1))
+    known.append(weakref.ref(trainer))
     return train(trainer.reads(tol, max_passes), opened(X, y), options, len(y))
 
 
@@ -48,6 +55,15 @@ def test_history_has_a_row_for_each_read_and_falls():
         few = trained(X, y, Softmax(), l2=0.5, tol=1e-6, max_passes=max_passes)
         assert not few.converged
         np.testing.assert_array_equal(few.history["objective"], objective[:max_passes])
+
+
+def test_memory_is_free_once_a_model_is_there():
+    gc.disable()  # which finds what refers to itself, at some time
+    try:
+        trained(*BY_HAND, Logistic(), l2=0.1)
+        assert known[-1]() is None
+    finally:
+        gc.enable()
 
 
 def test_where_no_feature_tells_anything_nothing_is_read():
