@@ -110,7 +110,10 @@ clean:
 	find streamnb tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The package, editable, with the extras of that name; done again only when pyproject.toml changes. Modules are compiled
-# when they are first imported, which most never are.
+# when they are first imported, which most never are, and kept so: else each process that a test starts would compile
+# the thousands that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 $(VENV)/.installed-%: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "streamnb needs Python 3.11 or newer: make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)

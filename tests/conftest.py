@@ -14,6 +14,8 @@ settings.register_profile("laws", settings.get_profile("search"), derandomize=Tr
 settings.register_profile("interpreted", settings.get_profile("laws"), max_examples=6)  # for what only numba could do
 settings.load_profile("interpreted" if os.environ.get("NUMBA_DISABLE_JIT") == "1" else "laws")
 
+gc.set_threshold(100_000, 20, 20)  # of the compiler's many objects few are garbage: a fifteenth of its time was to look
+
 signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background are started without it
 
 

@@ -82,7 +82,7 @@ def aligned(n_rows: int, n_columns: int, dtype: Any = np.float64, border: int = 
     line = border // np.dtype(dtype).itemsize
     n_columns += -n_columns % line
     room = np.empty(n_rows * n_columns + line, dtype)
-    first = -room.ctypes.data % border // room.itemsize
+    first = -room.__array_interface__["data"][0] % border // room.itemsize
     return room[first : first + n_rows * n_columns].reshape(n_rows, n_columns)
 
 

@@ -301,7 +301,8 @@ class Ranking:
         if labels.ndim == 2:
             return labels
         if self._pairs:
-            return np.repeat(labels[:, None], len(self._classes), axis=1)
+            numbers = labels.astype(np.uint8 if self._n_groups <= 256 else np.int64)
+            return np.repeat(numbers[:, None], len(self._classes), axis=1)
         return (labels[:, None] == self._classes).view(np.uint8)
 
     def auc(self, class_: int) -> float:

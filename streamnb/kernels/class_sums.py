@@ -101,9 +101,6 @@ def distance(n_entries, n_sums):
 @kernel
 def add_csr(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
     # hi[codes[e], j] += weight[e] * moment(x[rows[e], j]) over the stored values
-    if hi.nbytes > NEAR:
-        add_csr_ahead(data, indices, indptr, rows, codes, weight, moment, threshold, hi)
-        return
     start, number = indptr[0], hi.dtype.type
     for e in range(len(codes)):
         # an unsigned index spares the question whether it counts from the end; a row of hi as an array of its own would
@@ -115,7 +112,7 @@ def add_csr(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
 
 @kernel
 def add_csr_ahead(data, indices, indptr, rows, codes, weight, moment, threshold, hi):
-    # the same; asks for the sums of a later row meanwhile
+    # the same for a table that is larger than NEAR; asks for the sums of a later row meanwhile
     start, number = indptr[0], hi.dtype.type
     ahead = distance(len(codes), len(data))
     for e in range(len(codes)):
@@ -223,12 +220,11 @@ def add_dense_pairs(values, rows, codes, weight, moment, threshold, hi, lo):
 
 
 @kernel
-def add_weights(codes, weight, count, hi, lo):
-    # count[k] += 1 and (hi, lo)[k] += weight[e] over entries e of group k; True as above
+def add_weights(codes, weight, hi, lo):
+    # (hi, lo)[k] += weight[e] over entries e of group k; True as above
     spilled = False
     for e in range(len(codes)):
         k = codes[e]
-        count[k] += 1
         hi[k, 0], r = two_sum(hi[k, 0], weight[e])
         spilled |= add_low(lo, k, 0, r, 0.0)
     return spilled

@@ -28,7 +28,7 @@ def kernel(func: Callable) -> Any:
     """Compile on first call: nopython, GIL released, serial; kept on disk where that is possible."""
     if flags.DISABLE_JIT:
         return func
-    compiled: Any = njit(nogil=True)(func)
+    compiled: Any = njit(nogil=True, no_cfunc_wrapper=True)(func)  # C never calls it
     if func.__closure__ is None and FOLDER.is_absolute():  # a user without a home has none
         compiled._cache = _DiskCache(func)
     return compiled
@@ -36,7 +36,7 @@ def kernel(func: Callable) -> Any:
 
 def brick(func: Callable) -> Any:
     """Compile into the kernels that call it: for what is called once a row, where a call takes as long as 20 sums."""
-    return func if flags.DISABLE_JIT else njit(nogil=True, forceinline=True)(func)
+    return func if flags.DISABLE_JIT else njit(nogil=True, forceinline=True, no_cfunc_wrapper=True)(func)
 
 
 class _DiskCache(NullCache):

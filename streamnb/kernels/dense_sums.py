@@ -5,36 +5,59 @@ import math
 import numpy as np
 
 from streamnb.kernels.compiler import kernel
+from streamnb.kernels.dense_lanes import add_both_lanes, sum_both_lanes
 from streamnb.kernels.exact import spill, two_sum
-from streamnb.kernels.lanes import LANES, add_both_lanes, prefetch
+from streamnb.kernels.lanes import LANES, prefetch
 
-FEWEST, MANY = 32, 128  # rows of a group, on the average, that are worth sums of their own, and that share them
-AHEAD = 16  # rows asked for before they are added
+FEWEST, MANY = 32, 256  # rows of a group, on the average, that are worth sums of their own, and that share them
+CLOSE = 64  # rows of a group whose values are in the cache together
 PARTS = 8  # of these: sums, their low parts in three, sums of squares, their low parts in three
 
 
 @kernel
-def add_both(values, codes, tops, tile, top, sums, hi, lo, hi_sq, lo_sq):
+def add_both(values, codes, tops, tile, top, least, depth, rows, ends, sums, hi, lo, hi_sq, lo_sq):
     # (hi, lo)[codes[i], j] += x[i, j] and (hi_sq, lo_sq)[codes[i], j] += x[i, j]^2, error-free; True, of either, where
     # more than the first low part took any
-    # In rows t * tile to (t + 1) * tile no value of feature j is larger than tops[t, j]. `top` (n_features,) and `sums`
-    # (PARTS * n_groups, n_features or more) hold anything.
-    n_groups, spilled, spilled_sq = len(sums) // PARTS, False, False
+    # In rows t * tile to (t + 1) * tile no value of feature j is larger than tops[t, j]. `top` (n_features,), `least`
+    # (2, n_features), `depth` (one for LANES features), `rows` (n_rows,), `ends` (n_groups,) and `sums` (PARTS,
+    # n_features or more) hold anything.
+    n_groups, spilled, spilled_sq = len(ends), False, False
     together = 1 + MANY * n_groups // tile
     for t in range(0, len(tops), together):
         top[:] = 0.0
         for u in range(t, min(t + together, len(tops))):
             raise_to(tops[u], top)
+        round_up(top)
+        depth[:] = 0
         first, last = t * tile, min((t + together) * tile, len(values))
-        n_rows = round_up(top, last - first)
+        by_group(codes[first:last], first, ends, rows)
+        start = 0
         for k in range(n_groups):
-            begin(top, n_rows, False, sums[PARTS * k : PARTS * k + 4])
-            begin(top, n_rows, True, sums[PARTS * k + 4 : PARTS * k + 8])
-        add_rows(values[first:last], codes[first:last], sums)
-        for k in range(n_groups):
-            spilled |= end(top, n_rows, False, sums[PARTS * k : PARTS * k + 4], k, hi, lo)
-            spilled_sq |= end(top, n_rows, True, sums[PARTS * k + 4 : PARTS * k + 8], k, hi_sq, lo_sq)
+            if ends[k] > start:
+                n_rows = power_from(ends[k] - start)
+                begin(top, n_rows, False, sums[:4])
+                begin(top, n_rows, True, sums[4:])
+                losing(top, n_rows, least)
+                add_rows(values, rows[: last - first], start, ends[k], least, depth, sums)
+                spilled |= end(top, n_rows, False, sums[:4], k, hi, lo)
+                spilled_sq |= end(top, n_rows, True, sums[4:], k, hi_sq, lo_sq)
+                start = ends[k]
     return spilled, spilled_sq
+
+
+@kernel
+def by_group(codes, first, ends, rows):
+    # rows[ends[k - 1] : ends[k]] = the rows of group k, ascending, the first of all being `first`
+    ends[:] = 0
+    for i in range(len(codes)):
+        ends[codes[i]] += 1
+    begin = 0
+    for k in range(len(ends)):
+        begin, ends[k] = begin + ends[k], begin
+    for i in range(len(codes)):
+        k = codes[i]
+        rows[ends[k]] = first + i
+        ends[k] += 1
 
 
 @kernel
@@ -54,10 +77,15 @@ def raise_to(other, top):
 
 
 @kernel
-def round_up(top, n_rows):
-    """Return the power of two from `n_rows` on; raise each top to one above it."""
+def round_up(top):
+    # raise each top to a power of two above it
     for j in range(len(top)):
         top[j] = math.ldexp(1.0, math.frexp(top[j])[1])
+
+
+@kernel
+def power_from(n_rows):
+    """Return the power of two from `n_rows` on."""
     n = 1.0
     while n < n_rows:
         n *= 2.0
@@ -90,20 +118,43 @@ def begin(top, n_rows, squared, sums):
 
 
 @kernel
-def add_rows(values, codes, sums):
-    # add each row to the sums of its group, and ask for a later one, a line of the cache at a time
+def losing(top, n_rows, least):
+    # least[d, j] = 24 digits of a unit: it is a multiple of this, and so are larger values
+    # d = 0: the unit u of the sum of x. d = 1: 2^-27 n u, of which the sum of what x loses holds multiples, and whose
+    # square 2^-156 n^4 s^2 is no less than 2^-53 of all that n squares lose twice, 2^-104 n^3 s^2
+    for j in range(len(top)):
+        unit = 2.0**-51 * n_rows * top[j]
+        for d in range(2):
+            least[d, j] = 2.0**23 * unit if unit > 2.0**-149 else 0.0  # of which every float32 is a multiple
+            unit *= 2.0**-27 * n_rows
+
+
+@kernel
+def add_rows(values, rows, start, end, least, depth, sums):
+    # add rows[start:end] to the sums of their group, a few at a time; depth[s] says how often x loses in columns
+    # s * LANES to (s + 1) * LANES: never or once in this group, or who knows (2), and then each row is added by itself
     n_features = values.shape[1]
-    over = n_features % LANES
-    for i in range(len(codes)):
-        k, coming = codes[i], min(i + AHEAD, len(codes) - 1)
-        for column in range(0, n_features - 2 * LANES + 1, 2 * LANES):
-            prefetch(values, coming, column)
-            add_both_lanes(values, i, column, 0, sums, k)
-            add_both_lanes(values, i, column + LANES, 0, sums, k)
-        if n_features // LANES % 2:
-            add_both_lanes(values, i, n_features - over - LANES, 0, sums, k)
-        if over:
-            add_both_lanes(values, i, n_features - LANES, LANES - over, sums, k)
+    for s in range(len(depth)):
+        depth[s] -= depth[s] % 2
+    for first in range(start, end, CLOSE):
+        stop, n_deep = min(first + CLOSE, end), 0
+        for p in range(stop, min(stop + CLOSE, len(rows))):
+            prefetch(values, rows[p], 0)
+            prefetch(values, rows[p], 2 * LANES)
+        for s in range(len(depth)):
+            column = min(s * LANES, n_features - LANES)  # the last may have been added in part
+            skip = s * LANES - column
+            if depth[s] == 0:
+                depth[s] += sum_both_lanes(values, rows, first, stop, column, skip, least, sums, 0)
+            if depth[s] == 1:
+                depth[s] += sum_both_lanes(values, rows, first, stop, column, skip, least, sums, 1)
+            n_deep += depth[s] == 2
+        if n_deep > 0:
+            for p in range(first, stop):
+                for s in range(len(depth)):
+                    if depth[s] == 2:
+                        column = min(s * LANES, n_features - LANES)
+                        add_both_lanes(values, rows[p], column, s * LANES - column, sums)
 
 
 @kernel

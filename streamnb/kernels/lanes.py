@@ -23,13 +23,18 @@ def _prefetch(typing_context: Any, table: Any, row: Any, column: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = signature.args[0]
         item = item_at(context, builder, kind, arguments[0], arguments[-kind.ndim :])
-        to_write, keep_close, data = int32_t(int(kind.mutable)), int32_t(3), int32_t(1)
-        shape = ir.FunctionType(ir.VoidType(), [item.type, int32_t, int32_t, int32_t])
-        ask = builder.module.declare_intrinsic("llvm.prefetch", [item.type], shape)
-        builder.call(ask, [item, to_write, keep_close, data])
+        ask_for(builder, item, kind.mutable)
         return context.get_dummy_value()
 
     return types.void(table, intp, intp), generate
+
+
+def ask_for(builder: Any, item: Any, to_write: bool = False) -> None:
+    """Ask for the line of the cache where an item lies."""
+    keep_close, data = int32_t(3), int32_t(1)
+    shape = ir.FunctionType(ir.VoidType(), [item.type, int32_t, int32_t, int32_t])
+    ask = builder.module.declare_intrinsic("llvm.prefetch", [item.type], shape)
+    builder.call(ask, [item, int32_t(int(to_write)), keep_close, data])
 
 
 def _no_prefetch(table: Any, row: Any, column: Any) -> None:
@@ -173,57 +178,6 @@ def _fill_one_by_one(out: Any, begin: Any, value: Any, step: Any) -> None:
     """The same of interpreted kernels."""
     for lane in range(LANES):
         out[begin + lane] = value + step * lane
-
-
-def _add_both_lanes(typing_context: Any, values: Any, row: Any, column: Any, skip: Any, sums: Any, k: Any) -> Any:
-    """Add x = values[row, column + l] and x^2, skip <= l < LANES, to sums that are larger, all at once.
-
-    `values` are float32, so that x^2 is exact in float64. Rows 8 k to 8 k + 7 of `sums`, float64, are the sums of x,
-    what rounding took, what it took from that, and again, and the same of x^2. The larger of two numbers tells what was
-    lost of the smaller (FastTwoSum, Dekker 1971). As `dense_sums` begins them, x^2 loses twice only where x loses.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        values, row, column, skip, sums, k = arguments
-        place, floats = partial(lanes_at, context, builder), ir.VectorType(ir.DoubleType(), LANES)
-        zeros = ir.Constant(floats, [0.0] * LANES)
-        stored = builder.load(place(signature.args[0], values, [row, column]), align=4)
-        numbers = ir.Constant(ir.VectorType(skip.type, LANES), [*range(LANES)])
-        taken = builder.icmp_signed(">=", numbers, spread(builder, skip))
-        x = builder.select(taken, builder.fpext(stored, floats), zeros)
-        first, shape = builder.mul(k, k.type(8)), ir.FunctionType(floats, [floats] * 3)
-        product = partial(builder.call, get_or_insert_function(builder.module, shape, f"llvm.fmuladd.v{LANES}f64"))
-
-        def add(term: Any, part: int, larger: bool = True) -> Any:
-            """Add a term, or x^2 (None), to a sum, which is larger or may not be; return what was lost."""
-            into = place(signature.args[4], sums, [builder.add(first, first.type(part)), column])
-            before = builder.load(into, align=8)
-            after = product([x, x, before]) if term is None else builder.fadd(before, term)
-            builder.store(after, into, align=8)
-            gained = builder.fsub(after, before)
-            lost = product([x, x, builder.fneg(gained)]) if term is None else builder.fsub(term, gained)
-            return lost if larger else builder.fadd(builder.fsub(before, builder.fsub(after, gained)), lost)
-
-        lost, lost_twice = add(x, 0), add(add(None, 4), 5)
-        some = builder.bitcast(builder.fcmp_unordered("!=", lost, zeros), ir.IntType(LANES))
-        with builder.if_then(builder.icmp_unsigned("!=", some, some.type(0)), likely=False):
-            for rest, part in ((add(lost, 1), 2), (lost_twice, 6)):
-                add(add(rest, part, larger=False), part + 1)
-        return context.get_dummy_value()
-
-    return types.void(values, intp, intp, intp, sums, intp), generate
-
-
-def _add_both_one_by_one(values: Any, row: Any, column: Any, skip: Any, sums: Any, k: Any) -> None:
-    """The same of interpreted kernels."""
-    lanes = slice(column + skip, column + LANES)
-    x = values[row, lanes].astype("f8")
-    for first, term in ((8 * k, x), (8 * k + 4, x * x)):
-        for part in range(first, first + 4):
-            before = sums[part, lanes].copy()
-            sums[part, lanes] += term
-            gained = sums[part, lanes] - before
-            term = (before - (sums[part, lanes] - gained)) + (term - gained)
 
 
 _SINGLE = ir.VectorType(ir.FloatType(), SINGLES)
@@ -385,7 +339,6 @@ four_bytes: Any = _four_bytes_one_by_one if flags.DISABLE_JIT else intrinsic(_fo
 prefetch: Any = _no_prefetch if flags.DISABLE_JIT else intrinsic(_prefetch)
 product_error: Any = _split_product_error if flags.DISABLE_JIT else intrinsic(_product_error)
 add_lanes: Any = _add_one_by_one if flags.DISABLE_JIT else intrinsic(_add_lanes)
-add_both_lanes: Any = _add_both_one_by_one if flags.DISABLE_JIT else intrinsic(_add_both_lanes)
 sum_lanes: Any = _sum_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_sum_lanes)
 fill_lanes: Any = _fill_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_fill_lanes)
 screen_lanes: Any = _screen_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_screen_lanes)

@@ -53,6 +53,25 @@ def add_csr_pairs(data, indices, indptr, rows, codes, weight, n_features, hi, lo
 
 
 @kernel
+def add_groups(values, rows, weight, begins, ends, out):
+    # out[g, (i, j)] += sum of weight[e] * x_i * x_j over the rows rows[e] of group g, e from begins[g] to ends[g]; four
+    # rows at once, as each cell is then loaded and stored once for these
+    n_features = values.shape[1]
+    for g in range(len(begins)):
+        cells, last = out[g], ends[g] - 1
+        for a in range(begins[g], ends[g], 4):
+            b, c, d = min(a + 1, last), min(a + 2, last), min(a + 3, last)
+            p, q, r, s = values[rows[a]], values[rows[b]], values[rows[c]], values[rows[d]]
+            w_q, w_r, w_s = weight[b] * (a + 1 <= last), weight[c] * (a + 2 <= last), weight[d] * (a + 3 <= last)
+            at = 0
+            for i in range(n_features):
+                f_p, f_q, f_r, f_s = weight[a] * p[i], w_q * q[i], w_r * r[i], w_s * s[i]
+                for j in range(i, n_features):
+                    cells[at + j - i] += (f_p * p[j] + f_q * q[j]) + (f_r * r[j] + f_s * s[j])
+                at += n_features - i
+
+
+@kernel
 def scatter_about_means(sum_hi, sum_lo, product_hi, product_lo, weight_hi, weight_lo, out):
     # out[i, j] = product_ij - sum_i * sum_j / weight, in doubled precision: what products come to about the means
     n_features, at = len(sum_hi), 0

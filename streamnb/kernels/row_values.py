@@ -23,37 +23,67 @@ def survey(values, bits, magnitude, tile, wide, tops):
     whole rows side by side, as they may be short.
     """
     negatives, whole = 0, True
-    size = tile * tops.shape[1]
+    size, four = tile * tops.shape[1], 4 * len(wide)
     for t in range(len(tops)):
         last = min((t + 1) * size, len(values))
         wide[:] = 0
-        for first in range(t * size, last, len(wide)):
-            stop = min(first + len(wide), last)
-            negatives += look(values[first:stop], bits[first:stop], magnitude, wide)
-            whole = whole and are_whole(values[first:stop])  # while they are close
+        for first in range(t * size, last, four):
+            stop = min(first + four, last)
+            if stop - first == four:
+                negatives += look_at_four(values[first:stop], bits[first:stop], magnitude, wide)
+            else:
+                for begin in range(first, stop, len(wide)):
+                    end = min(begin + len(wide), stop)
+                    negatives += look(values[begin:end], bits[begin:end], magnitude, wide)
+            whole = whole and are_whole(values[first:stop], bits)  # while they are close
         tops[t] = 0
         for first in range(0, len(wide), tops.shape[1]):
-            for j in range(tops.shape[1]):
-                tops[t, j] = max(tops[t, j], wide[first + j])
+            raise_tops(wide[first : first + tops.shape[1]], tops[t])
     return negatives, whole
 
 
 @kernel
 def look(values, bits, magnitude, top):
-    """Raise top[p] to the absolute value of p; return how many are below zero."""
-    negatives = 0
+    """Raise top[p] to the absolute value of p; return how many are below zero.
+
+    They are counted in integers as wide as the values, as many of which are worked on at once.
+    """
+    integer = bits.dtype.type
+    negatives = integer(0)
     for p in range(len(bits)):
         top[p] = max(top[p], bits[p] & magnitude)
-        negatives += values[p] < 0.0
-    return negatives
+        negatives = integer(negatives + integer(values[p] < 0.0))
+    return np.int64(negatives)
 
 
 @kernel
-def are_whole(values):
-    """Return whether all values of a flat array are whole numbers."""
-    broken = 0
+def look_at_four(values, bits, magnitude, top):
+    """The same of values that are four times as many as tops: each of these is read and written once for four."""
+    integer, n = bits.dtype.type, len(top)
+    negatives = integer(0)
+    for a in range(n):
+        b, c, d = a + n, a + 2 * n, a + 3 * n
+        of_two = max(bits[a] & magnitude, bits[b] & magnitude)
+        top[a] = max(max(of_two, max(bits[c] & magnitude, bits[d] & magnitude)), top[a])
+        below = integer(values[a] < 0.0) + integer(values[b] < 0.0) + integer(values[c] < 0.0)
+        negatives = integer(negatives + below + integer(values[d] < 0.0))
+    return np.int64(negatives)
+
+
+@kernel
+def raise_tops(other, top):
+    # top[j] = the larger of both
+    for j in range(len(top)):
+        top[j] = max(top[j], other[j])
+
+
+@kernel
+def are_whole(values, bits):
+    """Return whether all values of a flat array are whole numbers; `bits` are integers as wide, to count in."""
+    integer = bits.dtype.type
+    broken = integer(0)
     for p in range(len(values)):
-        broken += values[p] != np.floor(values[p])
+        broken = integer(broken + integer(values[p] != np.floor(values[p])))
     return broken == 0
 
 

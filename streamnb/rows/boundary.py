@@ -53,7 +53,7 @@ def csr_chunk(
     if len(indptr) == 0 or indptr[0] < 0 or (np.diff(indptr) < 0).any():
         raise ValueError(f"X.indptr should rise from row to row; in the rows from {first_row} on it does not")
     ones = data is None
-    data = np.broadcast_to(np.uint8(1), len(indices)) if data is None else data
+    data = np.ones(len(indices), np.uint8) if data is None else data
     if not indptr[-1] - indptr[0] == len(data) == len(indices):
         raise ValueError(
             f"X.indptr speaks of {indptr[-1] - indptr[0]} values, X.data holds {len(data)} "
@@ -68,6 +68,8 @@ def csr_chunk(
             f"X.indices has column {wrong[0]} in row {first_row + bad_row}; "
             f"with {n_features} features columns run from 0 to {n_features - 1}"
         )
+    if indices.dtype == np.int64 and n_features <= 2**31:  # half as much to read, and the same kernels
+        indices = indices.astype(np.int32)
     if ones and canonical:
         return CSRChunk(data, frozen(indices), frozen(indptr), n_features, first_row, True), Survey(True, 0, 0.0, 1.0)
     values = np.ascontiguousarray(_kernel_values(np.asarray(data)))

@@ -1,8 +1,8 @@
 """A block of rows as the kernels want it.
 
-Values are finite: float32, float64 or integers of one or two bytes. Indices are uint16, int32 or int64 in
-[0, n_features), sorted and without repeats inside a row; `indptr` is int64. Every array is read-only, and contiguous
-but for ones in place of values that were left out, so that few kernels are compiled.
+Values are finite: float32, float64 or integers of one or two bytes. Indices are uint16 or int32, or int64
+for more than 2^31 columns, in [0, n_features), sorted and without repeats inside a row; `indptr` is int64. Every array
+is read-only and contiguous, so that few kernels are compiled.
 """
 
 from collections.abc import Callable, Iterator
@@ -214,7 +214,8 @@ class CSRChunk:
         if lo is None and self.ones and moment == class_sums.NONZERO:
             class_sums.count_csr(*arrays[1:6], hi)
         elif lo is None:
-            class_sums.add_csr(*arrays)
+            far = hi.nbytes > class_sums.NEAR
+            (class_sums.add_csr_ahead if far else class_sums.add_csr)(*arrays)
         else:
             spilled = bool(class_sums.add_csr_pairs(*arrays, lo))
         if moment in (class_sums.LOG, class_sums.INVERSE):

@@ -6,14 +6,12 @@ import numpy as np
 
 from streamnb.core import memory, persistence
 from streamnb.core.blas import one_thread
-from streamnb.models.covariance import TILE, tiles
 from streamnb.models.grid_weights import DOUBLE, SINGLE
-from streamnb.rows.chunk import Chunk
-from streamnb.selection.covariance_scores import LinearScores, QuadraticScores, inward, top
+from streamnb.rows.chunk import Chunk, CSRChunk
+from streamnb.selection.covariance_scores import Scores, ScreenedRows, inward, top
 from streamnb.solving.covariance_path import CovariancePath
 
-SCREENED = 4 * TILE  # rows that are decided together, at most
-FEW = 8  # rows that are scored once more in double precision; always as many, as in a tile
+TILE, SCREENED = 256, 4096  # rows that are scored, or decided, together
 CURE = "take fewer shrinkages, folds or features, or covariance='pooled'"
 
 
@@ -46,30 +44,23 @@ class CovarianceModels:
         if needed > (limit := memory.allowed(None)):
             memory.refuse(f"directions of {len(path)} shrinkages of {n_classes} classes", needed, limit, CURE)
         self.decider = self if decisions else None
+        self._parts: list[Scores] = []
+        self.singular = np.zeros(len(path), bool)
         with one_thread():
             self._inward, outward = inward(known.common[np.ix_(known.kept, known.kept)])
-        about = known.means[:, known.kept] - self._centre, path.log_priors
-        self._parts: list[LinearScores | QuadraticScores] = []
-        self.singular = np.zeros(len(path), bool)
-        for basis in known.bases(path.points):
-            linear = len(basis.axes) == 1
-            with one_thread():
-                part = (
-                    LinearScores.of(basis, *about)
-                    if linear
-                    else QuadraticScores.of(basis, *about, outward if decisions else None)
-                )
-            self._parts.append(part)
-            self.singular[basis.points] = np.isnan(basis.inverse).any(axis=(0, 1))
+            about = known.means[:, known.kept] - self._centre, path.log_priors
+            for basis in known.bases(path.points, factored=True):
+                self._parts.append(Scores.of(basis, *about, outward if decisions else None))
+                self.singular[basis.points] = np.isnan(basis.inverse).any(axis=(0, 1))
 
     @property
     def nbytes(self) -> int:
         """Of what is kept ready."""
-        return sum(array.nbytes for part in self._parts for array in part.arrays)
+        return sum(array.nbytes for part in self._parts for array in part.form.arrays)
 
     def digest(self) -> str:
         """Tells these models from others."""
-        return persistence.digest([self.shell, *(array for part in self._parts for array in part.arrays)])
+        return persistence.digest([self.shell, *(array for part in self._parts for array in part.form.arrays)])
 
     def room(self, n_rows: int) -> np.ndarray:
         """Where margins of so many rows find room, again and again."""
@@ -80,7 +71,7 @@ class CovarianceModels:
         out = room[: len(rows)]
         for some, x in self._centred(chunk, rows, TILE):
             for part in self._parts:
-                joint = part.scores(x)[: some.stop - some.start]
+                joint = part.scores(x)
                 out[some, :, part.points] = joint if self.shape[1] > 1 else joint[:, 1:] - joint[:, :1]
         return out
 
@@ -88,33 +79,29 @@ class CovarianceModels:
         """The first class of the highest score of some rows at each point, (len(rows), G) and room behind."""
         n_points, n_classes = self.shape[0], len(self.shell.classes_)
         decided = np.empty((len(rows), SINGLE.room(n_points)), np.min_scalar_type(n_classes - 1))
-        for some, x in self._centred(chunk, rows, min(SCREENED, len(rows))):
-            x = x[: some.stop - some.start]
-            y = x @ self._inward
+        for some, x in self._centred(chunk, rows, SCREENED):
+            with one_thread():
+                y = ScreenedRows.of(x @ self._inward)
             for part in self._parts:
                 if part.screen is None:
-                    decided[some, part.points] = _by_tiles(part, x, TILE)
+                    for first in range(0, len(x), TILE):  # whose scores stay in the cache
+                        those = slice(some.start + first, min(some.start + first + TILE, some.stop))
+                        decided[those, part.points] = top(part.scores(x[first : first + TILE]))
                     continue
                 found, certain = part.screen.decided(y)
                 again = np.flatnonzero(~certain)
-                found[again] = _by_tiles(part, x[again], FEW)
+                if len(again):
+                    found[again] = top(part.scores(x[again]))
                 decided[some, part.points] = found
         return decided
 
-    def _centred(self, chunk: Chunk, rows: np.ndarray, tile: int) -> Iterator[tuple[slice, np.ndarray]]:
-        """Those rows tile by tile, less the mean of all and with a 1 behind, and which these are."""
-        with one_thread():
-            for some, values in tiles(chunk, rows, tile):
-                x = np.ones((len(values), len(self._kept) + 1))
-                np.subtract(values[:, self._kept], self._centre, out=x[:, :-1])
-                yield some, x
-
-
-def _by_tiles(part: LinearScores | QuadraticScores, x: np.ndarray, tile: int) -> np.ndarray:
-    """The first class of the highest score of rows at the points of a part, so many rows at a time."""
-    found = [np.empty((0, part.n_points), np.int64)]
-    for first in range(0, len(x), tile):
-        some = x[first : first + tile]
-        behind = np.ones((tile - len(some), x.shape[1]))
-        found.append(top(part.scores(np.vstack([some, behind])))[: len(some)])
-    return np.concatenate(found)
+    def _centred(self, chunk: Chunk, rows: np.ndarray, n: int) -> Iterator[tuple[slice, np.ndarray]]:
+        """Those rows some at a time, less the mean of all and with a 1 behind, and which these are."""
+        matrix = chunk.to_matrix()
+        for first in range(0, len(rows), n):
+            some = slice(first, min(first + n, len(rows)))
+            values = matrix[rows[some]]
+            x = np.ones((some.stop - first, len(self._kept) + 1))
+            full = values.toarray() if isinstance(chunk, CSRChunk) else values
+            np.subtract(full[:, self._kept], self._centre, out=x[:, :-1])
+            yield some, x

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -11,24 +12,28 @@ from streamnb.core.blas import one_thread
 from streamnb.kernels import products as kernels
 from streamnb.problem.shrinkage import LEDOIT_WOLF, Point
 from streamnb.solving import ledoit_wolf
+from streamnb.solving.tridiagonal import factors, ratios, turned
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import PooledTable, scatter
 
 CONSTANT = 1e-26  # of a mean square: a variance that rounding left
 SINGULAR = 1e-13  # of a largest eigenvalue, for each feature
+FACTORS = 128  # rows, for a point and a product of two features, whose factors cost as much as eigenvalues
 STEEP = 1e-7  # eigenvalues between which less digits are left than features of other scales deserve
 
 
 class Basis(NamedTuple):
     """Directions in which the covariances of some points are diagonal.
 
-    (x - mu_y)' Sigma_y^-1 (x - mu_y) is the sum of squares of ``(x - mu_y) @ axes[y]`` times ``inverse[y, :, p]``.
+    (x - mu_y)' Sigma_y^-1 (x - mu_y) is the sum of squares of ``z = (x - mu_y) @ axes[y]`` times ``inverse[y, :, p]``;
+    with `lower` that of ``y_j = z_j + lower[y, j, p] y_(j-1)``.
     """
 
     points: list[int]  # P of the grid
     axes: np.ndarray  # (K, n, n), (1, n, n) where all classes have one covariance
     inverse: np.ndarray  # (K or 1, n, P)
     log_dets: np.ndarray  # (K or 1, P)
+    lower: np.ndarray | None = None  # (K, n, P)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +74,13 @@ class Covariances:
         return scatter(self.stats) / np.where(self.seen, self.stats.weight, 1.0)[:, None, None]
 
     @cached_property
+    def _own_kept(self) -> np.ndarray:
+        """The same of features that are kept; of classes without rows that of all."""
+        found = self.own[:, self.kept[:, None], self.kept]
+        found[~self.seen] = self.common[np.ix_(self.kept, self.kept)]
+        return found
+
+    @cached_property
     def common(self) -> np.ndarray:
         """The covariance within classes, pooled, (n_features, n_features)."""
         weight, table = self.stats.weight, self.stats.table("gram")
@@ -88,14 +100,22 @@ class Covariances:
         squares = between + within + self.centre**2
         return np.flatnonzero(between + np.maximum(within, 0.0) > CONSTANT * squares)
 
-    def bases(self, points: tuple[Point, ...]) -> Iterator[Basis]:
-        """Directions for all points; those with the same a share them."""
+    def bases(self, points: tuple[Point, ...], factored: bool = False) -> Iterator[Basis]:
+        """Directions for all points; those with the same a share them.
+
+        If `factored` some may be those in which covariances are tridiagonal, where that takes less time.
+        """
         for a in dict.fromkeys(a for a, _ in points):
             numbers = [i for i, point in enumerate(points) if point[0] == a]
             with one_thread():
                 matrices = self._mixed(a)
                 g = [self._spheres(a) if points[i][1] == LEDOIT_WOLF else points[i][1] for i in numbers]
-                yield from _bases(matrices, numbers, np.stack([np.broadcast_to(v, len(matrices)) for v in g], axis=1))
+                each = np.stack([np.broadcast_to(v, len(matrices)) for v in g], axis=1)
+                yield from _bases(matrices, numbers, each, factored and a < 1.0 and self._few(len(g)))
+
+    def _few(self, n_points: int) -> bool:
+        """Whether rows are so few that eigenvalues would cost more than factors do for every row."""
+        return bool(n_points * self.stats.n_rows < FACTORS * len(self.kept) ** 2)
 
     def _mixed(self, a: float) -> np.ndarray:
         """(1 - a) own + a pooled, of features that are kept, (K or 1, n, n)."""
@@ -103,12 +123,7 @@ class Covariances:
         common = self.common[kept]
         if a == 1.0:
             return common[None]
-        return np.stack(
-            [
-                (1.0 - a) * (own[kept] if seen else common) + a * common
-                for own, seen in zip(self.own, self.seen, strict=True)
-            ]
-        )
+        return (1.0 - a) * self._own_kept + a * common
 
     def _spheres(self, a: float) -> np.ndarray:
         """How much of the unit matrix Ledoit and Wolf mix in, (K or 1,); of classes without rows that of all."""
@@ -138,12 +153,28 @@ class Covariances:
         )
 
 
-def _bases(matrices: np.ndarray, numbers: list[int], g: np.ndarray) -> Iterator[Basis]:
-    """Of matrices (K, n, n) and points of those g, (K, P)."""
+def _bases(matrices: np.ndarray, numbers: list[int], g: np.ndarray, factored: bool) -> Iterator[Basis]:
+    """Of matrices (K, n, n) and points of those g, (K, P); `factored` where they may be tridiagonal."""
     n = matrices.shape[1]
     if n == 0:  # all features are constant
         yield Basis(numbers, matrices, np.zeros((len(matrices), 0, g.shape[1])), np.zeros(g.shape))
         return
+    regular = (g > max(STEEP, SINGULAR * n * n)).all(axis=0)  # which have an inverse, whatever eigenvalues are
+    if (matrices.trace(axis1=1, axis2=2) <= 0.0).any():
+        regular[:] = False
+    if len(numbers) == 1 and regular.all():
+        yield _of_one(matrices, numbers, g)
+        return
+    if factored:
+        axes, diagonals, beside = turned(matrices)
+        if not regular.all() and not (ratios(diagonals, beside) < STEEP).any():
+            regular[:] = True
+        if regular.any():
+            lower, inverse = factors(diagonals, beside, g[:, regular])
+            yield Basis(list(compress(numbers, regular)), axes, inverse, -np.log(inverse).sum(axis=1), lower)
+        numbers, g = list(compress(numbers, ~regular)), g[:, ~regular]
+        if not numbers:
+            return
     values, axes = np.linalg.eigh(matrices)
     values = np.maximum(values, 0.0)
     plain = (g == 0.0).all(axis=0)
@@ -157,6 +188,16 @@ def _bases(matrices: np.ndarray, numbers: list[int], g: np.ndarray) -> Iterator[
     with np.errstate(divide="ignore"):
         inverse = np.where(usable, 1.0 / shrunk, np.nan)
         yield Basis(numbers, axes, inverse, np.log(shrunk).sum(axis=1))
+
+
+def _of_one(matrices: np.ndarray, numbers: list[int], g: np.ndarray) -> Basis:
+    """The same of one point, which has an inverse, by Cholesky's factors, a fifth of what eigenvectors cost."""
+    n = matrices.shape[1]
+    shrunk = (1.0 - g[:, :, None]) * matrices
+    shrunk[:, range(n), range(n)] += g * matrices.trace(axis1=1, axis2=2)[:, None] / n
+    inverse = np.linalg.inv(np.linalg.cholesky(shrunk))
+    log_dets = -2.0 * np.log(inverse.diagonal(axis1=1, axis2=2)).sum(axis=1)
+    return Basis(numbers, inverse.transpose(0, 2, 1), np.ones((len(matrices), n, 1)), log_dets[:, None])
 
 
 def _of_correlations(matrices: np.ndarray, numbers: list[int]) -> Basis:

@@ -114,7 +114,7 @@ class Accumulator:
         splits = None if self._folding is None else self._folding.splits(chunk.first_row, n_rows, column)
         self._negatives += _negatives(chunk, survey, splits, len(self._negatives))
         entries = self._groups.entries(y, weight, splits, chunk.first_row)
-        self._add_weights(entries)
+        self._add_weights(entries, weight is None)
         if isinstance(self._groups.codes, LabelColumns):
             self._overlaps.add(y, weight, splits, self._groups.n_splits)
         block = chunk, survey, entries, self._groups.n, n_rows * heaviest if whole else np.inf
@@ -138,14 +138,21 @@ class Accumulator:
         for sums in self._products.values():
             sums.add(chunk, survey, entries, n_groups, weight)
 
-    def _add_weights(self, entries: Entries) -> None:
-        self._weight.grow(self._groups.n, 1)
-        self._grow_rows()
-        arrays = entries.codes, entries.weight, self._rows, self._weight.hi, self._weight.lo
-        self._weight.spilled |= class_sums.add_weights(*arrays)
+    def _add_weights(self, entries: Entries, alike: bool) -> None:
+        """Count the entries of each group, and add up their weights, which are 1 where they are alike."""
+        n = self._groups.n
+        self._grow_weights(n)
+        count = np.bincount(entries.codes, minlength=n)
+        self._rows += count
+        codes, weight = entries.codes, entries.weight
+        if alike and n < len(codes):  # as many at once as there are of each group
+            codes, weight = np.arange(n), count.astype(np.float64)
+        self._weight.spilled |= class_sums.add_weights(codes, weight, self._weight.hi, self._weight.lo)
 
-    def _grow_rows(self) -> None:
-        self._rows = np.concatenate([self._rows, np.zeros(self._groups.n - len(self._rows), np.int64)])
+    def _grow_weights(self, n: int) -> None:
+        self._weight.grow(n, 1)
+        if n > len(self._rows):
+            self._rows = np.concatenate([self._rows, np.zeros(n - len(self._rows), np.int64)])
 
     def finish(self) -> ClassStats:
         """The statistics, classes sorted; the accumulator is spent."""
@@ -153,8 +160,7 @@ class Accumulator:
             self._groups.codes = LabelCodes(self._groups.classes)
         classes, order = self._groups.codes.sorted()
         n, n_features = self._groups.n, self.n_features or 0
-        self._weight.grow(n, 1)
-        self._grow_rows()
+        self._grow_weights(n)
         by_split = self._groups.by_split(order)
         tables: dict[str, AnyTable] = {"weight": self._weight.table(by_split, 1)}
         for name in self._sums.moments:

@@ -22,7 +22,9 @@ def add_both(
     chunk: Chunk, survey: Survey, entries: Entries, n_groups: int, sums: Any, squares: Any
 ) -> tuple[bool, bool]:
     """Add the group sums of x and of x^2 to the parts (hi, lo) of two tables; True where a second low part took any."""
-    n_features = chunk.shape[1]
-    top, room = np.empty(n_features), aligned(dense_sums.PARTS * n_groups, n_features)
+    n_rows, n_features = chunk.shape
     values, (hi, lo), (hi_sq, lo_sq) = chunk.stored.reshape(chunk.shape), sums, squares
-    return dense_sums.add_both(values, entries.codes, survey.tops, survey.tile, top, room, hi, lo, hi_sq, lo_sq)
+    top, least = np.empty(n_features), np.empty((2, n_features), np.float32)
+    depth, rows, ends = (np.empty(n, np.intp) for n in (-(-n_features // LANES), n_rows, n_groups))
+    room = top, least, depth, rows, ends, aligned(dense_sums.PARTS, n_features)
+    return dense_sums.add_both(values, entries.codes, survey.tops, survey.tile, *room, hi, lo, hi_sq, lo_sq)

@@ -314,8 +314,7 @@ class HistogramSums:
         ones = chunk.with_values(np.ones(len(chunk.data), np.uint8))
         stored.spilled |= ones.add_moment(entries, class_sums.NONZERO, 0.0, stored.hi, stored.lo)
         rows.grow(n_groups, 1)
-        count = np.zeros(n_groups, np.int64)
-        rows.spilled |= class_sums.add_weights(entries.codes, entries.weight, count, rows.hi, rows.lo)
+        rows.spilled |= class_sums.add_weights(entries.codes, entries.weight, rows.hi, rows.lo)
 
     def _add_absent(self, n_groups: int, n_features: int) -> None:
         every, bins = np.arange(n_groups), self._bins

@@ -6,7 +6,6 @@ sums of products of slices are exact (Ozaki, Ogita, Oishi and Rump 2012).
 """
 
 from collections.abc import Iterator
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -36,20 +35,19 @@ def rounded(values: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     return x.T @ x if weight is None else (x * weight[:, None]).T @ x
 
 
-def centres(values: np.ndarray, groups: list[np.ndarray]) -> Iterator[np.ndarray | None]:
-    """For the rows of each group what to subtract from columns far from 0, beside what they vary by; None if none are.
+def centres(values: np.ndarray, rows: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray | None:
+    """What to subtract from columns far from 0, beside what they vary by, (groups, n): NaN of others; None if none are.
 
-    Three rows tell: where these differ, so much the more do all.
+    Of each group ``rows[begins:ends]`` three rows tell: where these differ, so much the more do all.
     """
-    some = values[[[rows[0], rows[len(rows) // 2], rows[-1]] for rows in groups]].astype(np.float64)
-    spread, least = np.ptp(some, axis=1), np.abs(some).min(axis=1)
+    some = values[np.stack([rows[begins], rows[(begins + ends) // 2], rows[ends - 1]])].astype(np.float64)
+    low, high = some.min(axis=0), some.max(axis=0)
+    spread, least = high - low, np.maximum(np.maximum(low, -high), 0.0)
     far = least > FAR * spread
     if not far.any():
-        yield from repeat(None, len(groups))
-        return
+        return None
     far &= ~((spread == 0.0) & (least < PLAIN) & (least == np.floor(least)))
-    for of_group, first, any_far in zip(far, some[:, 0], far.any(axis=1), strict=True):
-        yield np.where(of_group, first, 0.0) if any_far else None
+    return np.where(far, some[0], np.nan) if far.any() else None
 
 
 def about(values: np.ndarray, weight: np.ndarray | None, middle: np.ndarray) -> Iterator[np.ndarray]:

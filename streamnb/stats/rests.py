@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.kernels import exact
+from streamnb.rows.chunk import frozen
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.sparse_tables import AnyTable, alike
 from streamnb.stats.tables import residue_of
@@ -18,7 +19,8 @@ def sums_outside(every: AnyTable, table: AnyTable, columns: np.ndarray, classes:
     hi, lo = np.empty(len(columns)), np.zeros((3, len(columns)))
     own_hi, own_lo = table.pairs(columns, classes)
     residue = residue_of(every.rounded or table.rounded)
-    exact.add_rows(*every.pairs(columns, np.zeros_like(classes)), own_hi, own_lo, -1.0, residue, hi, lo)
+    operands = map(frozen, (*every.pairs(columns, np.zeros_like(classes)), own_hi, own_lo))
+    exact.add_rows(*operands, -1.0, residue, hi, lo)
     return hi
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from streamnb.core import persistence
 from streamnb.kernels.class_sums import SUM, add_dense_pairs
 from streamnb.kernels.exact import RESIDUE, add_rows
+from streamnb.rows.chunk import frozen
 
 
 class RowMeans:
@@ -49,7 +50,8 @@ class RowMeans:
 
     def __add__(self, other: "RowMeans") -> "RowMeans":
         total = RowMeans(self._names[:-1])
-        add_rows(self._hi[0], self._lo, other._hi[0], other._lo, 1.0, RESIDUE, total._hi[0], total._lo)
+        operands = map(frozen, (self._hi[0], self._lo, other._hi[0], other._lo))
+        add_rows(*operands, 1.0, RESIDUE, total._hi[0], total._lo)
         return total
 
     def arrays(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from streamnb.stats.moments import SECOND_MOMENTS
 from streamnb.stats.tables import Table, low_of_state, low_state
 
 WAITING = 1 << 18  # numbers of products that are added together
+FEW = 40_000  # products of rows of a group that a loop takes less time for than a call of BLAS
 SCATTERED = 16  # a product of two stored values takes as long as so many by BLAS
 PACKED, FEWEST_WORDS = 1 << 16, 16  # words of presence that stay in the cache while pairs are counted, and of a column
 CURE = (
@@ -150,7 +151,8 @@ class ProductSums:
         self._exact, self._table = how.exact, GrowingTable()
         self._table.note(2.0**31)  # in float64
         self._at = np.zeros(0, np.intp)  # of the triangle in a matrix
-        self._waiting: list[tuple[int, np.ndarray]] = []  # products of groups, packed
+        self._waiting: list[tuple[np.ndarray, np.ndarray]] = []  # groups and their products, packed
+        self._n_waiting = 0
 
     @property
     def nbytes(self) -> int:
@@ -194,7 +196,7 @@ class ProductSums:
                 words = np.empty((-(-len(some) // bits.WORD), n_features), np.uint64)
                 bits.pack(values, some, self._above, words)
                 bits.count_pairs(np.ascontiguousarray(words.T), counts)
-            self._wait(int(entries.codes[own][0]), counts)
+            self._wait(entries.codes[own][:1], counts[None])
 
     def _sparse(self, tile: CSRChunk) -> bool:
         """True where multiplying what is stored takes less time than all of it."""
@@ -214,15 +216,23 @@ class ProductSums:
 
     def _add_tile(self, values: np.ndarray, entries: Entries, top: float | None) -> None:
         """Add the rows of a tile; `top` is the largest value where these and weights are whole numbers."""
-        owns = list(_alike(entries.codes))
-        groups, ones = [entries.rows[own] for own in owns], bool((entries.weight == 1.0).all())
+        order, ends = _runs(entries.codes)
+        rows, codes, weight = entries.rows[order], entries.codes[order], entries.weight[order]
+        begins, ones = np.append(0, ends[:-1]), bool((weight == 1.0).all())
         small = top is not None and ones and products.may_be_small(top)
-        middles = repeat(None) if self._exact or small else products.centres(values, groups)
-        for own, rows, middle in zip(owns, groups, middles, strict=False):
-            x = values if len(rows) == len(values) and (np.diff(rows) == 1).all() else values[rows]
-            weight = None if ones or (entries.weight[own] == 1.0).all() else entries.weight[own]
-            for part in self._products(x, weight, top, middle):
-                self._wait(int(entries.codes[own][0]), np.ascontiguousarray(part).reshape(-1).take(self._at))
+        middles = None if self._exact or small else products.centres(values, rows, begins, ends)
+        near = np.full(len(ends), not self._exact) if middles is None else np.isnan(middles).all(axis=1)
+        few = near & ((ends - begins) * len(self._at) < FEW)
+        if few.any():
+            packed = np.zeros((np.count_nonzero(few), len(self._at)))
+            kernels.add_groups(values.astype(np.float64, copy=False), rows, weight, begins[few], ends[few], packed)
+            self._wait(codes[begins[few]], packed)
+        for g in np.flatnonzero(~few):
+            own = slice(begins[g], ends[g])
+            x = values if len(ends) == 1 and (np.diff(rows) == 1).all() and len(rows) == len(values) else values[rows[own]]
+            heavy = None if ones or (weight[own] == 1.0).all() else weight[own]
+            for part in self._products(x, heavy, top, None if near[g] or middles is None else np.nan_to_num(middles[g])):
+                self._wait(codes[begins[g], None], np.ascontiguousarray(part).reshape(-1)[None, self._at])
 
     def _products(
         self, x: np.ndarray, weight: np.ndarray | None, top: float | None, middle: np.ndarray | None
@@ -236,22 +246,25 @@ class ProductSums:
             return products.exactly(x, weight)
         return [products.rounded(x, weight)] if fits or middle is None else products.about(x, weight, middle)
 
-    def _wait(self, k: int, packed: np.ndarray) -> None:
-        """Keep products of a group until there are some to be added, in this order."""
-        self._waiting.append((k, packed))
-        if len(self._waiting) * len(self._at) > WAITING:
+    def _wait(self, groups: np.ndarray, packed: np.ndarray) -> None:
+        """Keep products of some groups until there are some to be added, in this order."""
+        self._waiting.append((groups, packed))
+        self._n_waiting += packed.size
+        if self._n_waiting > WAITING:
             self._add_waiting()
 
     def _add_waiting(self) -> None:
-        table, codes = self._table, np.array([k for k, _ in self._waiting], np.int64)
+        table = self._table
         if table.lo is None:
-            for k, packed in self._waiting:
-                table.hi[k] += packed
-        elif len(codes):
-            packed = np.stack([packed for _, packed in self._waiting])
+            for groups, packed in self._waiting:
+                for k, of_group in zip(groups, packed, strict=True):
+                    table.hi[k] += of_group
+        elif self._waiting:
+            codes, packed = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
             arrays = packed, np.arange(len(codes)), codes, np.ones(len(codes)), class_sums.SUM, 0.0, table.hi, table.lo
             table.spilled |= bool(class_sums.add_dense_pairs(*arrays))
         self._waiting.clear()
+        self._n_waiting = 0
 
     def _scatter(self, chunk: CSRChunk, entries: Entries) -> None:
         """Add the products of what is stored, each exact or in parts."""
@@ -280,15 +293,19 @@ def _tiles(of_entries: np.ndarray, n_rows: int, first: int) -> Iterator[tuple[sl
 
 def _alike(numbers: np.ndarray) -> Iterator[Any]:
     """Where each number stands, from the least on: slices where numbers do not fall, which copy nothing."""
-    if len(numbers) and (numbers == numbers[0]).all():
-        yield slice(0, len(numbers))
-    elif len(numbers) and ((steps := np.diff(numbers)) >= 0).all():
-        ends = [0, *(np.flatnonzero(steps) + 1).tolist(), len(numbers)]
-        yield from map(slice, ends[:-1], ends[1:])
-    elif len(numbers):
+    order, ends = _runs(numbers)
+    for first, last in pairwise([0, *ends.tolist()]):
+        yield order[first:last] if isinstance(order, np.ndarray) else slice(first, last)
+
+
+def _runs(numbers: np.ndarray) -> tuple[Any, np.ndarray]:
+    """An order in which equal numbers follow each other, from the least on, and where each ends; all as they are: a slice."""
+    order: Any = slice(None)
+    if len(numbers) and (np.diff(numbers) < 0).any():
         few = numbers.min() >= 0 and numbers.max() < 1 << 16  # which are sorted by their digits, in a few passes
         order = np.argsort(numbers.astype(np.uint16) if few else numbers, kind="stable")
-        yield from np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
+    ends = np.flatnonzero(np.diff(numbers[order])) + 1
+    return order, np.append(ends, len(numbers)) if len(numbers) else ends
 
 
 def scatter(stats: Any, name: str = "gram") -> np.ndarray:

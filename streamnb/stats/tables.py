@@ -98,11 +98,12 @@ class Table:
         """self + sign * other, row by row; where a row number is -1 that side has no such class."""
         rounded = self.rounded or other.rounded
         out, residue = _Builder(len(rows), self.shape[1]), residue_of(rounded)
-        nothing = frozen(np.zeros(self.shape[1])), NO_LOW_PARTS
+        nothing = np.zeros(self.shape[1]), NO_LOW_PARTS
         for k, (a, b) in enumerate(zip(rows, other_rows, strict=True)):
             hi, lo = self.parts(a) if a >= 0 else nothing
             more, more_lo = other.parts(b) if b >= 0 else nothing
-            out.keep(k, exact.add_rows(hi, lo, more, more_lo, sign, residue, out.hi[k], out.lo))
+            operands = map(frozen, (hi, lo, more, more_lo))
+            out.keep(k, exact.add_rows(*operands, sign, residue, out.hi[k], out.lo))
         return out.table(rounded)
 
     def totals(self) -> np.ndarray:

@@ -22,7 +22,7 @@ def hashed(rows, **options):
     return HashingVectorizer(n_features=N, norm=None, **options).transform(rows).toarray()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(texts, st.booleans(), st.booleans())
 def test_hypothesis_finds_no_text_that_is_hashed_otherwise(rows, lowercase, signed):
     options = {"lowercase": lowercase, "alternate_sign": signed}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn import naive_bayes
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler, normalize
 from sklearn.utils import get_tags
@@ -276,13 +276,6 @@ def test_pipelines_and_searches():
     search = GridSearchCV(numbers, grid, cv=3, error_score="raise").fit(rows.x, rows.y)
     assert search.best_params_.keys() == grid.keys()
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
-
-
-@pytest.mark.process
-def test_cross_validation_in_processes():
-    rows = example("int")
-    scores = [cross_val_score(snb.LinearNB(), rows.x, rows.y, cv=3, n_jobs=n, error_score="raise") for n in (1, 2)]
-    assert np.array_equal(*scores)
 
 
 def test_tags_say_what_a_family_takes():

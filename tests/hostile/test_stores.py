@@ -21,7 +21,7 @@ ROWS = hostile.ROWS
 def spoiled(name):
     """The law for one kind of store, for hypothesis here and for `make fuzz`."""
 
-    @settings(max_examples=25, derandomize=True, database=None)
+    @settings(max_examples=12, derandomize=True, database=None)
     @given(hostile.spoiled_stores(name))
     def law(store):
         path, y = store
@@ -39,7 +39,7 @@ def test_spoiled_stores_are_refused_or_read_as_they_are(name):
     spoiled(name)()
 
 
-@settings(max_examples=25, derandomize=True, database=None)
+@settings(max_examples=15, derandomize=True, database=None)
 @given(hostile.spoiled_stores("csr"), st.sampled_from(["predict", "decision_function", "score"]))
 def test_spoiled_stores_in_predictions(store, method):
     path, _ = store

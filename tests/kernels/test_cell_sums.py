@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from streamnb.kernels import cell_sums, scores
 from streamnb.kernels.class_sums import NONZERO, SUM, SUM_SQ
 from streamnb.kernels.exact import DEEP_RESIDUE
+from tests.support.chunk_arrays import all_frozen, stored
 
 NONE = np.zeros((0, 0))
 
@@ -35,7 +36,7 @@ def test_merging_adds_cell_by_cell(sign, low):
     union = np.union1d(a[0], b[0])
     assert cell_sums.count_union(a[0], b[0]) == len(union)
     keys, hi, lo = np.empty(len(union), np.int64), np.empty(len(union)), np.zeros((3, len(union)))
-    used = cell_sums.merge_cells(*a, *b, sign, DEEP_RESIDUE, keys, hi, lo)
+    used = cell_sums.merge_cells(*all_frozen((*a, *b)), sign, DEEP_RESIDUE, keys, hi, lo)
     (a_hi, a_lo), (b_hi, b_lo) = dense(*a)[:, union], dense(*b)[:, union]
     exact = [math.fsum([x, y, sign * u, sign * v]) for x, y, u, v in zip(a_hi, a_lo, b_hi, b_lo, strict=True)]
     assert (keys == union).all() and (hi == exact).all() and not lo[used:].any()
@@ -48,7 +49,7 @@ def test_merging_with_nothing_keeps_everything(empty):
     sides = [a, (np.zeros(0, np.int64), np.zeros(0), NONE)]
     first, second = sides[:: 1 - 2 * empty]
     keys, hi, lo = np.empty_like(a[0]), np.empty_like(a[1]), np.zeros((3, len(a[0])))
-    cell_sums.merge_cells(*first, *second, 1.0, DEEP_RESIDUE, keys, hi, lo)
+    cell_sums.merge_cells(*all_frozen((*first, *second)), 1.0, DEEP_RESIDUE, keys, hi, lo)
     assert (keys == a[0]).all() and (hi + lo[0] == a[1] + a[2][0]).all()
 
 
@@ -58,9 +59,9 @@ def test_cells_of_many_parts_are_taken_away_again():
     more = table(1)
     union = np.union1d(keys, more[0])
     both = np.empty(len(union), np.int64), np.empty(len(union)), np.zeros((3, len(union)))
-    assert cell_sums.merge_cells(keys, hi, deep, *more, 1.0, DEEP_RESIDUE, *both) == 3
+    assert cell_sums.merge_cells(*all_frozen((keys, hi, deep, *more)), 1.0, DEEP_RESIDUE, *both) == 3
     left = np.empty(len(union), np.int64), np.empty(len(union)), np.zeros((3, len(union)))
-    cell_sums.merge_cells(*both, *more, -1.0, DEEP_RESIDUE, *left)
+    cell_sums.merge_cells(*all_frozen((*both, *more)), -1.0, DEEP_RESIDUE, *left)
     at = np.isin(union, keys)
     assert not left[1][~at].any()
     for i, c in enumerate(np.flatnonzero(at)):
@@ -93,7 +94,6 @@ def test_scores_of_sparse_weights_are_added(dtype):
     x, weights = (sp.random_array(shape, density=0.4, format="csr", rng=rng) for shape in ((9, 7), (7, 12)))
     x.data, weights.data = rng.integers(1, 4, x.nnz).astype(dtype), rng.integers(-3, 4, weights.nnz).astype(float)
     out = np.ones((9, 12))
-    scores.score_cells(
-        x.data, x.indices, x.indptr, np.arange(x.shape[0]), weights.data, weights.indices, weights.indptr, 0, out
-    )
+    of_weights = weights.data, weights.indices.astype(np.int64), weights.indptr.astype(np.int64)
+    scores.score_cells(*stored(x), np.arange(x.shape[0]), *of_weights, 0, out)
     assert (out == 1.0 + x.toarray() @ weights.toarray()).all()

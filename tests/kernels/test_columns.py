@@ -5,6 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from streamnb.kernels import columns, descent, scores
+from streamnb.rows.chunk import frozen
+from tests.support.chunk_arrays import stored
 
 rng = np.random.default_rng(0)
 X = sp.random_array((70, 40), density=0.3, format="csr", rng=rng)
@@ -44,10 +46,10 @@ def test_sums_by_columns_are_those_by_rows(width):
     by_columns, weights, residual = turned(X), rng.normal(size=(40, width)), rng.normal(size=(73, width))
     found, expected = np.zeros((2, 73, width))
     columns.score_columns(*by_columns, weights, found)
-    scores.score_csr(X.data, X.indices, X.indptr, weights, expected)
+    scores.score_csr(*stored(X), frozen(weights), expected)
     np.testing.assert_array_equal(found, expected)
     grid = 3.0 * 2.0 ** rng.integers(5, 9, 40)
     total, again = np.ones((2, 40, width))
     columns.add_products_columns(*by_columns, residual, grid, total)
-    descent.add_products_csr(X.data, X.indices, X.indptr, residual, grid, again)
+    descent.add_products_csr(*stored(X), residual, grid, again)
     np.testing.assert_array_equal(total, again)

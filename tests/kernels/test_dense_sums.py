@@ -8,6 +8,7 @@ import pytest
 import streamnb as snb
 from streamnb.core.memory import aligned
 from streamnb.kernels import class_sums, dense_sums
+from streamnb.kernels.lanes import LANES
 from streamnb.rows.chunk import frozen
 from streamnb.rows.survey import look_at
 from tests.support import naive
@@ -34,10 +35,16 @@ def rounded(hi, lo):
 
 def summed(x, codes, tile):
     tops = np.array([np.abs(x[t : t + tile]).max(axis=0) for t in range(0, len(x), tile)])
-    sums = aligned(dense_sums.PARTS * N_GROUPS, x.shape[1])
     tables = room(x.shape[1])
-    dense_sums.add_both(x, codes, tops, tile, np.empty(x.shape[1]), sums, *tables)
+    dense_sums.add_both(frozen(x), codes, tops, tile, *spare(*x.shape), *tables)
     return tables
+
+
+def spare(n_rows, n_features):
+    """What the kernel may write to."""
+    top, least = np.empty(n_features), np.empty((2, n_features), np.float32)
+    depth, rows, ends = (np.empty(n, np.intp) for n in (-(-n_features // LANES), n_rows, N_GROUPS))
+    return top, least, depth, rows, ends, aligned(dense_sums.PARTS, n_features)
 
 
 @pytest.mark.parametrize("n_features", [8, 9, 15, 16, 21, 24])
@@ -93,8 +100,7 @@ def test_what_is_summed_at_once_is_what_the_plain_kernel_sums():
     x, codes = uneven(500, 10, np.float32)
     seen = look_at(x.reshape(-1), 10)
     tables, plain = room(10), room(10)
-    spare = np.empty(10), aligned(dense_sums.PARTS * N_GROUPS, 10)
-    dense_sums.add_both(x, codes, seen.tops, seen.tile, *spare, *tables)
+    dense_sums.add_both(frozen(x), codes, seen.tops, seen.tile, *spare(500, 10), *tables)
     for moment, parts in ((class_sums.SUM, plain[:2]), (class_sums.SUM_SQ, plain[2:])):
         class_sums.add_dense_pairs(frozen(x), np.arange(500), codes, np.ones(500), moment, 0.0, *parts)
     assert np.array_equal(rounded(*tables[:2]), rounded(*plain[:2]))

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from scipy.special import expit, log_softmax, softmax
 
 from streamnb.kernels import descent
+from streamnb.rows.chunk import frozen
+from tests.support.chunk_arrays import stored
 
 rng = np.random.default_rng(0)
 SCORES = rng.normal(size=(30, 4)) * 3.0
@@ -74,10 +75,10 @@ def test_products_add_up_in_any_order_and_any_form(dtype):
     for seed in range(4):
         order = np.random.default_rng(seed).permutation(400)
         total = np.zeros((7, 3))
-        descent.add_products_dense(values[order], residual[order], grid, total)
+        descent.add_products_dense(frozen(values[order]), residual[order], grid, total)
         descent.add_intercepts(residual[order], 3.0 * 512.0, total[6])
-        rows, again = sp.csr_array(values[order]), np.zeros((7, 3))
-        descent.add_products_csr(rows.data, rows.indices, rows.indptr, residual[order], grid, again)
+        again = np.zeros((7, 3))
+        descent.add_products_csr(*stored(values[order]), residual[order], grid, again)
         again[6] = total[6]
         found += [total, again]
     assert all(np.array_equal(total, found[0]) for total in found)

@@ -8,8 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamnb.kernels import exact
+from tests.support.chunk_arrays import all_frozen
 
 EXACT = exact.DEEP_RESIDUE
+
+
+def add_rows(a_hi, a_lo, b_hi, b_lo, *rest):
+    return exact.add_rows(*all_frozen((a_hi, a_lo, b_hi, b_lo)), *rest)
+
+
+def scale_rows(hi, lo, *rest):
+    return exact.scale_rows(*all_frozen((hi, lo)), *rest)
+
 
 numbers = st.floats(-1e100, 1e100).map(lambda v: v if abs(v) > 1e-100 else 0.0)
 rests = st.floats(-1.0, 1.0)  # of a number, in units of its last digit: half of these is what a pair leaves
@@ -66,7 +76,7 @@ def test_squares_of_any_size_are_summed_without_error(terms):
 def test_sums_of_squares_are_merged_without_error(a, b, sign):
     first, second = summed(a), summed(b)
     hi, lo = np.empty(1), np.zeros((3, 1))
-    used = exact.add_rows(*first, *second, sign, EXACT, hi, lo)
+    used = add_rows(*first, *second, sign, EXACT, hi, lo)
     expected = fraction(*first) + Fraction(sign) * fraction(*second)
     assert fraction(hi, lo) == expected and hi[0] == float(expected)  # the rounded sum
     assert not lo[used:].any()
@@ -75,9 +85,9 @@ def test_sums_of_squares_are_merged_without_error(a, b, sign):
 @given(st.lists(wide, max_size=8), st.lists(wide, max_size=8))
 def test_what_was_merged_is_taken_away(a, b):
     hi, lo, first = np.empty(1), np.zeros((3, 1)), summed(a)
-    exact.add_rows(*first, *summed(b), 1.0, EXACT, hi, lo)
+    add_rows(*first, *summed(b), 1.0, EXACT, hi, lo)
     left, low = np.empty(1), np.zeros((3, 1))
-    exact.add_rows(hi, lo, *summed(b), -1.0, EXACT, left, low)
+    add_rows(hi, lo, *summed(b), -1.0, EXACT, left, low)
     assert fraction(left, low) == fraction(*first)
 
 
@@ -86,7 +96,7 @@ def test_of_pairs_a_residue_is_left_out(a):
     hi, lo = np.empty(1), np.zeros((3, 1))
     first = np.array([a[0]]), np.array([[a[1]]])
     nearly = np.array([a[0]]), np.array([[a[1] * (1.0 + 2.0**-40)]])
-    assert exact.add_rows(*first, *nearly, -1.0, exact.RESIDUE, hi, lo) == 0
+    assert add_rows(*first, *nearly, -1.0, exact.RESIDUE, hi, lo) == 0
     assert hi[0] == lo[0, 0] == 0.0
 
 
@@ -94,7 +104,7 @@ def test_what_lies_beside_a_tie_is_rounded_to_its_side():
     """2^53 + 1 is a tie, and what is below it goes down, not to the even neighbour."""
     hi, lo, none = np.empty(2), np.zeros((3, 2)), np.zeros((0, 0))
     first = np.array([2.0**53 + 2.0, 2.0**53]), np.array([[-1.0, 1.0]])
-    exact.add_rows(*first, np.array([-(2.0**-60), 2.0**-60]), none, 1.0, EXACT, hi, lo)
+    add_rows(*first, np.array([-(2.0**-60), 2.0**-60]), none, 1.0, EXACT, hi, lo)
     assert hi.tolist() == [2.0**53, 2.0**53 + 2.0]
     for j, sign in enumerate((-1, 1)):
         assert fraction(hi[j : j + 1], lo[:, j : j + 1]) == 2**53 + 1 + sign * Fraction(1, 2**60)
@@ -103,11 +113,11 @@ def test_what_lies_beside_a_tie_is_rounded_to_its_side():
 def test_sums_that_are_no_numbers_stay_so():
     hi, lo, none = np.empty(2), np.zeros((3, 2)), np.zeros((0, 0))
     with np.errstate(invalid="ignore"):
-        used = exact.add_rows(
+        used = add_rows(
             np.array([np.nan, 1.0]), none, np.array([1.0, np.inf]), np.full((1, 2), 1e-40), 1.0, EXACT, hi, lo
         )
     assert not np.isfinite(hi).any() and used == 0 and not lo.any()
-    assert exact.scale_rows(np.array([np.nan]), none, 0.3, hi[:1], lo[:, :1])[0] == 0 and np.isnan(hi[0])
+    assert scale_rows(np.array([np.nan]), none, 0.3, hi[:1], lo[:, :1])[0] == 0 and np.isnan(hi[0])
 
 
 @given(pairs, st.floats(1e-6, 1e6))
@@ -130,21 +140,21 @@ def test_rows_are_added_and_scaled_cell_by_cell(low):
     a, b = np.array([[1.0, 0.1, 3.0, -7.0], [2.0, 0.2, -3.0, 0.5]])
     a_lo, b_lo = low * a[None], low * b[None]
     hi, lo = np.empty(4), np.zeros((3, 4))
-    used = exact.add_rows(a, a_lo, b, b_lo, -1.0, EXACT, hi, lo)
+    used = add_rows(a, a_lo, b, b_lo, -1.0, EXACT, hi, lo)
     cells = [exact.add_shallow(*cell, -1.0) for cell in zip(a, a_lo[0], b, b_lo[0])]
     assert list(zip(hi, lo[0])) == [cell[:2] for cell in cells] and used == lo.any()
-    assert exact.scale_rows(a, a_lo, 0.5, hi, lo) == (low > 0.0, False)
+    assert scale_rows(a, a_lo, 0.5, hi, lo) == (low > 0.0, False)
     assert (hi == 0.5 * a).all() and (lo[0] == 0.5 * a_lo).all()
-    assert exact.scale_rows(a, a_lo, 0.0, hi, lo) == (0, False) and not hi.any()
+    assert scale_rows(a, a_lo, 0.0, hi, lo) == (0, False) and not hi.any()
 
 
 def test_powers_of_two_scale_all_parts_and_other_numbers_leave_a_pair():
     a, a_lo = np.array([1.0]), np.array([[2.0**-60], [2.0**-120], [2.0**-180]])
     hi, lo = np.empty(1), np.zeros((3, 1))
-    assert exact.scale_rows(a, a_lo, 0.25, hi, lo) == (3, False)
+    assert scale_rows(a, a_lo, 0.25, hi, lo) == (3, False)
     assert hi[0] == 0.25 and (lo == 0.25 * a_lo).all()
     lo[:] = 0.0
-    assert exact.scale_rows(a, a_lo, 3.0, hi, lo) == (1, True)
+    assert scale_rows(a, a_lo, 3.0, hi, lo) == (1, True)
     assert hi[0] == 3.0 and lo[0, 0] == 3.0 * 2.0**-60
 
 

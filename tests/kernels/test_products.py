@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.kernels import products
+from tests.support.chunk_arrays import stored
 
 rng = np.random.default_rng(0)
 X, W = rng.normal(size=(30, 4)) * (rng.random((30, 4)) < 0.6), rng.random(30)
@@ -22,14 +23,14 @@ def cells(x, w):
 def test_sparse_rows_add_products_of_what_is_stored():
     csr, every = sp.csr_array(X), np.arange(30)
     hi, lo = np.zeros((2, 10)), np.zeros((3, 2, 10))
-    products.add_csr_pairs(csr.data, csr.indices, csr.indptr, every, CODES, W, 4, hi, lo)
+    products.add_csr_pairs(*stored(csr), every, CODES, W, 4, hi, lo)
     for k in range(2):
         exact = cells(X[k == CODES], W[k == CODES])
         found = [Fraction(h) + sum(map(Fraction, low)) for h, low in zip(hi[k], lo[:, k].T, strict=True)]
         assert found == exact
     counts = sp.csr_array((X > 0.0).astype(np.uint8))
     plain, whole = np.zeros((2, 10)), (X > 0.0).astype(float)
-    products.add_csr(counts.data, counts.indices, counts.indptr, every, CODES, np.full(30, 2.0), 4, plain)
+    products.add_csr(*stored(counts), every, CODES, np.full(30, 2.0), 4, plain)
     for k in range(2):
         np.testing.assert_array_equal(plain[k], 2.0 * (whole[k == CODES].T @ whole[k == CODES])[UPPER])
 

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from streamnb.kernels import quadratic
+from tests.support.chunk_arrays import stored
 
 
 def naive_scores(x, means, halves):
@@ -32,8 +33,7 @@ def from_sparse(x, means, halves, index=np.int32):
     hi, lo = np.zeros(means.shape[1]), np.zeros(means.shape[1])
     quadratic.score_zeros(absent, hi, lo)
     hi, lo = np.tile(hi, (len(x), 1)), np.tile(lo, (len(x), 1))
-    indices, indptr = matrix.indices.astype(index), matrix.indptr.astype(index)
-    quadratic.score_csr(matrix.data, indices, indptr, means, halves, absent, hi, lo)
+    quadratic.score_csr(*stored(matrix, index=index), means, halves, absent, hi, lo)
     return hi + lo
 
 
@@ -59,10 +59,9 @@ def test_single_precision_values_and_slices_of_a_larger_indptr():
     expected, dense = naive_scores(x.astype(float), means, halves), np.zeros((len(x), means.shape[1]))
     quadratic.score_dense(x, means, halves, dense)
     np.testing.assert_allclose(dense, expected, rtol=1e-14)
-    matrix, absent = sp.csr_array(x), means**2 * halves
-    first = matrix.indptr[8]
+    absent = means**2 * halves
     hi, lo = -np.tile(absent.sum(axis=0), (12, 1)), np.zeros((12, means.shape[1]))
-    quadratic.score_csr(matrix.data[first:], matrix.indices[first:], matrix.indptr[8:], means, halves, absent, hi, lo)
+    quadratic.score_csr(*stored(x, first=8), means, halves, absent, hi, lo)
     np.testing.assert_allclose(hi + lo, expected[8:], rtol=1e-12)
 
 

@@ -55,7 +55,7 @@ def grid(scores, shift):
 @given(scores_of, st.sampled_from([1, 2]), st.integers(0, 2**32 - 1))
 def test_rows_are_counted_in_the_bins_of_their_scores(scores, n_own, seed):
     rng = np.random.default_rng(seed)
-    groups, weight = rng.integers(0, 3, (len(scores), n_own)), rng.choice([0.5, 1.0, 2.0], len(scores))
+    groups, weight = rng.integers(0, 3, (len(scores), n_own), np.uint8), rng.choice([0.5, 1.0, 2.0], len(scores))
     shift = np.array([58, 59])
     first, n_bins = grid(scores, shift)
     expected = np.zeros((2, n_bins + 2, 3))
@@ -68,7 +68,7 @@ def test_rows_are_counted_in_the_bins_of_their_scores(scores, n_own, seed):
 @given(scores_of, st.integers(0, 2**32 - 1))
 def test_bins_that_merge_are_those_of_a_wider_grid(scores, seed):
     rng = np.random.default_rng(seed)
-    groups, weight = rng.integers(0, 3, scores.shape), np.ones(len(scores))
+    groups, weight = rng.integers(0, 3, scores.shape, np.uint8), np.ones(len(scores))
     shift, wider = np.array([58, 58]), rng.choice([0, 1, 2], 2)
     first, n_bins = grid(scores, shift)
     new_first, _ = grid(scores, shift + wider)

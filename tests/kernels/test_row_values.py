@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from streamnb.kernels import row_values
 from streamnb.rows import survey
+from streamnb.rows.chunk import frozen
 
 FLOATS = st.sampled_from([np.float32, np.float64])
 
@@ -15,18 +16,18 @@ FLOATS = st.sampled_from([np.float32, np.float64])
 @settings(max_examples=100)
 @given(FLOATS.flatmap(lambda dtype: arrays(dtype, st.tuples(st.integers(0, 40), st.integers(1, 9)))))
 def test_survey(values):
-    with pytest.MonkeyPatch.context() as few:  # tiles of 3 rows, of which 2 are looked at side by side
+    with pytest.MonkeyPatch.context() as few:  # tiles of 11 rows, of which 2 are looked at side by side, or 4 times 2
         few.setattr(survey, "TILE", 1)
-        few.setattr(survey, "FEWEST", 3)
+        few.setattr(survey, "FEWEST", 11)
         few.setattr(survey, "SIDE_BY_SIDE", 2 * values.shape[1])
-        seen = survey.look_at(values.reshape(-1), values.shape[1])
+        seen = survey.look_at(frozen(values.reshape(-1)), values.shape[1])
     if not np.isfinite(values).all():
         assert not seen.top < np.inf
         return
     assert seen.whole == (values == np.floor(values)).all()
     assert (seen.negatives, seen.top) == ((values < 0).sum(), np.abs(values).max(initial=0.0))
     assert seen.low == (-seen.top if (values < 0).any() else 0.0)
-    tiles = [np.abs(values[t : t + 3]).max(axis=0) for t in range(0, len(values), 3)]
+    tiles = [np.abs(values[t : t + 11]).max(axis=0) for t in range(0, len(values), 11)]
     assert values.shape[1] == 1 or np.array_equal(seen.tops, np.array(tiles).reshape(seen.tops.shape))
 
 
@@ -45,8 +46,8 @@ def test_codes_of_labels_are_looked_up(labels, by_number):
 @settings(max_examples=100)
 @given(st.lists(st.lists(st.integers(-1, 6), max_size=4), min_size=1, max_size=8), st.integers(0, 3))
 def test_indices(index, of_rows, start):
-    indptr = start + np.concatenate([[0], np.cumsum([len(row) for row in of_rows])]).astype(index)
+    indptr = start + np.concatenate([[0], np.cumsum([len(row) for row in of_rows])]).astype(np.int64)
     indices = np.array([j for row in of_rows for j in row], index)
     outside = [i for i, row in enumerate(of_rows) if any(not 0 <= j < 6 for j in row)]
     canonical = not outside and all(sorted(set(row)) == row for row in of_rows)
-    assert row_values.check_indices(indices, indptr, 6) == (outside[0] if outside else -1, canonical)
+    assert row_values.check_indices(frozen(indices), frozen(indptr), 6) == (outside[0] if outside else -1, canonical)

@@ -36,7 +36,7 @@ ROOMS = [  # in the order of the flow: a room uses those above it
     "cli",
 ]
 DOORS = {  # who may import a library: rooms and modules, function bodies included
-    "numba": {"kernels.compiler", "kernels.lanes", "kernels.column_lanes", "kernels.digits"},
+    "numba": {"kernels.compiler", "kernels.lanes", "kernels.column_lanes", "kernels.dense_lanes", "kernels.digits"},
     "zarr": {"rows", "passes"},
     "zarrs": {"rows", "passes"},
     "dask": {"passes", "core.memory"},  # core.memory reads sizes such as "4GB" with Dask's parser

@@ -185,7 +185,7 @@ def test_the_cells_are_what_readme_says(family, scheme, row):
         assert np.array_equal(table.value(), sparse.tables[moment].value())
     x = rows(family, n_classes, indicator)[0]
     free = snb.solve(dense, family, None, **options)[0]
-    for kind, penalty in ((kind, penalty) for kind, penalties in PENALTIES.items() for penalty in penalties):
+    for kind, penalty, first in ((k, p, p is some[0]) for k, some in PENALTIES.items() for p in some):
         if not is_defined(row, kind, scheme):
             with pytest.raises(ValueError, match=r"penalty=.* (is not defined for|needs at least 3 classes)"):
                 snb.solve(dense, family, penalty, **options)
@@ -195,4 +195,5 @@ def test_the_cells_are_what_readme_says(family, scheme, row):
         assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all() and model.coef_.any(), penalty
         if penalty is not None:
             assert growth(penalty, model.coef_) < growth(penalty, free.coef_), penalty
-        check_answers(model, x, scheme, indicator)
+        if first:  # answers know of the weights alone
+            check_answers(model, x, scheme, indicator)

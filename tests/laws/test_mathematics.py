@@ -242,7 +242,7 @@ def log_predictive(kind, prior, rows, weight, new):
     return densities.t.logpdf(new, 2.0 * a, centre, np.sqrt(b * (n + 1.0) / (a * n))).sum(1)
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(predictive_problems())
 def test_predictive_scores_of_transformed_sparse_rows_with_explicit_zeros(problem):
     kind, prior, x, y, weight, options, of_classes = problem

@@ -299,9 +299,14 @@ def pictures(model):
     yield lambda **on: snb.TellingFeaturesDisplay.from_estimator(model, feature_names=names, **on)
 
 
+@pytest.fixture(scope="module")
+def drawn(model):
+    return list(pictures(model))
+
+
 @pytest.mark.parametrize("number", range(9))
-def test_nothing_hides_anything(model, number):
-    display = list(pictures(model))[number]()
+def test_nothing_hides_anything(drawn, number):
+    display = drawn[number]()
     display.figure_.canvas.draw()
     ax = display.ax_
     for labels in (ax.get_xticklabels(), ax.get_yticklabels()):
@@ -318,9 +323,9 @@ def test_nothing_hides_anything(model, number):
 
 
 @pytest.mark.parametrize("number", range(9))
-def test_given_axes_are_drawn_on_and_plot_draws_again(model, number):
+def test_given_axes_are_drawn_on_and_plot_draws_again(drawn, number):
     _, (first, second) = plt.subplots(1, 2)
-    display = list(pictures(model))[number](ax=first)
+    display = drawn[number](ax=first)
     assert display.ax_ is first and display.figure_ is first.figure and first.has_data() and not second.has_data()
     again = display.plot(ax=second)
     assert again is display and display.ax_ is second

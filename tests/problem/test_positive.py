@@ -12,8 +12,6 @@ from scipy.special import digamma, log_softmax, polygamma
 
 import streamnb as snb
 from streamnb.problem.families import inverse_digamma
-from tests.support.problems import compositions
-from tests.support.processes import python
 
 FAMILIES = {
     "gamma": snb.Gamma(dispersion="ml"),
@@ -198,14 +196,3 @@ def test_idf_is_refused_where_x_itself_is_not_weighted(family):
     x, y = draw(snb.ChiSquared())
     with pytest.raises(ValueError, match="idf=True means nothing"):
         snb.LinearNB(family, idf=True).fit(x, y)
-
-
-@pytest.mark.process
-def test_a_fresh_process_loads_every_family(tmp_path):
-    x, y = compositions(7)
-    families = [*FAMILIES.values(), snb.Beta(), snb.Dirichlet(), snb.Mixed({"beta": [0], "gamma": ...})]
-    for i, family in enumerate(families):
-        snb.LinearNB(family).fit(x, y).save(tmp_path / str(i))
-    code = "import sys, streamnb as snb\nfor path in sys.argv[1:]: print(snb.load(path).family)"
-    out = python("-c", code, *(tmp_path / str(i) for i in range(len(families))), check=True).stdout
-    assert out.splitlines() == [repr(family) for family in families]

@@ -45,8 +45,15 @@ def in_zarr(x, index=np.uint16):
     return csr_group(csr.data.astype(x.dtype), csr.indices.astype(index), csr.indptr, x.shape)
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("dtype", "options"),
+    [
+        (dtype, name)
+        for dtype in DTYPES
+        for name in OPTIONS
+        if name == "plain" or dtype in ("?", "u1", ">i2", "i8", "f4")
+    ],
+)
 def test_sums_do_not_depend_on_the_dtype(dtype, options):
     x, y = problem(dtype)
     expected = snb.scan(x.astype(np.float64), y, **OPTIONS[options])

@@ -20,7 +20,7 @@ def tiny_chunks(monkeypatch):
 
 
 @pytest.mark.usefixtures("tiny_chunks")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(st.lists(st.lists(st.sampled_from(VALUES), min_size=1, max_size=6), min_size=1, max_size=4))
 def test_values_survive_every_change_of_dtype(chunks):
     columns = [np.array(values, np.float64)[:, None] for values in chunks]

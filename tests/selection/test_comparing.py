@@ -54,7 +54,7 @@ def expected_cells(model, rule):
 
 @pytest.mark.parametrize(("scheme", "rule"), [("ovr", "parsimonious"), ("joint", "best")])
 def test_each_cell_is_that_of_the_family_and_the_penalty_alone(scheme, rule):
-    options = {"scheme": scheme, "rule": rule, "folds": 3, "repeats": 2, "seed": 5, "binarize": 7.5, "smoothing": 0.5}
+    options = {"scheme": scheme, "rule": rule, "folds": 2, "repeats": 2, "seed": 5, "binarize": 7.5, "smoothing": 0.5}
     weight = 1.0 + np.arange(len(y)) % 3
     table = compare(X, y, penalties=PENALTIES, sample_weight=weight, **options)
     assert (table.families, table.penalties) == (["poisson", "bernoulli", "gaussian"], list(PENALTIES))

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import streamnb as snb
 from streamnb.rows.boundary import as_chunk
 from streamnb.selection.covariance_models import CovarianceModels
-from streamnb.selection.covariance_scores import columns_of, inward
+from streamnb.selection.covariance_scores import ScreenedRows, columns_of, inward
 from streamnb.solving.weight_paths import weight_path
 
 POINTS = [(a, g) for a in (0.0, 0.3, 1.0) for g in (0.0, 1e-6, 0.1)]
@@ -26,7 +26,7 @@ def both_ways(found, X):
     margins = found.margins(chunk, rows, found.room(len(rows)))[:, :, : found.shape[0]]
     by_margins = margins.argmax(axis=1) if found.shape[1] > 1 else (margins[:, 0] > 0.0).astype(int)
     y = (X - found._centre) @ found._inward[:-1, :-1]
-    parts = [part.screen.decided(np.c_[y, np.ones(len(y))])[1] for part in found._parts if part.screen]
+    parts = [part.screen.decided(ScreenedRows.of(np.c_[y, np.ones(len(y))]))[1] for part in found._parts if part.screen]
     return decided, by_margins, 1.0 - np.mean(parts)
 
 

@@ -33,10 +33,11 @@ def penalty_of(decorrelation, l1=0.0, l2=0.0):
     return sum(parts, start=decorrelation) if parts else decorrelation
 
 
-PAIRS = [  # each family with each penalty, and either of them in each scheme
+PAIRS = [  # each family with three penalties, and each penalty with three families
     (family, name, SCHEMES[(i + j) % len(SCHEMES)])
     for i, family in enumerate(FAMILIES)
     for j, name in enumerate(PENALTIES)
+    if (i - j) % 5 in (0, 1, 3)
 ]
 
 
@@ -131,7 +132,7 @@ def test_units_of_the_curvature(family):
     np.testing.assert_allclose(ours, solved(x, y, family, snb.L1(1.0) + snb.Decorrelation(tau)).weights(0)[:, j])
 
 
-@pytest.mark.parametrize(("family", "l1"), [(f, l1) for i, f in enumerate(FAMILIES) for l1 in (0.0, (1.0, 4.0)[i % 2])])
+@pytest.mark.parametrize(("family", "l1"), list(zip(FAMILIES, (4.0, 0.0, 1.0, 0.0, 1.0), strict=True)))
 def test_weights_follow_tau_without_a_jump(family, l1):
     """Where the weights move most the grid is halved again and again: kinks of L1 and ends of branches are no jumps."""
     x, y = rows(family, 8, n_classes=4, n=6)

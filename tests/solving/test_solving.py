@@ -193,7 +193,7 @@ def residual_and_its_limit(row, j, w, l1, l2):
 def test_weights_solve_the_stationarity_equation(family, scheme, n_classes):
     problem = random_problem(family, n_classes, 20)
     rows = ref.weight_rows(problem, scheme)
-    grid = snb.L1([0.0, 0.3, 2.0]) + snb.L2([1e-6, 1e-3, 0.5, 30.0, 1e5])
+    grid = snb.L1([0.0, 0.3, 2.0]) + snb.L2([1e-6, 0.5, 1e5])
     path = solved(problem, scheme, grid)
     for i, point in enumerate(path.grid):
         coef = path[i].coef_

