@@ -135,3 +135,12 @@ def raise_negatives(n: int, who: str) -> NoReturn:
         f"Negative values in data passed to {who}: the scanned rows held {n}; "
         "values should be at least 0 (shift or clip them, or take family='gaussian')"
     )
+
+
+def check_same_rows(n_rows: int, n_before: int) -> None:
+    """Refuse more or fewer rows than there were in the first scan."""
+    if n_rows != n_before:
+        raise ValueError(
+            f"X gave {n_rows} rows in the second scan and {n_before} in the first; a callable should return a fresh "
+            "iterator of the same rows each time"
+        )

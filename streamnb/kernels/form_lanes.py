@@ -1,4 +1,4 @@
-"""Quadratic forms of many rows at once, each row in a lane of its own: so what is rounded does not depend on the others.
+"""Quadratic forms of many rows at once, each in a lane of its own: what is rounded does not depend on the others.
 
 Rows stand in tiles (n, lanes) of TILE_BYTES a line, feature by feature, in C order.
 """
@@ -37,9 +37,9 @@ def plus_product(builder: Any, total: Any, x: Any, y: Any) -> Any:
 
 
 def _turn(typing_context: Any, side: Any, row: Any, tile: Any, column: Any, out: Any) -> Any:
-    """out[row + r, column + l] = sum over i of side[row + r, i] * tile[i, column + l], r < DIRECTIONS, l of half a tile.
+    """out[row + r, column + l] = sum over i of side[row + r, i] * tile[i, column + l], r < DIRECTIONS.
 
-    The sums stay in registers.
+    l goes over half a tile; the sums stay in registers.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -69,7 +69,7 @@ def _turn_one_by_one(side: Any, row: Any, tile: Any, column: Any, out: Any) -> N
 
 
 def _square_lanes(typing_context: Any, z: Any, lower: Any, inverse: Any, p: Any, out: Any) -> Any:
-    """out[p, l] = sum over j of inverse[p, j] y_j^2, y_j = z[j, l] + lower[p, j] y_(j-1), all lanes of a tile at once."""
+    """out[p, l] = sum over j of inverse[p, j] y_j^2, y_j = z[j, l] + lower[p, j] y_(j-1), for all lanes at once."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         z, lower, inverse, p, out = arguments
@@ -136,9 +136,7 @@ def _rank_lanes(
     return types.void(sums, intp, sizes, intp, bounds, types.float32, types.float32, best), generate
 
 
-def _rank_one_by_one(
-    sums: Any, p: Any, sizes: Any, t: Any, bounds: Any, offset: Any, number: Any, best: Any
-) -> None:
+def _rank_one_by_one(sums: Any, p: Any, sizes: Any, t: Any, bounds: Any, offset: Any, number: Any, best: Any) -> None:
     """The same of interpreted kernels."""
     b, half, size = bounds, sums[p], sizes[t]
     most, highest, others, least = best[4 * p : 4 * p + 4]

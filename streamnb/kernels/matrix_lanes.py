@@ -13,7 +13,7 @@ from streamnb.kernels.lanes import LANES, lanes_at
 
 
 def _fold_lanes(typing_context: Any, a: Any, i: Any, first: Any, v: Any, w: Any, new: Any, p: Any) -> Any:
-    """a[i, j] -= v[i] w[j] + w[i] v[j], first <= j < i; then p[i] = sum of a[i, j] new[j], and p[j] += a[i, j] new[i]."""
+    """a[i, j] -= v[i] w[j] + w[i] v[j], first <= j < i; then p[i] = sum of a[i, j] new[j], p[j] += a[i, j] new[i]."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         a, i, first, v, w, new, p = arguments
@@ -55,10 +55,15 @@ def _mirror_lanes(typing_context: Any, q: Any, a: Any, c: Any, h: Any) -> Any:
         q, a, c, h = arguments
         kinds, zero, step = signature.args, c.type(0), c.type(1)
         place = partial(lanes_at, context, builder)
-        first, stop = builder.add(c, step), builder.extract_value(context.make_array(kinds[0])(context, builder, q).shape, 0)
+        first, stop = (
+            builder.add(c, step),
+            builder.extract_value(context.make_array(kinds[0])(context, builder, q).shape, 0),
+        )
         total = zero_sum(builder, vector_of(context, types.float64, 8 * LANES))
         with for_range_slice(builder, first, stop, step) as (j, _):
-            x, v = (builder.load(at, align=8) for at in (place(kinds[0], q, [j, zero]), place(kinds[1], a, [c, j, zero])))
+            x, v = (
+                builder.load(at, align=8) for at in (place(kinds[0], q, [j, zero]), place(kinds[1], a, [c, j, zero]))
+            )
             builder.store(plus_product(builder, builder.load(total), x, v), total)
         factor = builder.fneg(builder.fmul(builder.load(total), builder.load(place(kinds[3], h, [c, zero]), align=8)))
         with for_range_slice(builder, first, stop, step) as (j, _):

@@ -2,8 +2,10 @@
 
 Of class k and point p a row x scores ``offsets[k, p] - sum over j of inverse[k, p, j] y_j^2`` with
 ``y_j = (side[k] @ x)_j + lower[k, p, j] y_(j-1)``. Where `lower` is empty y is side[k] @ x, and points are padded to a
-multiple of DIRECTIONS; directions always are. Where `inverse` is, too, it scores offsets[k, p] - (side[k] @ x)_p. Rows come in tiles (n_tiles, n, lanes), zeros behind the last. `room` is to
-work in: a tile of directions, and one of points.
+multiple of DIRECTIONS; directions always are. Where `inverse` is, too, it scores offsets[k, p] - (side[k] @ x)_p.
+
+Rows come in tiles (n_tiles, n, lanes), zeros behind the last. `room` is to work in: a tile of directions, and one of
+points.
 """
 
 import numpy as np

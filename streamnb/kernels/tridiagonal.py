@@ -1,7 +1,8 @@
 """Symmetric matrices made tridiagonal by Householder's reflections, LANES of them at once, and their factors.
 
-Reflections leave H A H with H = 1 - h v v', column after column (Golub and Van Loan 2013, section 8.3.1). What one takes
-from the rest of the matrix is taken while the product with the next v is summed: each number is read once a column.
+Reflections leave H A H with H = 1 - h v v', column after column (Golub and Van Loan 2013, section 8.3.1). What one
+takes from the rest of the matrix is taken while the product with the next v is summed: each number is read once a
+column.
 """
 
 import numpy as np
@@ -89,9 +90,9 @@ def factor(diagonals, beside, g, lower, inverse):
         mean = diagonals[k].sum() / n
         for p in range(g.shape[1]):
             less, more = 1.0 - g[k, p], g[k, p] * mean
-            lower[k, p, 0], inverse[k, p, 0] = 0.0, 1.0 / (less * diagonals[k, 0] + more)
+            lower[k, p, 0], inverse[k, p, 0] = 0.0, np.divide(1.0, less * diagonals[k, 0] + more)
             for j in range(1, n):
                 e = less * beside[k, j - 1]
                 before = e * inverse[k, p, j - 1]
                 lower[k, p, j] = -before
-                inverse[k, p, j] = 1.0 / (less * diagonals[k, j] + more - before * e)
+                inverse[k, p, j] = np.divide(1.0, less * diagonals[k, j] + more - before * e)

@@ -17,7 +17,7 @@ from streamnb.passes.dask_workers import check_task_sendable, client_for, on_wor
 from streamnb.passes.options import RunOptions
 from streamnb.passes.progress import bar as bar_of
 from streamnb.passes.report import Report
-from streamnb.passes.team import Team
+from streamnb.passes.team import Alone, Team
 from streamnb.rows.block import Block
 from streamnb.rows.reading import Clock, timed
 from streamnb.rows.source import Source
@@ -72,7 +72,9 @@ def _here(task: PassTask, rows: Source, options: RunOptions, checkpoint: Checkpo
     with closing(blocks), bar:
         bar.update(0 if checkpoint is None else checkpoint.report.rows)
         while True:
-            total, report, done = _added_up(task, blocks, options.threads, bar, checkpoint)
+            alone = options.threads == 1 and rows.in_memory
+            team = Alone(task) if alone else Team(task, options.threads)
+            total, report, done = _added_up(team, blocks, bar, checkpoint)
             report = replace(report, seconds_reading=rows.reading.lap(), seconds_waiting=waiting.lap())
             if checkpoint is None:
                 return total, report
@@ -83,11 +85,11 @@ def _here(task: PassTask, rows: Source, options: RunOptions, checkpoint: Checkpo
 
 
 def _added_up(
-    task: PassTask, blocks: Iterable[Block], n_threads: int, bar: Any, checkpoint: Checkpoint | None
+    team: Alone | Team, blocks: Iterable[Block], bar: Any, checkpoint: Checkpoint | None
 ) -> tuple[Any, Report, list[Range]]:
     """The total of the blocks up to the last, or until a checkpoint is due, a report, and the ranges of their rows."""
     done: list[Range] = []
-    n_bytes, team = 0, Team(task, n_threads)
+    n_bytes = 0
     with team:
         for block in blocks:
             n_rows = block.n_rows

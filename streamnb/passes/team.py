@@ -15,6 +15,31 @@ PRIVATE_TABLES_BYTES = 64 << 20  # beyond this the tables of more threads cost m
 FADING = 7 / 8  # what was waited for a block counts this much less with the next
 
 
+class Alone:
+    """The thread at hand adds the blocks, where no other should and nothing is read meanwhile."""
+
+    def __init__(self, task: PassTask):
+        self._task, self._partial, self._clock = task, task.partial(), Clock()
+
+    def __enter__(self) -> "Alone":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    @property
+    def seconds(self) -> float:
+        return self._clock.seconds
+
+    def add(self, block: Block) -> None:
+        with self._clock:
+            self._task.add(self._partial, block)
+
+    def totals(self) -> list[Any]:
+        """What the partial result ends as."""
+        return [self._partial.finish()]
+
+
 class Team:
     """Threads that add blocks, each to a partial result of its own.
 

@@ -18,6 +18,8 @@ def as_matrix(X: Any, first_row: int = 0) -> np.ndarray:
 
     `first_row` is the number of the first of them, for messages.
     """
+    if type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "buif":
+        return X
     if getattr(getattr(X, "dtype", None), "names", None):  # whose masks are records too
         raise TypeError(
             f"X is an array of records (dtype {X.dtype}); give it plain columns, as "

@@ -118,20 +118,28 @@ def _word(value: Any) -> str:
 
 def _checked(name: str, given: Any) -> list[Any]:
     """The candidates of one axis; each is checked by itself."""
-    if not isinstance(given, list):
-        raise TypeError(f"{name}={given!r} should be a list of candidates, such as {name}={DEFAULTS[name]!r}")
-    if not given:
-        also = "; no naive Bayes at all goes with models= or others=" if name == "families" else ""
-        raise ValueError(
-            f"{name}=[] is empty; give at least one candidate, or leave it out for {DEFAULTS[name]!r}{also}"
-        )
+    also = "; no naive Bayes at all goes with models= or others=" if name == "families" else ""
+    check_list(name, given, repr(DEFAULTS[name]), also)
     for value in given:
         _check(name, value)
-    words = [_word(value) for value in given]
+    check_once(name, [_word(value) for value in given])
+    return given
+
+
+def check_list(name: str, given: Any, example: str, also: str = "") -> None:
+    """Refuse what is no list of candidates, one at least."""
+    if not isinstance(given, list):
+        raise TypeError(f"{name}={given!r} should be a list of candidates, such as {name}={example}")
+    if not given:
+        should = f"give at least one candidate, such as {name}={example}, or leave it out"
+        raise ValueError(f"{name}=[] is empty; {should}{also}")
+
+
+def check_once(name: str, words: list[str]) -> None:
+    """Refuse candidates, in words, of which one is there more than once."""
     twice = [word for word in words if words.count(word) > 1]
     if twice:
         raise ValueError(f"{name} has {twice[0]} twice; each should be there once")
-    return given
 
 
 def _check(name: str, value: Any) -> None:

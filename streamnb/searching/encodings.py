@@ -31,6 +31,7 @@ from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.rows.table_opening import is_path, is_table
 from streamnb.scanning.class_scan import with_folds
+from streamnb.searching.axes import check_list, check_once
 from streamnb.searching.contest import Judging
 
 Given = tuple[Any, Any, Any]  # X, y and weights
@@ -308,18 +309,12 @@ def _matrix(made: Any) -> Any:
 
 def _checked(given: Any) -> list[Any]:
     """The candidates, each of which can be."""
-    example = "encodings=[None, {'bins': 8}]"
-    if not isinstance(given, list):
-        raise TypeError(f"encodings={given!r} should be a list of candidates, such as {example}")
-    if not given:
-        raise ValueError(f"encodings=[] is empty; give at least one candidate, such as {example}, or leave it out")
+    check_list("encodings", given, "[None, {'bins': 8}]")
     for one in given:
         if not (one is None or isinstance(one, dict) or (hasattr(one, "fit_transform") and hasattr(one, "transform"))):
             raise TypeError(
                 f"encodings has {one!r}; each should be None for rows as they are, a dict of what snb.table or "
                 "snb.text is told, such as {'bins': 8}, or a transformer such as snb.CategoryCounters()"
             )
-    words = list(map(repr, given))
-    if len(set(words)) < len(words):
-        raise ValueError(f"encodings has {max(words, key=words.count)} twice; each should be there once")
+    check_once("encodings", list(map(repr, given)))
     return given

@@ -22,6 +22,7 @@ from streamnb.evaluation.evaluating import evaluate
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.rows.source import Source
+from streamnb.searching.axes import check_once
 from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging, OneByOne
 from streamnb.searching.encodings import Encoded, in_memory, some
@@ -46,10 +47,9 @@ def named_models(models: Any) -> dict[str, Any]:
             check_parameters(model)
         except (ValueError, TypeError) as error:
             raise type(error)(f"models has {' '.join(repr(model).split())}: {error}") from None
-    named = {" ".join(repr(model).split()): model for model in models}
-    if len(named) < len(models):
-        raise ValueError("models has an estimator twice; each should be there once")
-    return named
+    words = [" ".join(repr(model).split()) for model in models]
+    check_once("models", words)
+    return dict(zip(words, models, strict=True))
 
 
 def check_others(others: Any) -> dict[str, Any]:

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, memory
+from streamnb.core import arguments, memory, row_checks
 from streamnb.encoding.learning import opened_through
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.source import Source
-from streamnb.selection.cross_validation import check_same_rows
 from streamnb.selection.fold_models import SampleTask
 from streamnb.selection.searches import FeatureSearch
 from streamnb.stats.class_stats import ClassStats, check_stats
@@ -140,7 +139,7 @@ def sampled(
         memory.refuse(what, needed, allowed, CURE)
     task = SampleTask(stats.classes, stats.folding, 0, each, seed, columns, stats.options, stats.n_features)
     found, report = run(task, source, options)
-    check_same_rows(report.rows, stats)
+    row_checks.check_same_rows(report.rows, stats.n_rows)
     drawn = found.drawn(weighed=False)
     columns = np.arange(stats.n_features) if columns is None else columns
     return ClassSample(drawn.X, drawn.labels.indices.astype(np.int64), drawn.weight, drawn.fold, columns)

@@ -131,7 +131,7 @@ class Screen:
     @classmethod
     def of(cls, form: Form, outward: np.ndarray) -> "Screen | None":
         """Of what makes up the scores in double precision; None where single precision could not hold it."""
-        n_classes, m, n = form.side.shape
+        n = form.side.shape[2]
         side = (form.side.reshape(-1, n) @ outward.T).reshape(form.side.shape)
         lengths, share = np.sqrt(np.einsum("kmn,kmn->km", side, side)), 2.0 * UNIT * (n + 7)
         bounds, finite = np.zeros((5, *form.offsets.shape)), np.where(np.isfinite(form.offsets), abs(form.offsets), 0.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import label_checks, memory, messages
+from streamnb.core import label_checks, memory, messages, row_checks
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation, GridEvaluation
 from streamnb.evaluation.judging import Sheet
@@ -328,7 +328,7 @@ def judged_together(
     task = ScoringTask(joined, stats.classes, folding, needs, stats.n_rows, train, sampled, named, costly)
     check_scorer(scorer, task.partial().evaluations[0][0].of_point(0))
     sheet, report = run(task, rows, run_options)
-    check_same_rows(report.rows, stats)
+    row_checks.check_same_rows(report.rows, stats.n_rows)
     _check_same_order(stats, sheet)
     every = [
         part
@@ -377,15 +377,6 @@ def _without(stats: ClassStats, split: int) -> ClassStats:
             "give weight to rows of two folds at least"
         )
     return rest
-
-
-def check_same_rows(n_rows: int, stats: ClassStats) -> None:
-    """Refuse more or fewer rows than there were in the first scan."""
-    if n_rows != stats.n_rows:
-        raise ValueError(
-            f"X gave {n_rows} rows in the second scan and {stats.n_rows} in the first; a callable should return a "
-            "fresh iterator of the same rows each time"
-        )
 
 
 def _check_same_order(stats: ClassStats, sheet: Sheet) -> None:

@@ -16,7 +16,6 @@ from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.criteria import Criterion, SymmetricalUncertainty
-from streamnb.selection.cross_validation import check_same_rows
 from streamnb.selection.searches import FeatureSearch, Found, best_first
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
@@ -186,7 +185,7 @@ class FCBF(FeatureSearch):
             shift = grid.shift[columns] + grid.n_bins * (np.arange(len(columns)) - columns)
             task = replace(task, n_values=grid.n_bins, scale=grid.scale[columns], shift=shift)
         pairs, _ = run(task, rows, options)
-        check_same_rows(pairs.n_rows, stats)
+        row_checks.check_same_rows(pairs.n_rows, stats.n_rows)
         return PairTable(columns, matrices(pairs.table("gram_above").dense()), pairs.total_weight)
 
     def found(self, stats: ClassStats, criterion: Criterion, beside: Any) -> Found:

@@ -150,7 +150,7 @@ class RowSample:
     def drawn(self, weighed: bool = True) -> SampledRows:
         """The sample, with weights that are the larger, the less likely a row was to be drawn, or as they were given.
 
-        math: w / P(drawn), P = limit / 2^64; times what gives all of them the weight that they had.
+        They are w / P(drawn), P = limit / 2^64, times what gives all of them the weight that they had.
         """
         rows = self._kept[0]
         limit = self._limit(rows.labels)

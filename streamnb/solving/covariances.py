@@ -162,15 +162,17 @@ def _bases(matrices: np.ndarray, numbers: list[int], g: np.ndarray, factored: bo
     regular = (g > max(STEEP, SINGULAR * n * n)).all(axis=0)  # which have an inverse, whatever eigenvalues are
     if (matrices.trace(axis1=1, axis2=2) <= 0.0).any():
         regular[:] = False
-    if len(numbers) == 1 and regular.all():
-        yield _of_one(matrices, numbers, g)
+    if len(numbers) == 1 and regular.all() and (alone := _of_one(matrices, numbers, g)) is not None:
+        yield alone
         return
     if factored:
         axes, diagonals, beside = turned(matrices)
         if not regular.all() and not (ratios(diagonals, beside) < STEEP).any():
             regular[:] = True
+        lower, inverse = factors(diagonals, beside, g[:, regular])
+        if not ((inverse > 0.0) & (inverse < np.inf)).all():  # rounding left more than covariances
+            regular[:] = False
         if regular.any():
-            lower, inverse = factors(diagonals, beside, g[:, regular])
             yield Basis(list(compress(numbers, regular)), axes, inverse, -np.log(inverse).sum(axis=1), lower)
         numbers, g = list(compress(numbers, ~regular)), g[:, ~regular]
         if not numbers:
@@ -190,12 +192,15 @@ def _bases(matrices: np.ndarray, numbers: list[int], g: np.ndarray, factored: bo
         yield Basis(numbers, axes, inverse, np.log(shrunk).sum(axis=1))
 
 
-def _of_one(matrices: np.ndarray, numbers: list[int], g: np.ndarray) -> Basis:
-    """The same of one point, which has an inverse, by Cholesky's factors, a fifth of what eigenvectors cost."""
+def _of_one(matrices: np.ndarray, numbers: list[int], g: np.ndarray) -> Basis | None:
+    """The same of one point by Cholesky's factors, a fifth of what eigenvectors cost; None where there are none."""
     n = matrices.shape[1]
     shrunk = (1.0 - g[:, :, None]) * matrices
     shrunk[:, range(n), range(n)] += g * matrices.trace(axis1=1, axis2=2)[:, None] / n
-    inverse = np.linalg.inv(np.linalg.cholesky(shrunk))
+    try:
+        inverse = np.linalg.inv(np.linalg.cholesky(shrunk))
+    except np.linalg.LinAlgError:  # rounding left more than covariances
+        return None
     log_dets = -2.0 * np.log(inverse.diagonal(axis1=1, axis2=2)).sum(axis=1)
     return Basis(numbers, inverse.transpose(0, 2, 1), np.ones((len(matrices), n, 1)), log_dets[:, None])
 

@@ -1,24 +1,40 @@
-"""Symmetric matrices in directions in which they are tridiagonal, and their factors with multiples of the unit matrix."""
+"""Symmetric matrices in directions in which they are tridiagonal, and factors of these, shrunk to the unit matrix."""
 
 import numpy as np
-from scipy.linalg.lapack import dsterf
+from scipy.linalg.lapack import dorgqr, dsterf, dsytrd
 
 from streamnb.core.memory import aligned
 from streamnb.kernels import tridiagonal as kernels
 from streamnb.kernels.lanes import LANES
 
+BLOCK = 32  # columns that LAPACK reflects at once
+MOST = 128  # rows of matrices of which LANES stay in the cache
+
 
 def turned(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Q, diagonals and what is beside them of T = Q' M Q of matrices M (K, n, n): (K, n, n), (K, n) and (K, n - 1).
 
-    By Householder's reflections, a tenth of what eigenvectors cost.
+    By Householder's reflections, a tenth of what eigenvectors cost; a third where matrices are large.
     """
     n_classes, n, _ = matrices.shape
+    if n > MOST:
+        return _one_by_one(matrices)
     axes, diagonals, beside = np.empty_like(matrices), np.empty((n_classes, n)), np.empty((n_classes, n - 1))
     a, q, work, h = (aligned(lines, LANES).reshape(-1, n, LANES) for lines in (n * n, n, 4 * n, n))
     scales = np.ldexp(1.0, -np.frexp(matrices.trace(axis1=1, axis2=2))[1])  # squares then do not overflow
     kernels.turn(matrices, scales, (a, q[0], work, h[0]), axes, diagonals, beside)
     return axes.transpose(0, 2, 1), diagonals, beside
+
+
+def _one_by_one(matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same by LAPACK."""
+    n_classes, n, _ = matrices.shape
+    axes, diagonals, beside = np.zeros_like(matrices), np.empty((n_classes, n)), np.empty((n_classes, n - 1))
+    axes[:, 0, 0] = 1.0
+    for k, matrix in enumerate(matrices):
+        reflections, diagonals[k], beside[k], scales, _ = dsytrd(matrix.T, lower=1, lwork=BLOCK * n)
+        axes[k, 1:, 1:] = dorgqr(reflections[1:, :-1], scales, lwork=BLOCK * n)[0]
+    return axes, diagonals, beside
 
 
 def ratios(diagonals: np.ndarray, beside: np.ndarray) -> np.ndarray:
@@ -30,7 +46,7 @@ def ratios(diagonals: np.ndarray, beside: np.ndarray) -> np.ndarray:
 
 
 def factors(diagonals: np.ndarray, beside: np.ndarray, g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """-L below the diagonal and 1 / D, (K, n, P) each, of ``(1 - g) T + g (tr T / n) I = L D L'`` at points g (K, P)."""
+    """-L beside the diagonal and 1 / D, (K, n, P) each: ``(1 - g) T + g (tr T / n) I = L D L'`` at points g (K, P)."""
     lower, inverse = np.empty((2, *g.shape, diagonals.shape[1]))
     kernels.factor(diagonals, beside, g, lower, inverse)
     return lower.transpose(0, 2, 1), inverse.transpose(0, 2, 1)

@@ -112,7 +112,8 @@ class Accumulator:
         whole = weight is None or bool((weight == np.floor(weight)).all())
         heaviest = 1.0 if weight is None else float(weight.max())
         splits = None if self._folding is None else self._folding.splits(chunk.first_row, n_rows, column)
-        self._negatives += _negatives(chunk, survey, splits, len(self._negatives))
+        if survey.negatives:
+            self._negatives += _negatives(chunk, survey, splits, len(self._negatives))
         entries = self._groups.entries(y, weight, splits, chunk.first_row)
         self._add_weights(entries, weight is None)
         if isinstance(self._groups.codes, LabelColumns):
@@ -218,10 +219,10 @@ class Accumulator:
         return replace(part, tables={**part.tables, **{name: part.every.tables[name] for name in pools}})
 
 
-def _negatives(chunk: Chunk, survey: Survey, splits: np.ndarray | None, n_splits: int) -> np.ndarray:
-    """How many values of a block are below zero in each split, (n_splits,)."""
-    if splits is None or not survey.negatives:
-        return np.full(n_splits, survey.negatives)
+def _negatives(chunk: Chunk, survey: Survey, splits: np.ndarray | None, n_splits: int) -> int | np.ndarray:
+    """How many values of a block are below zero in each split, (n_splits,); a number without splits."""
+    if splits is None:
+        return survey.negatives
     before = np.concatenate([[0], np.cumsum(chunk.stored < 0)])
     per_row = np.diff(before[chunk.row_ends - chunk.row_ends[0]])
     return np.bincount(splits.reshape(-1), np.tile(per_row, len(splits)), n_splits).astype(np.int64)

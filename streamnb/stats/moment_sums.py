@@ -98,8 +98,9 @@ class MomentSums:
             return
         limit = self._limit = memory.allowed(self._limit)  # once: what is free dwindles while the tables fill
         share = limit // self._n_sharing
-        if self._runs and self.nbytes > FULL * needed and needed <= share:
+        if self._runs and self.nbytes > FULL * needed and needed <= limit:
             self._make_dense(n_groups, n_features)
+            self._n_sharing = 1  # sparse tables that are full would take more than these
         elif self._runs and self.nbytes > limit:
             sums = _in_words(self._dense, n_groups, n_features)
             memory.refuse(f"{sums} that the rows so far touch", self.nbytes, limit, CURE)

@@ -229,9 +229,15 @@ class ProductSums:
             self._wait(codes[begins[few]], packed)
         for g in np.flatnonzero(~few):
             own = slice(begins[g], ends[g])
-            x = values if len(ends) == 1 and (np.diff(rows) == 1).all() and len(rows) == len(values) else values[rows[own]]
+            x = (
+                values
+                if len(ends) == 1 and (np.diff(rows) == 1).all() and len(rows) == len(values)
+                else values[rows[own]]
+            )
             heavy = None if ones or (weight[own] == 1.0).all() else weight[own]
-            for part in self._products(x, heavy, top, None if near[g] or middles is None else np.nan_to_num(middles[g])):
+            for part in self._products(
+                x, heavy, top, None if near[g] or middles is None else np.nan_to_num(middles[g])
+            ):
                 self._wait(codes[begins[g], None], np.ascontiguousarray(part).reshape(-1)[None, self._at])
 
     def _products(
@@ -299,7 +305,7 @@ def _alike(numbers: np.ndarray) -> Iterator[Any]:
 
 
 def _runs(numbers: np.ndarray) -> tuple[Any, np.ndarray]:
-    """An order in which equal numbers follow each other, from the least on, and where each ends; all as they are: a slice."""
+    """An order in which equal numbers follow each other, from the least on (a slice if they do), and each end."""
     order: Any = slice(None)
     if len(numbers) and (np.diff(numbers) < 0).any():
         few = numbers.min() >= 0 and numbers.max() < 1 << 16  # which are sorted by their digits, in a few passes

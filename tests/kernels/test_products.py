@@ -53,3 +53,12 @@ def test_scatter_about_means_is_free_of_cancellation():
     out = np.empty((2, 2))
     products.scatter_about_means(x.sum(axis=0), np.zeros(2), np.array(packed), low, 30.0, 0.0, out)
     np.testing.assert_allclose(out, 30 * np.cov((x - 1e9).T, bias=True), rtol=1e-12)
+
+
+def test_groups_add_products_of_their_rows():
+    rows, begins, ends = rng.permutation(30), np.array([0, 9, 29]), np.array([9, 29, 30])
+    out = np.ones((3, 10))
+    products.add_groups(X, rows, W[rows], begins, ends, out)
+    for own, of_group in zip(map(slice, begins, ends), out, strict=True):
+        x, w = X[rows[own]], W[rows[own]]
+        np.testing.assert_allclose(of_group, 1.0 + ((x * w[:, None]).T @ x)[UPPER], rtol=1e-12)

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from streamnb.passes.contract import PassTask
-from streamnb.passes.team import Team
+from streamnb.passes.team import Alone, Team
 
 SMALL, LARGE = 1, 100  # bytes of tables, of which the team may take MOST
 MOST = 64
@@ -106,3 +106,13 @@ def test_a_thread_that_comes_too_late_for_a_block_has_nothing_to_add():
         assert team._found[1].result(60) == []
         go_on.set()
         assert team.totals() == [3]
+
+
+def test_alone_the_thread_at_hand_adds_all_blocks():
+    here, seen = threading.current_thread(), []
+    with Alone(Task(lambda _: seen.append(threading.current_thread()))) as alone:
+        for number in (1, 2, -5):
+            alone.add(number)
+        assert alone.totals() == [-2]
+    assert seen == [here] * 3 and alone.seconds > 0.0
+    assert Alone(Task()).totals() == [0]

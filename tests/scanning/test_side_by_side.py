@@ -53,3 +53,7 @@ def test_scans_share_the_limit_where_their_tables_may_be_sparse():
     for stats in run_scans(beside, opened(X, Y[:4]), RunOptions())[0].values():
         assert isinstance(stats.table("sum"), SparseTable) and isinstance(alone.table("sum"), Table)
         np.testing.assert_array_equal(stats.sum, alone.sum)
+    full = {"a": scan, "b": scan}  # whose sparse tables would take twice as much
+    blocks = ((np.ones((2, 1000)), Y[:2]) for _ in range(3))
+    for stats in run_scans(full, opened(blocks), RunOptions(n_threads=1))[0].values():
+        assert isinstance(stats.table("sum"), Table) and (stats.sum == 3.0).all()
