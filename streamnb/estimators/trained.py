@@ -15,13 +15,12 @@ from streamnb.estimators.exporting import Exports
 from streamnb.estimators.folded_scan import Applied, ScannedFolds
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.estimators.prepared_rows import PreparedRows
-from streamnb.estimators.trained_on import Posed, room_for_rows
+from streamnb.estimators.trained_on import Posed, read_often
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.kept import kept
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
@@ -144,7 +143,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         with self._all_or_nothing():
             self._check_params()
             self._take_layer(layer)
-            rows = kept(self._opened(X, y, sample_weight, fresh=True, run=options), room_for_rows(options))
+            rows = read_often(self._opened(X, y, sample_weight, fresh=True, run=options), options)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             folding = as_folding(self.plan_scan()[1])

@@ -13,12 +13,11 @@ from streamnb.core import arguments, messages, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.estimators.folded_scan import ScannedFolds
 from streamnb.estimators.trained import TrainedClassifier
-from streamnb.estimators.trained_on import Posed, room_for_rows
+from streamnb.estimators.trained_on import Posed, read_often
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.kept import kept
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds
@@ -143,7 +142,7 @@ class TrainedClassifierCV(TrainedClassifier):
         """One scan of rows with folds, from which all models start."""
         self._check_params()
         self._take_layer(layer)
-        rows = kept(self._opened(*given, fresh=True, run=options), room_for_rows(options))
+        rows = read_often(self._opened(*given, fresh=True, run=options), options)
         rows.check_read_again(type(self).__name__)
         options = replace(options, checkpoint=checkpoint_folder(checkpoint))
         scan, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, 1, self.seed)

@@ -7,7 +7,7 @@ import numpy as np
 
 from streamnb.core import memory
 from streamnb.passes.options import RunOptions
-from streamnb.rows.kept import KeptSource, NarrowSource
+from streamnb.rows.kept import KeptSource, NarrowSource, kept
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.training.objectives import RowSums
@@ -37,6 +37,11 @@ class Posed:
         task = replace(self.task, options=RowOptions(), weights=zeros, grid=ones)
         posed = replace(self, task=task, sums=self.sums.of_features(features), scale=scale, towards=towards)
         return posed, KeptSource(few, room_for_rows(options))
+
+
+def read_often(rows: Source, options: RunOptions) -> Source:
+    """Rows that are scanned and then read, whose features are made once where there is room."""
+    return kept(rows, room_for_rows(options))
 
 
 def room_for_rows(options: RunOptions) -> int:

@@ -45,6 +45,7 @@ from streamnb.rows.in_svmlight import SvmlightSource
 from streamnb.rows.in_tables import TableSource
 from streamnb.rows.in_texts import TextSource
 from streamnb.rows.in_zarr import ZarrCSRSource, ZarrSource
+from streamnb.rows.kept import KeptSource, NarrowSource
 from streamnb.rows.named_columns import DaskColumns, NamedColumns, opened_columns
 from streamnb.rows.of_another import SourceOfAnother
 from streamnb.rows.opening import opened
@@ -288,6 +289,7 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
 
 Table = dict[str, np.ndarray]
 LABELLED: Table = {"X": COUNTS, "y": Y, "weight": WEIGHT}
+BESIDE_ZEROS = np.pad(COUNTS, ((0, 0), (1, 1)))
 PRESENT: Table = {**LABELLED, "X": (COUNTS > 0).astype(float)}
 COLUMNS: Table = {"y_true": Y, "y_pred": Y[::-1], "scores": PROBA}
 
@@ -336,6 +338,14 @@ SOURCES: dict[type, dict[str, tuple[Callable[[Any], Source], Table]]] = {
     PreparedSource: every(
         (lambda _: PreparedSource(opened(COUNTS, Y, WEIGHT), present, 5, "present"), PRESENT),
         stored=(lambda folder: PreparedSource(dense_store(folder), present, 5, "present"), PRESENT),
+    ),
+    KeptSource: every(
+        (lambda _: KeptSource(texts_of(COUNTS, Y, WEIGHT), 1 << 20), LABELLED),
+        files=(lambda folder: KeptSource(texts_of(COUNTS, Y, WEIGHT, folder), 100), LABELLED),
+    ),
+    NarrowSource: every(
+        (lambda _: NarrowSource(opened(BESIDE_ZEROS, Y, WEIGHT), RowOptions(), np.arange(1, 6), 7), LABELLED),
+        stored=(lambda folder: NarrowSource(csr_group(folder), RowOptions("binary"), np.arange(5), 5), PRESENT),
     ),
     FoldRows: every(outside_a_fold(COUNTS, Y, WEIGHT)),
     TiledSource: every(
