@@ -38,10 +38,10 @@ demo: $(DEV)
 
 # Several parts at a time: nothing in them goes by the clock, and the shorter ones are a little nice to the longest. The
 # first compiles the kernels while the second needs none; the others, which wait for processes now and then, find them on
-# the disk. Lines that only the slow ones reach are not counted.
+# the disk. Lines that only the slow ones reach are not counted. BESIDE=lint looks at the code while kernels compile.
 test: $(DEV)
 	@rm -f .coverage-*.json
-	$(MAKE) --no-print-directory --keep-going --jobs=3 test-quick test-interpreted test-slow test-rest
+	$(MAKE) --no-print-directory --keep-going --jobs=3 test-quick $(BESIDE) test-interpreted test-slow test-rest
 	$(RUN) slipcover --merge .coverage-*.json --out .coverage.json --skip-covered --fail-under 95
 
 # Lines are counted from before pytest begins, because it imports streamnb to read its warning filters.
@@ -63,6 +63,7 @@ test-interpreted: $(DEV)
 	@echo "$@ begins"; NUMBA_DISABLE_JIT=1 $(COUNTING) -m pytest $(FEW_ROWS) $(INTERPRETED) $(WHOLE)
 
 test-slow test-rest: | test-interpreted
+test-interpreted: | $(BESIDE)
 
 test-slow: $(DEV)
 	@echo "$@ begins"; nice -n 3 $(RUN) pytest -m "(slow or cluster or process) and not benchmark" $(SLOW) $(WHOLE)
