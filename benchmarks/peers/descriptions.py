@@ -14,6 +14,7 @@ from benchmarks.peers.table import Row, Size, ratio
 
 EXAMPLES = Path(__file__).parents[2] / "examples"  # scripts, which import from their own folder
 ENOUGH = 0.8  # of the rows held back, right
+N_FEATURES = 2**15
 HELD = 5  # one of so many
 WORD = re.compile(r"[a-z][a-z0-9+]{1,29}")
 OTHER = "--oaa {} -b 22 --quiet"  # the fastest of its settings, one pass over single words, that comes to ENOUGH
@@ -43,15 +44,15 @@ def description_rows(size: Size, folder: Path) -> Iterator[Row]:
                 plain.write(f"{codes[i] + 1} | {' '.join(WORD.findall(texts[i].lower()))}\n")
 
     def ours() -> snb.LeastSquaresClassifier:
-        rows = snb.text(folder / "train.jsonl", "text", "section")
-        return snb.LeastSquaresClassifier(transform="log1p", idf=True, max_passes=3).fit(rows)
+        rows = snb.text(folder / "train.jsonl", "text", "section", n_features=N_FEATURES)
+        return snb.LeastSquaresClassifier(transform="log1p", max_passes=3).fit(rows)
 
     def theirs() -> None:
         settings = OTHER.format(len(names))
         Workspace(f"{settings} -d {folder / 'train.vw'} -f {folder / 'model.vw'}").finish()
 
     faster = ratio(theirs, ours, size.repeats, time.perf_counter)
-    accuracy = ours().score(snb.text(folder / "held.jsonl", "text", "section"))
+    accuracy = ours().score(snb.text(folder / "held.jsonl", "text", "section", n_features=N_FEATURES))
     judge = Workspace(f"-i {folder / 'model.vw'} -t --quiet")
     held = [line.split(" ", 1) for line in (folder / "held.vw").read_text().splitlines()]
     their_accuracy = np.mean([judge.predict(text) == int(label) for label, text in held])

@@ -10,9 +10,11 @@ from streamnb.passes.options import RunOptions
 from streamnb.rows.kept import KeptSource, NarrowSource, kept
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
+from streamnb.rows.tiles import in_tiles
 from streamnb.training.objectives import RowSums
 from streamnb.training.reading import ReadTask
 
+TILE_ROWS = 1 << 12  # of texts, which come in smaller blocks: more values of a column go together
 KEPT = 8  # of the memory that may be taken, the part for rows that are read again
 
 
@@ -36,7 +38,7 @@ class Posed:
         towards = None if self.towards is None else self.towards[used]
         task = replace(self.task, options=RowOptions(), weights=zeros, grid=ones)
         posed = replace(self, task=task, sums=self.sums.of_features(features), scale=scale, towards=towards)
-        return posed, KeptSource(few, room_for_rows(options))
+        return posed, KeptSource(in_tiles(few, TILE_ROWS), room_for_rows(options))
 
 
 def read_often(rows: Source, options: RunOptions) -> Source:

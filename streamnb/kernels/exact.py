@@ -86,6 +86,15 @@ def add_deep(a, b, sign, residue):
 
 
 @kernel
+def renormalise(hi, lo):
+    """Make each hi the rounded sum of itself and its one low part, in place."""
+    for k in range(hi.shape[0]):
+        for j in range(hi.shape[1]):
+            s, error = two_sum(hi[k, j], lo[k, j])
+            hi[k, j], lo[k, j] = s, error if math.isfinite(s) else 0.0
+
+
+@kernel
 def parts_of(hi, lo, at):
     """Return the four parts of a cell whose low parts are (0, 1 or 3, n)."""
     n = len(lo)

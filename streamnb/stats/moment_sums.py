@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import memory
+from streamnb.kernels import exact
 from streamnb.rows.chunk import Chunk, Entries
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.survey import Survey
@@ -18,7 +19,7 @@ _NARROW = 2.0**31  # integers below this are exact in int32
 _EXACT = 2.0**53  # and below this in float64
 CELL = 16  # bytes of a key and a sum
 COPIED = 1 << 16  # sums at once
-WIDE = 1 << 27  # bytes of dense tables that no cache keeps, which become sparse where that is..
+WIDE = 1 << 26  # bytes of dense tables, more than a cache keeps, which become sparse where that is..
 EMPTY = 8  # ..smaller by this factor
 FULL = 0.5  # and dense again where sparse ones take more than this share of what dense ones would
 CURE = "name fewer moments, give a larger memory_limit, or take a machine with more memory"
@@ -227,8 +228,11 @@ class GrowingTable:
         if self.lo is None or not self.lo[: self.n_low].any():
             return Table(hi)
         in_order = (order == np.arange(len(order))).all()
-        found = Table(hi, self.lo[: self.n_low, slice(len(order)) if in_order else order])
-        return renormalised(found)
+        lo = self.lo[: self.n_low, slice(len(order)) if in_order else order]
+        if self.n_low > 1:
+            return renormalised(Table(hi, lo))
+        exact.renormalise(hi, lo[0])
+        return Table(hi, lo) if lo.any() else Table(hi)
 
 
 def _in_order(sums: np.ndarray, order: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from streamnb.rows.chunk import Chunk, ColumnForm, CSRChunk, DenseChunk
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.training.objectives import Objective
 
-CACHED_SCORES = 1 << 17  # of some rows, that stay in the cache while they are worked on
+CACHED_SCORES = 1 << 18  # of some rows, that stay in the cache while they are worked on
 FEW_ROWS, MOST_ROWS = 64, 1 << 16
 NEAR = 3 << 20  # bytes of weights that the cache keeps
 AFTER = "penalties or start"  # what weights of a read differ by, where all else is the same

@@ -168,3 +168,15 @@ def test_scatter_is_that_of_fractions_far_from_zero(rows):
     expected = float(sums[2] - sums[1] ** 2 / sums[0])
     assert out[0] >= 0.0
     assert out[0] == pytest.approx(expected, rel=1e-11, abs=1e-10)
+
+
+def test_pairs_are_renormalised_in_place_as_by_adding_nothing():
+    hi = np.array([[1.0, -3.0, 1e300, 2.0, np.nan]])
+    lo = np.array([[2.0**-52, 3.0, 1e280, 2.0**-80, 0.0]])
+    expected, low = np.empty(5), np.zeros((1, 5))
+    nothing = np.zeros(5), np.zeros((0, 5))
+    exact.add_rows(*all_frozen([hi[0].copy(), lo.copy(), *nothing]), 1.0, exact.DEEP_RESIDUE, expected, low)
+    exact.renormalise(hi, lo)
+    np.testing.assert_array_equal(hi[0, :4], expected[:4])
+    np.testing.assert_array_equal(lo[0, :4], low[0, :4])
+    assert np.isnan(hi[0, 4]) and lo[0, 4] == 0.0

@@ -161,10 +161,10 @@ def test_tables_become_sparse_when_dense_ones_outgrow_the_limit():
 @pytest.mark.slow
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
 def test_tasks_of_dask_keep_sparse_tables_too(scheduler):
-    x, y = sp.random_array((2000, 3000), density=0.002, format="csr", rng=0), np.arange(2000) % 700
+    x, y = sp.random_array((2000, 2000), density=0.002, format="csr", rng=0), np.arange(2000) % 700
     lazy = da.from_array(x, chunks=(150, -1), asarray=False)
     with dask.config.set(scheduler=scheduler):
-        stats = snb.scan(lazy, y, moments=["sum", "sum_sq"], memory_limit="1MB")  # dense would be 34 MB
+        stats = snb.scan(lazy, y, moments=["sum", "sum_sq"], memory_limit="1MB")  # dense would be 22 MB
     whole = snb.scan(x, y, moments=["sum", "sum_sq"])
     assert is_sparse(stats) and not is_sparse(whole)
     assert (stats.sum == whole.sum).all() and (stats.sum_sq == whole.sum_sq).all()
