@@ -12,14 +12,15 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.survey import Survey
 from streamnb.stats.both_moments import add_both, may_add_both
 from streamnb.stats.moments import TABLE
-from streamnb.stats.sparse_tables import AnyTable, Listing, Runs, SparseTable
+from streamnb.stats.sparse_tables import LARGE, AnyTable, Listing, Runs, SparseTable
 from streamnb.stats.tables import Table, renormalised
 
 _NARROW = 2.0**31  # integers below this are exact in int32
 _EXACT = 2.0**53  # and below this in float64
 CELL = 16  # bytes of a key and a sum
 COPIED = 1 << 16  # sums at once
-WIDE = 1 << 26  # bytes of dense tables, more than a cache keeps, which become sparse where that is..
+# Bytes of dense tables, of whole numbers and of others, whose sums are in parts, which become sparse where that is..
+WIDE = LARGE, 1 << 26
 EMPTY = 8  # ..smaller by this factor
 FULL = 0.5  # and dense again where sparse ones take more than this share of what dense ones would
 CURE = "name fewer moments, give a larger memory_limit, or take a machine with more memory"
@@ -95,7 +96,8 @@ class MomentSums:
         """Take to the other kind of tables where this one does not do; refuse where neither does."""
         n_low = {name: max(table.n_low, growth[name] == np.inf) for name, table in self._dense.items()}
         needed = sum(8 * (1 + n) for n in n_low.values()) * n_groups * n_features
-        if needed <= WIDE and self._limit is None:
+        wide = WIDE[any(n_low.values())]
+        if needed <= wide and self._limit is None:
             return
         limit = self._limit = memory.allowed(self._limit)  # once: what is free dwindles while the tables fill
         share = limit // self._n_sharing
@@ -106,7 +108,7 @@ class MomentSums:
             sums = _in_words(self._dense, n_groups, n_features)
             memory.refuse(f"{sums} that the rows so far touch", self.nbytes, limit, CURE)
         elif not self._runs and may_be_sparse(self._dense, self._options):
-            if needed > share or _is_empty(needed, CELL * self._touched * len(self._dense)):
+            if needed > share or _is_empty(needed, CELL * self._touched * len(self._dense), wide):
                 self._make_sparse(n_features)
         elif not self._runs and needed > limit:
             memory.refuse(_in_words(self._dense, n_groups, n_features), needed, limit, CURE)
@@ -138,7 +140,7 @@ def may_be_sparse(moments: Iterable[str], options: RowOptions) -> bool:
 
 def kind(dense: int, sparse: int | None, limit: int) -> str:
     """Which tables are likely to be chosen; `dense` and, at most, `sparse` bytes, None where they cannot be sparse."""
-    if sparse is not None and (dense > limit or _is_empty(dense, sparse)):
+    if sparse is not None and (dense > limit or _is_empty(dense, sparse, WIDE[0])):
         return "sparse"
     return "dense" if dense <= limit else "too large"
 
@@ -157,8 +159,8 @@ def _product(weight: float, largest: float) -> float:
     return weight * largest if np.isfinite(weight) and np.isfinite(largest) else np.inf
 
 
-def _is_empty(dense: int, sparse: int) -> bool:
-    return dense > WIDE and EMPTY * sparse < dense
+def _is_empty(dense: int, sparse: int, wide: int) -> bool:
+    return dense > wide and EMPTY * sparse < dense
 
 
 def _in_words(moments: Iterable[str], n_classes: int, n_features: int) -> str:

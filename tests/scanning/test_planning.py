@@ -38,12 +38,12 @@ def test_tables_of_folds_count():
 
 
 def test_the_kind_that_is_said_is_the_kind_that_is_chosen():
-    X, y = sp.eye_array(2500, format="csr"), np.arange(2500)
+    X, y = sp.eye_array(3000, format="csr"), np.arange(3000)
     for limit, kind in (("1MB", "sparse"), ("1GB", "dense")):
         plan = snb.plan(X, y, moments=["sum"], memory_limit=limit)
         stats = snb.scan(X, y, moments=["sum"], memory_limit=limit)
         assert plan.tables == kind and (stats.table("sum").nbytes == plan.sparse_bytes) == (kind == "sparse")
-        assert plan.dense_bytes == 50_000_000 and plan.sparse_bytes == 40_000
+        assert plan.dense_bytes == 72_000_000 and plan.sparse_bytes == 48_000
 
 
 def test_what_is_large_and_mostly_empty_is_sparse_whatever_the_limit():

@@ -26,7 +26,7 @@ PAIRS = st.sampled_from(["int", "str"]).flatmap(lambda kind: st.tuples(*[labelle
 
 def scan(rows, *, sparse=True, **options):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(moment_sums, "WIDE", 0 if sparse else np.inf)
+        patched.setattr(moment_sums, "WIDE", (0, 0) if sparse else (np.inf, np.inf))
         patched.setattr(moment_sums, "EMPTY", 0)  # all that is large is empty
         patched.setattr(moment_sums, "FULL", np.inf)  # and stays so
         return snb.scan(rows.x, rows.y, sample_weight=rows.w, **options)
@@ -140,7 +140,7 @@ def test_an_indicator_that_gains_labels(monkeypatch):
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 3, (60, 8)), rng.random((60, 5)) < 0.3
     dense = snb.LinearNB("poisson").partial_fit(x[:30], y[:30, :3]).partial_fit(x[30:], y[30:])
-    monkeypatch.setattr(moment_sums, "WIDE", 0)
+    monkeypatch.setattr(moment_sums, "WIDE", (0, 0))
     monkeypatch.setattr(moment_sums, "EMPTY", 0)
     monkeypatch.setattr(moment_sums, "FULL", np.inf)
     sparse = snb.LinearNB("poisson").partial_fit(x[:30], y[:30, :3]).partial_fit(x[30:], y[30:])
@@ -186,7 +186,7 @@ def test_folds_are_judged_on_sparse_tables():
 
 @pytest.mark.compiled
 def test_tables_become_dense_again_when_they_are_full(monkeypatch):
-    monkeypatch.setattr(moment_sums, "WIDE", 0)
+    monkeypatch.setattr(moment_sums, "WIDE", (0, 0))
     rows = real_rows(3000)
     blocks = [(sp.csr_array(rows.x[i : i + 30]), rows.y[i : i + 30]) for i in range(0, 3000, 30)]
     monkeypatch.setattr(moment_sums, "EMPTY", 1)
