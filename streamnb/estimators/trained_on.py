@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import memory
+from streamnb.passes.dask_workers import client_for
 from streamnb.passes.options import RunOptions
 from streamnb.rows.kept import KeptSource, NarrowSource, kept
 from streamnb.rows.preparing import RowOptions
@@ -30,7 +31,8 @@ class Posed:
     def narrowed(self, rows: Source, options: RunOptions) -> tuple["Posed", Source]:
         """The same of the features that any row has, and the rows as it takes them, kept where there is room."""
         features, n_features = np.flatnonzero(self.sums.squares > 0.0), len(self.sums.squares)
-        if rows.lazy or (rows.in_memory and len(features) == n_features):
+        in_memory = rows.in_memory and len(features) == n_features
+        if in_memory or rows.lazy or client_for(options.client) is not None:  # workers keep no rows from read to read
             return self, rows
         few, used = NarrowSource(rows, self.task.options, features, n_features), np.append(features, n_features)
         zeros, ones = np.zeros((len(used), self.task.weights.shape[1])), np.ones(len(used))
