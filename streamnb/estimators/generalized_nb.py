@@ -61,7 +61,6 @@ class GeneralizedNB(TrainedClassifier):
     True
     """
 
-    _narrows = False  # features that no row has a value of are corrected with their bins
     l1 = 0.0
     start = "auto"
     normalize = None
@@ -88,6 +87,10 @@ class GeneralizedNB(TrainedClassifier):
 
     def _asked(self) -> tuple[Penalties, int]:
         return WholePenalties(float(self.l2), 0.0), self.max_passes
+
+    @property
+    def _narrows(self) -> bool:
+        return False  # bins that no row is in are corrected with the others of their feature
 
     def _reads(self, posed: Posed, penalties: Penalties, max_passes: int) -> tuple[Any, Reads]:
         assert isinstance(self._step, BinEdges)

@@ -110,7 +110,7 @@ class LeastSquaresClassifier(CalibratedClassifier):
         return self.solver == "products"
 
     @property
-    def _narrows(self) -> bool:  # type: ignore[override]
+    def _narrows(self) -> bool:
         return not self._by_products
 
     def plan_scan(self) -> tuple[tuple[str, ...], Any]:

@@ -44,7 +44,6 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
     _scheme = "joint"
     _factor = 1.0  # of what is trained, in the weights of the model
     _trainer = Trainer
-    _narrows = True  # False where features that no row has count, or no row is read
     _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
     _calibrated = False
     _applied: Applied  # to rows, in the last fit
@@ -70,6 +69,11 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
     def _objective(self, stats: ClassStats) -> Objective:
         """The loss, for such labels."""
         raise NotImplementedError
+
+    @property
+    def _narrows(self) -> bool:
+        """Whether reads leave out features that no row has: not where these count, or no row is read."""
+        return True
 
     @property
     def _held(self) -> int:
