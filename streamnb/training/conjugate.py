@@ -135,7 +135,7 @@ class ConjugateGradients(Trainer):
         reach = np.empty(step.shape[1])
         lengths(step, np.sqrt(self._spread + ROUNDING * self._squares)[:, 0], reach)
         powers = np.where(reach > 0.0, power_above(reach), 1.0)
-        sums, seconds = yield from self._run(step / powers, UNIT, judged=point)
+        sums, seconds = yield from self._run(step, UNIT, judged=point, per=powers)
         product = self._gradient(sums)
         product *= powers
         product[-1] = 0.0

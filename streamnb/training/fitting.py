@@ -233,12 +233,17 @@ class Trainer:
         return np.einsum("i,ij->j", self._means[:, 0], weights[:-1])
 
     def _run(
-        self, point: np.ndarray, most: float, judged: np.ndarray | None = None, **along: Any
+        self, point: np.ndarray, most: float, judged: np.ndarray | None = None, per: Any = None, **along: Any
     ) -> Generator[Any, Any, tuple[ReadSums, float]]:
-        """What a read leaves, and its seconds; in it the weights `judged` are judged, too."""
+        """What a read leaves, and its seconds; in it the weights `judged` are judged, too.
+
+        Rows of weights are divided by `per`, powers of two.
+        """
         began, most = time.perf_counter(), most * SLACK
         grid = self._of_all(power_above(self.task.objective.bounds(self._sums, most)))
         weights = self._of_raw_rows(point)
+        if per is not None:
+            weights /= per
         task = replace(self.task, weights=weights, grid=grid, top=float(power_above(most)), **along)
         shown = None if judged is None or not self.judges else weights if judged is point else self._of_raw_rows(judged)
         sums = yield task, shown
