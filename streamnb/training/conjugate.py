@@ -99,7 +99,8 @@ class ConjugateGradients(Trainer):
         `towards` are weights of another model: the steps to these are the directions of the first read.
         """
         start, scale = self._start(), self._often() * self._memory.scale
-        point, residual, objective = start.point, -start.gradient, start.objective
+        point, objective = start.point, start.objective
+        residual = np.negative(start.gradient, out=start.gradient)
         first = left = self._memory.length(residual)
         if towards is None:
             step = scale * residual

@@ -175,8 +175,9 @@ class Trainer:
         point = np.zeros(self._memory.scale.shape)
         point[-1] = objective.intercepts(sums.share)
         gradient = np.zeros(point.shape)
-        gradient[:-1] = -objective.slope * (sums.own - sums.share * sums.whole[:, None])
-        gradient *= self._factors
+        np.multiply(sums.whole[:, None], sums.share, out=gradient[:-1])
+        gradient[:-1] -= sums.own
+        gradient *= objective.slope * self._factors
         value = float(objective.at_start(sums).sum())
         return Visit(point, value, gradient, self._penalties.steepest(point, gradient))
 

@@ -51,7 +51,9 @@ class RowSums:
         return cls(features, own, stats.weight[k], sums, every.total_weight, squares, magnitudes, spread)
 
     def of_features(self, some: np.ndarray) -> "RowSums":
-        """Those of some features."""
+        """Those of some features, ascending; themselves where these are all."""
+        if len(some) == len(self.features):
+            return self
         names = ("features", "own", "whole", "squares", "magnitudes", "spread")
         return replace(self, **{name: getattr(self, name)[some] for name in names})
 
