@@ -152,8 +152,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
             folding = as_folding(self.plan_scan()[1])
             before = self._apply(rows, options, folding)
             of_folds, scanned = self._applied.scanned(self._scan(options), folding, rows, options)
-            stats, self._calibrated = of_folds.stats, False
-            narrow = TrainingRows.of(stats, rows, options, self._narrows)
+            stats, narrow = of_folds.stats, TrainingRows.of(of_folds.stats, rows, options, self._narrows)
             trained, scale = self._trained(stats, narrow, options)
             self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
             self.report_ = before + scanned + trained.report + self._settle(of_folds, scanned, narrow, options)
@@ -285,7 +284,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         return LinearModel(stats.classes, weights, intercepts, scheme, stats.options, scale=scale)
 
     def _keep(self, model: LinearModel, history: dict[str, np.ndarray], converged: bool) -> None:
-        self._model, self.history_, self.n_passes_ = model, history, len(history["objective"])
+        self._model, self._calibrated, self.history_, self.n_passes_ = model, False, history, len(history["objective"])
         self.converged_, self.classes_, self.n_features_in_ = converged, model.classes_, self._n_given(model.n_features)
 
     def _warn(self, part: float) -> None:

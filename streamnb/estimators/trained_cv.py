@@ -161,7 +161,6 @@ class TrainedClassifierCV(TrainedClassifier):
         whole = scanned.of_folds.whole
         trained, scale = self._trained(whole, scanned.rows, scanned.options)
         self._keep(self._model_of(whole, trained, scale), self._course(trained), trained.converged)
-        self._calibrated = False
         settled = self._settle(scanned.of_folds, scanned.report, scanned.rows, scanned.options)
         self.report_ = read + trained.report + settled
         self._warn_chosen(trained)
