@@ -14,11 +14,12 @@ from streamnb.estimators.trained_on import Posed, Scanned
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
+from streamnb.rows.source import Source
 from streamnb.selection.penalty_search import Contender
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.cutting_planes import IDLE, CrammerSinger, CuttingPlanes, PlaneTrainer, SharedPlanes
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Reads, Trained
+from streamnb.training.fitting import Reads, Trained, train
 from streamnb.training.objectives import Objective
 
 STRENGTHS = 0.001, 0.01, 0.1, 1.0
@@ -137,9 +138,9 @@ class CrammerSingerSVM(CalibratedClassifier):
     def _given_start(self, stats: ClassStats, n_rows: int, scale: Any) -> Any:
         """Planes are no weights."""
 
-    def _train(self, trainer: PlaneTrainer, reads: Reads, *how: Any) -> Trained:
+    def _train(self, trainer: PlaneTrainer, reads: Reads, rows: Source, options: RunOptions, n_rows: int) -> Trained:
         self._lead(trainer)
-        trained = super()._train(trainer, reads, *how)
+        trained = train(reads, rows, options, n_rows)
         self.planes_ = trainer.planes
         return trained
 

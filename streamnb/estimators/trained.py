@@ -201,10 +201,10 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         trainer, reads = self._reads(rows.posed(posed), *self._asked())
         return rows.of_all(self._train(trainer, reads, rows.read, options, stats.n_rows), stats.n_features), posed.scale
 
-    def _train(self, trainer: Any, reads: Reads, *how: Any) -> Trained:
-        """Read what the model of all rows asks for; see `train`."""
-        trainer.judges = False
-        return train(reads, *how)
+    def _train(self, trainer: Any, reads: Reads, rows: Source, options: RunOptions, n_rows: int) -> Trained:
+        """Read what the model of all rows asks for."""
+        trainer.judges, trainer.n_threads = False, options.threads
+        return train(reads, rows, options, n_rows)
 
     def _asked(self) -> tuple[Penalties, int]:
         """The penalties of the model, and how often the rows may be read for it."""

@@ -192,7 +192,6 @@ class PlaneTrainer:
     """
 
     judged_later = 1
-    judges = True  # once, in the end
     reached = 0
 
     def __init__(
