@@ -14,12 +14,12 @@ import numpy as np
 from streamnb.core.blas import one_thread
 from streamnb.core.threads import in_order
 from streamnb.kernels.directions import lengths
+from streamnb.training.descent import pieces
 from streamnb.training.fitting import Reads, Trainer
 from streamnb.training.reading import power_above
 
 ROUNDING = 1e-20  # of a sum of squares, what rounding of scores may add to one about the mean
 UNIT = 0.5  # the largest loss along a direction of length 1
-PIECE = 1 << 12  # rows of directions
 TOGETHER = 64  # rows of weights that share directions: to combine those of all would take longer than the read
 DISTINCT = 1e-10  # of the largest curvature: directions of less, among some of curvature 1, repeat the others
 
@@ -32,7 +32,7 @@ class Directions:
 
     def __init__(self, step: np.ndarray, product: np.ndarray, n_threads: int = 1):
         self._step, self._product, self._n_threads = step, product, n_threads
-        self._pieces = [slice(first, first + PIECE) for first in range(0, step.shape[0], PIECE)]
+        self._pieces = list(pieces(len(step)))
         self._together = [slice(first, first + TOGETHER) for first in range(0, step.shape[1], TOGETHER)]
         with one_thread():
             self._inverses = [_inverse(curvatures) for curvatures in self._inner(step, product)]
@@ -115,7 +115,7 @@ class ConjugateGradients(Trainer):
             self._note(objective, left, seconds)
             if left > tol * first and self.n_passes < max_passes:
                 step = directions.leave(scale * residual)
-        yield None, self._of_raw_rows(point)
+        yield None, self._of_raw_rows(point) if self.judges else None
         return self._ended(point, left <= tol * first, left / first if first > 0.0 else 0.0)
 
     def _often(self) -> np.ndarray:

@@ -6,7 +6,7 @@ fixed order, and no products of BLAS, whose bits depend on its threads.
 """
 
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,8 +36,7 @@ class Penalties:
 
     def smooth_gradient(self, point: np.ndarray, of_loss: np.ndarray) -> np.ndarray:
         """The gradient of the loss, with that of l2 added in place."""
-        for first in range(0, len(point) - 1, AT_ONCE):  # few at a time: all would take memory anew
-            some = slice(first, min(first + AT_ONCE, len(point) - 1))
+        for some in pieces(len(point) - 1):
             of_loss[some] += self.l2 * point[some]
         return of_loss
 
@@ -109,15 +108,23 @@ class Memory:
 
     def length(self, gradient: np.ndarray) -> float:
         """The length of a gradient, in units of the curvature: half its square is about what is left to fall."""
-        return float(np.sqrt(max(dot(gradient, self.scaled(gradient)), 0.0)))
+        square = sum(dot(gradient[some], self.scaled(gradient[some], some)) for some in pieces(len(gradient)))
+        return float(np.sqrt(max(square, 0.0)))
 
-    def scaled(self, gradient: np.ndarray) -> np.ndarray:
-        """A gradient divided by the curvature."""
+    def scaled(self, gradient: np.ndarray, some: slice = slice(None)) -> np.ndarray:
+        """A gradient, or some of its rows, divided by the curvature."""
+        scale = self.scale[some]
         if not self._balanced:
-            return self.scale * gradient
+            return scale * gradient
         step = np.empty_like(gradient)
-        scale_balanced(self.scale, gradient, step)
+        scale_balanced(scale, gradient, step)
         return step
+
+
+def pieces(n_rows: int) -> Iterator[slice]:
+    """Rows of weights, few at a time: what is made of all at once would take memory anew."""
+    for first in range(0, n_rows, AT_ONCE):
+        yield slice(first, min(first + AT_ONCE, n_rows))
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:

@@ -81,6 +81,7 @@ class Trainer:
         self._spread = np.append(sums.spread, sums.weight)[:, None] * self._factors**2  # about the means
         self._memory = Memory(self._inverse_curvature(), not task.objective.of_rows and penalties.l1 == 0.0)
         self._largest, self._n_judged = np.zeros(0), 0
+        self._room: np.ndarray | None = None  # of weights that nobody looks at after their read
         self._descent: Descent | None = None
         self._history: dict[str, list[float]] = {"objective": [], "gradient_norm": [], "seconds": []}
 
@@ -243,6 +244,7 @@ class Trainer:
         began, most = time.perf_counter(), most * SLACK
         grid = self._of_all(power_above(self.task.objective.bounds(self._sums, most)))
         weights = self._of_raw_rows(point)
+        self._room = None if self.judges else weights
         if per is not None:
             weights /= per
         task = replace(self.task, weights=weights, grid=grid, top=float(power_above(most)), **along)
@@ -252,7 +254,8 @@ class Trainer:
 
     def _of_raw_rows(self, point: np.ndarray) -> np.ndarray:
         """Weights of all features, which are neither about their means nor scaled."""
-        weights = np.empty(point.shape)
+        room, self._room = self._room, None
+        weights = np.empty(point.shape) if room is None or room.shape != point.shape else room
         of_rows(np.ascontiguousarray(point), self._factors[:, 0], self._means[:, 0], weights)
         return self._of_all(weights)
 
