@@ -46,7 +46,7 @@ html_theme = "furo"
 html_title = f"{project} {release}"
 html_copy_source = False
 html_static_path = ["_static"]
-html_css_files = ["tables.css"]
+html_css_files = ["site.css"]
 
 
 def link_of_the_site(folder, text, path, anchor):
