@@ -62,9 +62,8 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         idf: bool = False,
         class_weight: Any = None,
     ):
-        self.l2, self.l1, self.start = l2, l1, start
-        self.tol, self.max_passes, self.transform = tol, max_passes, transform
-        self.normalize, self.idf, self.class_weight = normalize, idf, class_weight
+        self.l2, self.l1, self.start, self.tol, self.max_passes = l2, l1, start, tol, max_passes
+        self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
 
     def _objective(self, stats: ClassStats) -> Objective:
         """The loss, for such labels."""
@@ -169,6 +168,10 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         """For `snb.plan`: the moments and folds of the scan."""
         return (*objectives.MOMENTS, *(("nonzero",) if self.idf else ())), None
 
+    def plan_pooled(self) -> tuple[str, ...]:
+        """For `snb.plan`: the moments that are summed over all classes, unless each counts otherwise."""
+        return () if self.class_weight is not None else tuple(m for m in self.plan_scan()[0] if m != "sum")
+
     def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         """For `snb.plan`: what models with n_rows rows of weights take, and how often rows are read at most."""
         one = {"n_models": 1, "model_bytes": 8 * self._held * (n_features + 1) * n_rows, "n_groups": 1}
@@ -189,7 +192,8 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         return stats if factors is None else stats.reweighted(factors)
 
     def _scan(self, options: RunOptions) -> ClassScan:
-        return ClassScan((), self._applied.options, memory_limit=options.memory_limit).with_moments(self.plan_scan()[0])
+        scan = ClassScan((), self._applied.options, memory_limit=options.memory_limit, together=self.plan_pooled())
+        return scan.with_moments(self.plan_scan()[0])
 
     def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
         """The weights, and what features are multiplied by before these."""
@@ -280,9 +284,8 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         return LinearModel(stats.classes, weights, intercepts, scheme, stats.options, scale=scale)
 
     def _keep(self, model: LinearModel, history: dict[str, np.ndarray], converged: bool) -> None:
-        self._model, self.history_, self.converged_ = model, history, converged
-        self.n_passes_ = len(history["objective"])
-        self.classes_, self.n_features_in_ = model.classes_, self._n_given(model.n_features)
+        self._model, self.history_, self.n_passes_ = model, history, len(history["objective"])
+        self.converged_, self.classes_, self.n_features_in_ = converged, model.classes_, self._n_given(model.n_features)
 
     def _warn(self, part: float) -> None:
         left = f"the gradient is {part:.1e} of that of the start, and tol={self.tol:g}"
@@ -373,8 +376,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         self._check_params()
         model, history, converged = (fitted[name] for name in ("model", "history", "converged"))
         if not isinstance(model, LinearModel) or not isinstance(converged, bool) or tuple(history) != cls._history:
-            parts = f"a model, a history of {cls._history}, and whether it converged"
-            raise ValueError(f"{cls.__name__} should have {parts}")
+            raise ValueError(f"{cls.__name__} should have a model, history {cls._history}, and whether it converged")
         if model.n_features != fitted["n_features"]:
             raise ValueError(f"the model should be of {fitted['n_features']} features, not of {model.n_features}")
         arguments.check_class_weight(self.class_weight, model.classes_)

@@ -201,15 +201,15 @@ class TrainedClassifierCV(TrainedClassifier):
         return super().plan_scan()[0], self.folds
 
     def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        tables = 8 * (n_folds + 1) * len(self.plan_scan()[0]) * n_features * n_rows
+        n_pooled = len(self.plan_pooled())
+        tables = 8 * (n_folds + 1) * n_features * (n_pooled + (len(self.plan_scan()[0]) - n_pooled) * n_rows)
         beside = tables + _posed_bytes(n_features, n_rows, n_folds)
         turns = self._turns(n_features, n_rows, n_folds, RunOptions(memory_limit=limit), beside=beside)
         most_reads = self._n_scans() + turns.n_groups * (self.max_passes + self._trainer.judged_later) + self.max_passes
         most_reads += 0 if self.calibration is None else self.max_passes + 1
-        n_bytes = turns.n_models * turns.model_bytes
         return {
             "n_models": turns.n_models,
-            "model_bytes": n_bytes,
+            "model_bytes": turns.n_models * turns.model_bytes,
             "n_groups": turns.n_groups,
             "most_reads": most_reads,
         }
