@@ -63,6 +63,7 @@ def as_of_the_site(app, page, source):
     text, folder = source[0], DOCS
     if page in ELSEWHERE:
         navigation = text[text.index("```{toctree}") :] if "```{toctree}" in text else ""
+        app.env.note_dependency(str(ELSEWHERE[page]))  # the page is made anew when that text changes
         text, folder = ELSEWHERE[page].read_text() + "\n" + navigation, ELSEWHERE[page].parent
         text = text.replace(f"]({ON_THE_WEB}", "](").replace("<others>", others(navigation))
     links = r"\[([^\]]*)\]\((?!https?:)([^)#\s]+)(#[^)]*)?\)"
