@@ -200,7 +200,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         posed = self._posed(stats, options)
         few, narrow = posed.narrowed(rows, options) if self._narrows else (posed, rows)
         trainer, reads = self._reads(few, *self._asked())
-        trainer.judges = False
+        trainer.judges, trainer.n_threads = False, options.threads
         trained = train(reads, narrow, options, stats.n_rows)
         weights = np.zeros((stats.n_features + 1, trained.weights.shape[1]))
         weights[np.append(few.sums.features, stats.n_features)] = trained.weights

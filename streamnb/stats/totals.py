@@ -4,11 +4,11 @@ from functools import reduce
 
 import numpy as np
 
-from streamnb.kernels import cell_sums, exact
-from streamnb.kernels.class_sums import SUM
+from streamnb.kernels import cell_sums, class_sums, exact
+from streamnb.rows.chunk import frozen
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.sparse_tables import AnyTable, SparseTable
-from streamnb.stats.tables import PooledTable, Table
+from streamnb.stats.tables import PooledTable, Table, renormalised
 
 ONE = np.zeros(1, np.intp)
 
@@ -19,10 +19,12 @@ def whole(table: AnyTable) -> Table:
         return table
     if isinstance(table, SparseTable):
         return _of_cells(table)
-    total = table.take(ONE)
-    for k in range(1, len(table.hi)):
-        total = total.combined(table, ONE, ONE + k, 1.0)
-    return total
+    n_classes, n_columns = table.shape
+    hi, lo = np.zeros((1, n_columns)), np.zeros((3, 1, n_columns))
+    entries = np.arange(n_classes), np.zeros(n_classes, np.int64), np.ones(n_classes)
+    for part in _parts(table):
+        class_sums.add_dense_pairs(frozen(np.ascontiguousarray(part)), *entries, class_sums.SUM, 0.0, hi, lo)
+    return renormalised(Table(hi, lo, table.rounded))
 
 
 def _of_cells(table: SparseTable) -> Table:
@@ -34,12 +36,16 @@ def _of_cells(table: SparseTable) -> Table:
     def of_part(part: np.ndarray) -> Table:
         hi, lo = np.zeros((1, table.shape[1])), np.zeros((3, 1, table.shape[1]))
         sums, low = np.empty(len(there)), np.zeros((3, len(there)))
-        cell_sums.sum_cells(part, ones, ends, SUM, 0.0, sums, low)
+        cell_sums.sum_cells(part, ones, ends, class_sums.SUM, 0.0, sums, low)
         hi[0, there], lo[:, 0, there] = sums, low
         return Table(hi, lo, table.rounded)
 
-    parts = [table.hi, *([] if table.lo is None else table.lo)]
-    return reduce(lambda total, more: total.combined(more, ONE, ONE, 1.0), map(of_part, parts))
+    return reduce(lambda total, more: total.combined(more, ONE, ONE, 1.0), map(of_part, _parts(table)))
+
+
+def _parts(table: AnyTable) -> list[np.ndarray]:
+    """What adds up to the sums."""
+    return [table.hi, *([] if table.lo is None else table.lo)]
 
 
 def spread_about_mean(stats: ClassStats) -> np.ndarray:

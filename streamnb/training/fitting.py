@@ -65,6 +65,7 @@ class Trainer:
 
     held = 2 * PAIRS + 9  # arrays as large as the weights
     judged_later = 0  # reads that judge only, what the last one led to
+    n_threads = 1  # that may work between reads
     judges = True  # False where nobody asks for weights that are judged with each read
     outcome: Any = None  # what is to be known of a model that has ended, beside its weights
 
