@@ -99,7 +99,8 @@ class ConjugateGradients(Trainer):
         `towards` are weights of another model: the steps to these are the directions of the first read.
         """
         start, scale = self._start(), self._often() * self._memory.scale
-        point, residual, objective = start.point, -start.gradient, start.objective
+        point, objective = start.point, start.objective
+        residual = np.negative(start.gradient, out=start.gradient)
         first = left = self._memory.length(residual)
         if towards is None:
             step = scale * residual
@@ -135,7 +136,7 @@ class ConjugateGradients(Trainer):
         reach = np.empty(step.shape[1])
         lengths(step, np.sqrt(self._spread + ROUNDING * self._squares)[:, 0], reach)
         powers = np.where(reach > 0.0, power_above(reach), 1.0)
-        sums, seconds = yield from self._run(step / powers, UNIT, judged=point)
+        sums, seconds = yield from self._run(step, UNIT, judged=point, per=powers)
         product = self._gradient(sums)
         product *= powers
         product[-1] = 0.0

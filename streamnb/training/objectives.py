@@ -51,7 +51,9 @@ class RowSums:
         return cls(features, own, stats.weight[k], sums, every.total_weight, squares, magnitudes, spread)
 
     def of_features(self, some: np.ndarray) -> "RowSums":
-        """Those of some features."""
+        """Those of some features, ascending; themselves where these are all."""
+        if len(some) == len(self.features):
+            return self
         names = ("features", "own", "whole", "squares", "magnitudes", "spread")
         return replace(self, **{name: getattr(self, name)[some] for name in names})
 
@@ -78,9 +80,9 @@ def of_rows(stats: ClassStats) -> ClassStats:
     return stats if stats.every is None else stats.every
 
 
-def n_used(stats: ClassStats) -> int:
-    """How many features any row has."""
-    return int(np.count_nonzero(of_rows(stats).table("sum_sq").totals()))
+def features_used(stats: ClassStats) -> np.ndarray:
+    """Numbers of the features that any row has, ascending."""
+    return np.flatnonzero(of_rows(stats).table("sum_sq").totals() > 0.0)
 
 
 def one_row(stats: ClassStats) -> bool:
