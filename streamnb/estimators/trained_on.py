@@ -19,7 +19,7 @@ from streamnb.training.fitting import Trained
 from streamnb.training.objectives import RowSums, features_used
 from streamnb.training.reading import ReadTask
 
-TILE_ROWS = 1 << 12  # of texts, which come in smaller blocks: more values of a column go together
+TILE_ROWS = 1 << 13  # of texts, which come in smaller blocks: more values of a column go together
 KEPT = 8  # of the memory that may be taken, the part for rows that are read again
 
 

@@ -39,7 +39,7 @@ def _add_down(
 ) -> Any:
     """out[rows[p], column + l] += values[p] * table[j, column + l], p from first to stop, l < n.
 
-    All are float64 but rows; n, 4 or a multiple of LANES, is a number in the code of the kernel.
+    All are float64 but rows; n, 2, 4 or a multiple of LANES, is a number in the code of the kernel.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -57,6 +57,9 @@ def score_columns(values, rows, ends, weights, out):
             if width - column >= 4:
                 add_down(out, column, values, rows, first, stop, weights, j, 4)
                 column += 4
+            if width - column >= 2:
+                add_down(out, column, values, rows, first, stop, weights, j, 2)
+                column += 2
             for r in range(column, width):
                 for p in range(first, stop):
                     out[rows[p], r] += values[p] * weights[j, r]
@@ -79,6 +82,9 @@ def add_products_columns(values, rows, ends, residual, grid, total):
             if width - column >= 4:
                 sum_down(total, j, column, values, rows, first, stop, residual, m, 4)
                 column += 4
+            if width - column >= 2:
+                sum_down(total, j, column, values, rows, first, stop, residual, m, 2)
+                column += 2
             for r in range(column, width):
                 for p in range(first, stop):
                     total[j, r] += (values[p] * residual[rows[p], r] + m) - m

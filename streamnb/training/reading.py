@@ -19,7 +19,7 @@ from streamnb.rows.chunk import Chunk, ColumnForm, CSRChunk, DenseChunk
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.training.objectives import Objective
 
-CACHED_SCORES = 1 << 18  # of some rows, that stay in the cache while they are worked on
+CACHED_SCORES = 1 << 18, 1 << 19  # of some rows, dense and sparse, that stay in the cache while they are worked on
 FEW_ROWS, MOST_ROWS = 64, 1 << 16
 NEAR = 3 << 20  # bytes of weights that the cache keeps
 AFTER = "penalties or start"  # what weights of a read differ by, where all else is the same
@@ -131,7 +131,7 @@ class ReadTask(PassTask):
         y = label_checks.check_y(block.y)
         targets = self.objective.targets(y, self.classes, block.first_row)
         weight = np.ones(block.n_rows) if block.weight is None else np.asarray(block.weight, np.float64)
-        for some in self._few(block.n_rows):
+        for some in self._few(block.n_rows, CACHED_SCORES[isinstance(chunk, CSRChunk)]):
             yield FewRows(some, chunk.of_rows(some.start, some.stop), y[some], targets[some], weight[some], shared)
 
     def add_rows(self, partial: ReadSums, rows: "FewRows") -> np.ndarray:
@@ -150,9 +150,9 @@ class ReadTask(PassTask):
         plain = {name: shown(value) for name, value in plain.items()}
         return {"the task": self.name, **plain, AFTER: digest.hexdigest()[:16]}
 
-    def _few(self, n_rows: int) -> Iterator[slice]:
-        """Parts of about the same size."""
-        most = min(max(CACHED_SCORES // self.weights.shape[1], FEW_ROWS), MOST_ROWS)
+    def _few(self, n_rows: int, n_scores: int) -> Iterator[slice]:
+        """Parts of about the same size, of about so many scores at most."""
+        most = min(max(n_scores // self.weights.shape[1], FEW_ROWS), MOST_ROWS)
         n_parts = -(-n_rows // most)
         for part in range(n_parts):
             yield slice(part * n_rows // n_parts, (part + 1) * n_rows // n_parts)
