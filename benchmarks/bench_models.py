@@ -19,7 +19,7 @@ def problem(rows, n_features, n_classes):
 class Solve:
     """A whole path of weights from class sums, in blocks of columns."""
 
-    params = (FAMILIES, [2, 20], [1, 100])
+    params = (FAMILIES, [20], [1, 100])
     param_names = ("family", "n_classes", "n_taus")
     rows, n_features = 2_000, 2**14
 
@@ -52,7 +52,7 @@ class Choice:
 class Score:
     """Scores of rows in memory."""
 
-    params = (["joint", "ovr", "ovo"], [2, 20, 100])
+    params = (["joint", "ovr", "ovo"], [2, 100])
     param_names = ("scheme", "n_classes")
     rows, n_features = 10_000, 2**12
 

@@ -1,16 +1,9 @@
 """How fast rows in memory become class sums: no decoding, so what is timed is the kernels and the way to them."""
 
-import timeit
-
 import numpy as np
 
 import streamnb as snb
 from benchmarks.peers.problems import counts, labels
-
-
-def n_bytes(X):
-    """What of X is read."""
-    return X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
 
 
 class Sparse:
@@ -27,11 +20,6 @@ class Sparse:
 
     def time_scan(self, *_):
         snb.scan(self.X, self.y, moments=self.moments, n_threads=1)
-
-    def track_bytes_per_second(self, *_):
-        return n_bytes(self.X) / min(timeit.repeat(self.time_scan, number=1, repeat=5))
-
-    track_bytes_per_second.unit = "bytes/s"
 
 
 class Dense(Sparse):

@@ -1,15 +1,18 @@
-"""Rows as they lie: tables and texts, whose columns are made as they are read."""
+"""Rows as they lie: tables, texts and svmlight files, whose columns are made as they are read."""
 
 import json
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+from sklearn.datasets import dump_svmlight_file
 
 import streamnb as snb
+from benchmarks.peers.problems import counts, labels
 
 
 class Table:
@@ -42,7 +45,7 @@ class Table:
 
 
 class Text:
-    """`LinearNB.fit` of JSON lines: words and pairs of them, hashed."""
+    """JSON lines: words and pairs of them, hashed, for one read; for three, in which they are kept."""
 
     rows = 10_000
 
@@ -56,9 +59,35 @@ class Text:
                 file.write(json.dumps({"body": " ".join(words[places]), "section": label % 20}) + "\n")
         self.path = str(path)
         self.time_fit()
+        self.time_three_reads()
+
+    def teardown(self):
+        self.folder.cleanup()
+
+    def text(self):
+        return snb.text(self.path, "body", "section", words=(1, 2), n_features=2**15)
+
+    def time_fit(self):
+        snb.LinearNB("multinomial").fit(self.text())
+
+    def time_three_reads(self):
+        with warnings.catch_warnings(action="ignore"):  # that all reads were spent
+            snb.LeastSquaresClassifier(max_passes=3, tol=0.0).fit(self.text())
+
+
+class Svmlight:
+    """`LinearNB.fit` of a svmlight file of counts."""
+
+    rows, n_features = 10_000, 2**12
+
+    def setup(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = str(Path(self.folder.name, "rows.svm"))
+        dump_svmlight_file(counts(self.rows, self.n_features, "zipf"), labels(self.rows, 20), self.path)
+        self.time_fit()
 
     def teardown(self):
         self.folder.cleanup()
 
     def time_fit(self):
-        snb.LinearNB("multinomial").fit(snb.text(self.path, "body", "section", words=(1, 2)))
+        snb.LinearNB("multinomial").fit(self.path)

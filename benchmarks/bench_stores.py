@@ -73,11 +73,11 @@ class Fit:
     track_bytes_per_second.unit = "bytes/s"
 
     def track_share_of_reading(self, *_):
-        """How much of the time is reading and decoding; near 1 the sums are for nothing."""
+        """Seconds of reading and decoding, of all threads, for each second of the fit."""
         self.time_fit()
         return self.model.report_.seconds_reading / self.model.report_.seconds
 
-    track_share_of_reading.unit = "of the time"
+    track_share_of_reading.unit = "s/s"
 
     def track_share_of_bytes_read(self, *_):
         """Of those in the store: 1 where every chunk is read once, less where values are not needed."""

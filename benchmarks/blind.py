@@ -3,7 +3,8 @@
 `python -m benchmarks.blind [FOLDER] [--names ..] [--rows 24000]` prints a line for each data set: accuracy, the mean
 area under the ROC curve over classes, on a fifth of the rows, and CPU seconds of both. Digits, wine and breast cancer
 come with scikit-learn; others are read from FOLDER/NAME.npz, which has y and X, or of CSR rows data, indices, indptr
-and shape (np.savez). What is not there is left out.
+and shape (np.savez). What is not there is left out. `--after 3 6 11` prints what each model comes to after so many
+reads instead.
 
 Both get the same features: tf-idf of counts, columns of unit variance or, where a fifth of the values are zeros,
 columns divided by their largest value. Logistic regression chooses C by a third of its rows held out.
@@ -102,16 +103,34 @@ class Point(NamedTuple):
 def points(kind, X, y):
     """Penalties and numbers of reads of a model, judged on folds that all classes are in."""
     n_weights = X.shape[1] * len(np.unique(y))
-    n_folds = 10 if len(y) < 1_000 else 5 if n_weights < MANY_WEIGHTS else 3
-    folds = np.zeros(len(y), dtype=np.int64)
-    for number, (_, held) in enumerate(StratifiedKFold(n_folds, shuffle=True, random_state=0).split(y, y)):
-        folds[held] = number
+    folds = folds_of(y, 10 if len(y) < 1_000 else 5 if n_weights < MANY_WEIGHTS else 3)
     search = getattr(snb, f"{kind}CV")(L2, folds=folds, scoring=[both, "accuracy", "roc_auc"])
     table = search.fit(X, y, memory_limit=MEMORY).cv_results_
     scores = np.array([splits(table, score) for score in ("score", "accuracy", "roc_auc")])
     l2, reads = table["param_l2"], table["param_max_passes"]
     last = np.append(l2[1:] != l2[:-1], True)
     return [Point(kind, l2[i], int(reads[i]), bool(last[i]), scores[:, i]) for i in range(len(l2))]
+
+
+def folds_of(y, n_folds):
+    """The fold of each row, all classes in each."""
+    folds = np.zeros(len(y), dtype=np.int64)
+    for number, (_, held) in enumerate(StratifiedKFold(n_folds, shuffle=True, random_state=0).split(y, y)):
+        folds[held] = number
+    return folds
+
+
+def after_reads(X, y, numbers):
+    """Print accuracy and area on three folds after so many reads, of each model at the better of two penalties."""
+    for kind in MODELS:
+        search = getattr(snb, f"{kind}CV")([0.1, 1.0], folds=folds_of(y, 3), scoring=["accuracy", "roc_auc"])
+        table = search.set_params(max_passes=max(numbers)).fit(X, y, memory_limit=MEMORY).cv_results_
+        of_each = [np.flatnonzero(table["param_l2"] == l2) for l2 in search.l2]
+        for number in numbers:  # a model that was closed before stays as it was
+            points = [rows[table["param_max_passes"][rows] <= number][-1] for rows in of_each]
+            best = max(points, key=lambda point: table["mean_test_accuracy"][point])
+            accuracy, area = (table[f"mean_test_{score}"][best] for score in ("accuracy", "roc_auc"))
+            print(f"{kind:24} {number:4} reads, l2={table['param_l2'][best]:g} | {accuracy:.4f} {area:.4f}", flush=True)
 
 
 def chosen(judged):
@@ -188,10 +207,15 @@ def of_reference(name: str, most: int, kept: Path | None, train, test):
     return known[f"{name} {most}"][:3]
 
 
-def compare(name: str, data, most: int, kept: Path | None) -> bool:
+def prepared(data, most: int):
+    """Training and test rows with the features that both models get."""
     X, y, X_test, y_test = split(*data, most)
     scale = make_pipeline(scaling(X))
-    X, X_test = scale.fit_transform(X), scale.transform(X_test)
+    return scale.fit_transform(X), y, scale.transform(X_test), y_test
+
+
+def compare(name: str, data, most: int, kept: Path | None) -> bool:
+    X, y, X_test, y_test = prepared(data, most)
     accuracy, area, seconds = of_reference(name, most, kept, (X, y), (X_test, y_test))
     ours, own = timed(candidate, X, y)
     own_accuracy, own_area = judged(ours, X_test, y_test)
@@ -211,11 +235,16 @@ def main() -> None:
     parser.add_argument("--names", nargs="+", help="sets; all that are there unless given")
     parser.add_argument("--rows", type=int, default=24_000, help="at most (default %(default)s)")
     parser.add_argument("--kept", type=Path, help="a JSON file that keeps what logistic regression came to")
+    parser.add_argument("--after", type=int, nargs="+", help="only scores of each model after so many reads")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # that few reads were spent, that a fold lacks a class
     others = [] if options.folder is None else sorted(path.stem for path in options.folder.glob("*.npz"))
     names = options.names or [*OURS, *others]
     found = {name: data for name in names if (data := loaded(name, options.folder)) is not None}
+    if options.after:
+        for data in found.values():
+            after_reads(*prepared(data, options.rows)[:2], options.after)
+        return
     reached = [compare(name, data, options.rows, options.kept) for name, data in found.items()]
     print(
         f"{sum(reached)} of {len(reached)} reach its accuracy and area less {SLACK}; not there: {set(names) - {*found}}"

@@ -46,7 +46,7 @@ html_theme = "furo"
 html_title = f"{project} {release}"
 html_copy_source = False
 html_static_path = ["_static"]
-html_css_files = ["tables.css"]
+html_css_files = ["site.css"]
 
 
 def link_of_the_site(folder, text, path, anchor):
@@ -63,6 +63,7 @@ def as_of_the_site(app, page, source):
     text, folder = source[0], DOCS
     if page in ELSEWHERE:
         navigation = text[text.index("```{toctree}") :] if "```{toctree}" in text else ""
+        app.env.note_dependency(str(ELSEWHERE[page]))  # the page is made anew when that text changes
         text, folder = ELSEWHERE[page].read_text() + "\n" + navigation, ELSEWHERE[page].parent
         text = text.replace(f"]({ON_THE_WEB}", "](").replace("<others>", others(navigation))
     links = r"\[([^\]]*)\]\((?!https?:)([^)#\s]+)(#[^)]*)?\)"

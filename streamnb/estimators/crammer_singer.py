@@ -221,8 +221,10 @@ class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = snb.CrammerSingerSVMCV([0.01, 1.0], folds=3, scoring="accuracy").fit(X, y)
-    >>> model.best_["C"], round(model.best_score_, 2), bool(model.cv_results_["split0_gap"][0] < 1e-2)
-    (1.0, 0.98, True)
+    >>> model.best_["C"], round(model.best_score_, 2)
+    (1.0, 0.98)
+    >>> bool(model.cv_results_["split0_gap"][0] < 1e-2)  # the first C comes so close without fold 0
+    True
     """
 
     _trainer: Any = PlaneTrainer

@@ -71,8 +71,9 @@ def evaluate(
 
     Examples
     --------
-    >>> evaluation = evaluate(["a", "b", "b"], ["a", "b", "a"], scores=[-1.0, 2.0, 0.5])
-    >>> round(evaluation.accuracy(), 3), evaluation.roc_auc()
+    >>> import streamnb as snb
+    >>> judged = snb.evaluate(["a", "b", "b"], ["a", "b", "a"], scores=[-1.0, 2.0, 0.5])
+    >>> round(judged.accuracy(), 3), judged.roc_auc()
     (0.667, 1.0)
     """
     if y_pred is None and scores is None and proba is None:

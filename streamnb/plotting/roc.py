@@ -39,8 +39,8 @@ class RocDisplay:
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> shown = snb.RocDisplay.from_estimator(snb.LinearNB("gaussian").fit(X, y), X, y)
-    >>> len(shown.figure_.axes)
-    1
+    >>> print(shown.ax_.get_title(loc="left"))  # the title says what is to be seen
+    0 is told best (area 1.000), 2 worst (0.993) (magnified)
     """
 
     def __init__(

@@ -73,8 +73,8 @@ class ScoreDisplay:
     >>> X, y = load_iris(return_X_y=True)
     >>> model = snb.LinearNBCV("gaussian", snb.TopK([1, 2, 4]), folds=3, scoring="accuracy").fit(X, y)
     >>> shown = snb.ScoreDisplay.from_estimator(model, "n_features")
-    >>> len(shown.figure_.axes)
-    1
+    >>> print(shown.ax_.get_title(loc="left"))  # the title says what is to be seen
+    Chosen by 'best': top_k = 2, 2 features; 0.967 held out
     """
 
     def __init__(

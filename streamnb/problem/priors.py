@@ -130,6 +130,8 @@ class BetaPrior(Prior):
 
     Examples
     --------
+    The feature is there in both rows of "a", not in that of "b", and was thought to be there one time in four:
+
     >>> import streamnb as snb
     >>> model = snb.LinearNB("bernoulli", smoothing=snb.BetaPrior(1.0, 3.0)).fit([[1], [1], [0]], ["a", "a", "b"])
     >>> model.posterior()["mean"].round(3).tolist()

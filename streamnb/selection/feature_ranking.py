@@ -44,7 +44,7 @@ class FeatureRanking(persistence.Parameters, persistence.Saved):
     >>> import streamnb as snb
     >>> X, y = [[2, 0], [3, 1], [0, 4], [1, 5]], ["cat", "cat", "dog", "dog"]
     >>> ranking = snb.rank_features(snb.scan(X, y), by="chi2")
-    >>> ranking.ranking.tolist(), ranking.scores.round(2).tolist()
+    >>> ranking.ranking.tolist(), ranking.scores.round(2).tolist()  # best first; the score of each column
     ([1, 0], [2.67, 6.4])
     """
 

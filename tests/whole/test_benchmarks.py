@@ -11,6 +11,7 @@ import pytest
 import benchmarks
 from benchmarks import (
     bench_models,
+    bench_products,
     bench_reads,
     bench_scan,
     bench_sources,
@@ -23,7 +24,7 @@ from benchmarks import (
 )
 from streamnb.rows import sizes
 
-MODULES = bench_models, bench_reads, bench_scan, bench_sources, bench_start, bench_stores
+MODULES = bench_models, bench_products, bench_reads, bench_scan, bench_sources, bench_start, bench_stores
 KINDS = "time_", "peakmem_", "track_"
 SMALL = {"rows": 1000, "n_features": 50}
 CLASSES = [
