@@ -125,39 +125,53 @@ def _add_one_by_one(out: Any, row: Any, column: Any, x: Any, table: Any, j: Any)
 
 
 def _sum_lanes(
-    typing_context: Any, out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any
+    typing_context: Any,
+    out: Any,
+    column: Any,
+    last: Any,
+    data: Any,
+    indices: Any,
+    first: Any,
+    stop: Any,
+    table: Any,
+    n: Any,
 ) -> Any:
-    """out[0, column + l] = sum of data[p] * table[indices[p], column + l], p from first to stop, l < n * LANES.
+    """out[0, c + l] = sum of data[p] * table[indices[p], c + l], p from first to stop, l < LANES, of n numbers c.
 
-    As `_add_lanes`; the sums stay in registers. n is a number in the code of the kernel.
+    These are column, column + LANES, .., and in place of the n-th `last`, which may be less. As `_add_lanes`; the sums
+    stay in registers. n is a number in the code of the kernel.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        out, column, data, indices, first, stop, table, _ = arguments
-        kinds, firsts = signature.args, [builder.add(column, column.type(LANES * b)) for b in range(n.literal_value)]
+        out, column, last, data, indices, first, stop, table, _ = arguments
+        kinds, before_last = signature.args, range(n.literal_value - 1)
+        firsts = [*(builder.add(column, column.type(LANES * b)) for b in before_last), last]
         place = partial(lanes_at, context, builder)
         number = partial(number_at, context, builder)
         zero = ir.Constant(ir.VectorType(ir.DoubleType(), LANES), [0.0] * LANES)
         sums = [alloca_once_value(builder, zero) for _ in firsts]
         with for_range_slice(builder, first, stop, first.type(1)) as (p, _):
-            x, j = number(kinds[2], data, p, types.float64), number(kinds[3], indices, p, intp)
+            x, j = number(kinds[3], data, p, types.float64), number(kinds[4], indices, p, intp)
             factor = spread(builder, x)
             for total, begin in zip(sums, firsts, strict=True):
-                weights = builder.load(place(kinds[6], table, [j, begin]), align=8)
+                weights = builder.load(place(kinds[7], table, [j, begin]), align=8)
                 builder.store(builder.fadd(builder.load(total), builder.fmul(factor, weights)), total)
         for total, begin in zip(sums, firsts, strict=True):
             builder.store(builder.load(total), place(kinds[0], out, [column.type(0), begin]), align=8)
         return context.get_dummy_value()
 
-    return types.void(out, intp, data, indices, intp, intp, table, n), generate
+    return types.void(out, intp, intp, data, indices, intp, intp, table, n), generate
 
 
-def _sum_one_by_one(out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any) -> None:
+def _sum_one_by_one(
+    out: Any, column: Any, last: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any
+) -> None:
     """The same of interpreted kernels."""
-    columns = slice(column, column + n * LANES)
-    out[0, columns] = 0.0
-    for p in range(first, stop):
-        out[0, columns] += float(data[p]) * table[indices[p], columns]
+    for begin in [*range(column, column + (n - 1) * LANES, LANES), last]:
+        columns = slice(begin, begin + LANES)
+        out[0, columns] = 0.0
+        for p in range(first, stop):
+            out[0, columns] += float(data[p]) * table[indices[p], columns]
 
 
 def _fill_lanes(typing_context: Any, out: Any, begin: Any, value: Any, step: Any) -> Any:
