@@ -192,6 +192,19 @@ def check_order(names: np.ndarray | None, labels: np.ndarray) -> None:
         )
 
 
+def check_labels_of_model(names: np.ndarray | None, labels: np.ndarray) -> None:
+    """Refuse columns of y in another order than a model has them; say so where both have names that differ.
+
+    Labels that are no names are numbers of columns, and any columns will do.
+    """
+    check_order(names, labels)
+    if names is not None and labels.dtype.kind in "UO" and not np.array_equal(labels, names):
+        messages.warn(
+            f"y has the columns {messages.listed(names)}, and the labels of the model are {messages.listed(labels)}: "
+            "the columns are taken for these, in that order; rename them if that is right"
+        )
+
+
 def _numbers_of(y: Any, name: str) -> Any:
     try:
         return y.astype(np.float64)

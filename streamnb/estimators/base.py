@@ -277,6 +277,8 @@ class ScanEstimator(RowsEstimator):
         with self._all_or_nothing():
             self._check_params()
             rows = self._opened(X, y, sample_weight, fresh=first, run=options)
+            if not first:
+                label_checks.check_labels_of_model(rows.label_names, self.classes_)
             stats, report = self._scan(rows, listed, first, options)
             self._check_added(stats)
             if not first:

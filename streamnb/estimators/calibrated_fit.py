@@ -5,13 +5,13 @@ from typing import Any
 from streamnb.core import arguments
 from streamnb.estimators.folded_scan import ScannedFolds
 from streamnb.estimators.trained import TrainedClassifier
+from streamnb.estimators.trained_on import TrainingRows
 from streamnb.models.calibrating import METHODS
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.problem.schemes import as_scheme
-from streamnb.rows.source import Source
 from streamnb.selection.fold_models import SampleTask, trained_together
 from streamnb.selection.out_of_fold import LEAST_FOLDS, calibrated_out_of_fold
 from streamnb.selection.row_sample import sample_size
@@ -46,7 +46,7 @@ class CalibratedClassifier(TrainedClassifier):
             )
         return True
 
-    def _settle(self, of_folds: ScannedFolds, scanned: Report, rows: Source, options: RunOptions) -> Report:
+    def _settle(self, of_folds: ScannedFolds, scanned: Report, rows: TrainingRows, options: RunOptions) -> Report:
         """Train a model without each fold, in reads that they share, and calibrate by the scores of a sample."""
         if self.calibration is None:
             return Report()
@@ -55,17 +55,19 @@ class CalibratedClassifier(TrainedClassifier):
         n_folds = len(stats.folds)
         self._check_memory(stats, n_folds * self._n_rows(stats), options)
         rests = [of_folds.outside(fold) for fold in range(n_folds)]
-        posed = [self._posed(rest, options) for rest in rests]
+        shared = rows.without_folds(of_folds)
+        whole = [self._posed(rest, options) for rest in rests]
+        posed = [shared.posed(one) for one in whole]
         reads = [self._reads(one, *self._asked())[1] for one in posed]
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
         judge = Judge(scheme, stats.classes, frozenset(), n_folds)
-        trained, report = trained_together(reads, stats, judge, [one.task for one in posed], rows, options)
+        trained, report = trained_together(reads, stats, judge, [one.task for one in posed], shared.read, options)
         size = sample_size(len(stats.classes), scanned.bytes / max(scanned.rows, 1))
         task = SampleTask(stats.classes, stats.folding, size)
-        sampled, more = run(task, rows, options_of(options, "sample"))
+        sampled, more = run(task, rows.opened, options_of(options, "sample"))
 
         def of_rest(fold: int) -> LinearModel:
-            return self._model_of(rests[fold], trained[fold], posed[fold].scale)
+            return self._model_of(rests[fold], shared.of_all(trained[fold], stats.n_features), whole[fold].scale)
 
         self._model = calibrated_out_of_fold(self._model, sampled.drawn(), of_rest, self.calibration)
         self._calibrated = True

@@ -9,15 +9,15 @@ import numpy as np
 
 from streamnb.core import arguments, messages, persistence
 from streamnb.estimators.calibrated_fit import CalibratedClassifier
-from streamnb.estimators.trained_cv import Scanned, TrainedClassifierCV
-from streamnb.estimators.trained_on import Posed
+from streamnb.estimators.trained_cv import TrainedClassifierCV
+from streamnb.estimators.trained_on import Posed, Scanned
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.rows.source import Source
 from streamnb.selection.penalty_search import Contender
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.cutting_planes import IDLE, CrammerSinger, CuttingPlanes, PlaneTrainer, SharedPlanes, factors_of
+from streamnb.training.cutting_planes import IDLE, CrammerSinger, CuttingPlanes, PlaneTrainer, SharedPlanes
 from streamnb.training.descent import Penalties
 from streamnb.training.fitting import Reads, Trained, train
 from streamnb.training.objectives import Objective
@@ -107,9 +107,6 @@ class CrammerSingerSVM(CalibratedClassifier):
     def _held(self) -> int:
         return self.max_passes + 4  # a plane a read
 
-    def _n_held(self, stats: ClassStats) -> int:
-        return stats.n_features
-
     @property
     def gap_(self) -> float:
         self._fitted()
@@ -141,13 +138,11 @@ class CrammerSingerSVM(CalibratedClassifier):
     def _given_start(self, stats: ClassStats, n_rows: int, scale: Any) -> Any:
         """Planes are no weights."""
 
-    def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
-        posed = self._posed(stats, options)
-        trainer, reads = self._reads(posed, *self._asked())
+    def _train(self, trainer: PlaneTrainer, reads: Reads, rows: Source, options: RunOptions, n_rows: int) -> Trained:
         self._lead(trainer)
-        trained = train(reads, rows, options, stats.n_rows)
+        trained = train(reads, rows, options, n_rows)
         self.planes_ = trainer.planes
-        return trained, posed.scale
+        return trained
 
     def _lead(self, trainer: PlaneTrainer) -> None:
         """Give it planes of these rows that are known."""
@@ -292,8 +287,7 @@ class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
         assert isinstance(posed, PosedToShare)
         shared, intercepts = posed.among.get("planes"), bool(self.fit_intercept)
         if shared is None:
-            first = CuttingPlanes.first(posed.sums, factors_of(posed.sums, posed.scale), intercepts)
-            shared = posed.among["planes"] = SharedPlanes(first, IDLE)
+            shared = posed.among["planes"] = SharedPlanes.of(posed.sums, posed.scale, intercepts, IDLE)
         trainer = PlaneTrainer(posed.task, posed.sums, posed.scale, point["C"], intercepts, shared)
         return trainer, trainer.reads(float(self.tol), max_passes)
 

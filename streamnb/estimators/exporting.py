@@ -93,7 +93,9 @@ class Exports:
 
         Transformers for what is done to a row, and then LogisticRegression, or OneVsRestClassifier for scheme="ovr"
         and for labels: `predict` decides as this model does, and `predict_proba` is the same, to the precision of
-        the rows that are given: scikit-learn divides float32 rows by their length in float32.
+        the rows that are given: scikit-learn divides float32 rows by their length in float32. In place of
+        LogisticRegression it is LinearSVC, which has no probabilities, where the model has none, or such as
+        scikit-learn does not know, those of a label that the others are set against (``reference=``).
 
         Raises
         ------

@@ -117,10 +117,6 @@ class LeastSquaresClassifier(CalibratedClassifier):
         moments, folds = super().plan_scan()
         return ((*moments, "gram") if self._by_products else moments), folds
 
-    def plan_pooled(self) -> bool:
-        """For `snb.plan`: whether products are summed over all classes."""
-        return self.class_weight is None
-
     def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         plan = super().plan_reads(n_features, n_rows, n_folds, limit)
         if not self._by_products:
@@ -129,7 +125,7 @@ class LeastSquaresClassifier(CalibratedClassifier):
 
     def _scan(self, options: RunOptions) -> ClassScan:
         scan = super()._scan(options)
-        return replace(scan, how=Products(pooled=self.plan_pooled())) if self._by_products else scan
+        return replace(scan, how=Products(pooled="gram" in self.plan_pooled())) if self._by_products else scan
 
     def _posed(self, stats: ClassStats, options: RunOptions) -> Posed:
         posed = super()._posed(stats, options)

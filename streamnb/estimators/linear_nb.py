@@ -22,7 +22,7 @@ from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import Auto, FamilyDomain
 from streamnb.problem.penalties import Penalty, as_penalty
-from streamnb.problem.references import OVERLAPS, check_added, check_reference
+from streamnb.problem.references import OVERLAPS, check_added, check_reference, loaded_parameters
 from streamnb.problem.schemes import SCHEMES, as_scheme
 from streamnb.problem.smoothing import Smoothing, class_probabilities
 from streamnb.rows.column_maps import NONE, ColumnMap
@@ -337,8 +337,8 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        self = super().from_state(persistence.known(cls, state, *_STATE))
-        model = state["model"]
+        state = {**persistence.known(cls, state, *_STATE), "params": loaded_parameters(state["params"])}
+        self, model = super().from_state(state), state["model"]
         if model is not None:
             if not isinstance(model, LinearModel) or model.n_features != self.stats_.n_features:
                 raise ValueError(f"the model should be of {self.stats_.n_features} features")

@@ -15,7 +15,7 @@ from streamnb.estimators.exporting import Exports
 from streamnb.estimators.folded_scan import Applied, ScannedFolds
 from streamnb.estimators.predicting import RowClassifier
 from streamnb.estimators.prepared_rows import PreparedRows
-from streamnb.estimators.trained_on import Posed, read_often
+from streamnb.estimators.trained_on import Posed, TrainingRows, read_often
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
@@ -62,9 +62,8 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         idf: bool = False,
         class_weight: Any = None,
     ):
-        self.l2, self.l1, self.start = l2, l1, start
-        self.tol, self.max_passes, self.transform = tol, max_passes, transform
-        self.normalize, self.idf, self.class_weight = normalize, idf, class_weight
+        self.l2, self.l1, self.start, self.tol, self.max_passes = l2, l1, start, tol, max_passes
+        self.transform, self.normalize, self.idf, self.class_weight = transform, normalize, idf, class_weight
 
     def _objective(self, stats: ClassStats) -> Objective:
         """The loss, for such labels."""
@@ -82,7 +81,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
 
     def _n_held(self, stats: ClassStats) -> int:
         """Features that these arrays have: those that any row has."""
-        return objectives.n_used(stats)
+        return len(objectives.features_used(stats))
 
     def _check_memory(self, stats: ClassStats, n_rows: int, options: RunOptions) -> None:
         check_memory(self._n_held(stats), n_rows, self._held, options.memory_limit)
@@ -153,21 +152,25 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
             folding = as_folding(self.plan_scan()[1])
             before = self._apply(rows, options, folding)
             of_folds, scanned = self._applied.scanned(self._scan(options), folding, rows, options)
-            stats, self._calibrated = of_folds.stats, False
-            trained, scale = self._trained(stats, rows, options)
+            stats, narrow = of_folds.stats, TrainingRows.of(of_folds.stats, rows, options, self._narrows)
+            trained, scale = self._trained(stats, narrow, options)
             self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
-            self.report_ = before + scanned + trained.report + self._settle(of_folds, scanned, rows, options)
+            self.report_ = before + scanned + trained.report + self._settle(of_folds, scanned, narrow, options)
             if not trained.converged:
                 self._warn(trained.left)
         return self
 
-    def _settle(self, of_folds: ScannedFolds, scanned: Report, rows: Source, options: RunOptions) -> Report:
+    def _settle(self, of_folds: ScannedFolds, scanned: Report, rows: TrainingRows, options: RunOptions) -> Report:
         """What is left to do once there is a model."""
         return Report()
 
     def plan_scan(self) -> tuple[tuple[str, ...], Any]:
         """For `snb.plan`: the moments and folds of the scan."""
         return (*objectives.MOMENTS, *(("nonzero",) if self.idf else ())), None
+
+    def plan_pooled(self) -> tuple[str, ...]:
+        """For `snb.plan`: the moments that are summed over all classes, unless each counts otherwise."""
+        return () if self.class_weight is not None else tuple(m for m in self.plan_scan()[0] if m != "sum")
 
     def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         """For `snb.plan`: what models with n_rows rows of weights take, and how often rows are read at most."""
@@ -189,18 +192,19 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         return stats if factors is None else stats.reweighted(factors)
 
     def _scan(self, options: RunOptions) -> ClassScan:
-        return ClassScan((), self._applied.options, memory_limit=options.memory_limit).with_moments(self.plan_scan()[0])
+        scan = ClassScan((), self._applied.options, memory_limit=options.memory_limit, together=self.plan_pooled())
+        return scan.with_moments(self.plan_scan()[0])
 
-    def _trained(self, stats: ClassStats, rows: Source, options: RunOptions) -> tuple[Trained, Any]:
+    def _trained(self, stats: ClassStats, rows: TrainingRows, options: RunOptions) -> tuple[Trained, Any]:
         """The weights, and what features are multiplied by before these."""
         posed = self._posed(stats, options)
-        few, narrow = posed.narrowed(rows, options) if self._narrows else (posed, rows)
-        trainer, reads = self._reads(few, *self._asked())
-        trainer.judges = False
-        trained = train(reads, narrow, options, stats.n_rows)
-        weights = np.zeros((stats.n_features + 1, trained.weights.shape[1]))
-        weights[np.append(few.sums.features, stats.n_features)] = trained.weights
-        return replace(trained, weights=weights), posed.scale
+        trainer, reads = self._reads(rows.posed(posed), *self._asked())
+        return rows.of_all(self._train(trainer, reads, rows.read, options, stats.n_rows), stats.n_features), posed.scale
+
+    def _train(self, trainer: Any, reads: Reads, rows: Source, options: RunOptions, n_rows: int) -> Trained:
+        """Read what the model of all rows asks for."""
+        trainer.judges, trainer.n_threads = False, options.threads
+        return train(reads, rows, options, n_rows)
 
     def _asked(self) -> tuple[Penalties, int]:
         """The penalties of the model, and how often the rows may be read for it."""
@@ -280,9 +284,8 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         return LinearModel(stats.classes, weights, intercepts, scheme, stats.options, scale=scale)
 
     def _keep(self, model: LinearModel, history: dict[str, np.ndarray], converged: bool) -> None:
-        self._model, self.history_, self.converged_ = model, history, converged
-        self.n_passes_ = len(history["objective"])
-        self.classes_, self.n_features_in_ = model.classes_, self._n_given(model.n_features)
+        self._model, self._calibrated, self.history_, self.n_passes_ = model, False, history, len(history["objective"])
+        self.converged_, self.classes_, self.n_features_in_ = converged, model.classes_, self._n_given(model.n_features)
 
     def _warn(self, part: float) -> None:
         left = f"the gradient is {part:.1e} of that of the start, and tol={self.tol:g}"
@@ -373,8 +376,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         self._check_params()
         model, history, converged = (fitted[name] for name in ("model", "history", "converged"))
         if not isinstance(model, LinearModel) or not isinstance(converged, bool) or tuple(history) != cls._history:
-            parts = f"a model, a history of {cls._history}, and whether it converged"
-            raise ValueError(f"{cls.__name__} should have {parts}")
+            raise ValueError(f"{cls.__name__} should have a model, history {cls._history}, and whether it converged")
         if model.n_features != fitted["n_features"]:
             raise ValueError(f"the model should be of {fitted['n_features']} features, not of {model.n_features}")
         arguments.check_class_weight(self.class_weight, model.classes_)

@@ -1,7 +1,7 @@
 """Classifiers of several reads whose penalties, and number of reads, are chosen by cross-validation in shared reads."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import Any, Self
@@ -11,15 +11,13 @@ from sklearn.base import clone
 
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.estimators.folded_scan import ScannedFolds
 from streamnb.estimators.trained import TrainedClassifier
-from streamnb.estimators.trained_on import Posed, read_often
+from streamnb.estimators.trained_on import Posed, Scanned, TrainingRows, read_often
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
 from streamnb.rows.preparing import RowOptions
-from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.selection.grid_scores import GridScores, check_choice
 from streamnb.selection.out_of_fold import check_calibration
@@ -32,22 +30,6 @@ from streamnb.training.fitting import Reads, Trained, Trainer, checkpoint_folder
 
 L2 = tuple(10.0**exponent for exponent in range(3, -3, -1))
 RULES = "best", "parsimonious", "one_se"
-
-
-@dataclass(frozen=True, eq=False)
-class Scanned:
-    """What the scan of rows with folds left, the rows, how they are read on, and what was read before and by it."""
-
-    of_folds: ScannedFolds
-    rows: Source
-    options: RunOptions
-    before: Report
-    report: Report
-
-    @property
-    def stats(self) -> ClassStats:
-        """The statistics with folds."""
-        return self.of_folds.stats
 
 
 class TrainedClassifierCV(TrainedClassifier):
@@ -136,9 +118,7 @@ class TrainedClassifierCV(TrainedClassifier):
             chosen_on_folds.fit()
         return self
 
-    def _scan_folds(
-        self, given: Any, groups: Any, options: RunOptions, checkpoint: Any, layer: str | None
-    ) -> "Scanned":
+    def _scan_folds(self, given: Any, groups: Any, options: RunOptions, checkpoint: Any, layer: str | None) -> Scanned:
         """One scan of rows with folds, from which all models start."""
         self._check_params()
         self._take_layer(layer)
@@ -148,14 +128,15 @@ class TrainedClassifierCV(TrainedClassifier):
         scan, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, 1, self.seed)
         before = self._apply(rows, options, scan.folding)
         of_folds, report = self._applied.scanned(self._scan(options), scan.folding, rows, options)
-        scanned, stats = Scanned(of_folds, rows, options, before, report), of_folds.stats
+        narrow, stats = TrainingRows.of(of_folds.stats, rows, options, self._narrows), of_folds.stats
+        scanned = Scanned(of_folds, narrow, options, before, report)
         self._turns_of(scanned, len(stats.folds)).check(options)
         self._check_calibration(stats, options)
         self._posed(of_folds.whole, options)  # which refuses what no fold can learn from
         return scanned
 
     def _judge(
-        self, scanned: "Scanned", models: list[Contender], folds: Any, most_reads: int | None, over: Any
+        self, scanned: Scanned, models: list[Contender], folds: Any, most_reads: int | None, over: Any
     ) -> tuple[list[Contender], Report]:
         """Judge the models of some folds, beside those that were judged before, and choose."""
         turns = self._turns_of(scanned, len(scanned.stats.folds) if folds is None else len(folds))
@@ -166,21 +147,20 @@ class TrainedClassifierCV(TrainedClassifier):
             if max_passes < 2:
                 raise ValueError(f"{most_reads} reads are too few for models that go in {turns.n_groups} groups")
         search = self._search(scanned, max_passes)
-        more, report = search.run(scanned.rows, scanned.options, turns, folds, over)
+        more, report = search.run(scanned.without_folds.read, scanned.options, turns, folds, over)
         self._rank(scanned, [*models, *more])
         return [*models, *more], report
 
-    def _rank(self, scanned: "Scanned", models: list[Contender]) -> None:
+    def _rank(self, scanned: Scanned, models: list[Contender]) -> None:
         self._scores = self._search(scanned, self.max_passes).scores(models)
         self._choose()
 
-    def _fit_best(self, scanned: "Scanned", read: Report) -> None:
+    def _fit_best(self, scanned: Scanned, read: Report) -> None:
         """The model of all rows at what was chosen."""
         self._scores.warn_missing()
         whole = scanned.of_folds.whole
         trained, scale = self._trained(whole, scanned.rows, scanned.options)
         self._keep(self._model_of(whole, trained, scale), self._course(trained), trained.converged)
-        self._calibrated = False
         settled = self._settle(scanned.of_folds, scanned.report, scanned.rows, scanned.options)
         self.report_ = read + trained.report + settled
         self._warn_chosen(trained)
@@ -201,22 +181,22 @@ class TrainedClassifierCV(TrainedClassifier):
         return super().plan_scan()[0], self.folds
 
     def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        tables = 8 * (n_folds + 1) * len(self.plan_scan()[0]) * n_features * n_rows
+        n_pooled = len(self.plan_pooled())
+        tables = 8 * (n_folds + 1) * n_features * (n_pooled + (len(self.plan_scan()[0]) - n_pooled) * n_rows)
         beside = tables + _posed_bytes(n_features, n_rows, n_folds)
         turns = self._turns(n_features, n_rows, n_folds, RunOptions(memory_limit=limit), beside=beside)
         most_reads = self._n_scans() + turns.n_groups * (self.max_passes + self._trainer.judged_later) + self.max_passes
         most_reads += 0 if self.calibration is None else self.max_passes + 1
-        n_bytes = turns.n_models * turns.model_bytes
         return {
             "n_models": turns.n_models,
-            "model_bytes": n_bytes,
+            "model_bytes": turns.n_models * turns.model_bytes,
             "n_groups": turns.n_groups,
             "most_reads": most_reads,
         }
 
-    def _search(self, scanned: "Scanned", max_passes: int) -> PenaltySearch:
+    def _search(self, scanned: Scanned, max_passes: int) -> PenaltySearch:
         """What is to be judged on these folds, in so many reads at most."""
-        scorer, stats = as_scorer(self.scoring), scanned.stats
+        scorer, stats, rows = as_scorer(self.scoring), scanned.stats, scanned.without_folds
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
         needs = scorer.needs if self._has_probabilities else scorer.needs - {"probabilities"}
 
@@ -229,7 +209,7 @@ class TrainedClassifierCV(TrainedClassifier):
                     f"y holds one class only ({seen.tolist()}) outside fold {fold}; take fewer folds, another seed, or "
                     "folds= that mix the classes"
                 )
-            return self._posed(rest, scanned.options)
+            return rows.posed(self._posed(rest, scanned.options))
 
         def trainer(fold: int, point: dict[str, Any]) -> tuple[Trainer, Reads]:
             return self._reads_at(posed(fold), point, max_passes)
@@ -250,10 +230,10 @@ class TrainedClassifierCV(TrainedClassifier):
         """How many models of n_rows rows of weights there are, and how many are open at a time."""
         return Turns.of(len(self._grid(n_rows)) * n_folds, n_features, n_rows, self._held, options, n_used, beside)
 
-    def _turns_of(self, scanned: "Scanned", n_folds: int) -> Turns:
+    def _turns_of(self, scanned: Scanned, n_folds: int) -> Turns:
         """Those of the models of so many folds."""
         stats, n_used = scanned.stats, self._n_held(scanned.stats)
-        n_features, n_rows = stats.n_features, self._n_rows(stats)
+        n_features, n_rows = scanned.without_folds.n_features, self._n_rows(stats)
         beside = scanned.of_folds.nbytes + _posed_bytes(n_features, n_rows, len(stats.folds))
         return self._turns(n_features, n_rows, n_folds, scanned.options, n_used, beside)
 

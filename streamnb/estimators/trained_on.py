@@ -1,18 +1,22 @@
 """What a classifier of several reads is trained on: how rows are read, what the scan told of them, and the rows."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from streamnb.core import memory
+from streamnb.estimators.folded_scan import ScannedFolds
 from streamnb.passes.dask_workers import client_for
 from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
 from streamnb.rows.kept import KeptSource, NarrowSource, kept
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.tiles import in_tiles
-from streamnb.training.objectives import RowSums
+from streamnb.stats.class_stats import ClassStats
+from streamnb.training.fitting import Trained
+from streamnb.training.objectives import RowSums, features_used
 from streamnb.training.reading import ReadTask
 
 TILE_ROWS = 1 << 12  # of texts, which come in smaller blocks: more values of a column go together
@@ -28,19 +32,81 @@ class Posed:
     scale: Any
     towards: np.ndarray | None
 
-    def narrowed(self, rows: Source, options: RunOptions) -> tuple["Posed", Source]:
-        """The same of the features that any row has, and the rows as it takes them, kept where there is room."""
-        features, n_features = np.flatnonzero(self.sums.squares > 0.0), len(self.sums.squares)
-        in_memory = rows.in_memory and len(features) == n_features
-        if in_memory or rows.lazy or client_for(options.client) is not None:  # workers keep no rows from read to read
-            return self, rows
-        few, used = NarrowSource(rows, self.task.options, features, n_features), np.append(features, n_features)
+    def of_features(self, features: np.ndarray) -> Self:
+        """The same of some features, of rows that are prepared and have no others."""
+        used = np.append(features, len(self.task.weights) - 1)
         zeros, ones = np.zeros((len(used), self.task.weights.shape[1])), np.ones(len(used))
         scale = None if self.scale is None else self.scale[features]
         towards = None if self.towards is None else self.towards[used]
         task = replace(self.task, options=RowOptions(), weights=zeros, grid=ones)
-        posed = replace(self, task=task, sums=self.sums.of_features(features), scale=scale, towards=towards)
-        return posed, KeptSource(in_tiles(few, TILE_ROWS), room_for_rows(options))
+        return replace(self, task=task, sums=self.sums.of_features(features), scale=scale, towards=towards)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Rows as they were opened, and as models read them: prepared, and without features that none of them has.
+
+    Attributes
+    ----------
+    opened, read : Source
+    n_features : int
+        Of `read`.
+    features : (n_features,) ints, optional
+        Their numbers among all features; None where rows are read as they were opened.
+    """
+
+    opened: Source
+    read: Source
+    n_features: int
+    features: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, stats: ClassStats, rows: Source, options: RunOptions, narrows: bool = True) -> "TrainingRows":
+        """Rows of these statistics, kept in memory where there is room; as they were opened where nothing `narrows`."""
+        n_features, features = stats.n_features, features_used(stats) if narrows else np.arange(stats.n_features)
+        in_memory = rows.in_memory and len(features) == n_features
+        on_workers = client_for(options.client) is not None  # which keep no rows from read to read
+        if not narrows or in_memory or rows.lazy or on_workers:
+            return cls(rows, rows, n_features)
+        few = in_tiles(NarrowSource(rows, stats.options, features, n_features), TILE_ROWS)
+        return cls(rows, KeptSource(few, room_for_rows(options)), len(features), features)
+
+    def without_folds(self, of_folds: ScannedFolds) -> "TrainingRows":
+        """As models without each fold share them: as opened where what is done to them was learned outside the fold."""
+        return TrainingRows(self.opened, self.opened, of_folds.stats.n_features) if of_folds.rests else self
+
+    def posed(self, posed: Posed) -> Posed:
+        """What a model is trained on, as it is of these."""
+        return posed if self.features is None else posed.of_features(self.features)
+
+    def of_all(self, trained: Trained, n_features: int) -> Trained:
+        """What was trained, with weights of 0 for the other features of all."""
+        if self.features is None:
+            return trained
+        weights = np.zeros((n_features + 1, trained.weights.shape[1]))
+        weights[np.append(self.features, n_features)] = trained.weights
+        return replace(trained, weights=weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Scanned:
+    """What the scan of rows with folds left, the rows, how they are read on, and what was read before and by it."""
+
+    of_folds: ScannedFolds
+    rows: TrainingRows
+    options: RunOptions
+    before: Report
+    report: Report
+
+    @property
+    def stats(self) -> ClassStats:
+        """The statistics with folds."""
+        return self.of_folds.stats
+
+    @property
+    def without_folds(self) -> TrainingRows:
+        """The rows as models without each fold share them."""
+        return self.rows.without_folds(self.of_folds)
 
 
 def read_often(rows: Source, options: RunOptions) -> Source:

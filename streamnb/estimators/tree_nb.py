@@ -27,15 +27,8 @@ from streamnb.rows.column_maps import LearnedStep
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
+from streamnb.solving import trees
 from streamnb.solving.tree_weights import EVIDENCE, TreeCounts, pull_of, tree_model
-from streamnb.solving.trees import (
-    beyond_chance,
-    informations,
-    presence,
-    presence_stats,
-    spanning_tree,
-    symmetrical_uncertainty,
-)
 
 FAMILIES = "bernoulli", "categorical"
 
@@ -156,7 +149,7 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
         seen = prepared(step, rows, *beside)
         stats, _ = run_scan(ClassScan(("above",), self._row_options()), seen, replace(options, checkpoint=None))
         firsts = _firsts(step, stats.n_features)
-        best = np.argsort(-symmetrical_uncertainty(stats, firsts), kind="stable")[: self.max_features]
+        best = np.argsort(-trees.symmetrical_uncertainty(stats, firsts), kind="stable")[: self.max_features]
         assert isinstance(step, BinEdges | CategoryColumns | None)
         return ChosenColumns.of(step, len(firsts) - 1, np.sort(best))
 
@@ -225,12 +218,14 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
                 f"y holds one class only ({seen.tolist()}); TreeNB needs at least 2 classes (partial_fit accepts one "
                 "class and waits for a second)"
             )
-        alone = presence(stats).sum(axis=0)
+        alone = trees.presence(stats).sum(axis=0)
         if not self._grouped and ((alone == 0.0) | (alone == stats.total_weight)).all():
             messages.warn(
                 f"no column varies: each is above binarize={self.binarize:g} in all rows, or in none. Of numbers give "
                 "transform=snb.Bins(4), of categories family='categorical'"
             )
+        if self.significance_level is not None:
+            trees.check_weights(stats, self._levels(stats.n_features), self.significance_level)
 
     # ---- the model ---------------------------------------------------------------------------------------------------
 
@@ -242,15 +237,19 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
     @learned
     def _information(self) -> np.ndarray:
         """Of each two features that are kept, given the class."""
-        return informations(self._weighted, _firsts(self._step, self.stats_.n_features))
+        return trees.informations(self._weighted, _firsts(self._step, self.stats_.n_features))
 
     @learned
     def _columns(self) -> TreeColumns:
-        firsts, information = _firsts(self._step, self.stats_.n_features), self._information
+        n_columns, information = self.stats_.n_features, self._information
         if self.significance_level is not None:
-            levels = np.diff(firsts) + (0 if self._grouped else 1)
-            information = beyond_chance(information, self.class_count_, levels, self.significance_level)
-        return TreeColumns(firsts, spanning_tree(information), self._grouped)
+            levels = self._levels(n_columns)
+            information = trees.beyond_chance(information, self.class_count_, levels, self.significance_level)
+        return TreeColumns(_firsts(self._step, n_columns), trees.spanning_tree(information), self._grouped)
+
+    def _levels(self, n_columns: int) -> np.ndarray:
+        """How many values each feature has."""
+        return np.diff(_firsts(self._step, n_columns)) + (0 if self._grouped else 1)
 
     @learned
     def _counts(self) -> TreeCounts:
@@ -349,7 +348,7 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
         check_is_fitted(self, "stats_")
         if not isinstance(new, TreeNB) or new._indicator_names != self._indicator_names:
             raise ValueError(f"new={new!r} should be a fitted TreeNB of the same columns")
-        ours, theirs = presence_stats(self.stats_), presence_stats(new.stats_)
+        ours, theirs = trees.presence_stats(self.stats_), trees.presence_stats(new.stats_)
         return ours.drift(theirs, n_features, feature_names=self._indicator_names)
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------

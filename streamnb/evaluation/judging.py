@@ -103,6 +103,6 @@ def judged(model: LinearModel, X: Any, y: Any, sample_weight: Any, needs: Iterab
     if "probabilities" in needs and not model.scheme.has_probabilities:
         raise ValueError(f"scheme={model.scheme.name!r} has no probabilities; take 'joint', 'ovr' or 'reference'")
     rows = opened_through(model.options.step, X, y, sample_weight)
-    label_checks.check_order(rows.label_names, model.classes_)
+    label_checks.check_labels_of_model(rows.label_names, model.classes_)
     sheet, _ = run(JudgingTask(model, needs), rows, RunOptions())
     return sheet.evaluations

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer, FunctionTransformer, LabelBinarizer, Normalizer, StandardScaler
+from sklearn.svm import LinearSVC
 
 from streamnb.models.portable import PortableModel
 from streamnb.models.steps import RowStep
@@ -16,7 +17,10 @@ FUNCTIONS = {"log1p": np.log1p, "sqrt": np.sqrt, "log": np.log}
 
 
 def as_sklearn(model: PortableModel) -> Pipeline:
-    """The pipeline: a transformer for each step, then logistic regression, or one for each class or label."""
+    """The pipeline: a transformer for each step, then a linear classifier, or one for each class or label.
+
+    It is logistic regression where that has the probabilities of the model, else a `LinearSVC`, which has none.
+    """
     n = model.n_features_in_
     parts = [one for step in model.steps for one in _transformers(step, n)]
     names = [f"{type(one).__name__.lower()}{number}" for number, one in enumerate(parts)]
@@ -68,14 +72,14 @@ def _scaler(n_features: int, factor: Any = None, shift: float | None = None) -> 
 
 def _classifier(model: PortableModel) -> Any:
     coef = model.weights.T.toarray() if sp.issparse(model.weights) else np.ascontiguousarray(model.weights.T)
-    classes = model.classes_
+    classes, linear = model.classes_, LinearSVC if model.probabilities in (None, "reference") else LogisticRegression
     if not model.multilabel and model.probabilities != "ovr":
         two = len(classes) == 2
         rows = slice(1, None) if two else slice(None)
-        return _logistic(coef[rows] - coef[:1] if two else coef, model.intercept_[rows], classes)
-    rest = OneVsRestClassifier(LogisticRegression())
+        return _linear(linear(), coef[rows] - coef[:1] if two else coef, model.intercept_[rows], classes)
+    rest = OneVsRestClassifier(linear())
     pairs = zip(coef, model.intercept_, strict=True)
-    rest.estimators_ = [_logistic(w[None], b[None], np.array([0, 1])) for w, b in pairs]
+    rest.estimators_ = [_linear(linear(), w[None], b[None], np.array([0, 1])) for w, b in pairs]
     indicator = np.vstack([np.eye(len(classes), dtype=int), np.ones((1, len(classes)), int)])
     rest.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(indicator if model.multilabel else classes)
     rest.classes_ = rest.label_binarizer_.classes_
@@ -83,8 +87,7 @@ def _classifier(model: PortableModel) -> Any:
     return rest
 
 
-def _logistic(coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> LogisticRegression:
-    fitted = LogisticRegression()
+def _linear(fitted: Any, coef: np.ndarray, intercept: np.ndarray, classes: np.ndarray) -> Any:
     fitted.coef_, fitted.intercept_, fitted.classes_ = coef, intercept, classes
     fitted.n_features_in_, fitted.n_iter_ = coef.shape[1], np.array([0])
     return fitted

@@ -45,7 +45,7 @@ class Scored:
 def calibrated(model: LinearModel, rows: Source, method: str = "sigmoid") -> LinearModel:
     """The model whose probabilities fit these rows."""
     check_calibrated(model)
-    label_checks.check_order(rows.label_names, model.classes_)
+    label_checks.check_labels_of_model(rows.label_names, model.classes_)
     model = replace(model, curves=None)
     return fitted_to(model, _scored(model, rows), method)
 

@@ -165,7 +165,7 @@ class LinearModel:
         Rows that the workers of an active Dask client can open are judged there.
         """
         rows = opened_through(self.options.step, X, y, sample_weight)
-        label_checks.check_order(rows.label_names, self.classes_)
+        label_checks.check_labels_of_model(rows.label_names, self.classes_)
         means, _ = run(_HitsTask(self), rows, RunOptions())
         row_checks.check_total_weight(means.weight)
         return means.mean("right")

@@ -13,8 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import row_checks
-from streamnb.kernels import predictive, quadratic
+from streamnb.kernels import predictive
 from streamnb.models.linear import LinearModel
+from streamnb.models.quadratic import ScoresOfZeros
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.priors import NormalInverseGamma, Pseudo
@@ -148,7 +149,7 @@ class CountModel(PredictiveModel):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class StudentModel(PredictiveModel):
+class StudentModel(ScoresOfZeros, PredictiveModel):
     """Scores ``intercept_ - sum_j powers_jk ln(1 + (x_j - weights_jk)^2 inverse_jk)``; tables (n_features, K)."""
 
     inverse: np.ndarray
@@ -156,22 +157,12 @@ class StudentModel(PredictiveModel):
 
     @cached_property
     def _absent(self) -> np.ndarray:
-        """What each feature takes as a zero, (n_features, K)."""
         return self.powers * np.log1p(self.weights**2 * self.inverse)
-
-    @cached_property
-    def _zeros(self) -> tuple[np.ndarray, np.ndarray]:
-        """The score of a row of zeros, as (hi, lo), each (K,)."""
-        hi, lo = np.zeros((2, len(self.classes_)))
-        quadratic.score_zeros(self._absent, hi, lo)
-        return hi, lo
 
     def log_joint(self, chunk: Chunk, survey: Any) -> np.ndarray:
         tables = self.weights, self.inverse, self.powers
         if isinstance(chunk, CSRChunk):
-            hi, lo = (np.tile(part, (chunk.shape[0], 1)) for part in self._zeros)
-            predictive.score_student_csr(chunk.data, chunk.indices, chunk.indptr, *tables, self._absent, hi, lo)
-            return hi + lo + self.intercept_
+            return self.of_sparse(chunk, predictive.score_student_csr, *tables)
         out = np.zeros((chunk.shape[0], len(self.classes_)))
         predictive.score_student_dense(chunk.values, *tables, out)
         return out + self.intercept_

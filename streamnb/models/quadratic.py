@@ -17,9 +17,29 @@ from streamnb.rows.preparing import RowOptions
 _STATE = "classes", "means", "halves", "intercept", "options", "rule", "curves"
 
 
+class ScoresOfZeros:
+    """Sparse rows are scored as a row of zeros, and by what each stored value changes of that."""
+
+    _absent: Any  # what each feature takes as a zero, (n_features, K)
+    intercept_: np.ndarray
+
+    @cached_property
+    def _zeros(self) -> tuple[np.ndarray, np.ndarray]:
+        """The score of a row of zeros, as (hi, lo), each (K,)."""
+        hi, lo = np.zeros((2, len(self.intercept_)))
+        quadratic.score_zeros(self._absent, hi, lo)
+        return hi, lo
+
+    def of_sparse(self, chunk: CSRChunk, score: Any, *tables: np.ndarray) -> np.ndarray:
+        """Scores of rows, (n_rows, K), by a kernel that takes out what a feature takes as a zero."""
+        hi, lo = (np.tile(part, (chunk.shape[0], 1)) for part in self._zeros)
+        score(chunk.data, chunk.indices, chunk.indptr, *tables, self._absent, hi, lo)
+        return hi + lo + self.intercept_
+
+
 @persistence.register
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class QuadraticModel(LinearModel):
+class QuadraticModel(ScoresOfZeros, LinearModel):
     """Scores ``intercept_ - sum_j (x_j - weights_jk)^2 halves_jk``; tables (n_features, K). It has no coef_."""
 
     halves: np.ndarray
@@ -63,15 +83,7 @@ class QuadraticModel(LinearModel):
 
     @cached_property
     def _absent(self) -> np.ndarray:
-        """What each feature costs as a zero, (n_features, K)."""
         return self.weights**2 * self.halves
-
-    @cached_property
-    def _zeros(self) -> tuple[np.ndarray, np.ndarray]:
-        """The score of a row of zeros, as (hi, lo), each (K,)."""
-        hi, lo = np.zeros((2, len(self.classes_)))
-        quadratic.score_zeros(self._absent, hi, lo)
-        return hi, lo
 
     def margins(self, chunk: Chunk, survey: Any) -> np.ndarray:
         """ln P(y) + ln p(x | y), (n_rows, K); under the scheme of two classes their difference, (n_rows, 1)."""
@@ -85,14 +97,10 @@ class QuadraticModel(LinearModel):
         return scores[:, 1:] - scores[:, :1] if isinstance(self.scheme, TwoClasses) else scores
 
     def _scores(self, chunk: Chunk) -> np.ndarray:
-        n_rows = chunk.shape[0]
         if isinstance(chunk, CSRChunk):
-            hi, lo = (np.tile(part, (n_rows, 1)) for part in self._zeros)
-            arrays = chunk.data, chunk.indices, chunk.indptr
-            quadratic.score_csr(*arrays, self.weights, self.halves, self._absent, hi, lo)
-            return hi + lo + self.intercept_
+            return self.of_sparse(chunk, quadratic.score_csr, self.weights, self.halves)
         values: Any = chunk
-        out = np.zeros((n_rows, len(self.classes_)))
+        out = np.zeros((chunk.shape[0], len(self.classes_)))
         quadratic.score_dense(values.values, self.weights, self.halves, out)
         return out + self.intercept_
 

@@ -319,14 +319,7 @@ class Laplace(Family):
     def __init__(self, centre: float = 0.0):
         self.centre = arguments.finite_number("centre", centre)
 
-    def link(self, m):
-        return -1.0 / m
-
-    def variance(self, m):
-        return m * m
-
-    def cumulant(self, m):
-        return np.log(m)
+    link, variance, cumulant = Gamma.link, Gamma.variance, Gamma.cumulant  # distances are exponential
 
 
 class ChiSquared(Family):

@@ -40,6 +40,15 @@ def check_reference(scheme: str, reference: Any) -> None:
         raise ValueError(f"reference={reference!r} goes with scheme='reference', not with scheme={scheme!r}")
 
 
+def loaded_parameters(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters out of a file, without a reference that nothing was set against: up to 0.2 one was let pass."""
+    reference, scheme = params.get("reference"), params.get("scheme", "reference")
+    if reference is None or scheme == "reference":
+        return params
+    messages.warn(f"the file has reference={reference!r} under scheme={scheme!r}, where it did nothing: it is left out")
+    return {**params, "reference": None}
+
+
 def reference_number(classes: np.ndarray, reference: Any, multilabel: bool) -> int | None:
     """The number of the class or label that is named, None for the rows without any label."""
     if multilabel and isinstance(reference, Unlabelled):

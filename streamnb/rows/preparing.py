@@ -16,6 +16,7 @@ from streamnb.rows.survey import Survey
 
 TRANSFORMS = {"binary": row_values.BINARY, "log1p": row_values.LOG1P, "sqrt": row_values.SQRT}
 NORMS = {"l1": row_values.NORM_L1, "l2": row_values.NORM_L2}
+FEW_NUMBERS = 1 << 12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,9 +61,11 @@ def _stepped(chunk: Chunk, survey: Survey, step: str) -> Chunk:
         return _of_length(chunk, *_norm(step))
     lowest = {"sqrt": 0.0, "log1p": np.nextafter(-1.0, 0.0)}.get(step, -np.inf)
     Domain(f"transform={step!r}", lowest).check(chunk, survey)
-    stored = np.empty(len(chunk.stored))
-    row_values.transform_values(chunk.stored, TRANSFORMS[step], stored)
-    return chunk.with_values(stored)
+    counts = survey.whole and not survey.negatives and survey.top < FEW_NUMBERS <= len(chunk.stored)
+    values = np.arange(survey.top + 1.0) if counts else chunk.stored  # of few numbers each is transformed once
+    stored = np.empty(len(values))
+    row_values.transform_values(values, TRANSFORMS[step], stored)
+    return chunk.with_values(stored.take(chunk.stored.astype(np.intp)) if counts else stored)
 
 
 def _of_length(chunk: Chunk, norm: str, length: float) -> Chunk:

@@ -53,6 +53,7 @@ class ClassScan(PassTask):
     memory_limit: int | None = None  # of the tables, in bytes; None for half of what is free where they are made
     outside: int | None = None  # the rows outside this fold alone, together
     n_sharing: int = 1  # scans beside each other, whose tables become sparse where they take more than their share
+    together: tuple[str, ...] = ()  # the moments that are summed over all classes
     title = "scan"
     called = "ScanPlan"  # in checkpoints
 
@@ -68,8 +69,8 @@ class ClassScan(PassTask):
         return self
 
     def partial(self) -> Any:
-        known = self.moments, self.options, self.classes, self._kept, self.memory_limit
-        return Accumulator(*known, grid=self.grid, how=self.how, labels=self.labels, n_sharing=self.n_sharing)
+        known = self.moments, self.options, self.classes, self._kept, self.memory_limit, False, self.grid, self.how
+        return Accumulator(*known, labels=self.labels, n_sharing=self.n_sharing, together=self.together)
 
     @property
     def _kept(self) -> Folding | None:
@@ -99,7 +100,7 @@ class ClassScan(PassTask):
             return Wants(tile_rows=tile_rows)
         n_splits = 1 if self._kept is None else self._kept.n_splits
         if self.classes is not None:
-            first = tuple(m for m in self.moments if m in TABLE)
+            first = tuple(m for m in self.moments if m in TABLE and m not in self.together)
             check_fits(first, self.options, len(self.classes) * n_splits, n_features, self.memory_limit)
         n_classes = 2 if self.classes is None else len(self.classes)  # two at least
         histograms.check_fits(self.grid, n_classes * n_splits, n_features, self.memory_limit)
@@ -121,7 +122,7 @@ class ClassScan(PassTask):
 
     def about(self) -> dict[str, str]:
         about = {"the model": self.called}
-        unsaid = ("grid", None), ("how", ROUNDED), ("labels", False), ("outside", None)
+        unsaid = ("grid", None), ("how", ROUNDED), ("labels", False), ("outside", None), ("together", ())
         limits = "memory_limit", "n_sharing"  # which do not change what the sums are
         for name, value in vars(self).items():
             if name == "options":

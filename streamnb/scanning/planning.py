@@ -15,7 +15,7 @@ from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.stats import moment_sums, second_moments
 from streamnb.stats.histograms import bytes_of, check_histogram
-from streamnb.stats.moments import TABLE, check_moments
+from streamnb.stats.moments import SECOND_MOMENTS, TABLE, check_moments
 
 UNKNOWN = "not known before the scan"
 _OF_MODELS = "n_models", "model_bytes", "n_groups", "most_reads"
@@ -128,7 +128,7 @@ def plan(
     'sparse'
     """
     rows, y = _opened(X, y, layer)
-    moments, folds, pooled = (moments, folds, pooled) if model is None else _of_model(model)
+    moments, folds, together = (moments, folds, SECOND_MOMENTS * pooled) if model is None else _of_model(model)
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
     listed, limit = label_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
     folding = with_folds(ClassScan(names, options, listed), rows, folds, groups, repeats, 0)[0].folding
@@ -138,9 +138,11 @@ def plan(
     of_all = 2 * int(n_labels > 0)  # beside labels that a row may bear any number of: rows with some, and with none
     grid, dense, sparse, of_bins, of_pairs = check_histogram(histogram, n_bins), None, None, 0, 0
     first, n_splits = tuple(m for m in names if m in TABLE), 1 if folding is None else folding.n_splits
+    cells = [0] * len(first)  # of each moment
     if n_classes is not None and n_features is not None:
         n_groups = (n_classes + of_all) * n_splits
-        dense = 8 * len(first) * n_groups * n_features
+        cells = [n_features * (max(of_all, 1) * n_splits if m in together else n_groups) for m in first]
+        dense, pooled = 8 * sum(cells), "gram" in together
         of_pairs = second_moments.bytes_of(names, pooled, n_classes + of_all, n_splits, n_features)
         of_bins = bytes_of(grid, n_groups, n_features)
     needed = {}
@@ -149,8 +151,7 @@ def plan(
         needed = model.plan_reads(n_features, n_rows_of_weights, 1 if folding is None else folding.n_folds, limit)
     if n_values is not None and moment_sums.may_be_sparse(first, options):
         touched = n_values * (n_labels + 1) * (1 if folding is None else folding.repeats)
-        most = touched if not dense else min(touched, dense // (8 * len(first)))
-        sparse = moment_sums.CELL * len(first) * most
+        sparse = moment_sums.CELL * sum(min(touched, n) if n else touched for n in cells)
     return Plan(
         n_rows=n_rows,
         n_features=n_features,
@@ -184,6 +185,6 @@ def _kind(dense: int | None, sparse: int | None, others: int, limit: int) -> str
     return moment_sums.kind(dense, sparse, limit) if others <= limit else "too large"
 
 
-def _of_model(model: Any) -> tuple[tuple[str, ...], Any, bool]:
-    """The moments and folds of its scan, and whether that sums products over all classes."""
-    return *model.plan_scan(), hasattr(model, "plan_pooled") and model.plan_pooled()
+def _of_model(model: Any) -> tuple[tuple[str, ...], Any, tuple[str, ...]]:
+    """The moments and folds of its scan, and those of the moments that it sums over all classes."""
+    return *model.plan_scan(), model.plan_pooled()

@@ -191,11 +191,14 @@ def empty_evaluation(
     return (EachEvaluation if each else GridEvaluation)(new, n_points)
 
 
-def _sheet_sizes(n_models: int, n_classes: int, needs: frozenset[str], multilabel: bool) -> tuple[int, int, int]:
-    """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of a sheet."""
+def _sheet_sizes(
+    n_models: int, n_classes: int, needs: frozenset[str], multilabel: bool, n_rows: int = KEPT_SCORES
+) -> tuple[int, int, int]:
+    """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of a sheet of so many rows."""
     room = KEPT_SCORES // (n_models * n_classes)
     exact_rows, n_bins = min(max(room, 100), 10_000), min(max(room // 2, 64), 2048)
-    per_class = 24 + max(8 * exact_rows, 16 * n_bins) * len(needs & {"ranking", "margin"})
+    kept = 8 * n_rows if n_rows <= exact_rows else max(8 * exact_rows, 16 * n_bins)
+    per_class = 24 + kept * len(needs & {"ranking", "margin"})
     per_class += 8 * n_classes * ("confusion" in needs and not multilabel)
     return exact_rows, n_bins, n_models * n_classes * per_class
 
@@ -209,7 +212,7 @@ def _check_costs(
     n_points, n_kinds = sum(map(len, paths)), 1 + train
     times_judged = stats.folding.n_folds if train else 1  # each row, by the models of a repeat
     models = f"{n_splits} x {n_points:,} models of {n_classes:,} classes"
-    check_sheet(n_splits * n_points * n_kinds, models, n_classes, scorer, stats.multilabel, limit)
+    check_sheet(n_splits * n_points * n_kinds, models, stats, scorer, limit)
     seconds = 0.0
     for path in paths:
         margins = n_rows * times_judged * DOUBLE.room(len(path)) * max(path.n_rows, n_classes)
@@ -231,9 +234,12 @@ def _check_costs(
         )
 
 
-def check_sheet(n_models: int, models: str, n_classes: int, scorer: Scorer, multilabel: bool, limit: Any) -> None:
-    """Refuse what would be kept of the scores of too many models."""
-    n_bytes = _sheet_sizes(n_models, n_classes, scorer.needs, multilabel)[2]
+def check_sheet(
+    n_models: int, models: str, stats: ClassStats, scorer: Scorer, limit: Any, at_once: int | None = None
+) -> None:
+    """Refuse what would be kept of the scores of too many models, all of them or so many `at_once`."""
+    n_bytes = _sheet_sizes(n_models, len(stats.classes), scorer.needs, stats.multilabel, stats.n_rows)[2]
+    n_bytes = n_bytes * (at_once or n_models) // n_models
     if n_bytes > (may := memory.allowed(limit)):
         less = "" if scorer.needs <= {"hits"} else ", or a scoring of decisions alone, such as 'f1_micro'"
         cure = f"give a larger memory_limit, or take fewer penalties or folds{less}"

@@ -189,7 +189,7 @@ class PenaltySearch:
         file for each read.
         """
         models = f"{turns.n_models} models of {len(self.judge.classes)} classes"
-        check_sheet(turns.n_models, models, len(self.judge.classes), self.scorer, self.judge.scheme.multilabel, None)
+        check_sheet(turns.n_models, models, self.stats, self.scorer, options.memory_limit, turns.at_once)
         check_scorer(self.scorer, self.judge.evaluation(1).of_point(0))
         folds = range(len(self.stats.folds)) if folds is None else folds
         every = [(fold, point) for point in range(len(self.grid)) for fold in folds]

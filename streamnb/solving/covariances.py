@@ -14,7 +14,9 @@ from streamnb.problem.shrinkage import LEDOIT_WOLF, Point
 from streamnb.solving import ledoit_wolf
 from streamnb.solving.tridiagonal import factors, ratios, turned
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.second_moments import PooledTable, scatter
+from streamnb.stats.second_moments import scatter
+from streamnb.stats.tables import PooledTable
+from streamnb.stats.totals import whole
 
 CONSTANT = 1e-26  # of a mean square: a variance that rounding left
 SINGULAR = 1e-13  # of a largest eigenvalue, for each feature
@@ -86,8 +88,8 @@ class Covariances:
         weight, table = self.stats.weight, self.stats.table("gram")
         if not isinstance(table, PooledTable):
             return np.tensordot(weight, self.own, 1) / weight.sum()
-        total, about = _whole(self.stats, "sum"), np.empty(2 * (self.stats.n_features,))
-        of_rows = _whole(self.stats, "weight")
+        total, of_rows = (whole(self.stats.table(name)).row(0) for name in ("sum", "weight"))
+        about = np.empty(2 * (self.stats.n_features,))
         kernels.scatter_about_means(*total, *table.row(0), float(of_rows[0][0]), float(of_rows[1][0]), about)
         apart = self.means[self.seen] - self.centre
         return (about - (apart * weight[self.seen, None]).T @ apart) / weight.sum()
@@ -222,12 +224,3 @@ def _of_correlations(matrices: np.ndarray, numbers: list[int]) -> Basis:
     return Basis(
         numbers, axes, np.repeat(inverse[:, :, None], len(numbers), 2), np.repeat(log_dets[:, None], len(numbers), 1)
     )
-
-
-def _whole(stats: ClassStats, moment: str) -> tuple[np.ndarray, np.ndarray]:
-    """Sums over all classes, as (hi, lo)."""
-    table, one = stats.table(moment).dense(), np.zeros(1, np.intp)
-    total = table.take(one)
-    for k in range(1, len(stats.classes)):
-        total = total.combined(table, one, one + k, 1.0)
-    return total.row(0)

@@ -8,8 +8,7 @@ import numpy as np
 from streamnb.core.blas import one_thread
 from streamnb.kernels import products as kernels
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.second_moments import PooledTable
-from streamnb.stats.tables import Table
+from streamnb.stats.totals import whole
 
 CONSTANT = 1e-26  # of a mean square: a variance that rounding left
 
@@ -36,18 +35,17 @@ class LeastSquaresPath:
     @cached_property
     def _decomposed(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Numbers of features that vary, eigenvalues and axes of their scatter, and products with classes, (n, R)."""
-        whole = self.stats if self.stats.every is None else self.stats.every
-        n, weight = self.stats.n_features, whole.table("weight").dense()
-        total, of_rows, pairs = _row(whole, "sum"), _sum(weight).row(0), _row(whole, "gram")
+        n = self.stats.n_features
+        total, of_rows, pairs = (whole(self._every.table(name)).row(0) for name in ("sum", "weight", "gram"))
         scatter = np.empty((n, n))
         kernels.scatter_about_means(*total, *pairs, float(of_rows[0][0]), float(of_rows[1][0]), scatter)
         if self.scale is not None:
             scatter = scatter * self.scale * self.scale[:, None]
-        shares = self._own_weight / whole.total_weight
+        shares = self._own_weight / self._every.total_weight
         products = 2.0 * (self._own - np.outer(shares, total[0])).T
         if self.scale is not None:
             products *= self.scale[:, None]
-        squares = scatter.diagonal() + (self.mean**2) * whole.total_weight
+        squares = scatter.diagonal() + (self.mean**2) * self._every.total_weight
         kept = np.flatnonzero(scatter.diagonal() > CONSTANT * squares)
         with one_thread():
             values, axes = np.linalg.eigh(scatter[np.ix_(kept, kept)])
@@ -56,9 +54,13 @@ class LeastSquaresPath:
     @cached_property
     def mean(self) -> np.ndarray:
         """Of all rows, (n_features,)."""
-        whole = self.stats if self.stats.every is None else self.stats.every
-        mean = _row(whole, "sum")[0] / whole.total_weight
+        mean = whole(self._every.table("sum")).value()[0] / self._every.total_weight
         return mean if self.scale is None else mean * self.scale
+
+    @property
+    def _every(self) -> ClassStats:
+        """The same sums, of each row once."""
+        return self.stats if self.stats.every is None else self.stats.every
 
     @property
     def _rows(self) -> slice:
@@ -87,21 +89,5 @@ class LeastSquaresPath:
         weights = np.zeros((self.stats.n_features, products.shape[1]))
         with one_thread():
             weights[kept] = axes @ ((axes.T @ products) / (values + l2)[:, None])
-            whole = self.stats if self.stats.every is None else self.stats.every
-            intercepts = 2.0 * self._own_weight / whole.total_weight - 1.0 - self.mean @ weights
+            intercepts = 2.0 * self._own_weight / self._every.total_weight - 1.0 - self.mean @ weights
         return weights, intercepts
-
-
-def _sum(table: Table) -> Table:
-    """The sums over all classes, one row."""
-    one = np.zeros(1, np.intp)
-    if isinstance(table, PooledTable):
-        return table
-    total = table.take(one)
-    for k in range(1, len(table.hi)):
-        total = total.combined(table, one, one + k, 1.0)
-    return total
-
-
-def _row(stats: ClassStats, moment: str) -> tuple[np.ndarray, np.ndarray]:
-    return _sum(stats.table(moment).dense()).row(0)

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import chdtri, xlogy
 
+from streamnb.core import messages
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.second_moments import diagonal, unpacked
 
@@ -77,6 +78,22 @@ def beyond_chance(information: np.ndarray, weight: np.ndarray, levels: np.ndarra
     values, which = np.unique(freedom, return_inverse=True)
     bounds = np.where(values > 0, chdtri(np.maximum(values, 1), level), np.inf)[which].reshape(freedom.shape)
     return np.where(2.0 * weight.sum() * information > bounds, information, -1.0)
+
+
+def check_weights(stats: ClassStats, levels: np.ndarray, level: float) -> None:
+    """Say so where no two features could seem to tell of each other, and only for the size of the weights."""
+    most = np.log(np.minimum.outer(levels, levels))  # that one feature can tell of another
+    np.fill_diagonal(most, 0.0)
+
+    def none(weight: np.ndarray) -> bool:
+        return bool((beyond_chance(most, weight, levels, level) < 0.0).all())
+
+    total, n_rows = stats.total_weight, stats.n_rows
+    if total < n_rows and none(stats.weight) and not none(stats.weight * (n_rows / total)):
+        messages.warn(
+            f"the weights of {n_rows:,} rows add up to {total:.3g}, and weights count as rows: with so few no feature "
+            "has a parent, and this is naive Bayes; give weights of about 1, or significance_level=None"
+        )
 
 
 def spanning_tree(information: np.ndarray) -> np.ndarray:

@@ -22,9 +22,9 @@ from streamnb.stats.histograms import Grid, HistogramSums
 from streamnb.stats.moment_sums import GrowingTable, MomentSums
 from streamnb.stats.moments import LABELS, SECOND_MOMENTS, TABLE
 from streamnb.stats.overlaps import CountedOverlaps
-from streamnb.stats.second_moments import ROUNDED, Products, ProductSums, check_fits, pooled
+from streamnb.stats.second_moments import ROUNDED, Products, ProductSums, check_fits
 from streamnb.stats.sparse_tables import AnyTable
-from streamnb.stats.tables import spread
+from streamnb.stats.tables import pooled, spread
 
 
 class Accumulator:
@@ -49,6 +49,8 @@ class Accumulator:
         Of an indicator, keep the weight of the rows that bear each two labels, too.
     n_sharing : int
         Accumulators that share the limit: tables that may become sparse do so where they take more than their share.
+    together : names
+        Moments, of which absent values have none, that are summed over all classes; of an indicator each row once.
     """
 
     def __init__(
@@ -63,11 +65,14 @@ class Accumulator:
         how: Products = ROUNDED,
         labels: bool = False,
         n_sharing: int = 1,
+        together: Iterable[str] = (),
     ):
         self._options, self._folding = options, folding
         self._groups = Groups(classes, 1 if folding is None else folding.n_splits)
         names, self._how, self._limit = tuple(moments), how, memory_limit
-        self._sums = MomentSums([m for m in names if m in TABLE], options, memory_limit, sparse, n_sharing)
+        own, pools = ([m for m in names if m in TABLE and (m in together) == pool] for pool in (False, True))
+        self._sums = MomentSums(own, options, memory_limit, sparse, n_sharing)
+        self._whole = MomentSums(pools, options, memory_limit, sparse, n_sharing)
         self._products = {m: ProductSums(m, how, options.binarize) for m in names if m in SECOND_MOMENTS}
         self._histograms = None if grid is None else HistogramSums(grid, memory_limit)
         self._fits = 0  # groups whose products were found to fit
@@ -82,7 +87,7 @@ class Accumulator:
     @property
     def nbytes(self) -> int:
         """Memory of the tables."""
-        kept = self._sums, self._histograms, self._labels, *self._products.values()
+        kept = self._sums, self._whole, self._histograms, self._labels, *self._products.values()
         return sum(sums.nbytes for sums in kept if sums is not None)
 
     @property
@@ -125,6 +130,8 @@ class Accumulator:
             self._labels.add(indicator, known, *block[2:])
         if self._histograms is not None:
             self._histograms.add(*block)
+        if self._whole.moments:
+            self._whole.add(chunk, survey, *self._groups.pooled(entries), block[-1])
         if self._products:
             self._add_products(*block)
 
@@ -176,9 +183,10 @@ class Accumulator:
         if self._labels is not None and isinstance(self._groups.codes, LabelColumns):
             tables[LABELS] = self._labels.take("sum", by_split, len(classes))
         n_splits = self._groups.n_splits
-        groups = self._groups.pooled_groups() if self._how.pooled else by_split
-        of_pairs: dict[str, Any] = {name: sums.take(groups, n_features) for name, sums in self._products.items()}
-        tables, pools = (tables, of_pairs) if self._how.pooled else (tables | of_pairs, {})
+        together = self._groups.pooled_groups()
+        pools: dict[str, Any] = {name: self._whole.take(name, together, n_features) for name in self._whole.moments}
+        groups, taken = (together, pools) if self._how.pooled else (by_split, tables)
+        taken |= {name: sums.take(groups, n_features) for name, sums in self._products.items()}
         rows = self._rows[by_split]
         folds = tuple(self._part(tables, pools, rows, classes, split) for split in range(n_splits))
         if self._folding is None:
@@ -197,7 +205,7 @@ class Accumulator:
         def taken(classes: np.ndarray, at: np.ndarray, pool: int | None, **more: Any) -> ClassStats:
             part = {name: table.take(at) for name, table in tables.items()}
             if pool is not None:
-                part |= {name: pooled(table.take(np.array([pool]))) for name, table in pools.items()}
+                part |= {name: pooled(table.take(np.array([pool])).dense()) for name, table in pools.items()}
             return ClassStats(classes, rows[at], part, n_features, options=self._options, **more)
 
         beside: dict[str, Any] = {}

@@ -19,9 +19,9 @@ from streamnb.stats.matching import check_classes, merged_classes, positions
 from streamnb.stats.moments import ALL_MOMENTS, LABELS, MOMENTS, SECOND_MOMENTS
 from streamnb.stats.overlaps import Overlaps
 from streamnb.stats.possible import check_left
-from streamnb.stats.second_moments import PooledTable, matrices, n_multiplied, n_pairs
+from streamnb.stats.second_moments import matrices, n_multiplied, n_pairs
 from streamnb.stats.sparse_tables import AnyTable, alike, as_scipy, dense_bytes
-from streamnb.stats.tables import Table
+from streamnb.stats.tables import PooledTable, Table
 
 FADED = 2.0**-500  # a class of less weight counts nothing: far below it the rests of pairs fall out of float64
 
@@ -142,7 +142,7 @@ class ClassStats(Drifts, persistence.Saved):
 
     @property
     def _pooled(self) -> tuple[str, ...]:
-        """Which products are those of all classes together."""
+        """Which sums are those of all classes together."""
         return tuple(name for name, table in self.tables.items() if isinstance(table, PooledTable))
 
     @property
@@ -247,7 +247,7 @@ class ClassStats(Drifts, persistence.Saved):
     def reweighted(self, class_weight: np.ndarray) -> "ClassStats":
         """The statistics of the same rows, each with its weight times that of its class; `class_weight` (K,)."""
         if self._pooled and np.ptp(class_weight):
-            raise ValueError("class_weight does not go with products that are pooled; scan them with pooled=False")
+            raise ValueError("class_weight does not go with sums that are pooled; scan them with pooled=False")
         tables = {name: t.scaled(class_weight) for name, t in self.tables.items()}
         return replace(self, tables=tables, folds=(), folding=None)
 
@@ -304,7 +304,7 @@ class ClassStats(Drifts, persistence.Saved):
             have, get = (sorted(set(s.tables) - {"weight"}) for s in (self, other))
             raise ValueError(f"these statistics hold the moments {have}, the others {get}; scan both with the same")
         if self._pooled != other._pooled:
-            raise ValueError("products are pooled over the classes in one of the statistics alone; scan both alike")
+            raise ValueError("sums are pooled over the classes in one of the statistics alone; scan both alike")
         if self.multilabel != other.multilabel:
             raise ValueError("one of the statistics is of an indicator of labels, the other of one label a row")
         if self.folding != other.folding:
@@ -369,10 +369,9 @@ class ClassStats(Drifts, persistence.Saved):
         for name, table in self.tables.items():
             n_bins = table.grid.n_bins if isinstance(table, Histograms) else 1
             width = {"weight": 1, LABELS: table.shape[1]}.get(name, self.n_features * n_bins)
-            height = n_classes
             if name in SECOND_MOMENTS:
                 width = n_pairs(n_multiplied(name, self.n_features))
-                height = 1 if isinstance(table, PooledTable) else n_classes
+            height = 1 if isinstance(table, PooledTable) else n_classes
             if table.shape != (height, width) or isinstance(table, Histograms) != (name == "histogram"):
                 raise ValueError(f"{name} has shape {table.shape} for {n_classes} classes, {self.n_features} features")
         if self.step is not None and self.step.n_columns != self.n_features:

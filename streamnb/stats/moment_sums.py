@@ -180,6 +180,7 @@ class GrowingTable:
         self.hi: np.ndarray = np.zeros((0, 0), np.int32)
         self.lo: np.ndarray | None = None  # (3, n_classes, n_columns)
         self.spilled = False  # True once more than the first low part is in use
+        self._n_classes = 0  # of the rows of these tables that are in use; the others take no memory yet
         self._bound = 0.0  # no sum so far is larger
 
     @classmethod
@@ -187,7 +188,7 @@ class GrowingTable:
         """Go on from a sparse table."""
         self = cls()
         dense = table.dense()
-        self.hi = dense.hi.copy()
+        self.hi, self._n_classes = dense.hi.copy(), len(dense.hi)
         if dense.lo is not None:
             self.lo, self.spilled = np.zeros((3, *dense.shape)), len(dense.lo) > 1
             self.lo[: len(dense.lo)] = dense.lo
@@ -196,7 +197,7 @@ class GrowingTable:
 
     @property
     def nbytes(self) -> int:
-        return self.hi.nbytes + 8 * self.n_low * self.hi.size
+        return (self.hi.itemsize + 8 * self.n_low) * self._n_classes * self.hi.shape[1]
 
     @property
     def n_low(self) -> int:
@@ -204,10 +205,11 @@ class GrowingTable:
         return 0 if self.lo is None else 3 if self.spilled else 1
 
     def grow(self, n_classes: int, n_columns: int) -> None:
+        self._n_classes = max(self._n_classes, n_classes)
         if n_classes <= self.hi.shape[0]:
             return
-        # Few classes are new after the first blocks; doubling keeps copies rare, untouched zeros cost nothing.
-        room = n_classes if not len(self.hi) else max(n_classes, 2 * len(self.hi))
+        # Few classes are new after the first blocks; room for these keeps copies rare, untouched zeros cost nothing.
+        room = n_classes + n_classes // 4 if not len(self.hi) else max(n_classes, 2 * len(self.hi))
         self.hi = _enlarged(self.hi, room, n_columns)
         if self.lo is not None:
             low, self.lo = self.lo, np.zeros((3, room, n_columns))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.core import arguments, memory, persistence
+from streamnb.core import arguments, memory
 from streamnb.core.blas import one_thread
 from streamnb.kernels import bits, class_sums
 from streamnb.kernels import products as kernels
@@ -16,7 +16,7 @@ from streamnb.rows.survey import Survey
 from streamnb.stats import products
 from streamnb.stats.moment_sums import GrowingTable
 from streamnb.stats.moments import SECOND_MOMENTS
-from streamnb.stats.tables import Table, low_of_state, low_state
+from streamnb.stats.tables import PooledTable, Table
 
 WAITING = 1 << 18  # numbers of products that are added together
 FEW = 40_000  # products of rows of a group that a loop takes less time for than a call of BLAS
@@ -94,43 +94,6 @@ def check_fits(
         groups = "pooled" if pooled else f"of {n_classes:,} classes" + (f" in {n_splits} folds" * (n_splits > 1))
         what = f"products of {n_features:,} features by {n_features:,}, {groups}, twice as much of real values,"
         memory.refuse(what, needed, memory.allowed(limit), CURE)
-
-
-@persistence.register
-@dataclass(frozen=True, slots=True, eq=False)
-class PooledTable(Table):
-    """Sums over all classes together, (1, n_columns): whichever classes are asked for, there is one row."""
-
-    def combined(self, other: Table, rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "PooledTable":
-        one = np.zeros(1, np.intp)
-        return pooled(Table.combined(self, other, one, one, sign))
-
-    def take(self, order: np.ndarray) -> "PooledTable":
-        return self
-
-    def above(self, other: Table) -> "PooledTable":
-        return self
-
-    def scaled(self, factor: Any) -> "PooledTable":
-        factors = np.unique(np.asarray(factor, np.float64))
-        if len(factors[factors != 0.0]) > 1:
-            raise ValueError(
-                "products that are pooled over the classes cannot be weighed class by class; scan with pooled=False"
-            )
-        return pooled(Table.scaled(self, float(factors[-1])))
-
-    def to_state(self) -> dict[str, Any]:
-        return {"hi": self.hi, **low_state(self)}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "PooledTable":
-        hi = persistence.array("hi", state["hi"], ["f8"], (1, None))
-        return cls(hi, *low_of_state(state, hi))
-
-
-def pooled(table: Table) -> PooledTable:
-    """One row of sums, as the sums of all classes."""
-    return PooledTable(table.hi, table.lo, table.rounded)
 
 
 def matrices(table: Table) -> np.ndarray:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from streamnb.core import arguments, memory, persistence
 from streamnb.kernels import cell_sums
 from streamnb.rows.chunk import Chunk, Entries, frozen
-from streamnb.stats.tables import NO_LOW_PARTS, Table, columns_at_once, low_of_state, low_state, residue_of
+from streamnb.stats.tables import NO_LOW_PARTS, PooledTable, Table, columns_at_once, low_of_state, low_state, residue_of
 
 LARGE = 1 << 30  # bytes of a dense array that may be too much
 _SPAN = 1 << 24  # cells of a dense table looked at at once
@@ -273,7 +273,9 @@ def extended(table: AnyTable, n_more: int) -> AnyTable:
 
 
 def compact(table: AnyTable) -> AnyTable:
-    """The same sums in the kind of table that is clearly smaller."""
+    """The same sums in the kind of table that is clearly smaller; those of all classes together stay as they are."""
+    if isinstance(table, PooledTable):
+        return table
     if isinstance(table, SparseTable):
         return table.dense() if 2 * table.nbytes > dense_bytes(table) else table
     n_cells = np.count_nonzero(table.hi if table.lo is None else (table.hi != 0) | (table.lo[0] != 0))

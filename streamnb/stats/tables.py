@@ -151,6 +151,43 @@ class Table:
         return reduce(lambda a, b: a.combined(b, every, every, 1.0), parts)
 
 
+@persistence.register
+@dataclass(frozen=True, slots=True, eq=False)
+class PooledTable(Table):
+    """Sums over all classes together, (1, n_columns): whichever classes are asked for, there is one row."""
+
+    def combined(self, other: Table, rows: np.ndarray, other_rows: np.ndarray, sign: float) -> "PooledTable":
+        one = np.zeros(1, np.intp)
+        return pooled(Table.combined(self, other, one, one, sign))
+
+    def take(self, order: np.ndarray) -> "PooledTable":
+        return self
+
+    def above(self, other: Table) -> "PooledTable":
+        return self
+
+    def scaled(self, factor: Any) -> "PooledTable":
+        factors = np.unique(np.asarray(factor, np.float64))
+        if len(factors[factors != 0.0]) > 1:
+            raise ValueError(
+                "sums that are pooled over the classes cannot be weighed class by class; scan with pooled=False"
+            )
+        return pooled(Table.scaled(self, float(factors[-1])))
+
+    def to_state(self) -> dict[str, Any]:
+        return {"hi": self.hi, **low_state(self)}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> "PooledTable":
+        hi = persistence.array("hi", state["hi"], ["f8"], (1, None))
+        return cls(hi, *low_of_state(state, hi))
+
+
+def pooled(table: Table) -> PooledTable:
+    """One row of sums, as the sums of all classes."""
+    return PooledTable(table.hi, table.lo, table.rounded)
+
+
 class _Builder:
     """Collects rows of a table; low parts get memory with the first row that needs them."""
 

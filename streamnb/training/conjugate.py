@@ -6,49 +6,71 @@ the directions of all, not along its own alone: D. P. O'Leary, The block conjuga
 methods, Linear Algebra Appl. 29 (1980). With many classes that saves half of the reads.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
 
 from streamnb.core.blas import one_thread
+from streamnb.core.threads import in_order
 from streamnb.kernels.directions import lengths
 from streamnb.training.fitting import Reads, Trainer
 from streamnb.training.reading import power_above
 
 ROUNDING = 1e-20  # of a sum of squares, what rounding of scores may add to one about the mean
 UNIT = 0.5  # the largest loss along a direction of length 1
+PIECE = 1 << 12  # rows of directions
 TOGETHER = 64  # rows of weights that share directions: to combine those of all would take longer than the read
 DISTINCT = 1e-10  # of the largest curvature: directions of less, among some of curvature 1, repeat the others
 
 
 class Directions:
-    """Directions (n, R), and their products with the matrix of the system, (n, R)."""
+    """Directions (n, R), and their products with the matrix of the system, (n, R).
 
-    def __init__(self, step: np.ndarray, product: np.ndarray):
-        self._step, self._product = step, product
+    Rows are worked on piece by piece, in several threads; what pieces add to goes in their order.
+    """
+
+    def __init__(self, step: np.ndarray, product: np.ndarray, n_threads: int = 1):
+        self._step, self._product, self._n_threads = step, product, n_threads
+        self._pieces = [slice(first, first + PIECE) for first in range(0, step.shape[0], PIECE)]
         self._together = [slice(first, first + TOGETHER) for first in range(0, step.shape[1], TOGETHER)]
         with one_thread():
-            self._inverses = [_inverse(step[:, some].T @ product[:, some]) for some in self._together]
+            self._inverses = [_inverse(curvatures) for curvatures in self._inner(step, product)]
 
     def take(self, point: np.ndarray, residual: np.ndarray) -> float:
         """Move a point to the best one in these directions, and its residual, in place; how far the objective falls."""
-        fall = 0.0
         with one_thread():
-            for some, inverse in zip(self._together, self._inverses, strict=True):
-                slopes = self._step[:, some].T @ residual[:, some]
-                far = inverse @ slopes
-                point[:, some] += self._step[:, some] @ far
-                residual[:, some] -= self._product[:, some] @ far
-                fall += 0.5 * float((far * slopes).sum())
-        return fall
+            slopes = self._inner(self._step, residual)
+            far = [inverse @ slope for inverse, slope in zip(self._inverses, slopes, strict=True)]
+
+            def move(rows: slice) -> None:
+                for some, moves in zip(self._together, far, strict=True):
+                    point[rows, some] += self._step[rows, some] @ moves
+                    residual[rows, some] -= self._product[rows, some] @ moves
+
+            self._each(move)
+        return 0.5 * sum(float((moves * slope).sum()) for moves, slope in zip(far, slopes, strict=True))
 
     def leave(self, step: np.ndarray) -> np.ndarray:
         """Other directions, in place made conjugate to these."""
         with one_thread():
-            for some, inverse in zip(self._together, self._inverses, strict=True):
-                step[:, some] -= self._step[:, some] @ (inverse @ (self._product[:, some].T @ step[:, some]))
+            shares = self._inner(self._product, step)
+            back = [inverse @ share for inverse, share in zip(self._inverses, shares, strict=True)]
+
+            def turn(rows: slice) -> None:
+                for some, turns in zip(self._together, back, strict=True):
+                    step[rows, some] -= self._step[rows, some] @ turns
+
+            self._each(turn)
         return step
+
+    def _inner(self, left: np.ndarray, right: np.ndarray) -> list[np.ndarray]:
+        """left' right, of those that share directions."""
+        parts = self._each(lambda rows: [left[rows, some].T @ right[rows, some] for some in self._together])
+        return [sum(of_pieces) for of_pieces in zip(*parts, strict=True)]
+
+    def _each(self, work: Callable[[slice], Any]) -> list[Any]:
+        return list(in_order(work, self._pieces, self._n_threads))
 
 
 def _inverse(curvatures: np.ndarray) -> np.ndarray:
@@ -77,7 +99,8 @@ class ConjugateGradients(Trainer):
         `towards` are weights of another model: the steps to these are the directions of the first read.
         """
         start, scale = self._start(), self._often() * self._memory.scale
-        point, residual, objective = start.point, -start.gradient, start.objective
+        point, objective = start.point, start.objective
+        residual = np.negative(start.gradient, out=start.gradient)
         first = left = self._memory.length(residual)
         if towards is None:
             step = scale * residual
@@ -86,7 +109,7 @@ class ConjugateGradients(Trainer):
             step[-1] = 0.0  # about the means, the intercepts of the start are the best ones for any weights
         while left > tol * first and self.n_passes < max_passes:
             product, seconds = yield from self._product(step, point)
-            directions = Directions(step, product)
+            directions = Directions(step, product, self.n_threads)
             objective -= directions.take(point, residual)
             left = self._memory.length(residual)
             self._note(objective, left, seconds)
@@ -113,7 +136,7 @@ class ConjugateGradients(Trainer):
         reach = np.empty(step.shape[1])
         lengths(step, np.sqrt(self._spread + ROUNDING * self._squares)[:, 0], reach)
         powers = np.where(reach > 0.0, power_above(reach), 1.0)
-        sums, seconds = yield from self._run(step / powers, UNIT, judged=point)
+        sums, seconds = yield from self._run(step, UNIT, judged=point, per=powers)
         product = self._gradient(sums)
         product *= powers
         product[-1] = 0.0

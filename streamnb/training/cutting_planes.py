@@ -9,7 +9,7 @@ minimization, JMLR 10, 2009): planes touch the loss nearer to the optimum then, 
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -53,7 +53,7 @@ class CuttingPlanes:
 
     Attributes
     ----------
-    slopes : T arrays A_t, (n_features + 1, K), the intercepts last
+    slopes : T arrays A_t, (n + 1, K), of the n features that any row has, the intercepts last
     offsets : (T,), d_t
     products : (T, T), A_s . A_t
     rows : str
@@ -129,6 +129,11 @@ class SharedPlanes:
         self._numbers, self._used = np.arange(len(planes.slopes)), np.zeros(len(planes.slopes))
         self._read = self._n_added = 0
 
+    @classmethod
+    def of(cls, sums: RowSums, scale: Any, intercepts: bool, idle: float = np.inf) -> "SharedPlanes":
+        """The one that the scan of the rows tells."""
+        return cls(CuttingPlanes.first(*_of_used(sums, scale), intercepts), idle)
+
     def add(self, slope: np.ndarray, offset: float, read: int) -> None:
         """One more plane, left by the read of this number."""
         if read > self._read:
@@ -193,10 +198,11 @@ class PlaneTrainer:
         self, task: ReadTask, sums: RowSums, scale: Any, C: float, intercepts: bool, shared: SharedPlanes | None = None
     ):
         self.task, self.objectives = task, ()  # it is judged once, in the end
-        self._sums, self._C, self._intercepts = sums, C, intercepts
-        self._factors = factors_of(sums, scale)
-        self._shared = SharedPlanes(CuttingPlanes.first(sums, self._factors, intercepts)) if shared is None else shared
-        self._weights = np.zeros(task.weights.shape)
+        self._sums, self._factors = _of_used(sums, scale)
+        self._C, self._intercepts = C, intercepts
+        self._kept = np.append(np.flatnonzero(sums.squares > 0.0), len(sums.squares))  # rows of weights; others stay 0
+        self._shared = SharedPlanes.of(sums, scale, intercepts) if shared is None else shared
+        self._weights = np.zeros((len(self._kept), task.weights.shape[1]))
         self._noted: tuple[Any, float] = (None, 0.0)  # what was read last, and the loss
         self._n_reads, self._hurries = 0, False
         self.outcome: PlanesEnd | None = None
@@ -214,7 +220,7 @@ class PlaneTrainer:
 
     def lead(self, slope: np.ndarray, offset: float) -> None:
         """Take a plane that lies below the loss of these rows from elsewhere."""
-        self._shared.add(slope, offset, 0)
+        self._shared.add(slope[self._kept], offset, 0)
 
     def hurry(self) -> None:
         """Be judged as it is: time is over."""
@@ -224,7 +230,7 @@ class PlaneTrainer:
         """Leave the plane of what was read to all models that share planes, before any of these goes on."""
         if sums is None or self._noted[0] is sums:
             return
-        slope, loss = sums.gradient * self._factors, float(sums.losses[0, 0])
+        slope, loss = sums.gradient[self._kept] * self._factors, float(sums.losses[0, 0])
         slope[-1] *= self._intercepts
         self._n_reads, self._noted = self._n_reads + 1, (sums, loss)
         self._shared.add(slope, loss - dot(slope, self._weights), self._n_reads)
@@ -239,7 +245,7 @@ class PlaneTrainer:
             if self._n_reads:
                 weights = best + STEP * (weights - best)
             self._weights = weights
-            sums = yield self._read(weights * self._factors), None
+            sums = yield self._read(weights), None
             self.note(sums)
             value = 0.5 * dot(weights, weights) + self._C * self._noted[1]
             if value < least:
@@ -252,29 +258,35 @@ class PlaneTrainer:
                 column.append(noted)
         left = max(least - bound, 0.0)
         self.outcome = self._end(shares, left, left <= tol * least, max_passes)
-        judged = best * self._factors
+        judged = self._of_all(best * self._factors)
         yield None, np.diff(judged, axis=1) if judged.shape[1] == 2 else judged  # two classes have one score
         columns = {name: np.array(column) for name, column in history.items()}
-        return Trained(best, self.outcome.converged, left, columns)
+        return Trained(self._of_all(best), self.outcome.converged, left, columns)
 
     def _end(self, shares: np.ndarray, gap: float, converged: bool, max_passes: int) -> PlanesEnd:
         slope, offset = self.planes.weights(shares) / -self._C, float(shares @ self.planes.offsets) / self._C
         allowed = self._n_reads if self._hurries else max_passes
-        return PlanesEnd(gap, converged, slope, offset, self._n_reads, allowed)
+        return PlanesEnd(gap, converged, self._of_all(slope), offset, self._n_reads, allowed)
 
     def _read(self, weights: np.ndarray) -> ReadTask:
-        """A read at weights as rows want them; the loss is at most that of scores that are all on the wrong side."""
-        sums = self._sums
+        """A read at some weights; the loss is at most that of scores that are all on the wrong side."""
+        sums, weights = self._sums, weights * self._factors
         largest, magnitudes = np.abs(weights).max(axis=1), np.append(sums.magnitudes, sums.weight)
         most = SLACK * (sums.weight + 2.0 * float((largest * magnitudes).sum()))
-        grid = power_above(self.task.objective.bounds(sums, most))
-        asked = {"weights": weights, "grid": grid, "top": float(power_above(most))}
-        return ReadTask(**{**vars(self.task), **asked})
+        grid = self._of_all(power_above(self.task.objective.bounds(sums, most)))
+        return replace(self.task, weights=self._of_all(weights), grid=grid, top=float(power_above(most)))
+
+    def _of_all(self, values: np.ndarray) -> np.ndarray:
+        """With 0 for features that no row has."""
+        out = np.zeros((len(self.task.weights), *values.shape[1:]))
+        out[self._kept] = values
+        return out
 
 
-def factors_of(sums: RowSums, scale: Any) -> np.ndarray:
-    """What features are multiplied by, and the intercepts, (n_features + 1, 1)."""
-    return np.append(np.ones(len(sums.whole)) if scale is None else scale, 1.0)[:, None]
+def _of_used(sums: RowSums, scale: Any) -> tuple[RowSums, np.ndarray]:
+    """Sums of the features that any row has, and what these are multiplied by, and the intercepts, (n + 1, 1)."""
+    used = np.flatnonzero(sums.squares > 0.0)
+    return sums.of_features(used), np.append(np.ones(len(used)) if scale is None else scale[used], 1.0)[:, None]
 
 
 def best_shares(products: np.ndarray, offsets: np.ndarray, shares: np.ndarray) -> np.ndarray:

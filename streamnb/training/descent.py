@@ -18,6 +18,7 @@ PAIRS = 8  # steps that are remembered
 ENOUGH = 1e-4  # of the fall that the gradient promises (Armijo)
 STALLED = 1e-10  # of the objective: less is rounding
 BACKTRACKS = 8  # shorter and shorter, before a step is given up
+AT_ONCE = 1 << 12  # rows of weights
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,9 @@ class Penalties:
 
     def smooth_gradient(self, point: np.ndarray, of_loss: np.ndarray) -> np.ndarray:
         """The gradient of the loss, with that of l2 added in place."""
-        of_loss[:-1] += self.l2 * point[:-1]
+        for first in range(0, len(point) - 1, AT_ONCE):  # few at a time: all would take memory anew
+            some = slice(first, min(first + AT_ONCE, len(point) - 1))
+            of_loss[some] += self.l2 * point[some]
         return of_loss
 
     def steepest(self, point: np.ndarray, gradient: np.ndarray) -> np.ndarray:

@@ -65,6 +65,7 @@ class Trainer:
 
     held = 2 * PAIRS + 9  # arrays as large as the weights
     judged_later = 0  # reads that judge only, what the last one led to
+    n_threads = 1  # that may work between reads
     judges = True  # False where nobody asks for weights that are judged with each read
     outcome: Any = None  # what is to be known of a model that has ended, beside its weights
 
@@ -174,8 +175,9 @@ class Trainer:
         point = np.zeros(self._memory.scale.shape)
         point[-1] = objective.intercepts(sums.share)
         gradient = np.zeros(point.shape)
-        gradient[:-1] = -objective.slope * (sums.own - sums.share * sums.whole[:, None])
-        gradient *= self._factors
+        np.multiply(sums.whole[:, None], sums.share, out=gradient[:-1])
+        gradient[:-1] -= sums.own
+        gradient *= objective.slope * self._factors
         value = float(objective.at_start(sums).sum())
         return Visit(point, value, gradient, self._penalties.steepest(point, gradient))
 
@@ -232,12 +234,17 @@ class Trainer:
         return np.einsum("i,ij->j", self._means[:, 0], weights[:-1])
 
     def _run(
-        self, point: np.ndarray, most: float, judged: np.ndarray | None = None, **along: Any
+        self, point: np.ndarray, most: float, judged: np.ndarray | None = None, per: Any = None, **along: Any
     ) -> Generator[Any, Any, tuple[ReadSums, float]]:
-        """What a read leaves, and its seconds; in it the weights `judged` are judged, too."""
+        """What a read leaves, and its seconds; in it the weights `judged` are judged, too.
+
+        Rows of weights are divided by `per`, powers of two.
+        """
         began, most = time.perf_counter(), most * SLACK
         grid = self._of_all(power_above(self.task.objective.bounds(self._sums, most)))
         weights = self._of_raw_rows(point)
+        if per is not None:
+            weights /= per
         task = replace(self.task, weights=weights, grid=grid, top=float(power_above(most)), **along)
         shown = None if judged is None or not self.judges else weights if judged is point else self._of_raw_rows(judged)
         sums = yield task, shown

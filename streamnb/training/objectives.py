@@ -14,7 +14,7 @@ from streamnb.core import arguments
 from streamnb.kernels import descent
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import LabelCodes
-from streamnb.stats.scatters import by_column, scatters
+from streamnb.stats.totals import by_column, spread_about_mean, whole
 
 MOMENTS = "sum", "sum_sq", "deviation"  # the last from 0: of abs(x)
 
@@ -44,14 +44,16 @@ class RowSums:
     @classmethod
     def of(cls, stats: ClassStats) -> "RowSums":
         """Those of statistics with the moments "sum", "sum_sq" and "deviation" (from 0)."""
-        whole, k = of_rows(stats), slice(1 if one_row(stats) else 0, None)
-        sums, squares, magnitudes = (whole.table(moment).totals() for moment in MOMENTS)
-        own, spread = by_column(stats.table("sum"))[:, k], spread_of(whole, sums)
+        every, k = of_rows(stats), slice(1 if one_row(stats) else 0, None)
+        sums, squares, magnitudes = (whole(every.table(moment)).value()[0] for moment in MOMENTS)
+        own, spread = by_column(stats.table("sum"))[:, k], spread_about_mean(every)
         features = np.arange(stats.n_features)
-        return cls(features, own, stats.weight[k], sums, whole.total_weight, squares, magnitudes, spread)
+        return cls(features, own, stats.weight[k], sums, every.total_weight, squares, magnitudes, spread)
 
     def of_features(self, some: np.ndarray) -> "RowSums":
-        """Those of some features."""
+        """Those of some features, ascending; themselves where these are all."""
+        if len(some) == len(self.features):
+            return self
         names = ("features", "own", "whole", "squares", "magnitudes", "spread")
         return replace(self, **{name: getattr(self, name)[some] for name in names})
 
@@ -78,22 +80,9 @@ def of_rows(stats: ClassStats) -> ClassStats:
     return stats if stats.every is None else stats.every
 
 
-def n_used(stats: ClassStats) -> int:
-    """How many features any row has."""
-    return int(np.count_nonzero(of_rows(stats).table("sum_sq").totals()))
-
-
-def spread_of(stats: ClassStats, sums: np.ndarray) -> np.ndarray:
-    """Sum over all rows of w (x - mean)^2, (n_features,), given those of w x: within the classes and between them."""
-    means = sums / stats.total_weight
-    spread, weight, n_there = np.zeros((3, stats.n_features))
-    for own, columns, of_class, scatter in scatters(stats):
-        spread[columns] += scatter + own * (of_class / own - means[columns]) ** 2
-        weight[columns] += own
-        n_there[columns] += 1.0
-    everywhere = n_there == np.count_nonzero(stats.weight > 0.0)
-    absent = np.where(everywhere, 0.0, np.maximum(stats.total_weight - weight, 0.0))
-    return spread + absent * means**2  # classes where all is 0
+def features_used(stats: ClassStats) -> np.ndarray:
+    """Numbers of the features that any row has, ascending."""
+    return np.flatnonzero(of_rows(stats).table("sum_sq").totals() > 0.0)
 
 
 def one_row(stats: ClassStats) -> bool:

@@ -142,8 +142,8 @@ def test_a_read_decodes_each_chunk_once_and_groups_read_by_themselves():
             with pytest.warns(snb.StreamnbWarning, match=r"9 models take .*in 5 groups of 2, .*up to 5 times"):
                 again = clone(model).fit(array, Y, memory_limit=memory_limit)
         chunks = [n for key, n in store.reads.items() if "/c/" in key]
-        last = whole.n_passes_ if memory_limit else 1  # without a limit the rows of the last fit are kept
-        assert set(chunks) == {1 + 5 * n_groups + last} and len(chunks) == 5
+        last = 5 * n_groups + whole.n_passes_ if memory_limit else 1  # without a limit the first read keeps the rows
+        assert set(chunks) == {1 + last} and len(chunks) == 5
     assert result(again) == result(whole)
     assert "most_reads" not in repr(snb.plan(X, Y)) and "most_reads    11" in repr(snb.plan(X, Y, model=model))
     single = snb.plan(X, Y, model=snb.SoftmaxRegression(max_passes=7))
@@ -218,6 +218,8 @@ def test_what_is_refused():
         model(1.0).fit(iter([(X, Y)]))
     with pytest.raises(MemoryError, match="memory_limit"):
         model(1.0).fit(X, Y, memory_limit=2000)
+    with pytest.raises(MemoryError, match=r"what scoring='roc_auc' keeps of 5 models of 3 classes .* fewer penalties"):
+        model(1.0).fit(np.tile(X, (20, 1)), np.tile(Y, 20), memory_limit="200kB")
     with pytest.raises(ValueError, match="separable"):
         model(0.0, folds=2, tol=1e-2, max_passes=200).fit(np.arange(20.0)[:, None], np.arange(20) // 10)
     times = iter(range(100))

@@ -24,16 +24,22 @@ def test_texts_are_hashed_once_where_there_is_room_to_the_same_weights(room, mon
     assert len(made) == 1 or room == "100kB"
 
 
-@pytest.mark.filterwarnings("ignore:max_passes")
+@pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_columns_that_are_0_change_nothing(form):
     X = rng.poisson(1.0, (40, 5)).astype(float)
     wide = np.zeros((40, 9))
     wide[:, [1, 2, 4, 7, 8]] = X
-    options = {"idf": True, "normalize": "l2", "transform": "log1p", **FEW}
-    for kind in (snb.SoftmaxRegression, snb.LeastSquaresClassifier, snb.MarginClassifier):
-        start = kind(**options).fit(form(wide), Y)
-        np.testing.assert_array_equal(start.coef_[:, [1, 2, 4, 7, 8]], kind(**options).fit(form(X), Y).coef_)
-        assert start.coef_.shape == (3, 9) and not start.coef_[:, [0, 3, 5, 6]].any()
+    both = {"idf": True, "normalize": "l2", "transform": "log1p", **FEW}
+    cases = [(kind, both) for kind in (snb.SoftmaxRegression, snb.LeastSquaresClassifier, snb.CrammerSingerSVM)]
+    cases += [(snb.MarginClassifier, FEW | asked) for asked in ({"calibration": "sigmoid", "idf": True}, both)]
+    folds = {"folds": 2, "scoring": "accuracy", "max_passes": 3}
+    cases += [(snb.SoftmaxRegressionCV, folds | asked) for asked in ({"idf": True}, both)]
+    cases += [(snb.CrammerSingerSVMCV, {"C": [0.1, 1.0], **folds})]
+    for kind, options in cases if form is sp.csr_array else cases[:3]:
+        found, few = kind(**options).fit(form(wide), Y), kind(**options).fit(form(X), Y)
+        np.testing.assert_array_equal(found.coef_[:, [1, 2, 4, 7, 8]], few.coef_)
+        assert found.coef_.shape == (3, 9) and not found.coef_[:, [0, 3, 5, 6]].any()
+        assert getattr(found, "best_", None) == getattr(few, "best_", None)
     onward = snb.SoftmaxRegression(start=snb.solve(snb.scan(wide, Y), "gaussian")[0], **FEW).fit(form(wide), Y)
     assert not onward.coef_[:, 0].any()

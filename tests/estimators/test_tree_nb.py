@@ -95,7 +95,13 @@ def test_few_rows_and_many_bins_leave_naive_bayes():
     assert model.edges_.empty and (model.parents_ == -1).all()
     np.testing.assert_allclose(model.predict_proba(wine), naive.predict_proba(wine), atol=1e-12)
     assert len(model.refit(significance_level=None).edges_) == 12
-    assert 2 < len(snb.TreeNB(transform=snb.Bins(4)).fit(wine, kind).edges_) < 12
+    model = snb.TreeNB(transform=snb.Bins(4)).fit(wine, kind)
+    assert 2 < len(model.edges_) < 12
+    with pytest.warns(snb.StreamnbWarning, match=r"weights of 178 rows add up to 1.78e-10, .* no feature has a parent"):
+        assert model.fit(wine, kind, np.full(178, 1e-12)).edges_.empty
+    with pytest.warns(snb.StreamnbWarning, match="no feature has a parent"):
+        model.refit(class_weight=dict.fromkeys(range(3), 1e-3))
+    snb.TreeNB(significance_level=None).fit(wine > 2, kind, np.full(178, 1e-12))  # which has all edges
 
 
 def test_it_says_what_tells():

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from tests.support.exported import LABELS, MODELS, X, fitted
+from tests.support.exported import LABELS, MODELS, SETS, X, fitted
 from tests.support.refusals import refused
 
 DENSE_ONLY = {"laplace", "logs"}
@@ -23,6 +23,7 @@ def test_the_pipeline_decides_as_the_model(name):
     assert b"streamnb" not in written
     for given in [rows] if name in DENSE_ONLY else [rows, sp.csr_array(rows)]:
         assert np.array_equal(pickle.loads(written).predict(given), model.predict(given))
+    assert hasattr(pipeline, "predict_proba") == hasattr(model, "predict_proba")
     if hasattr(model, "predict_proba"):
         np.testing.assert_allclose(pipeline.predict_proba(rows), model.predict_proba(rows), atol=1e-12)
 
@@ -34,6 +35,12 @@ def test_steps_without_a_transformer_are_refused():
         fitted("tree")[0].to_sklearn()
     with refused(ValueError, "export to .onnx or .json"):
         fitted("bins")[0].to_sklearn()
+
+
+def test_a_label_that_others_are_set_against_has_no_probability_there():
+    model = snb.LinearNB("poisson", scheme="reference", reference=1, overlap="keep").fit(X, SETS)
+    pipeline = model.to_sklearn()
+    assert np.array_equal(pipeline.predict(X), model.predict(X)) and not hasattr(pipeline, "predict_proba")
 
 
 def test_names_of_columns_come_along():

@@ -120,5 +120,11 @@ def test_the_columns_of_a_frame_name_the_labels():
             ask(X, turned)
     with pytest.raises(ValueError, match="give the columns in that order"):
         snb.RocDisplay.from_estimator(model, X, turned)
+    other = pd.DataFrame(Y, columns=list("abcd")[: Y.shape[1]])
+    for ask in (model.score, model.calibrate, snb.LinearNB("poisson").fit(X, frame).partial_fit):
+        with pytest.warns(snb.StreamnbWarning, match=r"y has the columns \['a', .* labels of the model are \['sun'"):
+            ask(X, other)
+    numbered = snb.LinearNB("poisson").fit(X, Y)
+    assert numbered.score(X, other) == numbered.score(X, Y)  # without a word
     assert snb.scan(X, frame, classes=list("abcd")[: Y.shape[1]]).classes.tolist() == list("abcd")[: Y.shape[1]]
     assert snb.scan(X, pd.DataFrame(Y)).classes.tolist() == list(range(Y.shape[1]))

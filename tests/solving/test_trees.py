@@ -54,7 +54,7 @@ def test_independent_features_pass_for_dependent_as_often_as_is_said():
     draws = np.random.default_rng(0)
     levels, weight, passed = np.array([2, 3, 4]), np.array([300.0, 0.0, 200.0]), []
     y, firsts = np.repeat([0, 2], [300, 200]), np.array([0, 2, 5, 9])
-    for _ in range(200):
+    for _ in range(120):
         rows = np.hstack([np.eye(n)[draws.integers(0, n, 500)] for n in levels])
         information = informations(snb.scan(rows, y, moments=["gram_above"]), firsts)
         kept = beyond_chance(information, weight, levels, 0.2)

@@ -75,7 +75,7 @@ def test_pooled_products_are_those_of_all_rows_once(tmp_path):
             np.testing.assert_array_equal(rest.gram, split.without_fold(1).gram.sum(axis=0))
     with pytest.raises(ValueError, match="pooled over the classes in one of the statistics alone"):
         gram(COUNTS, Y) + gram(COUNTS, Y, pooled=True)
-    with pytest.raises(ValueError, match="class_weight does not go with products that are pooled"):
+    with pytest.raises(ValueError, match="class_weight does not go with sums that are pooled"):
         gram(COUNTS, Y, pooled=True).reweighted(np.arange(3.0))
     np.testing.assert_array_equal(gram(COUNTS, Y).reweighted(np.arange(3.0)).gram[2], 2 * gram(COUNTS, Y).gram[2])
 

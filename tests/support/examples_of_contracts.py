@@ -208,7 +208,15 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         values=lambda: scan("sum", X=sp.csr_array(COUNTS), y=SETS, w=REAL_WEIGHT, grid=Grid("value", 16)),
         products=lambda: scan("gram", "gram_sq", X=COUNTS, folding=FOLDS),
         exact=lambda: scan("gram", "gram_above", X=REAL, w=REAL_WEIGHT, how=Products(exact=True)),
-        pooled=lambda: scan("gram", X=sp.csr_array(COUNTS), y=SETS, folding=FOLDS, how=Products(pooled=True)),
+        pooled=lambda: scan(
+            "sum_sq",
+            "gram",
+            X=sp.csr_array(COUNTS),
+            y=SETS,
+            folding=FOLDS,
+            together=("sum_sq",),
+            how=Products(pooled=True),
+        ),
     ),
     SideBySide: every(
         lambda: Pass(

@@ -1,0 +1,65 @@
+"""Sums of all classes together, as exact as those of each, and how values vary about the mean of all rows."""
+
+from functools import reduce
+
+import numpy as np
+
+from streamnb.kernels import cell_sums, class_sums, exact
+from streamnb.rows.chunk import frozen
+from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.sparse_tables import AnyTable, SparseTable
+from streamnb.stats.tables import PooledTable, Table, renormalised
+
+ONE = np.zeros(1, np.intp)
+
+
+def whole(table: AnyTable) -> Table:
+    """The sums over all classes, one row."""
+    if isinstance(table, PooledTable):
+        return table
+    if isinstance(table, SparseTable):
+        return _of_cells(table)
+    n_classes, n_columns = table.shape
+    hi, lo = np.zeros((1, n_columns)), np.zeros((3, 1, n_columns))
+    entries = np.arange(n_classes), np.zeros(n_classes, np.int64), np.ones(n_classes)
+    for part in _parts(table):
+        class_sums.add_dense_pairs(frozen(np.ascontiguousarray(part)), *entries, class_sums.SUM, 0.0, hi, lo)
+    return renormalised(Table(hi, lo, table.rounded))
+
+
+def _of_cells(table: SparseTable) -> Table:
+    """The same of cells, which lie column by column: each of their parts is summed exactly."""
+    columns = table.columns_of()
+    firsts = np.flatnonzero(np.diff(columns, prepend=-1))
+    there, ends, ones = columns[firsts], np.append(firsts, len(columns)), np.ones(len(columns))
+
+    def of_part(part: np.ndarray) -> Table:
+        hi, lo = np.zeros((1, table.shape[1])), np.zeros((3, 1, table.shape[1]))
+        sums, low = np.empty(len(there)), np.zeros((3, len(there)))
+        cell_sums.sum_cells(part, ones, ends, class_sums.SUM, 0.0, sums, low)
+        hi[0, there], lo[:, 0, there] = sums, low
+        return Table(hi, lo, table.rounded)
+
+    return reduce(lambda total, more: total.combined(more, ONE, ONE, 1.0), map(of_part, _parts(table)))
+
+
+def _parts(table: AnyTable) -> list[np.ndarray]:
+    """What adds up to the sums."""
+    return [table.hi, *([] if table.lo is None else table.lo)]
+
+
+def spread_about_mean(stats: ClassStats) -> np.ndarray:
+    """Sum over all rows of w (x - mean)^2, (n_features,), free of cancellation."""
+    (s, s_lo), (q, q_lo), (w, w_lo) = (whole(stats.table(name)).row(0) for name in ("sum", "sum_sq", "weight"))
+    out = np.empty(stats.n_features)
+    exact.scatter_about_mean(s, s_lo, q, q_lo, float(w[0]), float(w_lo[0]), out)
+    return out
+
+
+def by_column(table: AnyTable) -> np.ndarray:
+    """Sums rounded to float64, (n_columns, n_classes): the order in which cells lie."""
+    if not isinstance(table, SparseTable):
+        return np.ascontiguousarray(table.hi.T)
+    out = np.zeros(table.shape[::-1])
+    out[table.columns_of(), table.classes_of()] = table.hi
+    return out
