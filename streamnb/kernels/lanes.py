@@ -1,6 +1,6 @@
 """What LLVM must be told: vectors of numbers at once, memory asked for ahead, fused products."""
 
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from streamnb.kernels.compiler import flags
 
 LANES = 8  # numbers of 8 bytes in a vector of the processor, or in a few
 SINGLES = 16  # numbers of 4 bytes
+AHEAD = 8  # values of a row, whose lines of a table are asked for
 
 
 def _prefetch(typing_context: Any, table: Any, row: Any, column: Any) -> Any:
@@ -125,39 +126,53 @@ def _add_one_by_one(out: Any, row: Any, column: Any, x: Any, table: Any, j: Any)
 
 
 def _sum_lanes(
-    typing_context: Any, out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any
+    typing_context: Any,
+    out: Any,
+    column: Any,
+    last: Any,
+    data: Any,
+    indices: Any,
+    first: Any,
+    stop: Any,
+    table: Any,
+    n: Any,
 ) -> Any:
-    """out[0, column + l] = sum of data[p] * table[indices[p], column + l], p from first to stop, l < n * LANES.
+    """out[0, c + l] = sum of data[p] * table[indices[p], c + l], p from first to stop, l < LANES, of n numbers c.
 
-    As `_add_lanes`; the sums stay in registers. n is a number in the code of the kernel.
+    These are column, column + LANES, .., and in place of the n-th `last`, which may be less. As `_add_lanes`; the sums
+    stay in registers. n is a number in the code of the kernel.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        out, column, data, indices, first, stop, table, _ = arguments
-        kinds, firsts = signature.args, [builder.add(column, column.type(LANES * b)) for b in range(n.literal_value)]
+        out, column, last, data, indices, first, stop, table, _ = arguments
+        kinds, before_last = signature.args, range(n.literal_value - 1)
+        firsts = [*(builder.add(column, column.type(LANES * b)) for b in before_last), last]
         place = partial(lanes_at, context, builder)
         number = partial(number_at, context, builder)
         zero = ir.Constant(ir.VectorType(ir.DoubleType(), LANES), [0.0] * LANES)
         sums = [alloca_once_value(builder, zero) for _ in firsts]
         with for_range_slice(builder, first, stop, first.type(1)) as (p, _):
-            x, j = number(kinds[2], data, p, types.float64), number(kinds[3], indices, p, intp)
+            x, j = number(kinds[3], data, p, types.float64), number(kinds[4], indices, p, intp)
             factor = spread(builder, x)
             for total, begin in zip(sums, firsts, strict=True):
-                weights = builder.load(place(kinds[6], table, [j, begin]), align=8)
+                weights = builder.load(place(kinds[7], table, [j, begin]), align=8)
                 builder.store(builder.fadd(builder.load(total), builder.fmul(factor, weights)), total)
         for total, begin in zip(sums, firsts, strict=True):
             builder.store(builder.load(total), place(kinds[0], out, [column.type(0), begin]), align=8)
         return context.get_dummy_value()
 
-    return types.void(out, intp, data, indices, intp, intp, table, n), generate
+    return types.void(out, intp, intp, data, indices, intp, intp, table, n), generate
 
 
-def _sum_one_by_one(out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any) -> None:
+def _sum_one_by_one(
+    out: Any, column: Any, last: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any
+) -> None:
     """The same of interpreted kernels."""
-    columns = slice(column, column + n * LANES)
-    out[0, columns] = 0.0
-    for p in range(first, stop):
-        out[0, columns] += float(data[p]) * table[indices[p], columns]
+    for begin in [*range(column, column + (n - 1) * LANES, LANES), last]:
+        columns = slice(begin, begin + LANES)
+        out[0, columns] = 0.0
+        for p in range(first, stop):
+            out[0, columns] += float(data[p]) * table[indices[p], columns]
 
 
 def _fill_lanes(typing_context: Any, out: Any, begin: Any, value: Any, step: Any) -> Any:
@@ -196,48 +211,51 @@ def _plus_product(builder: Any, total: Any, x: Any, y: Any) -> Any:
 
 
 def _screen_lanes(
-    typing_context: Any, out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any
+    typing_context: Any, out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any
 ) -> Any:
-    """As `_sum_lanes` in float32: out[0, ..] are the sums, out[1, ..] those of absolute values; l < n * SINGLES."""
+    """As `_sum_lanes` in float32: out[0, ..] are the sums, out[1, ..] those of absolute values; l < SINGLES.
+
+    A sum waits for the one before it, so there are two of each, which take turns; more registers there are not. Nor is
+    it quicker to sum more columns at a time: their lines of the table come sooner in several rounds, and asked for.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        out, column, data, indices, first, stop, table, _ = arguments
-        kinds, firsts = signature.args, [builder.add(column, column.type(SINGLES * b)) for b in range(n.literal_value)]
+        out, column, data, indices, first, stop, table = arguments
+        kinds, one = signature.args, first.type(1)
         place = partial(lanes_at, context, builder, lanes=SINGLES)
         number = partial(number_at, context, builder)
-        zero, n_chains = ir.Constant(_SINGLE, [0.0] * SINGLES), 4 // n.literal_value
-        chains = [[[alloca_once_value(builder, zero) for _ in firsts] for _ in range(2)] for _ in range(n_chains)]
+        zero, latest = ir.Constant(_SINGLE, [0.0] * SINGLES), builder.sub(stop, one)
+        turns = [[alloca_once_value(builder, zero) for _ in range(2)] for _ in range(2)]
 
-        def add(p: Any, sums: list, sizes: list) -> None:
+        def add(p: Any, total: Any, size: Any) -> None:
+            ahead = builder.add(p, p.type(AHEAD))
+            coming = builder.select(builder.icmp_signed("<", ahead, latest), ahead, latest)
+            ask_for(
+                builder, item_at(context, builder, kinds[6], table, [number(kinds[3], indices, coming, intp), column])
+            )
             x, j = number(kinds[2], data, p, types.float32), number(kinds[3], indices, p, intp)
-            factor = spread(builder, x, SINGLES)
-            for total, size, begin in zip(sums, sizes, firsts, strict=True):
-                weights = builder.load(place(kinds[6], table, [j, begin]), align=4)
-                builder.store(_plus_product(builder, builder.load(total), factor, weights), total)
-                positive = _absolute(builder, factor), _absolute(builder, weights)
-                builder.store(_plus_product(builder, builder.load(size), *positive), size)
+            factor, weights = spread(builder, x, SINGLES), builder.load(place(kinds[6], table, [j, column]), align=4)
+            builder.store(_plus_product(builder, builder.load(total), factor, weights), total)
+            positive = _absolute(builder, factor), _absolute(builder, weights)
+            builder.store(_plus_product(builder, builder.load(size), *positive), size)
 
-        # a sum waits for the one before it; four chains of sums take half the time of one, eight would take longer
-        rest = builder.sub(stop, builder.srem(builder.sub(stop, first), first.type(n_chains)))
-        with for_range_slice(builder, first, rest, first.type(n_chains)) as (p, _):
-            for after, chain in enumerate(chains):
-                add(builder.add(p, p.type(after)), *chain)
-        with for_range_slice(builder, rest, stop, first.type(1)) as (p, _):
-            add(p, *chains[0])
+        rest = builder.sub(stop, builder.srem(builder.sub(stop, first), one.type(2)))
+        with for_range_slice(builder, first, rest, one.type(2)) as (p, _):
+            add(p, *turns[0])
+            add(builder.add(p, one), *turns[1])
+        with for_range_slice(builder, rest, stop, one) as (p, _):
+            add(p, *turns[0])
         for row in range(2):
-            for b, begin in enumerate(firsts):
-                total = reduce(builder.fadd, [builder.load(chain[row][b]) for chain in chains])
-                builder.store(total, place(kinds[0], out, [column.type(row), begin]), align=4)
+            total = builder.fadd(*(builder.load(sums[row]) for sums in turns))
+            builder.store(total, place(kinds[0], out, [column.type(row), column]), align=4)
         return context.get_dummy_value()
 
-    return types.void(out, intp, data, indices, intp, intp, table, n), generate
+    return types.void(out, intp, data, indices, intp, intp, table), generate
 
 
-def _screen_one_by_one(
-    out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any, n: Any
-) -> None:
+def _screen_one_by_one(out: Any, column: Any, data: Any, indices: Any, first: Any, stop: Any, table: Any) -> None:
     """The same of interpreted kernels."""
-    columns = slice(column, column + n * SINGLES)
+    columns = slice(column, column + SINGLES)
     out[:, columns] = 0.0
     for p in range(first, stop):
         product = np.float32(data[p]) * table[indices[p], columns]
@@ -341,6 +359,6 @@ product_error: Any = _split_product_error if flags.DISABLE_JIT else intrinsic(_p
 add_lanes: Any = _add_one_by_one if flags.DISABLE_JIT else intrinsic(_add_lanes)
 sum_lanes: Any = _sum_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_sum_lanes)
 fill_lanes: Any = _fill_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_fill_lanes)
-screen_lanes: Any = _screen_one_by_one if flags.DISABLE_JIT else intrinsic(prefer_literal=True)(_screen_lanes)
+screen_lanes: Any = _screen_one_by_one if flags.DISABLE_JIT else intrinsic(_screen_lanes)
 screen_unit: Any = _screen_unit_one_by_one if flags.DISABLE_JIT else intrinsic(_screen_unit)
 screen_top: Any = _screen_top_one_by_one if flags.DISABLE_JIT else intrinsic(_screen_top)

@@ -24,19 +24,19 @@ def ask_for(data, indices, first, stop):
 @brick
 def sum_row(data, indices, first, stop, table, out):
     # out[0, c] = sum over p from first to stop of data[p] * table[indices[p], c], in their order; the table is LANES
-    # wide or wider
-    width, column = table.shape[1], 0
-    while width - column >= 4 * LANES:
-        sum_lanes(out, column, data, indices, first, stop, table, 4)
+    # wide or wider, and its last lanes may be among those before
+    last, column = table.shape[1] - LANES, 0
+    while last - column > 3 * LANES:
+        sum_lanes(out, column, column + 3 * LANES, data, indices, first, stop, table, 4)
         column += 4 * LANES
-    if width - column >= 3 * LANES:  # asked whether it is 3, 2 or 1, LLVM makes loops that take half as long again
-        sum_lanes(out, column, data, indices, first, stop, table, 3)
-    elif width - column >= 2 * LANES:
-        sum_lanes(out, column, data, indices, first, stop, table, 2)
-    elif width - column >= LANES:
-        sum_lanes(out, column, data, indices, first, stop, table, 1)
-    if width % LANES:  # the last lanes, some of which were among those before
-        sum_lanes(out, width - LANES, data, indices, first, stop, table, 1)
+    if last - column > 2 * LANES:  # asked whether it is 4, 3, 2 or 1, LLVM makes loops that take half as long again
+        sum_lanes(out, column, last, data, indices, first, stop, table, 4)
+    elif last - column > LANES:
+        sum_lanes(out, column, last, data, indices, first, stop, table, 3)
+    elif last - column > 0:
+        sum_lanes(out, column, last, data, indices, first, stop, table, 2)
+    else:
+        sum_lanes(out, column, last, data, indices, first, stop, table, 1)
 
 
 @kernel
@@ -96,7 +96,7 @@ def score_dense(values, weights, out):
             for r in range(out.shape[1]):
                 for i in range(TILE):
                     turned[0, i] = out[begin + i, r]
-                sum_lanes(sums, 0, columns[r], numbers, 0, 1 + stop - first, turned, 2)
+                sum_lanes(sums, 0, LANES, columns[r], numbers, 0, 1 + stop - first, turned, 2)
                 for i in range(TILE):
                     out[begin + i, r] = sums[0, i]
     add_rows(values, weights, tiled, n_rows, np.intp(0), n_features, out)  # a literal would be compiled apart

@@ -41,14 +41,8 @@ def share(n):
 @brick
 def screen_row(data, indices, first, stop, table, top):
     # top[0, c] = sum over p from first to stop of data[p] * table[indices[p], c], and top[1, c] of absolute values
-    width = table.shape[1]
-    fours, pairs = width // (4 * SINGLES) * (4 * SINGLES), width // (2 * SINGLES) * (2 * SINGLES)
-    for column in range(0, fours, 4 * SINGLES):
-        screen_lanes(top, column, data, indices, first, stop, table, 4)
-    for column in range(fours, pairs, 2 * SINGLES):
-        screen_lanes(top, column, data, indices, first, stop, table, 2)
-    for column in range(pairs, width, SINGLES):
-        screen_lanes(top, column, data, indices, first, stop, table, 1)
+    for column in range(0, table.shape[1], SINGLES):
+        screen_lanes(top, column, data, indices, first, stop, table)
 
 
 @brick

@@ -72,7 +72,10 @@ def _index(n: int) -> np.dtype:
 
 def size_of(blocks: Sequence[sp.csr_array], n_rows: int, layout: Layout = DOUBLE) -> int:
     """Bytes of blocks of weights once they are laid out, but for what is kept of each feature."""
-    depth, n_units = layout.shape(blocks, n_rows)
+    return _bytes_of_shape(layout, blocks, n_rows, *layout.shape(blocks, n_rows))
+
+
+def _bytes_of_shape(layout: Layout, blocks: Sequence[sp.csr_array], n_rows: int, depth: int, n_units: int) -> int:
     n_features = sum(block.shape[0] for block in blocks)
     return int(memory.LINE * (n_features * layout.head_lanes(depth, n_rows) + n_units))
 
@@ -98,9 +101,10 @@ class GridWeights:
 
         What it keeps of each feature does not count.
         """
-        if size_of(blocks, n_rows, layout) > most_bytes:
+        shape = layout.shape(blocks, n_rows)
+        if _bytes_of_shape(layout, blocks, n_rows, *shape) > most_bytes:
             return None
-        return cls._of_shape(layout, blocks, n_rows, *layout.shape(blocks, n_rows))
+        return cls._of_shape(layout, blocks, n_rows, *shape)
 
     @classmethod
     def _of_shape(

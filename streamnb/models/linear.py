@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from streamnb.core import arguments, label_checks, messages, persistence, row_checks
+from streamnb.core import arguments, label_checks, memory, messages, persistence, row_checks
 from streamnb.core.conditional import available_if
 from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.learning import opened_through
@@ -210,7 +210,7 @@ class LinearModel:
             )
         if self.absent.any():
             intercept = intercept + self.absent @ weights
-        return weights, intercept
+        return weights if sp.issparse(weights) else memory.at_a_line(weights), intercept
 
     @cached_property
     def _in_full(self) -> np.ndarray:

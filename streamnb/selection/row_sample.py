@@ -82,6 +82,7 @@ class RowSample:
         self._n_classes, self._size, self._seed = n_classes, size, seed
         self._each = max(size // n_classes, 1) if each is None else each
         self._kept: list[SampledRows] = []
+        self._n_new = 0  # rows that came since the others were looked through
         self._limits = np.full(n_classes + 1, EVERY)  # below which keys are drawn, of each class and whatever the class
 
     def add(
@@ -111,7 +112,8 @@ class RowSample:
         X = (some if columns is None else some.of_columns(columns)).to_matrix()
         X = X.copy() if isinstance(X, np.ndarray) else X
         self._kept.append(SampledRows(X, sp.csr_array(labels[rows]), weight[rows], folds[rows], key[rows]))
-        if sum(len(part.key) for part in self._kept[1:]) > max(self._size, self._each * self._n_classes):
+        self._n_new += len(rows)
+        if self._n_new > max(self._size, self._each * self._n_classes):
             self._lower()
 
     def _limit(self, labels: Any) -> np.ndarray:
@@ -123,19 +125,26 @@ class RowSample:
         """Leave those rows of all that are drawn, and the first of each class, and of all, that are not."""
         if not self._kept:
             return
-        rows = _together(self._kept)
-        key, labels = rows.key.astype(np.float64), rows.labels.tocsc()
+        key, labels = (_stacked([vars(part)[name] for part in self._kept]) for name in ("key", "labels"))
+        key, by_class = key.astype(np.float64), labels.tocsc()
         self._limits[-1] = np.partition(key, self._size)[self._size] if len(key) > self._size else EVERY
         each = self._each
-        for k, (start, stop) in enumerate(zip(labels.indptr[:-1], labels.indptr[1:], strict=True)):
+        for k, (start, stop) in enumerate(zip(by_class.indptr[:-1], by_class.indptr[1:], strict=True)):
             if stop - start > each:
-                self._limits[k] = np.partition(key[labels.indices[start:stop]], each)[each]
-        order = np.argsort(rows.key)
-        self._kept = [rows.picked(order[(key <= self._limit(rows.labels))[order]])]
+                self._limits[k] = np.partition(key[by_class.indices[start:stop]], each)[each]
+        ends = np.cumsum([len(part.key) for part in self._kept])
+        of_parts = np.split(key <= self._limit(labels), ends[:-1])
+        self._kept = [
+            part.picked(np.flatnonzero(some)) for part, some in zip(self._kept, of_parts, strict=True) if some.any()
+        ]
+        self._n_new = 0
 
     def finish(self) -> "RowSample":
-        """Itself, without rows that others have pushed out."""
+        """Itself, without rows that others have pushed out, in one lot."""
         self._lower()
+        if self._kept:
+            rows = _together(self._kept)
+            self._kept = [rows.picked(np.argsort(rows.key))]
         return self
 
     def __add__(self, other: "RowSample") -> "RowSample":

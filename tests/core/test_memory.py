@@ -75,3 +75,17 @@ def test_zeros_lie_beside_each_other_as_long_as_any_of_them_is_there():
     assert len({id(table.base) for table in tables}) == 1
     del tables, table
     assert not memory.zeros(90, 100, 2).any()  # where the others lay there may be numbers
+
+
+@pytest.mark.parametrize(
+    ("width", "most", "moved"), [(20, memory.COPIED, True), (7, memory.COPIED, False), (20, 9, False)]
+)
+def test_rows_that_are_read_all_over_begin_at_a_line(width, most, moved, monkeypatch):
+    monkeypatch.setattr(memory, "COPIED", most)
+    room = memory.aligned(1, 200)[0]
+    room[:] = np.arange(200)
+    table = room[1 : 1 + 9 * width].reshape(9, width)
+    found = memory.at_a_line(table)
+    assert np.array_equal(found, table) and found.flags.c_contiguous
+    assert (found is not table) == (found.ctypes.data % memory.LINE == 0) == moved
+    assert memory.at_a_line(found) is found
