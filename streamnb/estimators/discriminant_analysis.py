@@ -219,6 +219,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         sizes[~np.isin(np.arange(len(sizes)), known.kept) | (sizes == 0.0)] = 1.0
         values, vectors = np.linalg.eigh(known.common / sizes / sizes[:, None])
         kept = np.flatnonzero(np.sqrt(np.maximum(values, 0.0)) > self.tol)[::-1]
+        if not len(kept):
+            raise ValueError(f"no feature of X varies within the classes by more than tol={self.tol:g}")
         scalings = vectors[:, kept] / sizes[:, None] / np.sqrt(values[kept])
         centre = priors @ known.means
         n_rows, n_others = self.class_count_.sum(), max(len(priors) - 1, 1)

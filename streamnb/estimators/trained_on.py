@@ -63,10 +63,11 @@ class TrainingRows:
     @classmethod
     def of(cls, stats: ClassStats, rows: Source, options: RunOptions, narrows: bool = True) -> "TrainingRows":
         """Rows of these statistics, kept in memory where there is room; as they were opened where nothing `narrows`."""
-        n_features, features = stats.n_features, features_used(stats) if narrows else np.arange(stats.n_features)
-        in_memory = rows.in_memory and len(features) == n_features
-        on_workers = client_for(options.client) is not None  # which keep no rows from read to read
-        if not narrows or in_memory or rows.lazy or on_workers:
+        n_features, on_workers = stats.n_features, client_for(options.client) is not None
+        if not narrows or rows.lazy or on_workers:  # workers keep no rows from read to read
+            return cls(rows, rows, n_features)
+        features = features_used(stats)
+        if not len(features) or (rows.in_memory and len(features) == n_features):
             return cls(rows, rows, n_features)
         few = in_tiles(NarrowSource(rows, stats.options, features, n_features), TILE_ROWS)
         return cls(rows, KeptSource(few, room_for_rows(options)), len(features), features)

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import reduce
 from itertools import chain, starmap
-from operator import iadd
+from operator import add
 from typing import Any
 
 from streamnb.passes import stopping
@@ -102,6 +102,6 @@ def _added_up(
                 stopping.check()
             elif checkpoint.due:
                 break
-        total = reduce(iadd, team.totals())  # which nobody else has: they may be added in place
+        total = reduce(add, team.totals())
     n_rows = sum(stop - start for start, stop in done)
     return total, Report(n_rows, n_bytes, len(done), seconds_computing=team.seconds), done

@@ -91,7 +91,7 @@ class NarrowSource(SourceOfAnother):
             chunk, _ = transformed(chunk, survey, self._options)
             if isinstance(chunk, CSRChunk):
                 places = self._places[chunk.indices]
-                if (places < 0).any():  # zeros that are stored
+                if (places < 0).any():  # of values that count for nothing: zeros, and those of rows of weight 0
                     chunk = chunk.of_columns(self._columns)
                     places = chunk.indices
                 arrays = None if chunk.ones else chunk.data, frozen(places), chunk.indptr

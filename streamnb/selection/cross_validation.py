@@ -212,7 +212,7 @@ def _check_costs(
     n_points, n_kinds = sum(map(len, paths)), 1 + train
     times_judged = stats.folding.n_folds if train else 1  # each row, by the models of a repeat
     models = f"{n_splits} x {n_points:,} models of {n_classes:,} classes"
-    check_sheet(n_splits * n_points * n_kinds, models, stats, scorer, limit)
+    check_sheet(n_splits * n_points * n_kinds, models, stats, scorer, limit, train=train)
     seconds = 0.0
     for path in paths:
         margins = n_rows * times_judged * DOUBLE.room(len(path)) * max(path.n_rows, n_classes)
@@ -235,10 +235,14 @@ def _check_costs(
 
 
 def check_sheet(
-    n_models: int, models: str, stats: ClassStats, scorer: Scorer, limit: Any, at_once: int | None = None
+    n_models: int, models: str, stats: ClassStats, scorer: Scorer, limit: Any, at_once: int = 0, train: bool = False
 ) -> None:
-    """Refuse what would be kept of the scores of too many models, all of them or so many `at_once`."""
-    n_bytes = _sheet_sizes(n_models, len(stats.classes), scorer.needs, stats.multilabel, stats.n_rows)[2]
+    """Refuse what would be kept of the scores of too many models, all of them or so many `at_once`.
+
+    Each has those of the rows of a fold, or of more where it judges those it is trained on, too.
+    """
+    n_rows = stats.n_rows if train else max(fold.n_rows for fold in stats.folds)
+    n_bytes = _sheet_sizes(n_models, len(stats.classes), scorer.needs, stats.multilabel, n_rows)[2]
     n_bytes = n_bytes * (at_once or n_models) // n_models
     if n_bytes > (may := memory.allowed(limit)):
         less = "" if scorer.needs <= {"hits"} else ", or a scoring of decisions alone, such as 'f1_micro'"

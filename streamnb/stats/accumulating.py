@@ -71,8 +71,8 @@ class Accumulator:
         self._groups = Groups(classes, 1 if folding is None else folding.n_splits)
         names, self._how, self._limit = tuple(moments), how, memory_limit
         own, pools = ([m for m in names if m in TABLE and (m in together) == pool] for pool in (False, True))
-        self._sums = MomentSums(own, options, memory_limit, sparse, n_sharing)
         self._whole = MomentSums(pools, options, memory_limit, sparse, n_sharing)
+        self._sums = MomentSums(own, options, memory_limit, sparse, n_sharing, self._whole)
         self._products = {m: ProductSums(m, how, options.binarize) for m in names if m in SECOND_MOMENTS}
         self._histograms = None if grid is None else HistogramSums(grid, memory_limit)
         self._fits = 0  # groups whose products were found to fit

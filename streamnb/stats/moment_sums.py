@@ -31,7 +31,7 @@ class MomentSums:
 
     Dense tables become sparse when they would take more than the limit, or are large and mostly empty; sparse ones
     become dense when that is no larger. The sums are the same bits in either. `sparse` says what to begin with. Of
-    several that share a limit each becomes sparse by its share.
+    several that share a limit each becomes sparse by its share; the sums `beside` these have taken a part of it.
     """
 
     def __init__(
@@ -41,8 +41,9 @@ class MomentSums:
         limit: int | None = None,
         sparse: bool = False,
         n_sharing: int = 1,
+        beside: "MomentSums | None" = None,
     ):
-        self._options, self._limit, self._n_sharing = options, limit, n_sharing
+        self._options, self._limit, self._n_sharing, self._beside = options, limit, n_sharing, beside
         self._dense: dict[str, GrowingTable] = {name: GrowingTable() for name in names}
         self._runs: dict[str, Runs] = {name: Runs() for name in self._dense} if sparse else {}
         self._touched = 0  # no more cells than these
@@ -100,6 +101,7 @@ class MomentSums:
         if needed <= wide and self._limit is None:
             return
         limit = self._limit = memory.allowed(self._limit)  # once: what is free dwindles while the tables fill
+        limit -= 0 if self._beside is None else self._beside.nbytes
         share = limit // self._n_sharing
         if self._runs and self.nbytes > FULL * needed and needed <= limit:
             self._make_dense(n_groups, n_features)
@@ -220,9 +222,16 @@ class GrowingTable:
         """Expect sums to grow by at most this much; inf where a plain sum would round."""
         self._bound += growth
         if self._bound >= _NARROW:
-            self.hi = self.hi.astype(np.float64, copy=False)
+            self._widen()
         if self._bound >= _EXACT and self.lo is None:
             self.lo = np.zeros((3, *self.hi.shape))
+
+    def _widen(self) -> None:
+        """Go over to float64."""
+        if self.hi.dtype != np.float64:
+            wide, used = np.zeros(self.hi.shape), slice(self._n_classes)
+            wide[used] = self.hi[used]
+            self.hi = wide
 
     def table(self, order: np.ndarray, n_columns: int) -> Table:
         """The sums of some classes in this order."""

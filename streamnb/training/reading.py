@@ -57,15 +57,9 @@ class ReadSums:
         return self
 
     def __add__(self, other: "ReadSums") -> "ReadSums":
-        return self._with(other, self.gradient + other.gradient)
-
-    def __iadd__(self, other: "ReadSums") -> "ReadSums":  # the gradient is as large as all weights
-        return self._with(other, np.add(self.gradient, other.gradient, out=self.gradient))
-
-    def _with(self, other: "ReadSums", gradient: np.ndarray) -> "ReadSums":
         losses = np.minimum(self.losses + other.losses, 2.0 * self.top)
         largest = np.maximum(self.largest, other.largest)
-        return ReadSums(losses, gradient, largest, self.top, self.rows + other.rows)
+        return ReadSums(losses, self.gradient + other.gradient, largest, self.top, self.rows + other.rows)
 
     def arrays(self) -> dict[str, Any]:
         arrays = {"losses": self.losses, "gradient": self.gradient, "largest": self.largest}

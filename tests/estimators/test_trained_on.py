@@ -43,3 +43,11 @@ def test_columns_that_are_0_change_nothing(form):
         assert getattr(found, "best_", None) == getattr(few, "best_", None)
     onward = snb.SoftmaxRegression(start=snb.solve(snb.scan(wide, Y), "gaussian")[0], **FEW).fit(form(wide), Y)
     assert not onward.coef_[:, 0].any()
+
+
+@pytest.mark.filterwarnings("ignore::streamnb.StreamnbWarning")
+@pytest.mark.parametrize("kind", [snb.CrammerSingerSVM, snb.SoftmaxRegressionCV, snb.LeastSquaresClassifier])
+def test_rows_of_nothing_have_no_weights(kind):
+    for X in (np.zeros((40, 5)), sp.csr_array((40, 5))):
+        model = kind(max_passes=3).fit(X, Y)
+        assert model.coef_.shape == (3, 5) and not model.coef_.any() and set(model.predict(X)) <= {0, 1, 2}

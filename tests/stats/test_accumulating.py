@@ -127,3 +127,11 @@ def test_what_does_not_go_together_is_refused():
     with pytest.raises(ValueError, match="y is an indicator of labels here and was one label a row before"):
         part.add(*as_chunk(x), sp.csr_array(np.ones((3, 1))), None)
     assert part.nbytes > 0
+
+
+def test_sums_of_all_classes_and_of_each_share_the_limit():
+    x, y = np.random.default_rng(0).normal(size=(12, 500)), np.arange(12) % 2
+    part = Accumulator(("sum", "sum_sq"), RowOptions(), None, memory_limit=30_000, together=["sum_sq"])
+    with pytest.raises(MemoryError, match=r"sums \(sum\) of 2 classes and 500 features"):
+        for first in (0, 4, 8):
+            part.add(*as_chunk(x[first : first + 4], first), y[first : first + 4], None)
