@@ -231,8 +231,13 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         coef = (known.means - centre) @ scalings
         intercept = logs(priors) - (coef**2).sum(axis=1) / 2.0
         coef = coef @ scalings.T
-        intercept -= centre @ coef.T
-        return {"coef": coef, "intercept": intercept, "ratio": ratio, "scalings": scalings, "xbar": centre}
+        return {
+            "coef": coef,
+            "intercept": intercept - centre @ coef.T,
+            "ratio": ratio,
+            "scalings": scalings,
+            "xbar": centre,
+        }
 
     @learned
     def coef_(self) -> np.ndarray:
