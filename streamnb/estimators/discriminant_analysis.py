@@ -223,21 +223,15 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise ValueError(f"no feature of X varies within the classes by more than tol={self.tol:g}")
         scalings = vectors[:, kept] / sizes[:, None] / np.sqrt(values[kept])
         centre = priors @ known.means
-        n_rows, n_others = self.class_count_.sum(), max(len(priors) - 1, 1)
-        apart = np.sqrt(n_rows * priors / n_others)[:, None] * (known.means - centre)
+        apart = np.sqrt(self.class_count_.sum() * priors / max(len(priors) - 1, 1))[:, None] * (known.means - centre)
         _, sizes, axes = np.linalg.svd(apart @ scalings, full_matrices=False)
         ratio = sizes**2 / (sizes**2).sum()
         scalings = scalings @ axes.T[:, : np.count_nonzero(sizes > self.tol * sizes[0])]
         coef = (known.means - centre) @ scalings
         intercept = logs(priors) - (coef**2).sum(axis=1) / 2.0
         coef = coef @ scalings.T
-        return {
-            "coef": coef,
-            "intercept": intercept - centre @ coef.T,
-            "ratio": ratio,
-            "scalings": scalings,
-            "xbar": centre,
-        }
+        intercept -= centre @ coef.T
+        return {"coef": coef, "intercept": intercept, "ratio": ratio, "scalings": scalings, "xbar": centre}
 
     @learned
     def coef_(self) -> np.ndarray:

@@ -237,7 +237,7 @@ def _check_costs(
 def check_sheet(
     n_models: int, models: str, stats: ClassStats, scorer: Scorer, limit: Any, at_once: int = 0, train: bool = False
 ) -> None:
-    """Refuse too many scores that are kept by models, all or so many `at_once`: of a fold, or of rows to `train`, too."""
+    """Refuse too many scores that models keep, all or so many `at_once`: of a fold, or of rows to `train`, too."""
     n_rows = stats.n_rows if train else max(fold.n_rows for fold in stats.folds)
     n_bytes = _sheet_sizes(n_models, len(stats.classes), scorer.needs, stats.multilabel, n_rows)[2]
     n_bytes = n_bytes * (at_once or n_models) // n_models
