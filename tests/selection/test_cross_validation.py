@@ -305,7 +305,7 @@ def test_what_will_take_minutes_is_said_before_it_is_done(monkeypatch):
 
 def test_confusion_matrices_that_do_not_fit_are_refused_before_rows_are_judged(monkeypatch):
     x, y = np.random.default_rng(0).poisson(1.0, (60, 4)), np.arange(60) % 3
-    monkeypatch.setattr(memory, "free_memory", lambda: 100_000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 20_000)
     with pytest.raises(MemoryError, match=r"what scoring=.accuracy_of. keeps of 5 x 7 models of 3 classes .* fewer"):
         snb.LinearNBCV("poisson", snb.L1(np.arange(7.0)), scoring=accuracy_of).fit(x, y)
 
