@@ -219,7 +219,7 @@ def test_what_is_refused():
     with pytest.raises(MemoryError, match="memory_limit"):
         model(1.0).fit(X, Y, memory_limit=2000)
     with pytest.raises(MemoryError, match=r"what scoring='roc_auc' keeps of 5 models of 3 classes .* fewer penalties"):
-        model(1.0).fit(np.tile(X, (20, 1)), np.tile(Y, 20), memory_limit="200kB")
+        model(1.0).fit(np.tile(X, (60, 1)), np.tile(Y, 60), memory_limit="200kB")
     with pytest.raises(ValueError, match="separable"):
         model(0.0, folds=2, tol=1e-2, max_passes=200).fit(np.arange(20.0)[:, None], np.arange(20) // 10)
     times = iter(range(100))
