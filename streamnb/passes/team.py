@@ -103,8 +103,10 @@ class Team:
             raise self._error
 
     def _may_join(self) -> bool:
+        """Whether another is worth its memory, and the first has added a block, which takes long: tables are made."""
         n_members = len(self._members) + 1
-        return n_members <= self._n_threads and 0 < self._largest() * n_members <= self._most_bytes
+        worth = n_members <= self._n_threads and 0 < self._largest() * n_members <= self._most_bytes
+        return worth and self._clocks[0].seconds > 0.0
 
     def _largest(self) -> int:
         return max(partial.nbytes for partial in self._members)

@@ -53,6 +53,17 @@ def test_a_thread_joins_where_sums_are_waited_for_longer_than_rows():
     assert threads() == []
 
 
+def test_none_joins_before_the_first_block_is_added():
+    added = threading.Event()
+    task = Task(lambda number: added.wait(60) if number == 1 else None)
+    with Team(task, 4) as team:
+        team.add(1)
+        task.partials[0].nbytes = SMALL  # its table is made, and the block not yet added
+        threading.Timer(0.2, added.set).start()
+        team.add(2)  # waits until the first is
+        assert added.is_set() and len(task.partials) == 1 and sum(team.totals()) == 3
+
+
 def test_without_blocks_there_is_one_empty_sum():
     with Team(Task(), 3) as team:
         assert team.totals() == [0]
