@@ -12,6 +12,7 @@ from streamnb.rows.block import Block
 from streamnb.rows.reading import Clock
 
 PRIVATE_TABLES_BYTES = 64 << 20  # beyond this the tables of more threads cost more memory than they are worth
+AT_ONCE = 0.002  # seconds in which rows come that nobody makes
 FADING = 7 / 8  # what was waited for a block counts this much less with the next
 
 
@@ -103,10 +104,13 @@ class Team:
             raise self._error
 
     def _may_join(self) -> bool:
-        """Whether another is worth its memory, and the first has added a block, which takes long: tables are made."""
+        """Whether another is worth its memory.
+
+        Where rows have to be waited for, not before the first has added a block: that takes long, for tables are made.
+        """
         n_members = len(self._members) + 1
         worth = n_members <= self._n_threads and 0 < self._largest() * n_members <= self._most_bytes
-        return worth and self._clocks[0].seconds > 0.0
+        return worth and (self._clocks[0].seconds > 0.0 or self._for_rows < AT_ONCE)
 
     def _largest(self) -> int:
         return max(partial.nbytes for partial in self._members)

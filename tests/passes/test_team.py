@@ -1,6 +1,7 @@
 """Threads that sum blocks: more join where sums are what takes the time, errors end all, large tables stay few."""
 
 import threading
+import time
 
 import pytest
 
@@ -53,10 +54,11 @@ def test_a_thread_joins_where_sums_are_waited_for_longer_than_rows():
     assert threads() == []
 
 
-def test_none_joins_before_the_first_block_is_added():
+def test_of_rows_that_take_long_none_joins_before_the_first_block_is_added():
     added = threading.Event()
     task = Task(lambda number: added.wait(60) if number == 1 else None)
     with Team(task, 4) as team:
+        time.sleep(0.05)  # rows that take long to make
         team.add(1)
         task.partials[0].nbytes = SMALL  # its table is made, and the block not yet added
         threading.Timer(0.2, added.set).start()
