@@ -16,7 +16,7 @@ from streamnb.rows.survey import Survey
 
 TRANSFORMS = {"binary": row_values.BINARY, "log1p": row_values.LOG1P, "sqrt": row_values.SQRT}
 NORMS = {"l1": row_values.NORM_L1, "l2": row_values.NORM_L2}
-FEW_NUMBERS = 1 << 12
+FEW_NUMBERS = 1 << 12  # whole numbers below this are transformed once each, where there are as many values
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -69,8 +69,15 @@ class ClassScan(PassTask):
         return self
 
     def partial(self) -> Any:
-        known = self.moments, self.options, self.classes, self._kept, self.memory_limit, False, self.grid, self.how
-        return Accumulator(*known, labels=self.labels, n_sharing=self.n_sharing, together=self.together)
+        known = self.moments, self.options, self.classes, self._kept, self.memory_limit
+        return Accumulator(
+            *known,
+            grid=self.grid,
+            how=self.how,
+            labels=self.labels,
+            n_sharing=self.n_sharing,
+            together=self.together,
+        )
 
     @property
     def _kept(self) -> Folding | None:

@@ -128,7 +128,7 @@ def plan(
     'sparse'
     """
     rows, y = _opened(X, y, layer)
-    moments, folds, together = (moments, folds, SECOND_MOMENTS * pooled) if model is None else _of_model(model)
+    moments, folds, together = (moments, folds, _products(pooled)) if model is None else _of_model(model)
     options, names = RowOptions(binarize=binarize, centre=centre), check_moments(moments)
     listed, limit = label_checks.check_classes(classes), memory.allowed(check_memory_limit(memory_limit))
     folding = with_folds(ClassScan(names, options, listed), rows, folds, groups, repeats, 0)[0].folding
@@ -183,6 +183,11 @@ def _kind(dense: int | None, sparse: int | None, others: int, limit: int) -> str
     if dense is None:
         return None
     return moment_sums.kind(dense, sparse, limit) if others <= limit else "too large"
+
+
+def _products(pooled: bool) -> tuple[str, ...]:
+    """The moments that are summed over all classes where the user asks for it."""
+    return SECOND_MOMENTS if pooled else ()
 
 
 def _of_model(model: Any) -> tuple[tuple[str, ...], Any, tuple[str, ...]]:

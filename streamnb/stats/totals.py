@@ -14,7 +14,7 @@ ONE = np.zeros(1, np.intp)
 
 
 def whole(table: AnyTable) -> Table:
-    """The sums over all classes, one row."""
+    """The sums over all classes, (1, n_columns), of a table (n_classes, n_columns)."""
     if isinstance(table, PooledTable):
         return table
     if isinstance(table, SparseTable):
