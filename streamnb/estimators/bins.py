@@ -10,7 +10,7 @@ from streamnb.core import arguments, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.bins import STRATEGIES, BinEdges, ValueScan, check_edges
 from streamnb.encoding.learning import LearnsBins, matrix, prepared
-from streamnb.estimators.base import look_at_names
+from streamnb.estimators.rows_of_fit import check_features
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.opening import opened
@@ -147,7 +147,7 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
 
     def _look(self, given: Any, reset: bool) -> None:
         """Let scikit-learn remember or compare the names of columns."""
-        look_at_names(self, given, reset)
+        check_features(self, given, reset=reset)
 
     @property
     def edges_(self) -> list[np.ndarray]:

@@ -4,73 +4,67 @@ from typing import Any
 
 import numpy as np
 
-from streamnb.estimators.explained import Explains
-from streamnb.estimators.prepared_rows import names_of_columns
+from streamnb.estimators.preparation import names_of_columns
 from streamnb.explaining.tables import telling
 from streamnb.rows.matrices import made_by
 
 
-class AnnotatesCells(Explains):
-    """A linear classifier that names the features that tell its classes, and writes what it decides into AnnData."""
+def markers(self: Any, n_features: int = 10) -> Any:
+    """The features that speak for each class, most of all against the other classes.
 
-    classes_: np.ndarray
-    predict: Any
+    Parameters
+    ----------
+    n_features : int
+        How many of each class, at most.
 
-    def markers(self, n_features: int = 10) -> Any:
-        """The features that speak for each class, most of all against the other classes.
+    Returns
+    -------
+    pandas.DataFrame
+        As that of `top_features`, but only of weights above 0, the largest first.
 
-        Parameters
-        ----------
-        n_features : int
-            How many of each class, at most.
+    Raises
+    ------
+    ValueError
+        scheme="ovo", whose weights are of pairs of classes.
 
-        Returns
-        -------
-        pandas.DataFrame
-            As that of `top_features`, but only of weights above 0, the largest first.
+    Examples
+    --------
+    >>> import numpy as np, streamnb as snb
+    >>> X, y = np.array([[3.0, 0.0, 1.0], [0.0, 4.0, 1.0], [2.0, 1.0, 1.0]]), ["B cell", "T cell", "B cell"]
+    >>> snb.LinearNB().fit(X, y).markers(1)[["class", "feature"]].values.tolist()
+    [['B cell', 0], ['T cell', 1]]
+    """
+    return telling(self._explained(), names_of_columns(self), n_features, positive=True)
 
-        Raises
-        ------
-        ValueError
-            scheme="ovo", whose weights are of pairs of classes.
 
-        Examples
-        --------
-        >>> import numpy as np, streamnb as snb
-        >>> X, y = np.array([[3.0, 0.0, 1.0], [0.0, 4.0, 1.0], [2.0, 1.0, 1.0]]), ["B cell", "T cell", "B cell"]
-        >>> snb.LinearNB().fit(X, y).markers(1)[["class", "feature"]].values.tolist()
-        [['B cell', 0], ['T cell', 1]]
-        """
-        return telling(self._explained(), names_of_columns(self), n_features, positive=True)
+def annotate(self: Any, adata: Any, key: str = "predicted") -> Any:
+    """Add columns to `obs` of an AnnData object: the class of each cell, and how probable it is.
 
-    def annotate(self, adata: Any, key: str = "predicted") -> Any:
-        """Add columns to `obs` of an AnnData object: the class of each cell, and how probable it is.
+    Parameters
+    ----------
+    adata : AnnData
+        With the features that were fitted, in `X` or the layer of `fit`; in memory, or backed by its file, which
+        stays as it is.
+    key : str
+        Of the column of labels, a categorical of all classes; probabilities, where the model has any, are in
+        ``key + "_probability"``.
 
-        Parameters
-        ----------
-        adata : AnnData
-            With the features that were fitted, in `X` or the layer of `fit`; in memory, or backed by its file, which
-            stays as it is.
-        key : str
-            Of the column of labels, a categorical of all classes; probabilities, where the model has any, are in
-            ``key + "_probability"``.
+    Returns
+    -------
+    AnnData
+        The same object.
+    """
+    if not (made_by(adata, "anndata") and hasattr(adata, "obs")):
+        raise TypeError(
+            f"adata is of type {type(adata).__name__}; it should be an AnnData object, whose obs is written to"
+        )
+    from pandas import Categorical
 
-        Returns
-        -------
-        AnnData
-            The same object.
-        """
-        if not (made_by(adata, "anndata") and hasattr(adata, "obs")):
-            raise TypeError(
-                f"adata is of type {type(adata).__name__}; it should be an AnnData object, whose obs is written to"
-            )
-        from pandas import Categorical
-
-        labels = self.predict(adata)
-        if np.ndim(labels) != 1:
-            raise ValueError("annotate is for one label a row; put each column of predict(adata) into obs by itself")
-        proba = self.predict_proba(adata).max(axis=1) if hasattr(self, "predict_proba") else None
-        adata.obs[key] = Categorical(labels, categories=self.classes_)
-        if proba is not None:
-            adata.obs[f"{key}_probability"] = proba
-        return adata
+    labels = self.predict(adata)
+    if np.ndim(labels) != 1:
+        raise ValueError("annotate is for one label a row; put each column of predict(adata) into obs by itself")
+    proba = self.predict_proba(adata).max(axis=1) if hasattr(self, "predict_proba") else None
+    adata.obs[key] = Categorical(labels, categories=self.classes_)
+    if proba is not None:
+        adata.obs[f"{key}_probability"] = proba
+    return adata

@@ -1,4 +1,7 @@
-"""Classifiers whose labels are sets of classes: each against the rest, all from the class sums of one scan."""
+"""Naive linear Bayes models of sets of classes, each against the rest, all from the class sums of one scan.
+
+Functions of a `LinearNB`, which a class takes as its methods; the class says which sets, and what they decide.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -13,43 +16,39 @@ from streamnb.solving.solving import solve
 from streamnb.stats.unions import unions
 
 
-class ClassSets(LinearNB):
-    """A naive linear Bayes model of each of several sets of classes; a subclass says which, and what they decide."""
+def check_family(self: Any) -> None:
+    """Refuse families that have covariances."""
+    if any(member.covariant for member in as_family(self.family).members):
+        raise ValueError(
+            f"family={self.family!r} has covariances, which sums of classes do not have; {type(self).__name__} "
+            "takes families of features one by one"
+        )
 
-    scheme = "joint"
-    reference = None
-    overlap = "refuse"
-    priors = feature_weight = loss = threshold = reject_label = None
-    _takes_indicator = False
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        if any(member.covariant for member in as_family(self.family).members):
-            raise ValueError(
-                f"family={self.family!r} has covariances, which sums of classes do not have; {type(self).__name__} "
-                "takes families of features one by one"
-            )
+def model_of_sets(self: Any, members: np.ndarray, names: np.ndarray | None = None) -> LinearModel:
+    """Weights of each set, (n_features, n_sets), `members` (n_sets, K) bool, and its intercept."""
+    stats = unions(self._weighted, members)
+    stats = stats if names is None else replace(stats, classes=names)
+    options = {name: getattr(self, name) for name in ("idf", "estimate")}
+    options |= {"memory_limit": self._memory_limit, "n_threads": self._n_threads}
+    options["smoothing"] = self._now("smoothing_")
+    model = solve(stats, self._chosen_family(), self._penalty(), **options)[0]
+    if isinstance(model, UnheldModel):
+        raise MemoryError(
+            f"the weights of {len(members):,} sets of classes and {self.stats_.n_features:,} features do not fit "
+            "into memory_limit; give a larger one, fewer sets, or fewer features"
+        )
+    return model
 
-    def _of_sets(self, members: np.ndarray, names: np.ndarray | None = None) -> LinearModel:
-        """Weights of each set, (n_features, n_sets), `members` (n_sets, K) bool, and its intercept."""
-        stats = unions(self._weighted, members)
-        stats = stats if names is None else replace(stats, classes=names)
-        options = {name: getattr(self, name) for name in ("idf", "estimate")}
-        options |= {"memory_limit": self._memory_limit, "n_threads": self._n_threads}
-        options["smoothing"] = self._now("smoothing_")
-        model = solve(stats, self._chosen_family(), self._penalty(), **options)[0]
-        if isinstance(model, UnheldModel):
-            raise MemoryError(
-                f"the weights of {len(members):,} sets of classes and {self.stats_.n_features:,} features do not fit "
-                "into memory_limit; give a larger one, fewer sets, or fewer features"
-            )
-        return model
 
-    def _predictive(self) -> LinearModel:
-        name = type(self).__name__
-        raise ValueError(f"predictive=True is of one distribution a class; {name} should be asked without it")
+def predictive(self: Any) -> LinearModel:
+    """There is none."""
+    name = type(self).__name__
+    raise ValueError(f"predictive=True is of one distribution a class; {name} should be asked without it")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = False
-        return tags
+
+def sklearn_tags(self: Any) -> Any:
+    """Of classifiers of one label a row."""
+    tags = LinearNB.__sklearn_tags__(self)
+    tags.classifier_tags.multi_label = False
+    return tags

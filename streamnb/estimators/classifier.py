@@ -1,209 +1,238 @@
-"""Classifiers whose model follows from the statistics: forgetting, refitting, predicting."""
+"""Classifier: what all classifiers have, whatever they learn from: rows of any kind, predictions, words and files."""
 
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
-from streamnb.core import arguments, row_checks
+from streamnb.core import arguments
 from streamnb.core.types import PerRow, Rows
-from streamnb.estimators.base import ScanEstimator
-from streamnb.estimators.explained import Explains
-from streamnb.estimators.learned import learned
-from streamnb.estimators.predicting import RowClassifier
-from streamnb.estimators.prepared_rows import names_of_columns
+from streamnb.estimators import cells, explained, exporting, rows_of_fit
+from streamnb.estimators.preparation import Preparation, StepRequest
+from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
-from streamnb.passes.options import RunOptions
-from streamnb.passes.report import Report
+from streamnb.problem.family import Family
+from streamnb.rows.column_maps import LearnedStep
 from streamnb.rows.source import Source
 
 
-class ScanClassifier(RowClassifier, ScanEstimator):
-    """A classifier by a model that follows from the statistics."""
+class Parameter:
+    """A constructor parameter that is no attribute: scikit-learn takes whatever has `transform` for a transformer."""
 
-    class_weight_: Any = None  # what the last refit said
-    forgotten_: tuple[str | int, ...] = ()  # keys of what `forget` was asked for since the last fit
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
 
-    def _solved(self) -> LinearModel:
-        """The model."""
+    def __get__(self, instance: Any, owner: type) -> Any:
+        raise AttributeError(f"{self._name!r} is a parameter, not a method; read it from get_params()")
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        vars(instance)[self._name] = value
+
+
+def _has_probabilities(estimator: "Classifier") -> bool:
+    return estimator._gives_probabilities()
+
+
+def _can_be_calibrated(estimator: "Classifier") -> bool:
+    return estimator._calibrates()
+
+
+class Classifier(ClassifierMixin, BaseEstimator):
+    """A classifier that decides by one model; a subclass says how that is learned.
+
+    What a model can do once it is there is written down once, as functions, and named below.
+    """
+
+    meta_: dict[str, Any] | None = None  # what `save` was given beside the model
+    _preparation = Preparation()
+    _model: LinearModel
+
+    # ---- what a subclass says ----------------------------------------------------------------------------------------
+
+    def _check_params(self) -> None:
+        """Refuse parameters that are wrong whatever the data."""
+
+    def _step_request(self) -> StepRequest:
+        """What the parameters ask to be learned of rows before they are used."""
+        return StepRequest(type(self).__name__)
+
+    def _by_kinds(self) -> bool:
+        """Whether columns go by their kinds, so that a table in memory is taken as one."""
+        return False
+
+    def _fitted_model(self) -> LinearModel:
+        """The model; an error where there is none."""
         raise NotImplementedError
 
-    @learned
-    def _model(self) -> LinearModel:
-        return self._solved()
+    def _explained(self) -> LinearModel:
+        """The model, where it has words for the columns of X."""
+        return self._fitted_model()
 
-    @learned
-    def _weighted(self) -> Any:
-        """The statistics with the weights of the classes."""
-        if self.class_weight_ is None:
-            return self.stats_
-        stats = self.stats_
-        return stats.reweighted(arguments.class_factors(self.class_weight_, stats.classes, stats.weight))
+    def _gives_probabilities(self) -> bool:
+        """Whether there are probabilities, as far as the parameters tell."""
+        return True
 
-    def _settle(self) -> None:
-        self._now("_model")
+    def _calibrates(self) -> bool:
+        """Whether `calibrate` can make probabilities fit rows that were held back."""
+        return False
 
-    def _fit_from(self, stats: Any, report: Report, given: tuple[Any, Any, Any]) -> None:
-        self._check_params()
-        self._opened(*given, fresh=True)  # for the names of columns
-        self._check_against(stats)
-        self._check_whole(stats)
-        self._keep(stats, report)
-        self._settle()
+    def _take_calibrated(self, model: LinearModel) -> None:
+        """Go by a calibrated model from now on."""
+        raise NotImplementedError
 
-    def forget(self, X: Rows, y: PerRow = None, *, sample_weight: PerRow = None, key: str | int | None = None) -> Self:
-        """Take rows away that were fitted before, exactly as if they had never been seen.
+    # ---- rows --------------------------------------------------------------------------------------------------------
 
-        Sums do not know rows. Refused is what no rows could leave: fewer rows or less weight of a class than none, a
-        sum of squares below 0 or too small for the sum, more values that are not 0 than weight, sums without weight,
-        and the like. Rows that were never there, or go twice, may pass where enough others are left to hide them. That
-        one request does not pass twice is what `key` is for.
+    _all_or_nothing = rows_of_fit.all_or_nothing
+    _opened_to_fit = rows_of_fit.opened_to_fit
+    _opened = rows_of_fit.opened_as_fitted
+    _remember_names = rows_of_fit.remember_names
+    _check_features = rows_of_fit.check_features
+    _check_step = rows_of_fit.check_step
+    _state_of_rows = rows_of_fit.state_of_rows
+    _restore_rows = rows_of_fit.restore_rows
+
+    encoding_ = rows_of_fit.encoding
+    layer_ = rows_of_fit.layer
+
+    @property
+    def _step(self) -> LearnedStep | None:
+        return self._preparation.step
+
+    @property
+    def column_names_(self) -> np.ndarray:
+        """Names of the columns that weights are of, where bins or categories make others of the features."""
+        names = self._preparation.column_names(rows_of_fit.names_of(self))
+        if names is None:
+            raise AttributeError(f"{type(self).__name__} has no 'column_names_': no columns are made of those of X")
+        return names
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters of the constructor; `deep` has no effect, for none of them is fitted with the classifier."""
+        return {name: vars(self)[name] for name in self._get_param_names()}
+
+    # ---- predictions -------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Rows, *, out: Any = None) -> Any:
+        """Labels, (n_rows,), or of a 2-D y a 0/1 indicator.
+
+        The answer is of the kind of X: NumPy, or lazy Dask for Dask; `out` takes blocks.
+        """
+        model, rows = self._ready(X)
+        return model.predict(rows, out=out)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Rows, *, out: Any = None) -> Any:
+        """Class probabilities, (n_rows, K); of a 2-D y those of each label."""
+        model, rows = self._ready(X)
+        return model.predict_proba(rows, out=out)
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Rows, *, out: Any = None) -> Any:
+        """Logs of the class probabilities, (n_rows, K)."""
+        model, rows = self._ready(X)
+        return model.predict_log_proba(rows, out=out)
+
+    def score(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> float:
+        """Accuracy; y may also be the name of an array beside X or of a column of X, as in `fit`."""
+        model, rows = self._ready(X, y, sample_weight, labelled=True)
+        return model.score(rows)
+
+    def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
+        """The model, and the rows with their labels and weights, if these go with it."""
+        model = self._fitted_model()
+        return model, self._opened(X, *beside, labelled=labelled)
+
+    @available_if(_can_be_calibrated)
+    def calibrate(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None, *, method: str = "sigmoid") -> Self:
+        """Make the probabilities fit rows that the model has not learned from; nothing is learned anew.
+
+        Naive Bayes counts what several features say together several times over, and is far too sure. Scores become
+        ``t s_k + b_k``, of least log loss on these rows: with one factor t (1 / temperature) for all classes and
+        biases of sum 0 for the softmax of ``joint`` and ``reference`` (Guo et al. 2017); for two classes, ``ovr`` and
+        the labels of a 2-D y by Platt's method (1999), with t and b for each row of `coef_`. As this is linear, it
+        becomes part of `coef_` and `intercept_`. By isotonic regression (Zadrozny and Elkan 2002) they become rising
+        curves, of the log-odds of each class or of the score of each row of `coef_`, which stays as it was; that wants
+        some thousand rows. Either is part of what is saved; whatever changes the model next, such as `refit()`, undoes
+        it.
 
         Parameters
         ----------
-        X, y
-            As in `fit`.
-        sample_weight : (n_rows,) or float, optional
-            What the rows count now. Once `partial_fit` was given a `decay` it must be said: 1.0 for rows of the last
-            call, the product of the later decays for others. That is exact where decays are powers of 1/2; for any
-            other, subtract the statistics of the rows, multiplied by the same decays.
-        key : str or int, optional
-            A name for this request, such as "request 17". Keys are kept in `forgotten_`, in pickles and in saved files,
-            until the next `fit`: one that is there already is refused, whatever the rows, and nothing is changed. Rows
-            without a key are not recorded.
+        X, y, sample_weight
+            As in `fit`, but not in Dask; and of other rows than there: of those of `fit`, the model is far too sure.
+            A few rows a class are enough; they are read once, and their scores held.
+        method : {"sigmoid", "isotonic"}
+            Factors and biases, or curves.
+
+        Returns
+        -------
+        self
 
         Raises
         ------
         ValueError
-            The key was used before, or no rows could leave what would be left: the message names the class, and the
-            feature. The model stays as it was.
+            Rows of one class only, or of one the model does not know; or a model without probabilities, or with a class
+            without rows. The model stays as it was.
+        MemoryError
+            The scores do not fit into memory, or the weights are too many to be held.
+
+        Notes
+        -----
+        `predict(X, predictive=True)` and its like do not go by these weights, except for Bernoulli features.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import streamnb as snb
+        >>> X, y = np.array([[3.0, 0.0], [0.0, 3.0], [2.0, 2.0], [1.0, 0.0]]), np.array([0, 1, 1, 0])
+        >>> model = snb.LinearNB().fit(X, y).calibrate([[5.0, 0.0], [4.0, 1.0], [0.0, 5.0]], [0, 1, 1])
+        >>> model.predict([[0.0, 1.0]])
+        array([1])
         """
-        check_is_fitted(self, "stats_")
-        forgotten = self.forgotten_ if key is None else with_key(self.forgotten_, key)
-        if sample_weight is None and self.decay_ != 1.0:
-            raise ValueError(
-                "sample_weight is not given, and partial_fit has weighed rows down by decay= since the first call; say "
-                "what these rows count now, such as sample_weight=1.0 for those of the last call"
-            )
-        with self._all_or_nothing():
-            rows = self._opened(X, y, sample_weight)
-            stats, report = self._scan(rows, self._known(None), False, RunOptions())
-            self._keep(self.stats_ - stats, report, self.decay_)
-            self.forgotten_ = forgotten
+        arguments.one_of("method", method, METHODS)
+        model, rows = self._ready(X, y, sample_weight, labelled=True)
+        self._take_calibrated(calibrated(model, rows, method))
         return self
 
-    def refit(self, **options: Any) -> Self:
-        """Change parameters of the constructor, or the weights of the classes, without another look at the data.
+    # ---- what a model says of itself, and where it goes --------------------------------------------------------------
 
-        Parameters
-        ----------
-        **options
-            Parameters of the constructor; those not named stay as they are. And:
-        class_weight : None, "balanced" or {label: weight}
-            The model of the rows with their weights times that of their class, as if fitted with that
-            ``sample_weight``. "balanced": the total weight divided by K N_y; a label not named has 1. Holds until the
-            next `fit`, or `refit` that says otherwise, and is kept as `class_weight_`; `stats_` stay as scanned.
+    top_features = explained.top_features
+    contrast = explained.contrast
+    explain = explained.explain
+    markers = cells.markers
+    annotate = cells.annotate
+    save = exporting.save
+    export = exporting.export
+    to_sklearn = exporting.to_sklearn
+    _portable = exporting.portable_model
 
-        Raises
-        ------
-        ValueError, TypeError
-            An argument is wrong or needs another scan: the message names it, and the model stays as it was.
-        """
-        check_is_fitted(self, "stats_")
-        with self._all_or_nothing():
-            if "class_weight" in options:
-                self.class_weight_ = self._class_weight(options.pop("class_weight"))
-            self.set_params(**options)
-            self._check_params()
-            self._check_against(self.stats_)
-            self._learned = {}
-            if self.class_weight_ is not None:
-                row_checks.check_total_weight(self._weighted.weight.sum())
-                self._check_whole(self._weighted)
-            self._settle()
-        return self
-
-    def _class_weight(self, given: Any) -> Any:
-        if given is not None and getattr(self.stats_, "multilabel", False):
-            raise ValueError(f"class_weight={given!r} is for one label a row; give the rows sample_weight in fit")
-        return arguments.check_class_weight(given, self.classes_)
-
-    def drift(self, new: Any, n_features: int = 20) -> Any:
-        """The features whose means have moved most from the rows of this model to those of another; reads no data.
-
-        Parameters
-        ----------
-        new : fitted classifier or ClassStats
-            Of the same columns, scanned alike.
-        n_features : int
-            How many rows the table has at most.
-
-        Returns
-        -------
-        pandas.DataFrame
-            As from `ClassStats.drift`, with the names of the features.
-        """
-        check_is_fitted(self, "stats_")
-        ours, theirs = names_of_columns(self), names_of_columns(new)
-        if ours is not None and theirs is not None and not np.array_equal(ours, theirs):
-            raise ValueError("new has features of other names; drift is of the same columns")
-        return self.stats_.drift(getattr(new, "stats_", new), n_features, feature_names=ours)
-
-    # ---- predicting --------------------------------------------------------------------------------------------------
-
-    def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
-        check_is_fitted(self, "stats_")
-        rows = self._opened(X, *beside, labelled=labelled)
-        return self._now("_model"), rows
-
-    # ---- the rest of the contract ------------------------------------------------------------------------------------
-
-    def to_state(self) -> dict[str, Any]:
-        state = super().to_state()
-        if self.forgotten_:
-            state["fitted"]["forgotten_"] = self.forgotten_
-        return state
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        self = super().from_state(state)
-        for key in state["fitted"].get("forgotten_", ()):
-            self.forgotten_ = with_key(self.forgotten_, key)
-        return self
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
 
-def with_key(used: tuple[str | int, ...], key: Any) -> tuple[str | int, ...]:
-    """The ledger with one more key; refuse what is none, or is there."""
-    if isinstance(key, bool) or not isinstance(key, (str, int, np.integer)) or key == "":
-        raise TypeError(f"key={key!r} should be the name of a request to forget rows, a str or an int")
-    if key in used:
-        raise ValueError(
-            f"key={key!r} was forgotten before, as request {used.index(key) + 1} of {len(used)}; nothing is taken away "
-            "twice: give rows that are to go as well a key of their own"
-        )
-    return (*used, key if isinstance(key, str) else int(key))
+def decision_function(self: Any, X: Rows, *, out: Any = None) -> Any:
+    """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
+    model, rows = self._ready(X)
+    return model.decision_function(rows, out=out)
 
 
-def fitted_from(estimator: Any, stats: Any, report: Report, given: tuple[Any, Any, Any]) -> Any:
-    """The estimator, fitted to rows that were summed before; `given` are X, y and weights, which are not read."""
-    estimator._fit_from(stats, report, given)
-    return estimator
+def model_and_rows(estimator: Classifier, X: Any, *beside: Any, labelled: bool = True) -> tuple[LinearModel, Source]:
+    """The model of a fitted classifier, and rows that go with it; `beside` are their labels and weights."""
+    return estimator._ready(X, *beside, labelled=labelled)
 
 
-class NaiveBayes(Explains, ScanClassifier):
-    """A classifier whose model's margins are ln P(y) + ln P(x | y)."""
-
-    @learned
-    def class_count_(self) -> np.ndarray:
-        """Weight of each class, (K,)."""
-        return self._weighted.weight
-
-    def predict_joint_log_proba(self, X: Rows, *, out: Any = None) -> Any:
-        """Joint logs ln P(y) + ln P(x | y), (n_rows, K), without terms that depend on the row alone."""
-        model, rows = self._ready(X)
-        return model.answer(rows, unchanged, len(self.classes_), np.dtype(np.float64), out)
+def fitted_model(estimator: Classifier) -> LinearModel:
+    """The model of a fitted classifier."""
+    return estimator._fitted_model()
 
 
-def unchanged(margins: np.ndarray) -> np.ndarray:
-    """Margins as they are."""
-    return margins
+def family_of_columns(estimator: Classifier, family: Family) -> Family:
+    """A family of the columns that the weights of a fitted classifier are of."""
+    return estimator._preparation.family(family, rows_of_fit.names_of(estimator))
+
+
+def check_parameters(estimator: Classifier) -> None:
+    """Refuse parameters that are wrong whatever the data."""
+    estimator._check_params()

@@ -109,7 +109,7 @@ class CrammerSingerSVM(CalibratedClassifier):
 
     @property
     def gap_(self) -> float:
-        self._fitted()
+        self._fitted_model()
         return max(float(self.history_["gap"][-1]), 0.0)
 
     def _objective(self, stats: ClassStats) -> Objective:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, messages, persistence
-from streamnb.estimators.classifier import NaiveBayes
+from streamnb.estimators import incremental
+from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned, logs
 from streamnb.models.linear import LinearModel
 from streamnb.models.odds import OddsModel, sums_of_logs
@@ -23,8 +24,11 @@ def _check_bool(name: str, value: Any) -> None:
         raise TypeError(f"{name}={value!r} should be True or False")
 
 
-class DiscreteNB(NaiveBayes):
+class DiscreteNB(IncrementalClassifier):
     """Smoothed counts; the parameters and attributes of `MultinomialNB` that all models of counts share."""
+
+    class_count_ = incremental.class_count_
+    predict_joint_log_proba = incremental.predict_joint_log_proba
 
     def __init__(self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None):
         self.alpha = alpha
@@ -113,15 +117,14 @@ class DiscreteNB(NaiveBayes):
         return tags
 
 
-class _CountNB(DiscreteNB):
-    @learned
-    def feature_count_(self) -> np.ndarray:
-        """Weighted sum of each feature in each class, (K, n_features)."""
-        return self._weighted.sum
+@learned
+def _feature_count(self: Any) -> np.ndarray:
+    """Weighted sum of each feature in each class, (K, n_features)."""
+    return self._weighted.sum
 
 
 @persistence.register
-class MultinomialNB(_CountNB):
+class MultinomialNB(DiscreteNB):
     """Multinomial naive Bayes: ``ln P(x, y) = ln P(y) + sum_j x_j ln p_yj``, as scikit-learn's of this name.
 
     With ``p_yj = (S_yj + alpha_j) / sum_i (S_yi + alpha_i)`` from the weighted class sums S.
@@ -161,6 +164,8 @@ class MultinomialNB(_CountNB):
     ['cat', 'dog']
     """
 
+    feature_count_ = _feature_count
+
     @learned
     def feature_log_prob_(self) -> np.ndarray:
         """Logs of the feature probabilities of each class, (K, n_features)."""
@@ -171,7 +176,7 @@ class MultinomialNB(_CountNB):
 
 
 @persistence.register
-class ComplementNB(_CountNB):
+class ComplementNB(DiscreteNB):
     """Complement naive Bayes (Rennie et al. 2003): ``score_y = sum_j x_j w_yj``, as scikit-learn's of this name.
 
     With ``w_yj = -ln q_yj``, ``q_yj = (S_.j - S_yj + alpha_j) / sum_i (S_.i - S_yi + alpha_i)``; class
@@ -200,6 +205,8 @@ class ComplementNB(_CountNB):
     >>> model.predict([[3, 0], [0, 3]]).tolist()
     ['cat', 'dog']
     """
+
+    feature_count_ = _feature_count
 
     def __init__(
         self,
@@ -324,7 +331,7 @@ class BernoulliNB(DiscreteNB):
 
 
 @persistence.register
-class PoissonNB(_CountNB):
+class PoissonNB(DiscreteNB):
     """Poisson naive Bayes: ``ln P(x, y) = ln P(y) + sum_j (x_j ln m_yj - m_yj)``, without the term ln x_j!.
 
     With ``m_yj = (S_yj + alpha_j m_j) / (N_y + alpha_j)``: alpha pseudo-rows at the mean m of all rows. Decides as
@@ -351,6 +358,8 @@ class PoissonNB(_CountNB):
     >>> model.predict([[3, 0], [0, 3]]).tolist()
     ['cat', 'dog']
     """
+
+    feature_count_ = _feature_count
 
     @learned
     def rate_(self) -> np.ndarray:

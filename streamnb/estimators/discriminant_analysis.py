@@ -9,7 +9,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from streamnb.core import arguments, persistence
 from streamnb.core.types import Rows
-from streamnb.estimators.classifier import NaiveBayes, unchanged
+from streamnb.estimators import incremental
+from streamnb.estimators.classifier import decision_function
+from streamnb.estimators.incremental import IncrementalClassifier, unchanged
 from streamnb.estimators.learned import learned, logs
 from streamnb.models.covariance import CovarianceModel
 from streamnb.models.linear import LinearModel
@@ -21,7 +23,7 @@ from streamnb.solving.covariances import Covariances
 from streamnb.stats.second_moments import Products
 
 
-class DiscriminantAnalysis(NaiveBayes):
+class DiscriminantAnalysis(IncrementalClassifier):
     """What both have in common: means and covariances of classes from the sums of one scan."""
 
     solver: str
@@ -31,6 +33,9 @@ class DiscriminantAnalysis(NaiveBayes):
     store_covariance: bool
     covariance_estimator: Any
     _solvers: tuple[str, ...]
+    class_count_ = incremental.class_count_
+    predict_joint_log_proba = incremental.predict_joint_log_proba
+    decision_function = decision_function
 
     def _check_params(self) -> None:
         arguments.one_of("solver", self.solver, self._solvers)
@@ -57,11 +62,6 @@ class DiscriminantAnalysis(NaiveBayes):
     def _check_whole(self, stats: Any) -> None:
         if (n_seen := int((stats.weight > 0.0).sum())) < 2:
             raise ValueError(f"The number of classes has to be greater than one. Got {n_seen} class.")
-
-    def decision_function(self, X: Rows, *, out: Any = None) -> Any:
-        """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
-        model, rows = self._ready(X)
-        return model.decision_function(rows, out=out)
 
     @learned
     def means_(self) -> np.ndarray:

@@ -12,110 +12,105 @@ from streamnb.export.as_onnx import onnx_bytes
 from streamnb.export.as_sklearn import as_sklearn
 from streamnb.export.portable import portable
 from streamnb.export.raw_rows import of_numbers
-from streamnb.models.linear import LinearModel
 from streamnb.models.portable import PortableModel
 
 WRITERS = {".onnx": onnx_bytes, ".json": json_bytes}
 
 
-class Exports:
-    """A classifier whose model others can hold: a linear one, after steps that they know."""
+def save(self: Any, path: Any, *, stats: bool = True, meta: Any = None) -> None:
+    """Write to one file, no pickle; read it with `snb.load`.
 
-    _model: LinearModel
-    _step: Any
-    encoding_: Any
-    meta_: dict[str, Any] | None
+    Parameters
+    ----------
+    path : path
+    stats : bool
+        True: parameters and statistics, from which everything follows, `refit` and `partial_fit` included. False:
+        the model alone, as a `PortableModel`, weights stored sparse where mostly zero; loading it and predicting up
+        to 1,000 rows imports little more than NumPy.
+    meta : dict, optional
+        What you want to know of the model later: strings, numbers, lists and dicts of these. It is kept as `meta_`.
 
-    def save(self, path: Any, *, stats: bool = True, meta: Any = None) -> None:
-        """Write to one file, no pickle; read it with `snb.load`.
+    Raises
+    ------
+    ValueError
+        The model alone does what a `PortableModel` does not; see `export`.
+    """
+    check_is_fitted(self)
+    if meta is not None:
+        self.meta_ = checked_meta(meta)
+    persistence.save(path, self if arguments.one_of("stats", stats, [True, False]) else self._portable())
 
-        Parameters
-        ----------
-        path : path
-        stats : bool
-            True: parameters and statistics, from which everything follows, `refit` and `partial_fit` included. False:
-            the model alone, as a `PortableModel`, weights stored sparse where mostly zero; loading it and predicting up
-            to 1,000 rows imports little more than NumPy.
-        meta : dict, optional
-            What you want to know of the model later: strings, numbers, lists and dicts of these. It is kept as `meta_`.
 
-        Raises
-        ------
-        ValueError
-            The model alone does what a `PortableModel` does not; see `export`.
-        """
-        check_is_fitted(self)
-        if meta is not None:
-            self.meta_ = checked_meta(meta)
-        persistence.save(path, self if arguments.one_of("stats", stats, [True, False]) else self._portable())
+def export(self: Any, path: Any) -> None:
+    """Write the model, without statistics, to a file that other programs predict with.
 
-    def export(self, path: Any) -> None:
-        """Write the model, without statistics, to a file that other programs predict with.
+    Parameters
+    ----------
+    path : path
+        "m.onnx": an ONNX graph (``pip install streamnb[onnx]``) with the input "rows", float32 (n_rows,
+        n_features), and the outputs "labels" and "probabilities" ("scores" where there are none); its arithmetic is
+        in float64. "m.json": weights class by class and the steps before them, which docs/export.md reads in ten
+        lines of NumPy. Both decide as `predict` does. Of a model of a table rows have a number for each of its
+        columns, in the order of the file's feature names: its bins, and categories that are numbers, are part of
+        the file.
 
-        Parameters
-        ----------
-        path : path
-            "m.onnx": an ONNX graph (``pip install streamnb[onnx]``) with the input "rows", float32 (n_rows,
-            n_features), and the outputs "labels" and "probabilities" ("scores" where there are none); its arithmetic is
-            in float64. "m.json": weights class by class and the steps before them, which docs/export.md reads in ten
-            lines of NumPy. Both decide as `predict` does. Of a model of a table rows have a number for each of its
-            columns, in the order of the file's feature names: its bins, and categories that are numbers, are part of
-            the file.
+    Raises
+    ------
+    ValueError
+        The name has another ending, or the model does what such a file does not hold (rows learned to be normal,
+        pairs of classes, quadratic scores, loss=, threshold=, isotonic calibration), or makes its columns of texts,
+        strings, dates, hashes or numbers as they are. Nothing is written then.
+    ImportError
+        onnx is not installed.
 
-        Raises
-        ------
-        ValueError
-            The name has another ending, or the model does what such a file does not hold (rows learned to be normal,
-            pairs of classes, quadratic scores, loss=, threshold=, isotonic calibration), or makes its columns of texts,
-            strings, dates, hashes or numbers as they are. Nothing is written then.
-        ImportError
-            onnx is not installed.
+    Examples
+    --------
+    >>> import json, pathlib, tempfile, streamnb as snb
+    >>> model = snb.LinearNB().fit([[3.0, 0.0], [0.0, 3.0]], ["cat", "dog"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.export(f"{folder}/m.json")
+    ...     sorted(json.loads(pathlib.Path(folder, "m.json").read_text()))[:3]
+    ['feature_names', 'format', 'multilabel']
+    """
+    file = persistence.check_path("path", path)
+    if file.suffix not in WRITERS:
+        raise ValueError(f"path={str(file)!r} should end with one of {', '.join(WRITERS)}")
+    model = of_numbers(self._portable())
+    written = WRITERS[file.suffix](model)
+    with persistence.replacing(file) as out:
+        out.write(written)
 
-        Examples
-        --------
-        >>> import json, pathlib, tempfile, streamnb as snb
-        >>> model = snb.LinearNB().fit([[3.0, 0.0], [0.0, 3.0]], ["cat", "dog"])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     model.export(f"{folder}/m.json")
-        ...     sorted(json.loads(pathlib.Path(folder, "m.json").read_text()))[:3]
-        ['feature_names', 'format', 'multilabel']
-        """
-        file = persistence.check_path("path", path)
-        if file.suffix not in WRITERS:
-            raise ValueError(f"path={str(file)!r} should end with one of {', '.join(WRITERS)}")
-        model = of_numbers(self._portable())
-        written = WRITERS[file.suffix](model)
-        with persistence.replacing(file) as out:
-            out.write(written)
 
-    def to_sklearn(self) -> Pipeline:
-        """The model as a fitted pipeline of scikit-learn's own estimators, which knows nothing of this package.
+def to_sklearn(self: Any) -> Pipeline:
+    """The model as a fitted pipeline of scikit-learn's own estimators, which knows nothing of this package.
 
-        Transformers for what is done to a row, and then LogisticRegression, or OneVsRestClassifier for scheme="ovr"
-        and for labels: `predict` decides as this model does, and `predict_proba` is the same, to the precision of
-        the rows that are given: scikit-learn divides float32 rows by their length in float32. In place of
-        LogisticRegression it is LinearSVC, which has no probabilities, where the model has none, or such as
-        scikit-learn does not know, those of a label that the others are set against (``reference=``).
+    Transformers for what is done to a row, and then LogisticRegression, or OneVsRestClassifier for scheme="ovr"
+    and for labels: `predict` decides as this model does, and `predict_proba` is the same, to the precision of
+    the rows that are given: scikit-learn divides float32 rows by their length in float32. In place of
+    LogisticRegression it is LinearSVC, which has no probabilities, where the model has none, or such as
+    scikit-learn does not know, those of a label that the others are set against (``reference=``).
 
-        Raises
-        ------
-        ValueError
-            As for `export`; and for bins, and functions of some columns only, which have no transformer.
+    Raises
+    ------
+    ValueError
+        As for `export`; and for bins, and functions of some columns only, which have no transformer.
 
-        Examples
-        --------
-        >>> import streamnb as snb
-        >>> model = snb.LinearNB(transform="log1p").fit([[3.0, 0.0], [0.0, 3.0]], ["cat", "dog"])
-        >>> model.to_sklearn().predict([[0.0, 1.0]])
-        array(['dog'], dtype='<U3')
-        """
-        return as_sklearn(of_numbers(self._portable()))
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB(transform="log1p").fit([[3.0, 0.0], [0.0, 3.0]], ["cat", "dog"])
+    >>> model.to_sklearn().predict([[0.0, 1.0]])
+    array(['dog'], dtype='<U3')
+    """
+    return as_sklearn(of_numbers(self._portable()))
 
-    def _portable(self) -> PortableModel:
-        check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
-        beside = {"encoding": self.encoding_, "meta_": self.meta_}
-        return portable(self._model, self._step, names, hasattr(self, "predict_proba"), **beside)
+
+def portable_model(self: Any) -> PortableModel:
+    """The model by itself, without statistics."""
+    model = self._fitted_model()
+    names = getattr(self, "feature_names_in_", None)
+    beside = {"encoding": self.encoding_, "meta_": self.meta_}
+    return portable(model, self._step, names, hasattr(self, "predict_proba"), **beside)
 
 
 def checked_meta(meta: Any) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import arguments, persistence
-from streamnb.estimators.classifier import NaiveBayes
+from streamnb.estimators import incremental
+from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned, logs
 from streamnb.models.linear import LinearModel
 from streamnb.models.quadratic import QuadraticModel
@@ -16,7 +17,7 @@ from streamnb.scanning.class_scan import ClassScan
 
 
 @persistence.register
-class GaussianNB(NaiveBayes):
+class GaussianNB(IncrementalClassifier):
     """Gaussian naive Bayes: ``ln P(x, y) = ln P(y) - sum_j [ln(2 pi v_yj) + (x_j - m_yj)^2 / v_yj] / 2``.
 
     As scikit-learn's of this name, with means and variances from exact sums, free of cancellation, for dense and
@@ -57,6 +58,8 @@ class GaussianNB(NaiveBayes):
     (['cat', 'dog'], [[2.5], [8.0]])
     """
 
+    class_count_ = incremental.class_count_
+    predict_joint_log_proba = incremental.predict_joint_log_proba
     _dtype: np.dtype = np.dtype(np.float64)  # of the attributes that show the model
 
     def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9):

@@ -5,6 +5,7 @@ from typing import Any
 from streamnb.core import arguments, persistence
 from streamnb.encoding.bins import BinEdges
 from streamnb.estimators.bins import Bins
+from streamnb.estimators.preparation import StepRequest
 from streamnb.estimators.trained import TrainedClassifier
 from streamnb.estimators.trained_on import Posed
 from streamnb.stats.class_stats import ClassStats
@@ -79,8 +80,8 @@ class GeneralizedNB(TrainedClassifier):
         self.l2, self.bins, self.smoothing = l2, bins, smoothing
         self.tol, self.max_passes, self.class_weight = tol, max_passes, class_weight
 
-    def _asked_transform(self) -> Any:
-        return self.bins if isinstance(self.bins, Bins) else Bins(self.bins)
+    def _step_request(self) -> StepRequest:
+        return StepRequest(type(self).__name__, self.bins if isinstance(self.bins, Bins) else Bins(self.bins))
 
     def _objective(self, stats: ClassStats) -> Objective:
         return Softmax() if len(stats.classes) > 2 and not stats.multilabel else Logistic()

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, persistence
-from streamnb.estimators.class_sets import ClassSets
+from streamnb.estimators import class_sets
 from streamnb.estimators.learned import learned
+from streamnb.estimators.linear_nb import LinearNB
 from streamnb.models.linear import LinearModel
 from streamnb.models.nested import NestedModel
 from streamnb.problem.hierarchy import Nested, check_hierarchy, nested
@@ -15,7 +16,7 @@ from streamnb.problem.penalties import Penalty
 
 
 @persistence.register
-class HierarchyNB(ClassSets):
+class HierarchyNB(LinearNB):
     """Labels of which some follow from others, each against the rows without it, fitted in one scan.
 
     Rows bear one label, the lowest that is known of them, and with it all above. The sums of a label are those of the
@@ -50,6 +51,17 @@ class HierarchyNB(ClassSets):
     [['animal', 'cat'], ['oak', 'plant']]
     """
 
+    scheme, reference, overlap = "joint", None, "refuse"
+    priors = feature_weight = loss = threshold = reject_label = None
+    _takes_indicator = False
+    _model_of_sets = class_sets.model_of_sets
+    _predictive = class_sets.predictive
+    __sklearn_tags__ = class_sets.sklearn_tags
+    _of_indicators = (
+        "the lowest that is known of it. Where rows bear several, give snb.LinearNB an indicator with a 1 for each "
+        "label above, too"
+    )
+
     def __init__(
         self,
         hierarchy: Any,
@@ -67,14 +79,10 @@ class HierarchyNB(ClassSets):
         self.smoothing, self.binarize = smoothing, binarize
         self.transform, self.normalize, self.idf, self.estimate = transform, normalize, idf, estimate
 
-    _of_indicators = (
-        "the lowest that is known of it. Where rows bear several, give snb.LinearNB an indicator with a 1 for each "
-        "label above, too"
-    )
-
     def _check_params(self) -> None:
         check_hierarchy(self.hierarchy)
         super()._check_params()
+        class_sets.check_family(self)
 
     @learned
     def _nested(self) -> tuple[np.ndarray, np.ndarray]:
@@ -87,7 +95,7 @@ class HierarchyNB(ClassSets):
 
     def _solved(self) -> LinearModel:
         labels, follows = self._now("_nested")
-        model = self._of_sets(follows[:, np.searchsorted(labels, self.classes_)], labels)
+        model = self._model_of_sets(follows[:, np.searchsorted(labels, self.classes_)], labels)
         parts = {part.name: getattr(model, part.name) for part in fields(LinearModel)}
         return NestedModel(**parts | {"classes_": labels, "scheme": Nested(follows)})
 

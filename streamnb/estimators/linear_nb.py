@@ -8,11 +8,12 @@ import numpy as np
 from streamnb.core import arguments, persistence
 from streamnb.encoding.column_maps import check_applied, check_maps, learned_maps
 from streamnb.encoding.learning import of_values
-from streamnb.estimators.densities import Densities
+from streamnb.estimators import densities, linear_predictions, posteriors
+from streamnb.estimators.classifier import Parameter, family_of_columns
+from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned
-from streamnb.estimators.linear_predictions import LinearPredictions
-from streamnb.estimators.posteriors import Posteriors
-from streamnb.estimators.prepared_rows import PreparedRows, check_coded, family_of_columns
+from streamnb.estimators.preparation import StepRequest, check_coded
+from streamnb.estimators.rows_of_fit import opened_to_fit
 from streamnb.models.at_hand import UnheldModel
 from streamnb.models.decision_rule import DecisionRule
 from streamnb.models.linear import LinearModel
@@ -38,7 +39,7 @@ _STATE = "params", "fitted", "model", "settled", "scores", "scoring_report", "st
 
 
 @persistence.register
-class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
+class LinearNB(IncrementalClassifier):
     """Regularised naive linear Bayes classifier, fitted in one scan of data of any size.
 
     Parameters
@@ -119,8 +120,8 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
     ['cat']
     """
 
+    transform = Parameter()
     _takes_indicator = True
-
     _columns: ColumnMap | None = None  # what is done to columns before they are summed
 
     def __init__(
@@ -164,10 +165,6 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
         domain = FamilyDomain(type(self).__name__, family, options.seen)
         return ClassScan(tuple(sorted(moments)), options, classes, domain, how=Products(pooled=family.pooled))
 
-    def _task_for(self, rows: Source) -> ClassScan:
-        self._opened(rows, fresh=True)
-        return self._task(None)
-
     def _by_kinds(self) -> bool:
         return isinstance(as_family(self.family), Auto)
 
@@ -175,9 +172,9 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
         """The family of the columns that weights are of."""
         return family_of_columns(self, as_family(self.family))
 
-    def _coded(self) -> Family | None:
+    def _step_request(self) -> StepRequest:
         family = as_family(self.family)
-        return family if family.coded else None
+        return StepRequest(type(self).__name__, vars(self)["transform"], family if family.coded else None)
 
     def _row_options(self) -> RowOptions:
         centre = as_family(self.family).centre
@@ -195,6 +192,7 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
 
     def _check_params(self) -> None:
         self._check_options(self.penalty)
+        self._row_options()
         points, names = as_family(self.family).points, as_family(self.family).map_names
         if len(names) > 1:
             raise ValueError(
@@ -235,6 +233,7 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
         if changed:
             name = changed[0]
             raise ValueError(f"{name}={wanted[name]!r} is applied in the scan, which had {scanned[name]!r}; use fit")
+        check_added(stats, self.reference, self.overlap)
 
     def _check_whole(self, stats: ClassStats) -> None:
         seen = stats.classes[stats.weight > 0]
@@ -244,10 +243,27 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
                 "(partial_fit accepts one class and waits for a second)"
             )
 
-    def _check_added(self, stats: ClassStats) -> None:
-        check_added(stats, self.reference, self.overlap)
-
     # ---- the model ---------------------------------------------------------------------------------------------------
+
+    coef_ = linear_predictions.coef_
+    intercept_ = linear_predictions.intercept_
+    _complete = linear_predictions.complete
+    _ready = linear_predictions.ready
+    predict = linear_predictions.predict
+    predict_proba = linear_predictions.predict_proba
+    predict_log_proba = linear_predictions.predict_log_proba
+    decision_function = linear_predictions.decision_function
+    sparsify = linear_predictions.sparsify
+    mahalanobis = densities.mahalanobis
+    log_density = densities.log_density
+    smoothing_ = posteriors.smoothing_
+    posterior = posteriors.posterior
+    log_evidence = posteriors.log_evidence
+    _calibrates = linear_predictions.has_probabilities
+
+    def _take_calibrated(self, model: LinearModel) -> None:
+        self._learned["_model"] = model
+        self._learned.pop("_predictive", None)
 
     def _solved(self) -> LinearModel:
         options = {**self._options(), "memory_limit": self._memory_limit, "n_threads": self._n_threads}
@@ -305,7 +321,7 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
             options["smoothing"] = self._now("smoothing_")
             if self._settled["feature_weight"] is not None:
                 raise ValueError("predictive=True counts all features alike; it should be False with a feature_weight")
-            known = self._weighted, self._now("_model"), self._settled_family()
+            known = self._weighted, self._now("_model"), posteriors.settled_family(self)
             self._learned["_predictive"] = predictive_model(*known, **options)
         return self._learned["_predictive"]
 
@@ -321,19 +337,15 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
     def _keep(self, stats: Any, *more: Any) -> None:
+        self._columns = stats.options.columns
         super()._keep(stats, *more)
-        self.n_features_in_ = self._n_given(stats.n_features)
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self._columns = state["fitted"]["stats_"].options.columns
-        self._restore_step(state.get("step"), state["fitted"]["stats_"].n_features)
 
     def to_state(self) -> dict[str, Any]:
         model = self._now("_model") if self._complete() else None
         solved = model is not None and not isinstance(model, UnheldModel)  # which follows from the statistics
         other = {name: value for name, value in self._settled.items() if value is not vars(self)[name]}
         solved_as = {"model": model if solved else None, "settled": None if model is None else other}
-        return {**super().to_state(), **solved_as, "step": self._step}
+        return {**super().to_state(), **solved_as}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
@@ -379,13 +391,8 @@ class LinearNB(Densities, Posteriors, PreparedRows, LinearPredictions):
 
 def scan_for(estimator: LinearNB, rows: Source) -> ClassScan:
     """What an estimator scans of rows that are opened, whose names of columns it remembers."""
-    return estimator._task_for(rows)
-
-
-def check_asked(estimator: LinearNB) -> None:
-    """Refuse parameters that no model can be fitted by."""
-    estimator._check_params()
-    estimator._row_options()
+    opened_to_fit(estimator, (rows,))
+    return estimator._task(None)
 
 
 def solved_from(estimator: LinearNB) -> tuple[dict[str, Any], Any]:

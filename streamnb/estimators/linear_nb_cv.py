@@ -230,8 +230,7 @@ class LinearNBCV(LinearNB):
         listed = label_checks.check_classes(classes)
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         with self._all_or_nothing():
-            self._take_layer(layer)
-            rows = self._opened(X, y, sample_weight, fresh=True, run=options)
+            rows = self._opened_to_fit((X, y, sample_weight), options, layer)
             rows.check_read_again(type(self).__name__)
             self.__dict__.pop("class_weight_", None)
             self._n_threads = n_threads
@@ -314,7 +313,7 @@ class LinearNBCV(LinearNB):
     def _choose(self) -> None:
         point = self._scores.best(self.rule)
         self.best_, self.best_score_ = self._scores.grid[point], float(self._scores.mean[point])
-        self.stats_ = self._mapped.get(self.best_.get("map", ""), self.stats_)
+        self.stats_: ClassStats = self._mapped.get(self.best_.get("map", ""), self.stats_)
         self._columns = self.stats_.options.columns
         self.cv_results_ = self._scores.table()
         self.__dict__.pop("n_features_per_class_", None)

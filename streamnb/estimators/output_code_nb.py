@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments, persistence
-from streamnb.estimators.class_sets import ClassSets
+from streamnb.estimators import class_sets
 from streamnb.estimators.learned import learned
+from streamnb.estimators.linear_nb import LinearNB
 from streamnb.models.linear import LinearModel
 from streamnb.problem.output_codes import check_code, random_code
 from streamnb.problem.penalties import Penalty
@@ -15,7 +16,7 @@ from streamnb.problem.schemes import TwoClasses, as_scheme
 
 
 @persistence.register
-class OutputCodeNB(ClassSets):
+class OutputCodeNB(LinearNB):
     """Error-correcting output codes (Dietterich and Bakiri 1995) over naive linear Bayes, fitted in one scan.
 
     Each class has a word of bits. A bit is a problem of two sides, the classes whose words have it against all others,
@@ -57,6 +58,13 @@ class OutputCodeNB(ClassSets):
     ((10, 60), True)
     """
 
+    scheme, reference, overlap = "joint", None, "refuse"
+    priors = feature_weight = loss = threshold = reject_label = None
+    _takes_indicator = False
+    _model_of_sets = class_sets.model_of_sets
+    _predictive = class_sets.predictive
+    __sklearn_tags__ = class_sets.sklearn_tags
+
     def __init__(
         self,
         family: Any = "multinomial",
@@ -79,6 +87,7 @@ class OutputCodeNB(ClassSets):
 
     def _check_params(self) -> None:
         super()._check_params()
+        class_sets.check_family(self)
         arguments.number_above_0("code_size", self.code_size, "bits for each class")
         arguments.whole_number("seed", self.seed)
 
@@ -97,7 +106,7 @@ class OutputCodeNB(ClassSets):
 
     def _solved(self) -> LinearModel:
         words, stats = self._now("code_"), self._weighted
-        bits = self._of_sets(words.T)
+        bits = self._model_of_sets(words.T)
         weights, intercept = bits.weights @ words.T, bits.intercept_ @ words.T
         intercept = np.where(stats.weight > 0.0, intercept, -np.inf)
         scheme = as_scheme("joint", stats.classes)

@@ -4,106 +4,106 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from streamnb.estimators.classifier import family_of_columns
 from streamnb.estimators.learned import learned
-from streamnb.estimators.prepared_rows import family_of_columns, names_of_columns
+from streamnb.estimators.preparation import names_of_columns
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.smoothing import EVIDENCE
-from streamnb.solving.posteriors import log_evidence, posterior_table, strength
+from streamnb.solving import posteriors
 
 
-class Posteriors:
-    """Methods of a classifier whose features have a conjugate prior."""
+@learned
+def smoothing_(self: Any) -> Any:
+    """The prior that the model goes by."""
+    asked = self._settled
+    if isinstance(asked["smoothing"], str) and asked["smoothing"] == EVIDENCE:
+        return posteriors.strength(self._weighted, settled_family(self), asked["estimate"])
+    return asked["smoothing"]
 
-    _settled: Any  # the parameters that the model goes by
-    _weighted: Any  # the statistics with the weights of the classes
-    _now: Any  # something learned, by its name
 
-    @learned
-    def smoothing_(self) -> Any:
-        asked = self._settled
-        if isinstance(asked["smoothing"], str) and asked["smoothing"] == EVIDENCE:
-            return strength(self._weighted, self._settled_family(), asked["estimate"])
-        return asked["smoothing"]
+def posterior(self: Any, interval: float = 0.95) -> Any:
+    """What is known of each parameter of naive Bayes: mean, variance and interval of its posterior.
 
-    def posterior(self, interval: float = 0.95) -> Any:
-        """What is known of each parameter of naive Bayes: mean, variance and interval of its posterior.
+    With pseudo-sums a and pseudo-counts of the prior, S the sum of the feature over the rows of the class and N
+    their weight: Beta(a + S, b + N - S) of a Bernoulli probability (Binomial: k N for N); Gamma(a + S, b + N) of a
+    Poisson rate; Beta(alpha_j + S_j, sum of the others) of a multinomial probability; of Gaussian features
+    Student's t about the mean, and the inverse gamma of the variance that the classes share (Murphy 2007, section
+    3). Neither penalty nor scheme has a part in it.
 
-        With pseudo-sums a and pseudo-counts of the prior, S the sum of the feature over the rows of the class and N
-        their weight: Beta(a + S, b + N - S) of a Bernoulli probability (Binomial: k N for N); Gamma(a + S, b + N) of a
-        Poisson rate; Beta(alpha_j + S_j, sum of the others) of a multinomial probability; of Gaussian features
-        Student's t about the mean, and the inverse gamma of the variance that the classes share (Murphy 2007, section
-        3). Neither penalty nor scheme has a part in it.
+    Parameters
+    ----------
+    interval : float
+        Probability of the interval, which leaves as much below as above.
 
-        Parameters
-        ----------
-        interval : float
-            Probability of the interval, which leaves as much below as above.
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each feature and class, with columns class (None where all share the parameter), feature,
+        parameter ("probability", "rate", "mean", "variance"), mean, variance, lower, upper.
 
-        Returns
-        -------
-        pandas.DataFrame
-            A row for each feature and class, with columns class (None where all share the parameter), feature,
-            parameter ("probability", "rate", "mean", "variance"), mean, variance, lower, upper.
+    Raises
+    ------
+    ValueError
+        There is no prior, or idf multiplies what was summed; `interval` is no probability.
+    ImportError
+        pandas is not installed.
 
-        Raises
-        ------
-        ValueError
-            There is no prior, or idf multiplies what was summed; `interval` is no probability.
-        ImportError
-            pandas is not installed.
+    Examples
+    --------
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB("bernoulli").fit([[1], [1], [0], [0]], ["a", "a", "a", "b"])
+    >>> model.posterior()[["class", "mean", "variance"]].to_dict("list")
+    {'class': ['a', 'b'], 'mean': [0.6, 0.3333333333333333], 'variance': [0.04, 0.05555555555555556]}
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("posterior() needs pandas: pip install pandas") from error
+    _check_scanned_as_it_is(self, "posterior()")
+    asked = self._settled["estimate"]
+    names = names_of_columns(self)
+    known = self._weighted, settled_family(self), self._now("smoothing_"), asked
+    return pd.DataFrame(posteriors.posterior_table(*known, interval=interval, names=names))
 
-        Examples
-        --------
-        >>> import streamnb as snb
-        >>> model = snb.LinearNB("bernoulli").fit([[1], [1], [0], [0]], ["a", "a", "a", "b"])
-        >>> model.posterior()[["class", "mean", "variance"]].to_dict("list")
-        {'class': ['a', 'b'], 'mean': [0.6, 0.3333333333333333], 'variance': [0.04, 0.05555555555555556]}
-        """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("posterior() needs pandas: pip install pandas") from error
-        self._check_scanned_as_it_is("posterior()")
-        asked = self._settled["estimate"]
-        names = names_of_columns(self)
-        known = self._weighted, self._settled_family(), self._now("smoothing_"), asked
-        return pd.DataFrame(posterior_table(*known, interval=interval, names=names))
 
-    def log_evidence(self) -> float:
-        """How probable the training rows are under the prior: ln p(X | y), the parameters averaged over.
+def log_evidence(self: Any) -> float:
+    """How probable the training rows are under the prior: ln p(X | y), the parameters averaged over.
 
-        Bernoulli: ``sum over classes and features of ln B(a + S, b + N - S) - ln B(a, b)``; likewise for the other
-        conjugate priors (multinomial: Dirichlet; Poisson: gamma; Gaussian: normal-inverse-gamma). Left out is what no
-        parameter enters: ln x! of counts, binomial coefficients. With ``priors=`` a `DirichletPrior` ln p(y) is added
-        likewise, and with given probabilities N_y ln P_y; with None nothing.
+    Bernoulli: ``sum over classes and features of ln B(a + S, b + N - S) - ln B(a, b)``; likewise for the other
+    conjugate priors (multinomial: Dirichlet; Poisson: gamma; Gaussian: normal-inverse-gamma). Left out is what no
+    parameter enters: ln x! of counts, binomial coefficients. With ``priors=`` a `DirichletPrior` ln p(y) is added
+    likewise, and with given probabilities N_y ln P_y; with None nothing.
 
-        Of two priors, or families of the same x, the one of higher evidence is the better supported; their
-        difference is the log Bayes factor. ``smoothing="evidence"`` takes the number of highest evidence.
+    Of two priors, or families of the same x, the one of higher evidence is the better supported; their
+    difference is the log Bayes factor. ``smoothing="evidence"`` takes the number of highest evidence.
 
-        Raises
-        ------
-        ValueError
-            There is no prior, or labels overlap, or idf multiplies what was summed.
+    Raises
+    ------
+    ValueError
+        There is no prior, or labels overlap, or idf multiplies what was summed.
 
-        Examples
-        --------
-        Three rows of one class, two of them with the feature, under Beta(1, 1): ln B(3, 2) = ln 1/12.
+    Examples
+    --------
+    Three rows of one class, two of them with the feature, under Beta(1, 1): ln B(3, 2) = ln 1/12.
 
-        >>> import streamnb as snb
-        >>> model = snb.LinearNB("bernoulli").fit([[1], [1], [0], [0]], ["a", "a", "a", "b"])
-        >>> round(model.log_evidence(), 5)  # and one row without it: ln B(1, 2) = ln 1/2
-        -3.17805
-        """
-        self._check_scanned_as_it_is("log_evidence()")
-        asked = self._settled
-        known = self._weighted, self._settled_family(), self._now("smoothing_"), asked["estimate"]
-        return log_evidence(*known, asked["priors"])
+    >>> import streamnb as snb
+    >>> model = snb.LinearNB("bernoulli").fit([[1], [1], [0], [0]], ["a", "a", "a", "b"])
+    >>> round(model.log_evidence(), 5)  # and one row without it: ln B(1, 2) = ln 1/2
+    -3.17805
+    """
+    _check_scanned_as_it_is(self, "log_evidence()")
+    asked = self._settled
+    known = self._weighted, settled_family(self), self._now("smoothing_"), asked["estimate"]
+    return posteriors.log_evidence(*known, asked["priors"])
 
-    def _settled_family(self) -> Family:
-        return family_of_columns(self, as_family(self._settled["family"]))
 
-    def _check_scanned_as_it_is(self, what: str) -> None:
-        check_is_fitted(self, "stats_")
-        if self._settled["idf"]:
-            raise ValueError(f"{what} is of the values that were scanned, which idf=True multiplies; take idf=False")
+def settled_family(self: Any) -> Family:
+    """The family that the model goes by."""
+    return family_of_columns(self, as_family(self._settled["family"]))
+
+
+def _check_scanned_as_it_is(self: Any, what: str) -> None:
+    check_is_fitted(self, "stats_")
+    if self._settled["idf"]:
+        raise ValueError(f"{what} is of the values that were scanned, which idf=True multiplies; take idf=False")

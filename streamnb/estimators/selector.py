@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,8 +15,9 @@ from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.core.conditional import available_if
 from streamnb.core.types import PerRow, Rows
 from streamnb.encoding.opening import opened_for
-from streamnb.estimators.base import ScanEstimator
+from streamnb.estimators import rows_of_fit, scan_fits
 from streamnb.estimators.learned import learned
+from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -40,7 +42,7 @@ def _adds_up(selector: "FeatureSelector") -> bool:
 
 
 @persistence.register
-class FeatureSelector(SelectorMixin, ScanEstimator):
+class FeatureSelector(SelectorMixin, BaseEstimator):
     """Keep the k features that tell most of the class, found in one scan of data of any size, or two.
 
     Parameters
@@ -124,7 +126,43 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
         self.reference = reference
         self.smoothing = smoothing
 
+    def _step_request(self) -> StepRequest:
+        return StepRequest(type(self).__name__)
+
+    def _check_against(self, stats: ClassStats) -> None:
+        """Any data goes with the parameters."""
+
+    def _check_loaded(self, state: dict[str, Any]) -> None:
+        self._check_params()
+
+    def _warn(self) -> None:
+        """Nothing is said of the parameters before a fit."""
+
+    def _by_kinds(self) -> bool:
+        return False
+
     # ---- what is scanned ---------------------------------------------------------------------------------------------
+
+    _preparation = Preparation()
+    _memory_limit = None
+    _statistics = "ClassStats"
+    _takes_indicator = False
+    _of_indicators = "take snb.LinearNB, which has a model for each label"
+    meta_ = None
+    encoding_ = rows_of_fit.encoding
+    layer_ = rows_of_fit.layer
+    _all_or_nothing = rows_of_fit.all_or_nothing
+    _opened_to_fit = rows_of_fit.opened_to_fit
+    _opened = rows_of_fit.opened_as_fitted
+    _remember_names = rows_of_fit.remember_names
+    _check_features = rows_of_fit.check_features
+    _state_of_rows = rows_of_fit.state_of_rows
+    _restore_rows = rows_of_fit.restore_rows
+    _known_classes = scan_fits.known_classes
+    _check_labels = scan_fits.check_labels
+    _keep = scan_fits.keep
+    _now = scan_fits.now
+    fit = scan_fits.fit
 
     def _task(self, classes: np.ndarray | None) -> ClassScan:
         criterion, search = self._criterion(), self._search()
@@ -140,7 +178,7 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
     ) -> tuple[Any, Report]:
         search = self._search()
         if search is None:
-            return super()._scan(rows, classes, first, options, moments)
+            return scan_fits.scan(self, rows, classes, first, options, moments)
         rows.check_read_again(f"{type(self).__name__}(by={search.name!r})")
         task = replace(self._task(classes).with_moments(moments), memory_limit=options.memory_limit)
         if search.n_folds is not None:
@@ -233,7 +271,7 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None, **options: Any
     ) -> Self:
         """Add rows to those fitted before, as `LinearNB.partial_fit` does; not there for a search."""
-        return super().partial_fit(X, y, classes, sample_weight, **options)
+        return scan_fits.partial_fit(self, X, y, classes, sample_weight, **options)
 
     def fit_transform(self, X: Rows, y: PerRow = None, **options: Any) -> Any:
         """Fit, and reduce X to the selected features; arguments as for `fit`."""
@@ -269,12 +307,17 @@ class FeatureSelector(SelectorMixin, ScanEstimator):
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
+    def save(self, path: Any) -> None:
+        """Write parameters and statistics to one file, no pickle; read it with `snb.load`."""
+        check_is_fitted(self, "stats_")
+        persistence.save(path, self)
+
     def to_state(self) -> dict[str, Any]:
-        return {**super().to_state(), "ranked": self._now("_ranked")}
+        return {**scan_fits.to_state(self), "ranked": self._now("_ranked")}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        self = super().from_state(state)
+        self = scan_fits.from_state(cls, state)
         ranked = state["ranked"]
         if not isinstance(ranked, FeatureRanking) or len(ranked.scores) != self.n_features_in_:
             raise ValueError(f"the ranking should be of {self.n_features_in_} features")

@@ -6,23 +6,20 @@ from itertools import compress
 from typing import Any, Self
 
 from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from streamnb.core import arguments, memory, messages, persistence
+from streamnb.core import memory, messages, persistence
 from streamnb.encoding.learning import matrix, to_learn
 from streamnb.encoding.opening import opened
-from streamnb.estimators.base import OF_ROWS, RowsEstimator
-from streamnb.estimators.classifier import fitted_from
+from streamnb.estimators.classifier import Classifier, check_parameters, decision_function, fitted_model, model_and_rows
+from streamnb.estimators.incremental import fitted_from
 from streamnb.estimators.least_squares import LeastSquaresClassifier
-from streamnb.estimators.linear_nb import LinearNB, check_asked, scan_for
+from streamnb.estimators.linear_nb import LinearNB, scan_for
 from streamnb.estimators.linear_nb_cv import LinearNBCV
-from streamnb.estimators.linear_predictions import fitted_model
-from streamnb.estimators.predicting import RowClassifier, model_and_rows
+from streamnb.estimators.rows_of_fit import OF_ROWS
 from streamnb.estimators.trained_cv import TrainedClassifierCV
 from streamnb.estimators.trained_models import SoftmaxRegression
 from streamnb.models.at_hand import UnheldModel
-from streamnb.models.calibrating import METHODS
 from streamnb.models.linear import LinearModel
 from streamnb.models.stacked import MarginColumns, Margins, MarginsOutOfFold, n_margins
 from streamnb.passes.options import RunOptions
@@ -46,7 +43,7 @@ def _has_probabilities(estimator: "StackedNB") -> bool:
 
 
 @persistence.register
-class StackedNB(RowClassifier, RowsEstimator):
+class StackedNB(Classifier):
     """Naive Bayes models of several families, and a second model that weighs what all of them say of a row.
 
     Naive Bayes margins are far too sure, each family in its own way, and tell more together than the best alone. One
@@ -89,6 +86,8 @@ class StackedNB(RowClassifier, RowsEstimator):
     >>> model.score(X, y) > 0.97
     True
     """
+
+    decision_function = decision_function
 
     def __init__(self, families: Any, final: Any = None, *, folds: Any = 5, seed: int = 0):
         self.families, self.final, self.folds, self.seed = families, final, folds, seed
@@ -138,8 +137,7 @@ class StackedNB(RowClassifier, RowsEstimator):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            self._take_layer(layer)
-            rows = self._opened(X, y, sample_weight, fresh=True, run=options)
+            rows = self._opened_to_fit((X, y, sample_weight), options, layer)
             rows.check_read_again(type(self).__name__)
             members = [self._member(family) for family in self.families]
             scans = [scan_for(member, rows) for member in members]
@@ -151,11 +149,11 @@ class StackedNB(RowClassifier, RowsEstimator):
             stats = [found[name] for name in tasks]
             out_of_fold = self._out_of_fold(stats, rows, groups, options)
             weighs = [part.total_weight > 0.0 for part in stats[0].folds]  # a search leaves a fold without
-            self._step = MarginColumns.of(list(compress(out_of_fold.of_folds, weighs)))
+            self._margins = MarginColumns.of(list(compress(out_of_fold.of_folds, weighs)))
             self.final_ = self._final(stats[0].multilabel)
             how = {"progress": progress, "n_threads": n_threads, "memory_limit": memory_limit, "client": client}
             self.final_.fit(*_columns(out_of_fold, folded, y, sample_weight), **how)
-            self.classes_, self.n_features_in_ = self.final_.classes_, self._step.n_features
+            self.classes_, self.n_features_in_ = self.final_.classes_, self._margins.n_features
             self.report_ = report + self.final_.report_
         return self
 
@@ -205,7 +203,7 @@ class StackedNB(RowClassifier, RowsEstimator):
                 if multilabel
                 else SoftmaxRegression(tol=TOL)
             )
-        return clone(self.final) if isinstance(self.final, RowClassifier) else LinearNB(self.final)
+        return clone(self.final) if isinstance(self.final, Classifier) else LinearNB(self.final)
 
     def _check_params(self) -> None:
         if not isinstance(self.families, list | tuple) or not len(self.families):
@@ -223,49 +221,31 @@ class StackedNB(RowClassifier, RowsEstimator):
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         check_is_fitted(self, "final_")
         rows = self._opened(X, *beside, labelled=labelled)
-        margins = _columns(self._step, rows, *beside, labelled=labelled)
+        margins = _columns(self._margins, rows, *beside, labelled=labelled)
         return model_and_rows(self.final_, *margins, labelled=labelled)
 
     def _gives_probabilities(self) -> bool:
         return _has_probabilities(self)
 
-    def decision_function(self, X: Any, *, out: Any = None) -> Any:
-        """Scores of the second level: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
-        model, rows = self._ready(X)
-        return model.decision_function(rows, out=out)
+    def _calibrates(self) -> bool:
+        return hasattr(self._final(False), "calibrate")
 
-    @available_if(lambda estimator: hasattr(estimator._final(False), "calibrate"))
-    def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None, *, method: str = "sigmoid") -> Self:
-        """Make the probabilities fit rows that neither level has learned from, as `LinearNB.calibrate` does.
+    def _take_calibrated(self, model: LinearModel) -> None:
+        self.final_._take_calibrated(model)
 
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`, but not in Dask; and of other rows than there.
-        method : {"sigmoid", "isotonic"}
+    def _explained(self) -> LinearModel:
+        raise TypeError("StackedNB weighs margins of several models, not columns of X; final_ says how")
 
-        Returns
-        -------
-        self
-        """
-        arguments.one_of("method", method, METHODS)
-        check_is_fitted(self, "final_")
-        rows = self._opened(X, y, sample_weight)
-        self.final_.calibrate(*_columns(self._step, rows, y, sample_weight), method=method)
-        return self
+    def _portable(self) -> Any:
+        raise ValueError("a stack is of several models, and such a file is of one; save(path) keeps all of them")
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def save(self, path: Any) -> None:
-        """Write both levels to one file, no pickle; read it with `snb.load`."""
-        check_is_fitted(self, "final_")
-        persistence.save(path, self)
-
     def to_state(self) -> dict[str, Any]:
         families = [{_NAMED: f.get_params()} if isinstance(f, LinearNB) else f for f in self.families]
-        final = True if isinstance(self.final, RowClassifier) else self.final
+        final = True if isinstance(self.final, Classifier) else self.final
         params = {"families": families, "final": final, "folds": self.folds, "seed": self.seed}
-        fitted = {"final": self.final_, "step": self._step, "report": asdict(self.report_), **self._kept_of_rows()}
+        fitted = {"final": self.final_, "step": self._margins, "report": asdict(self.report_), **self._state_of_rows()}
         return {"params": params, "fitted": fitted}
 
     @classmethod
@@ -273,7 +253,7 @@ class StackedNB(RowClassifier, RowsEstimator):
         persistence.known(cls, state, "params", "fitted")
         params, fitted = state["params"], persistence.known(cls, state["fitted"], *_FITTED)
         final, step = fitted["final"], fitted["step"]
-        if not isinstance(final, RowClassifier) or not isinstance(step, MarginColumns):
+        if not isinstance(final, Classifier) or not isinstance(step, MarginColumns):
             raise ValueError(f"{cls.__name__} should have a classifier of margins, and the models that make these")
         families = [LinearNB(**f[_NAMED]) if isinstance(f, dict) else f for f in params["families"]]
         asked = clone(final) if params["final"] is True else params["final"]
@@ -281,9 +261,9 @@ class StackedNB(RowClassifier, RowsEstimator):
         self._check_params()
         if getattr(final, "n_features_in_", None) != step.n_columns:
             raise ValueError(f"the second level should be of {step.n_columns} margins")
-        self.final_, self._step, self.report_ = final, step, Report.from_state(fitted["report"])
+        self.final_, self._margins, self.report_ = final, step, Report.from_state(fitted["report"])
         self.classes_, self.n_features_in_ = final.classes_, step.n_features
-        self._restore_of_rows(fitted)
+        self._restore_rows(fitted, self._step_request(), None, step.n_features)
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -330,7 +310,7 @@ def _check_member(given: Any) -> None:
     if isinstance(given, LinearNBCV):
         raise ValueError(f"families has {given!r}, which chooses by folds of its own; give LinearNB with one penalty")
     if isinstance(given, LinearNB):
-        check_asked(given)
+        check_parameters(given)
     family = as_family(_family_of(given))
     learns = to_learn(vars(given)["transform"]) is not None if isinstance(given, LinearNB) else False
     if learns or family.coded or family.map_names:
@@ -345,7 +325,7 @@ def _check_final(given: Any) -> None:
         if given is not None and as_family(given).nonnegative:
             raise ValueError(f"final={given!r} takes no negative values, which margins have; take 'gaussian'")
         return
-    if not isinstance(given, RowClassifier):
+    if not isinstance(given, Classifier):
         raise TypeError(f"final={given!r} should be a family, or a classifier of this package that is not fitted")
     if isinstance(given, LinearNBCV | TrainedClassifierCV) or getattr(given, "calibration", None) is not None:
         raise ValueError(

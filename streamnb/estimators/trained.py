@@ -9,14 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import of_values
-from streamnb.estimators.base import OF_ROWS, RowsEstimator
-from streamnb.estimators.cells import AnnotatesCells
-from streamnb.estimators.exporting import Exports
+from streamnb.estimators.classifier import Classifier, Parameter, decision_function
 from streamnb.estimators.folded_scan import Applied, ScannedFolds
-from streamnb.estimators.predicting import RowClassifier
-from streamnb.estimators.prepared_rows import PreparedRows
+from streamnb.estimators.preparation import StepRequest
+from streamnb.estimators.rows_of_fit import OF_ROWS
 from streamnb.estimators.trained_on import Posed, TrainingRows, read_often
-from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -35,7 +32,7 @@ from streamnb.training.reading import ReadTask
 _FITTED = "model", "n_features", "history", "converged", "report", "calibrated", "step", *OF_ROWS
 
 
-class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, RowsEstimator):
+class TrainedClassifier(Classifier):
     """A linear classifier whose weights minimise a sum over the rows, found by one scan and a few reads more.
 
     A subclass says which loss; all that is done with a model once it is there follows from `LinearModel`.
@@ -46,6 +43,8 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
     _trainer = Trainer
     _history: tuple[str, ...] = ("objective", "gradient_norm", "seconds")
     _calibrated = False
+    transform = Parameter()
+    decision_function = decision_function
     _applied: Applied  # to rows, in the last fit
     l1: float
 
@@ -145,8 +144,7 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            self._take_layer(layer)
-            rows = read_often(self._opened(X, y, sample_weight, fresh=True, run=options), options)
+            rows = read_often(self._opened_to_fit((X, y, sample_weight), options, layer), options)
             rows.check_read_again(type(self).__name__)
             options = replace(options, checkpoint=checkpoint_folder(checkpoint))
             folding = as_folding(self.plan_scan()[1])
@@ -259,8 +257,11 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         checked = arguments.check_class_weight(self.class_weight, stats.classes)
         return arguments.class_factors(checked, stats.classes, stats.weight)
 
+    def _step_request(self) -> StepRequest:
+        return StepRequest(type(self).__name__, vars(self)["transform"])
+
     def _row_options(self) -> RowOptions:
-        return RowOptions(of_values(self._asked_transform()), self.normalize)
+        return RowOptions(of_values(self._step_request().transform), self.normalize)
 
     def _check_params(self) -> None:
         self._check_penalties()
@@ -285,7 +286,11 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
 
     def _keep(self, model: LinearModel, history: dict[str, np.ndarray], converged: bool) -> None:
         self._model, self._calibrated, self.history_, self.n_passes_ = model, False, history, len(history["objective"])
-        self.converged_, self.classes_, self.n_features_in_ = converged, model.classes_, self._n_given(model.n_features)
+        self.converged_, self.classes_, self.n_features_in_ = (
+            converged,
+            model.classes_,
+            self._preparation.n_features(model.n_features),
+        )
 
     def _warn(self, part: float) -> None:
         left = f"the gradient is {part:.1e} of that of the start, and tol={self.tol:g}"
@@ -312,61 +317,30 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
 
     # ---- the model ---------------------------------------------------------------------------------------------------
 
-    def _fitted(self) -> LinearModel:
+    def _fitted_model(self) -> LinearModel:
         check_is_fitted(self, "history_")
         return self._model
 
-    def calibrate(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None, *, method: str = "sigmoid") -> Self:
-        """Make the probabilities fit rows that the model has not learned from, as `LinearNB.calibrate` does.
+    def _calibrates(self) -> bool:
+        return True
 
-        Scores of softmax regression become ``t s_k + b_k`` with one factor, those of one row of weights a class by
-        Platt's method (1999) with a factor and a bias each: the squared hinge and least squares have probabilities
-        from then on. Fitting anew undoes it.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `fit`, but not in Dask; and of other rows than there. A few rows a class are enough.
-        method : {"sigmoid", "isotonic"}
-            Or by rising curves of the scores, which are no longer linear then; see `LinearNB.calibrate`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            Rows of one class only, or of one the model does not know. The model stays as it was.
-        MemoryError
-            The scores do not fit into memory.
-        """
-        model, rows = self._ready(X, y, sample_weight, labelled=True)
-        self._model, self._calibrated = calibrated(model, rows, arguments.one_of("method", method, METHODS)), True
-        return self
+    def _take_calibrated(self, model: LinearModel) -> None:
+        self._model, self._calibrated = model, True
 
     @property
     def coef_(self) -> Any:
-        return self._fitted().coef_
+        return self._fitted_model().coef_
 
     @property
     def intercept_(self) -> np.ndarray:
-        return self._fitted().intercept_
-
-    def decision_function(self, X: Rows, *, out: Any = None) -> Any:
-        """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
-        model, rows = self._ready(X)
-        return model.decision_function(rows, out=out)
-
-    def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
-        return self._fitted(), self._opened(X, *beside, labelled=labelled)
+        return self._fitted_model().intercept_
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
     def to_state(self) -> dict[str, Any]:
         fitted = {"model": self._model, "n_features": self._model.n_features, "history": self.history_}
         fitted |= {"converged": self.converged_, "report": asdict(self.report_), "calibrated": self._calibrated}
-        fitted |= self._kept_of_rows() | ({} if self._step is None else {"step": self._step})
+        fitted |= self._state_of_rows() | ({} if self._step is None else {"step": self._step})
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
@@ -382,19 +356,13 @@ class TrainedClassifier(PreparedRows, AnnotatesCells, Exports, RowClassifier, Ro
         arguments.check_class_weight(self.class_weight, model.classes_)
         for name, column in history.items():
             persistence.array(name, column, ["f8"], (len(history["objective"]),))
-        self._restore_step(fitted.get("step"), model.n_features)
+        self._restore_rows(fitted, self._step_request(), fitted.get("step"), model.n_features)
         self._keep(model, history, converged)
         self.report_ = Report.from_state(fitted["report"])
         self._calibrated = arguments.one_of("calibrated", fitted.get("calibrated", False), [False, True])
-        self._restore_of_rows(fitted)
         return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def trained_model(estimator: TrainedClassifier) -> LinearModel:
-    """The model of a fitted classifier."""
-    return estimator._fitted()

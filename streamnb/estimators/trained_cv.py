@@ -121,8 +121,7 @@ class TrainedClassifierCV(TrainedClassifier):
     def _scan_folds(self, given: Any, groups: Any, options: RunOptions, checkpoint: Any, layer: str | None) -> Scanned:
         """One scan of rows with folds, from which all models start."""
         self._check_params()
-        self._take_layer(layer)
-        rows = read_often(self._opened(*given, fresh=True, run=options), options)
+        rows = read_often(self._opened_to_fit(given, options, layer), options)
         rows.check_read_again(type(self).__name__)
         options = replace(options, checkpoint=checkpoint_folder(checkpoint))
         scan, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, 1, self.seed)
@@ -308,11 +307,6 @@ class TrainedClassifierCV(TrainedClassifier):
         self._scores = scores
         self._choose()
         return self
-
-
-def check_parameters(estimator: Any) -> None:
-    """Refuse parameters of an estimator that is judged on folds that are wrong for any rows."""
-    estimator._check_params()
 
 
 def reads_at_most(estimator: TrainedClassifierCV, max_passes: int) -> tuple[int, int]:

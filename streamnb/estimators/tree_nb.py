@@ -1,6 +1,6 @@
 """Tree-augmented naive Bayes: each feature may depend on the class and on one other feature."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Self
 
@@ -11,16 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 from streamnb.core import arguments, messages, persistence
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.chosen import ChosenColumns
-from streamnb.encoding.learning import LearnsBins, check_learned, prepared
+from streamnb.encoding.learning import LearnsBins, prepared
 from streamnb.encoding.levels import CategoryColumns
-from streamnb.estimators.classifier import ScanClassifier
-from streamnb.estimators.explained import Explains
-from streamnb.estimators.exporting import Exports
+from streamnb.estimators import incremental
+from streamnb.estimators.classifier import Parameter, decision_function
+from streamnb.estimators.incremental import IncrementalClassifier
 from streamnb.estimators.learned import learned, logs
-from streamnb.estimators.prepared_rows import PreparedRows
+from streamnb.estimators.preparation import StepRequest
 from streamnb.models.tree import TreeColumns, TreeModel
 from streamnb.passes.options import RunOptions
-from streamnb.problem.family import Family
 from streamnb.problem.multinomial import Categorical
 from streamnb.problem.penalties import Penalty, as_penalty
 from streamnb.rows.column_maps import LearnedStep
@@ -33,8 +32,43 @@ from streamnb.solving.tree_weights import EVIDENCE, TreeCounts, pull_of, tree_mo
 FAMILIES = "bernoulli", "categorical"
 
 
+@dataclass(frozen=True)
+class TreeRequest(StepRequest):
+    """Bins or values of categories to be learned, of the best features alone where these are limited."""
+
+    max_features: int | None = None
+    options: RowOptions = field(default_factory=RowOptions)
+
+    def learned(self, rows: Source, options: RunOptions, names: Any, *beside: Any) -> LearnedStep | None:
+        step = super().learned(rows, options, names, *beside)
+        if self.max_features is None or (rows.n_features is not None and rows.n_features <= self.max_features):
+            return step
+        rows.check_read_again(f"{self.who}(max_features={self.max_features})")
+        seen = prepared(step, rows, *beside)
+        stats, _ = run_scan(ClassScan(("above",), self.options), seen, replace(options, checkpoint=None))
+        firsts = _firsts(step, stats.n_features)
+        best = np.argsort(-trees.symmetrical_uncertainty(stats, firsts), kind="stable")[: self.max_features]
+        assert isinstance(step, BinEdges | CategoryColumns | None)
+        return ChosenColumns.of(step, len(firsts) - 1, np.sort(best))
+
+    def in_words(self, names: Any, n_features: int) -> str | None:
+        asked = super().in_words(names, n_features)
+        if self.max_features is None:
+            return asked
+        return f"max_features={self.max_features}" + ("" if asked is None else f" and {asked}")
+
+    def asked_for(self, step: Any, names: Any) -> str | None:
+        return self.in_words(names, 0 if step is None else step.n_features)
+
+    def check(self, step: Any) -> None:
+        chosen = isinstance(step, ChosenColumns)
+        super().check(step.step if chosen else step)
+        if chosen and self.max_features is None:
+            raise ValueError("max_features=None should come with all columns")
+
+
 @persistence.register
-class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
+class TreeNB(IncrementalClassifier):
     r"""Tree-augmented naive Bayes (Friedman, Geiger and Goldszmidt 1997), from sums of one scan.
 
     Naive Bayes takes features to be independent within a class; here each but one may depend on another one, its
@@ -106,6 +140,11 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
     [['x0', 'x1', 0.6931]]
     """
 
+    transform = Parameter()
+    class_count_ = incremental.class_count_
+    decision_function = decision_function
+    _of_indicators = "sklearn.multioutput.MultiOutputClassifier(snb.TreeNB()) fits a tree for each"
+
     def __init__(
         self,
         penalty: Penalty | None = None,
@@ -123,8 +162,6 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
         self.smoothing, self.strength, self.significance_level = smoothing, strength, significance_level
         self.max_features, self.priors = max_features, priors
 
-    _of_indicators = "sklearn.multioutput.MultiOutputClassifier(snb.TreeNB()) fits a tree for each"
-
     # ---- what is scanned ---------------------------------------------------------------------------------------------
 
     @property
@@ -132,32 +169,16 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
         """Whether features have several columns, one of them 1 in each row."""
         return self.family != "bernoulli" or vars(self)["transform"] is not None
 
-    def _coded(self) -> Family | None:
-        return Categorical() if self.family == "categorical" and vars(self)["transform"] is None else None
+    def _step_request(self) -> "TreeRequest":
+        transform = vars(self)["transform"]
+        coded = Categorical() if self.family == "categorical" and transform is None else None
+        return TreeRequest(type(self).__name__, transform, coded, self.max_features, self._row_options())
 
     def _row_options(self) -> RowOptions:
         return RowOptions(binarize=0.0 if self._grouped else self.binarize)
 
     def _task(self, classes: np.ndarray | None) -> ClassScan:
         return ClassScan(("gram_above",), self._row_options(), classes)
-
-    def _learn(self, rows: Source, options: RunOptions, *beside: Any) -> LearnedStep | None:
-        step = super()._learn(rows, options, *beside)
-        if self.max_features is None or (rows.n_features is not None and rows.n_features <= self.max_features):
-            return step
-        rows.check_read_again(f"{type(self).__name__}(max_features={self.max_features})")
-        seen = prepared(step, rows, *beside)
-        stats, _ = run_scan(ClassScan(("above",), self._row_options()), seen, replace(options, checkpoint=None))
-        firsts = _firsts(step, stats.n_features)
-        best = np.argsort(-trees.symmetrical_uncertainty(stats, firsts), kind="stable")[: self.max_features]
-        assert isinstance(step, BinEdges | CategoryColumns | None)
-        return ChosenColumns.of(step, len(firsts) - 1, np.sort(best))
-
-    def _asked_step(self) -> str | None:
-        asked = super()._asked_step()
-        if self.max_features is None:
-            return asked
-        return f"max_features={self.max_features}" + ("" if asked is None else f" and {asked}")
 
     def _scan(self, *given: Any) -> Any:
         try:
@@ -230,11 +251,6 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
     # ---- the model ---------------------------------------------------------------------------------------------------
 
     @learned
-    def class_count_(self) -> np.ndarray:
-        """Weight of each class, (K,)."""
-        return self._weighted.weight
-
-    @learned
     def _information(self) -> np.ndarray:
         """Of each two features that are kept, given the class."""
         return trees.informations(self._weighted, _firsts(self._step, self.stats_.n_features))
@@ -275,11 +291,6 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
                 "one before predicting"
             )
         return super()._ready(X, *beside, labelled=labelled)
-
-    def decision_function(self, X: Any, *, out: Any = None) -> Any:
-        """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
-        model, rows = self._ready(X)
-        return model.decision_function(rows, out=out)
 
     # ---- what it says of itself --------------------------------------------------------------------------------------
 
@@ -356,25 +367,6 @@ class TreeNB(PreparedRows, Explains, Exports, ScanClassifier):
     def _settle(self) -> None:
         if len(self.classes_) > 1:
             super()._settle()
-
-    def _keep(self, stats: Any, *more: Any) -> None:
-        super()._keep(stats, *more)
-        self.n_features_in_ = self._n_given(stats.n_features)
-
-    def to_state(self) -> dict[str, Any]:
-        return {**super().to_state(), "step": self._step}
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self._check_params()
-        step, n_columns = state["step"], state["fitted"]["stats_"].n_features
-        chosen = isinstance(step, ChosenColumns)
-        check_learned(vars(self)["transform"], step.step if chosen else step, self._coded() is not None)
-        if chosen and self.max_features is None:
-            raise ValueError("max_features=None should come with all columns")
-        if step is not None and step.n_columns != n_columns:
-            raise ValueError(f"the step makes {step.n_columns} columns, and the sums are of {n_columns}")
-        self._step = step
-        self._step_of = self._asked_step()
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
+from streamnb.estimators.classifier import fitted_model
 from streamnb.estimators.linear_nb import LinearNB
-from streamnb.estimators.linear_predictions import fitted_model
-from streamnb.estimators.prepared_rows import names_of_columns
-from streamnb.estimators.trained import TrainedClassifier, trained_model
+from streamnb.estimators.preparation import names_of_columns
+from streamnb.estimators.trained import TrainedClassifier
 from streamnb.models.linear import LinearModel
 from streamnb.problem.penalties import Penalty
 from streamnb.problem.schemes import Scheme
@@ -257,7 +257,7 @@ def model_of(estimator: Any) -> LinearModel:
         check_is_fitted(estimator, "stats_")
         return fitted_model(estimator)
     if isinstance(estimator, TrainedClassifier):
-        return trained_model(estimator)
+        return fitted_model(estimator)
     if isinstance(estimator, LinearModel):
         return estimator
     raise TypeError(

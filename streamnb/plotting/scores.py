@@ -9,8 +9,8 @@ from sklearn.pipeline import Pipeline
 
 from streamnb.core import arguments
 from streamnb.core.types import PerRow, Rows
+from streamnb.estimators.classifier import Classifier, model_and_rows
 from streamnb.estimators.linear_nb_cv import LinearNBCV
-from streamnb.estimators.predicting import RowClassifier, model_and_rows
 from streamnb.estimators.trained_cv import TrainedClassifierCV
 from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.judging import judged
@@ -339,7 +339,7 @@ def evaluation(estimator: Any, X: Any, y: Any, sample_weight: Any, *needs: str) 
     if isinstance(estimator, Pipeline):
         X = estimator[:-1].transform(X) if len(estimator) > 1 else X
         estimator = estimator[-1]
-    if isinstance(estimator, RowClassifier):
+    if isinstance(estimator, Classifier):
         estimator, X = model_and_rows(estimator, X, y, sample_weight)
         y = sample_weight = None  # which the rows bring
     if not isinstance(estimator, LinearModel):

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import arguments
+from streamnb.estimators.classifier import family_of_columns
 from streamnb.estimators.linear_nb import LinearNB, solved_from
-from streamnb.estimators.prepared_rows import family_of_columns
 from streamnb.plotting.drawing import (
     QUIET,
     axes,

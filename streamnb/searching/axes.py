@@ -8,7 +8,7 @@ from typing import Any
 
 from streamnb.core import arguments
 from streamnb.encoding.learning import to_learn
-from streamnb.estimators.prepared_rows import check_coded
+from streamnb.estimators.preparation import check_coded
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import L1, Penalty, as_penalty

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import memory, messages
-from streamnb.estimators.classifier import fitted_from
+from streamnb.estimators.incremental import fitted_from
 from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions

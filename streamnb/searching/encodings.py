@@ -19,7 +19,7 @@ from streamnb.encoding.svmlight_encoding import SvmlightEncoding
 from streamnb.encoding.table import TableToLearn
 from streamnb.encoding.text import TextsToLearn, text
 from streamnb.encoding.text_encoding import TextEncoding
-from streamnb.estimators.prepared_rows import check_coded
+from streamnb.estimators.preparation import check_coded
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report

@@ -9,12 +9,12 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from streamnb.core import row_checks
+from streamnb.estimators.classifier import check_parameters
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
 from streamnb.estimators.stacked_nb import StackedNB
 from streamnb.estimators.trained_cv import (
     ChosenOnFolds,
     TrainedClassifierCV,
-    check_parameters,
     judged_reads,
     reads_at_most,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from streamnb.estimators.predicting import model_and_rows
+from streamnb.estimators.classifier import model_and_rows
 from streamnb.estimators.stacked_nb import StackedNB, reads_at_most
 from streamnb.evaluation.judging import JudgingTask
 from streamnb.passes.options import RunOptions

@@ -1,38 +1,20 @@
-"""What all classifiers do with their statistics: forget, refit, predict."""
+"""What classifiers by one model share: labels, probabilities where there are some, accuracy, and rows to judge."""
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
 
 import streamnb as snb
-from streamnb.estimators.classifier import with_key
-from streamnb.estimators.predicting import model_and_rows
+from streamnb.estimators.classifier import model_and_rows
 
-X, Y = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0], [1.0, 1.0]]), np.array([0, 1, 0, 1])
-
-
-def test_forgotten_rows_were_never_there():
-    model = snb.LinearNB().fit(X, Y).forget(X[3:], Y[3:])
-    assert np.array_equal(model.coef_, snb.LinearNB().fit(X[:3], Y[:3]).coef_)
+X, Y = np.array([[3.0, 0.0], [0.0, 2.0], [1.0, 0.0], [0.0, 1.0]]), np.array(["a", "b", "a", "b"])
 
 
-def test_refit_that_fails_changes_nothing():
-    model = snb.LinearNB().fit(X, Y)
-    before = model.coef_.copy()
-    with pytest.raises(ValueError, match="family"):
-        model.refit(family="gauss", smoothing=3.0)
-    assert np.array_equal(model.coef_, before) and model.get_params()["smoothing"] == 1.0
-
-
-def test_rows_and_their_model():
-    model = snb.LinearNB().fit(X, Y)
-    found, rows = model_and_rows(model, X, Y, None)
-    assert found.predict(rows).tolist() == model.predict(X).tolist() and rows.n_rows == 4
-    with pytest.raises(NotFittedError):
-        model_and_rows(snb.LinearNB(), X, Y, None)
-
-
-def test_a_ledger_grows_by_new_keys():
-    assert with_key(("a",), np.int64(7)) == ("a", 7)
-    with pytest.raises(ValueError, match="request 1 of 2"):
-        with_key(("a", "b"), "a")
+@pytest.mark.parametrize("kind", [snb.LinearNB, snb.MultinomialNB, snb.SoftmaxRegression, snb.LeastSquaresClassifier])
+def test_every_classifier_says_its_model(kind):
+    fitted = kind().fit(X, Y)
+    model, rows = model_and_rows(fitted, X, Y, [1.0, 1.0, 2.0, 0.0])
+    assert model.predict(rows).tolist() == fitted.predict(X).tolist() == Y.tolist()
+    assert fitted.score(X, ["a", "b", "b", "b"], [1.0, 1.0, 2.0, 0.0]) == 0.5
+    assert hasattr(fitted, "predict_proba") == (kind is not snb.LeastSquaresClassifier)
+    if hasattr(fitted, "predict_proba"):
+        np.testing.assert_allclose(np.exp(fitted.predict_log_proba(X)), fitted.predict_proba(X))

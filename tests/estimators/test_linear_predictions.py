@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import streamnb as snb
-from streamnb.estimators.linear_predictions import fitted_model
+from streamnb.estimators.classifier import fitted_model
 from tests.estimators.test_linear_nb import every_model
 from tests.support.strategies import LABELS, example, messy_csr
 

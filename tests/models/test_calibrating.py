@@ -14,7 +14,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 import streamnb as snb
-from streamnb.estimators.linear_predictions import fitted_model
+from streamnb.estimators.classifier import fitted_model
 from streamnb.models.calibrating import RIDGE, fit_platt, fit_softmax, platt_targets
 
 

@@ -1,0 +1,116 @@
+"""How an estimator opens rows: it remembers names of columns, and what is done to rows; a failed fit changes nothing.
+
+Functions of an estimator, which a class takes as its methods: classifiers, and the selector of features.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from streamnb.encoding.encoding import Encoding
+from streamnb.encoding.opening import opened
+from streamnb.estimators.preparation import Preparation, StepRequest
+from streamnb.passes.options import RunOptions
+from streamnb.rows.source import Source
+
+OF_ROWS = "feature_names_in_", "layer_", "encoding_", "meta_"  # saved of the rows of a fit, and beside it
+
+
+@contextmanager
+def all_or_nothing(self: Any) -> Iterator[None]:
+    """A fit or refit that fails changes nothing."""
+    before = dict(vars(self))
+    try:
+        yield
+    except BaseException:  # an interrupt, too
+        self.__dict__ = before
+        raise
+
+
+def opened_to_fit(self: Any, given: Any, options: RunOptions | None = None, layer: str | None = None) -> Source:
+    """X with its labels and weights, opened; what is done to them is learned, and remembered with their names."""
+    look, by_kinds = self._remember_names, self._by_kinds()
+    rows = opened(*given, look=look, layer=layer, frames=by_kinds)
+    kept = Preparation(rows.encoding, layer)
+    self._preparation = kept.learned(self._step_request(), rows, options or RunOptions(), names_of(self), *given[1:])
+    return self._preparation.applied(rows, *given[1:])
+
+
+def opened_as_fitted(self: Any, X: Any, *beside: Any, labelled: bool = True) -> Source:
+    """Rows to be scored, or to be added to those of the fit, with their labels and weights."""
+    return self._preparation.opened(X, *beside, labelled=labelled, look=self._check_features)
+
+
+def remember_names(self: Any, given: Any) -> None:
+    """Take the names of the columns that are fitted."""
+    self._check_params()
+    if hasattr(self, "feature_names_in_"):
+        del self.feature_names_in_
+    self._check_features(given, reset=True)
+
+
+def check_features(self: Any, given: Any, *, reset: bool = False) -> None:
+    """Remember or compare names of columns: those of a source, or of what has a shape to look at."""
+    if not isinstance(given, Source):
+        if given is not None:
+            validate_data(self, given, reset=reset, skip_check_array=True)
+        return
+    names: Any = given.feature_names
+    if reset:
+        self.feature_names_in_ = names
+    elif given.names_last and not np.array_equal(names, getattr(self, "feature_names_in_", names)):
+        raise ValueError(
+            "X has other columns than the rows that were fitted; make it with their vocabulary, such as "
+            "snb.text(.., vocabulary=rows.vocabulary)"
+        )
+
+
+def check_step(self: Any) -> None:
+    """Refuse parameters that ask to learn another step than the rows of the fit went through."""
+    if hasattr(self, "stats_"):
+        step = self._preparation.step
+        n_features = getattr(self, "n_features_in_", 0) if step is None else step.n_features
+        self._preparation.check_asked(self._step_request().in_words(names_of(self), n_features))
+
+
+def state_of_rows(self: Any) -> dict[str, Any]:
+    """What a file keeps of the rows of the fit: names of features, the layer, and what made columns of them."""
+    kept: dict[str, Any] = {}
+    if hasattr(self, "feature_names_in_"):  # a list, for an array of them would be as wide as the longest
+        kept["feature_names_in_"] = list(map(str, self.feature_names_in_))
+    beside = {"layer_": self.layer_, "encoding_": self.encoding_, "meta_": self.meta_}
+    return kept | {name: value for name, value in beside.items() if value is not None}
+
+
+def restore_rows(self: Any, fitted: dict[str, Any], request: StepRequest, step: Any, n_columns: int) -> None:
+    """Take that, and the step that was learned, out of a file of a model of so many columns."""
+    n_features = n_columns if step is None else step.n_features
+    if "feature_names_in_" in fitted:
+        self.feature_names_in_ = _loaded_names(fitted["feature_names_in_"], n_features)
+    if "meta_" in fitted:
+        self.meta_ = dict(fitted["meta_"])
+    encoding, layer = fitted.get("encoding_"), fitted.get("layer_")
+    if encoding is not None and (not isinstance(encoding, Encoding) or encoding.n_columns != n_features):
+        raise ValueError(f"encoding_={encoding!r} should make {n_features} columns")
+    kept = Preparation(encoding, None if layer is None else str(layer))
+    self._preparation = kept.restored(request, step, n_columns, names_of(self))
+
+
+def _loaded_names(names: Any, n_features: int) -> np.ndarray:
+    """Column names out of a file, one for each feature; older files have an array of them."""
+    found = np.array(names, object)
+    if found.shape != (n_features,) or not all(isinstance(name, str) for name in found.tolist()):
+        raise ValueError(f"feature_names_in_ should be {n_features} names")
+    return found
+
+
+encoding = property(lambda self: self._preparation.encoding, doc="What made columns of raw rows that were fitted.")
+layer = property(lambda self: self._preparation.layer, doc="The layer of AnnData that was fitted.")
+
+
+def names_of(estimator: Any) -> Any:
+    """Names of the columns that were fitted, None where they have none."""
+    return getattr(estimator, "feature_names_in_", None)

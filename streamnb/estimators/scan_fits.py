@@ -1,0 +1,226 @@
+"""One scan as a fit: what estimators share whose attributes all follow from the statistics of the rows.
+
+Functions of an estimator, which a class takes as its methods: classifiers, and the selector of features. Everything
+learned follows from `stats_`, so that rows may come in any parts and any order.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from streamnb.core import arguments, label_checks, messages, persistence, row_checks
+from streamnb.core.types import Bytes, PerRow, Rows
+from streamnb.estimators.rows_of_fit import OF_ROWS
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.rows.source import Source
+from streamnb.scanning.class_scan import run_scan
+from streamnb.stats.matching import widened
+from streamnb.stats.moments import check_moments
+
+_FITTED = "stats_", "report_", "decay_", "class_weight_", "forgotten_", *OF_ROWS
+
+
+def fit(
+    self: Any,
+    X: Rows,
+    y: PerRow = None,
+    sample_weight: PerRow = None,
+    *,
+    classes: Any = None,
+    moments: Iterable[str] | None = (),
+    progress: bool | None = None,
+    n_threads: int | None = None,
+    memory_limit: Bytes = None,
+    client: Any = None,
+    checkpoint: Any = None,
+    layer: str | None = None,
+) -> Any:
+    """Fit in one scan.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features)
+        NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path to one or to an .h5ad or svmlight
+        file, rows that `svmlight`, `text` or `table` opened, or a stream of chunks. The path of a table becomes
+        what `table` makes of it by default; strings, and the path of plain texts (".txt", a pattern or a folder for
+        each class), become what `text` makes of them by default. How columns
+        were made of raw rows is kept as `encoding_`, and predictions take raw rows then.
+    y : (n_rows,) or, for `LinearNB`, (n_rows, n_labels)
+        Labels: an array, or the name of one in the group of X, or of a column of a pandas or Dask data frame X,
+        which is no feature then: predict from frames without it. Streams bring their own. A 2-D y, dense or CSR,
+        is an indicator of labels: each is set against the rest.
+    sample_weight : (n_rows,), optional
+        Counts as frequency.
+    classes : array-like, optional
+        All labels that may occur, now and in `partial_fit`; without it the set is open.
+    moments : names, optional
+        As in `scan`; None: "sum", "sum_sq", "nonzero" and "above". Kept in `stats_` beside what the parameters
+        need, so that `refit` with others, such as another family, reads no data.
+    progress : bool, optional
+        Show a progress bar.
+    n_threads : int, optional
+        Threads that sum, and that solve for weights; as many as there are cores by default.
+    memory_limit : int or str, optional
+        Bytes that the tables of class sums may take, such as "4GB"; half of the free memory by default. See `scan`.
+        Weights of sparse tables that would take more are computed for the columns at hand.
+    client : dask.distributed.Client or cluster, optional
+        A cluster that reads and sums, as in `scan`; the active one by default.
+    checkpoint : path, optional
+        A file that keeps what is summed, so that a fit that was broken off goes on from there; see `scan`.
+    layer : str, optional
+        The layer of AnnData that is read in place of its X, now and in predictions; kept as `layer_`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An argument or a value is wrong: the message names it.
+    DataError
+        Data cannot be read.
+    MemoryError
+        The tables would take more than `memory_limit`.
+    """
+    listed = label_checks.check_classes(classes)
+    options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
+    with self._all_or_nothing():
+        self._check_params()
+        rows = self._opened_to_fit((X, y, sample_weight), options, layer)
+        self._memory_limit, self._n_threads = options.memory_limit, n_threads
+        stats, report = self._scan(rows, listed, True, options, check_moments(moments))
+        self._check_whole(stats)
+        for name in ("class_weight_", "forgotten_"):
+            self.__dict__.pop(name, None)
+        self._keep(stats, report)
+        self._settle()  # now, so that later changes of parameters wait for refit
+    return self
+
+
+def partial_fit(
+    self: Any,
+    X: Rows,
+    y: PerRow = None,
+    classes: Any = None,
+    sample_weight: PerRow = None,
+    *,
+    decay: float = 1.0,
+    progress: bool | None = None,
+    n_threads: int | None = None,
+    memory_limit: Bytes = None,
+    client: Any = None,
+) -> Any:
+    """Add rows to those fitted before: the same result, to the last bit, as fitting all rows at once.
+
+    With `classes` a label that is not listed is refused, in this call and all that follow. Without it, unlike
+    in scikit-learn, new labels may appear at any time; those of a 2-D y as further columns at the right.
+
+    Parameters
+    ----------
+    X, y, classes, sample_weight, progress, n_threads
+        As in `fit`.
+    decay : float, 0 < decay <= 1
+        What all rows fitted before count from now on, times what they counted: once a call, however many rows it
+        brings. Numbers of rows, such as `stats_.n_rows`, stay as they are, and a class whose weight has fallen
+        below 2^-500 is as one that has none. `decay_` is the product so far, what rows of the first call count.
+    """
+    decay = arguments.finite_number("decay", decay)
+    if not 0.0 < decay <= 1.0:
+        raise ValueError(f"decay={decay!r} should be above 0 and at most 1; 1 forgets nothing")
+    first = not hasattr(self, "stats_")
+    listed = self._known_classes(classes)
+    options = RunOptions(progress, n_threads, memory_limit, client)
+    with self._all_or_nothing():
+        self._check_params()
+        given = X, y, sample_weight
+        rows = self._opened_to_fit(given, options) if first else self._opened(*given)
+        if not first:
+            label_checks.check_labels_of_model(rows.label_names, self.classes_)
+        stats, report = self._scan(rows, listed, first, options)
+        if not first:
+            before = self.stats_ if decay == 1.0 else self.stats_ * decay
+            stats = stats + (widened(before, len(stats.classes)) if self._takes_indicator else before)
+        self._keep(stats, report, 1.0 if first else self.decay_ * decay)
+        self._warn()
+    return self
+
+
+def known_classes(self: Any, classes: Any) -> np.ndarray | None:
+    """The closed set of labels for the next rows, None where it is open."""
+    fitted = hasattr(self, "stats_")
+    before = self.classes_ if fitted and self.stats_.closed else None
+    if classes is None:
+        return before
+    if not fitted or not np.size(classes):
+        return label_checks.check_classes(classes)
+    listed = label_checks.check_labels(classes, "classes")
+    arranged = np.asarray if getattr(self.stats_, "multilabel", False) else np.sort  # columns have an order
+    repeated = np.unique(listed).size < listed.size
+    if repeated or (before is not None and not np.array_equal(arranged(listed), arranged(before))):
+        cure = "a label is listed twice; each should stand once" if repeated else "leave it out, or fit anew"
+        raise ValueError(
+            f"classes={messages.listed(listed)} is not the same as on last call to partial_fit, was: "
+            f"{messages.listed(self.classes_)}; {cure}"
+        )
+    return label_checks.check_classes(listed) if before is None else before
+
+
+def scan(
+    self: Any, rows: Source, classes: Any, first: bool, options: RunOptions, moments: tuple[str, ...] = ()
+) -> tuple[Any, Report]:
+    """The statistics of rows, the first of all or more of them."""
+    self._check_params()
+    task = replace(self._task(classes), memory_limit=options.memory_limit)
+    task = task.with_moments(moments if first else self.stats_.moments)  # rows to come bring what is there
+    stats, report = run_scan(task, rows, options)
+    if not first:
+        row_checks.check_n_features(stats.n_features, self.stats_.n_features, type(self).__name__)
+    self._check_labels(stats)
+    if not first and self._takes_indicator and stats.multilabel and len(stats.classes) < len(self.classes_):
+        raise ValueError(f"y has {len(stats.classes)} columns and {len(self.classes_)} before; give one for each label")
+    self._check_against(stats)
+    return stats, report
+
+
+def check_labels(self: Any, stats: Any) -> None:
+    """Refuse an indicator of labels where a row should have one."""
+    if getattr(stats, "multilabel", False) and not self._takes_indicator:
+        who, cure = type(self).__name__, self._of_indicators
+        raise ValueError(f"y is a 2-D indicator of labels; {who} takes one label a row: {cure}")
+
+
+def keep(self: Any, stats: Any, report: Report, decay: float = 1.0) -> None:
+    """Go by these statistics from now on."""
+    self.stats_, self.report_, self.decay_ = stats, report, decay
+    self.n_features_in_ = self._preparation.n_features(stats.n_features)
+    self.classes_ = stats.classes
+    self._learned = {}
+
+
+def now(self: Any, name: str) -> Any:
+    """Something learned, for a method to go on with."""
+    return getattr(type(self), name).of(self)
+
+
+def to_state(self: Any) -> dict[str, Any]:
+    """Parameters and statistics, for a file."""
+    fitted = {"stats_": self.stats_, "report_": asdict(self.report_), "decay_": self.decay_}
+    if getattr(self, "class_weight_", None) is not None:
+        fitted["class_weight_"] = self.class_weight_
+    fitted |= self._state_of_rows()
+    step = {} if self._preparation.step is None else {"step": self._preparation.step}
+    return {"params": self.get_params(deep=False), "fitted": fitted, **step}
+
+
+def from_state(cls: Any, state: dict[str, Any]) -> Any:
+    """The estimator of a file."""
+    self, fitted = cls(**state["params"]), persistence.known(cls, state["fitted"], *_FITTED)
+    stats, decay = fitted["stats_"], arguments.finite_number("decay_", fitted.get("decay_", 1.0), minimum=0.0)
+    if type(stats).__name__ != cls._statistics or decay > 1.0:
+        raise ValueError(f"stats_ are of type {type(stats).__name__}, decay_ is {decay}")
+    self._restore_rows(fitted, self._step_request(), state.get("step"), stats.n_features)
+    self._keep(stats, Report.from_state(fitted["report_"]), decay)
+    if "class_weight_" in fitted:
+        self.class_weight_ = arguments.check_class_weight(fitted["class_weight_"], stats.classes)
+    self._check_loaded(state)
+    return self
