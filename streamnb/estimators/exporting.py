@@ -107,7 +107,7 @@ def to_sklearn(self: Any) -> Pipeline:
 
 def portable_model(self: Any) -> PortableModel:
     """The model by itself, without statistics."""
-    model = self._fitted_model()
+    model = self._explained()
     names = getattr(self, "feature_names_in_", None)
     beside = {"encoding": self.encoding_, "meta_": self.meta_}
     return portable(model, self._step, names, hasattr(self, "predict_proba"), **beside)

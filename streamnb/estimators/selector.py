@@ -134,6 +134,7 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
 
     def _check_loaded(self, state: dict[str, Any]) -> None:
         self._check_params()
+        self._task(None)
 
     def _warn(self) -> None:
         """Nothing is said of the parameters before a fit."""

@@ -234,10 +234,9 @@ class StackedNB(Classifier):
         self.final_._take_calibrated(model)
 
     def _explained(self) -> LinearModel:
-        raise TypeError("StackedNB weighs margins of several models, not columns of X; final_ says how")
-
-    def _portable(self) -> Any:
-        raise ValueError("a stack is of several models, and such a file is of one; save(path) keeps all of them")
+        raise TypeError(
+            "StackedNB weighs margins of several models, not columns of X: ask final_ how, and keep all with save(path)"
+        )
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 

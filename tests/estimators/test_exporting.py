@@ -43,3 +43,22 @@ def test_other_refusals(tmp_path):
     with refused(ValueError, "not fitted"):
         snb.LinearNB().export(tmp_path / "m.json")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["MultinomialNB", "BernoulliNB", "ComplementNB", "PoissonNB"])
+def test_drop_ins_leave_the_package_as_linear_models(name, tmp_path):
+    X, y = np.random.default_rng(0).poisson(2.0, (60, 5)).astype(np.float64), np.arange(60) % 3
+    model = getattr(snb, name)().fit(X, y)
+    model.save(tmp_path / "m.snb", stats=False)
+    np.testing.assert_array_equal(snb.load(tmp_path / "m.snb").predict(X), model.predict(X))
+    np.testing.assert_array_equal(model.to_sklearn().predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("model", [snb.CategoricalNB(), snb.StackedNB(["poisson"])], ids=lambda m: type(m).__name__)
+def test_models_that_are_no_one_linear_model_of_columns_say_so(model, tmp_path):
+    X, y = np.random.default_rng(0).poisson(2.0, (60, 5)).astype(np.float64), np.arange(60) % 3
+    model.fit(X, y)
+    with pytest.raises(TypeError, match=type(model).__name__):
+        model.save(tmp_path / "m.snb", stats=False)
+    with pytest.raises(TypeError, match=type(model).__name__):
+        model.top_features()
