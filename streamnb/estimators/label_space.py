@@ -119,12 +119,12 @@ class LabelSpace(LeastSquaresClassifier):
         if self.n_components is not None:
             arguments.positive_integer("n_components", self.n_components)
 
-    def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
+    def _as_given(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
         shape = getattr(beside[0], "shape", None) if fresh and beside else None
         n_labels = 0 if shape is None else shape[1] if len(shape) == 2 else 1
         if shape is not None:  # what can be told before the scan
             self._check_labels(n_labels)
-        rows = super()._opened(X, *beside, fresh=fresh, labelled=labelled, run=run)
+        rows = super()._as_given(X, *beside, fresh=fresh, labelled=labelled, run=run)
         if shape is not None and rows.n_features is not None and run is not None:
             check_pairs(n_labels, self._most(n_labels), run.memory_limit)
             self._check_room(rows.n_features, 0, n_labels, 1, run)

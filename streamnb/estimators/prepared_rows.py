@@ -1,18 +1,28 @@
 """Classifiers whose rows go through a step that is learned first: bins, the quantile-normal map, or categories."""
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from streamnb.encoding.bins import BinEdges
-from streamnb.encoding.learning import LearnsBins, check_learned, learned, learned_levels, prepared, to_learn
+from streamnb.encoding.by_fold import StepsOfFolds
+from streamnb.encoding.learning import (
+    LearnsBins,
+    check_learned,
+    learned_by_fold,
+    learned_levels,
+    prepared,
+    to_learn,
+)
 from streamnb.encoding.levels import CategoryColumns
 from streamnb.estimators.base import Parameter
 from streamnb.passes.options import RunOptions
 from streamnb.problem.family import Family
 from streamnb.rows.column_maps import LearnedStep
 from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding
 
 
 class PreparedRows:
@@ -36,11 +46,19 @@ class PreparedRows:
         return {name: vars(self)[name] for name in self._get_param_names()}
 
     def _opened(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
-        rows = super()._opened(X, *beside, fresh=fresh, labelled=labelled)  # type: ignore[misc]
+        rows = self._as_given(X, *beside, fresh=fresh, labelled=labelled, run=run)
         if fresh:
-            self._step, self._step_of = self._learn(rows, run or RunOptions(), *beside), None
-            self._step_of = self._asked_step()
+            self._take_step(self._learn(rows, run or RunOptions(), *beside))
         return prepared(self._step, rows, *beside, labelled=labelled)
+
+    def _as_given(self, X: Any, *beside: Any, fresh: bool = False, labelled: bool = True, run: Any = None) -> Source:
+        """Rows to which nothing has been done."""
+        return super()._opened(X, *beside, fresh=fresh, labelled=labelled)  # type: ignore[misc]
+
+    def _take_step(self, step: LearnedStep | None) -> None:
+        """Remember what was learned, and what for."""
+        self._step, self._step_of = step, None
+        self._step_of = self._asked_step()
 
     def _coded(self) -> Family | None:
         """A family with columns that are numbers of categories, None where there is none."""
@@ -54,10 +72,20 @@ class PreparedRows:
 
     def _learn(self, rows: Source, options: RunOptions, *beside: Any) -> LearnedStep | None:
         """What is asked for, from one pass over the rows; `beside` are their labels and weights, as they were given."""
+        return self._learn_by_fold(rows, options, None).whole
+
+    def _learn_by_fold(self, rows: Source, options: RunOptions, folding: Folding | None) -> StepsOfFolds:
+        """What is asked for, of all rows and of those outside each fold, from one pass over the rows."""
         transform, who = self._asked_transform(), type(self).__name__
         if self._coded() is None or to_learn(transform) is not None:
-            return learned(transform, rows, options, who)
-        return learned_levels(self._coded_columns(), rows, options, who)
+            return learned_by_fold(transform, rows, options, who, folding)
+        return learned_levels(self._coded_columns(), rows, options, who, folding)
+
+    def _with_step(self, step: LearnedStep) -> Any:
+        """The same estimator with what was learned of other rows."""
+        other = copy(self)
+        other._step = step
+        return other
 
     def _asked_step(self) -> str | None:
         """What the parameters ask to be learned, in words."""
