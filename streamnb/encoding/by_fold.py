@@ -9,35 +9,44 @@ from typing import Any
 import numpy as np
 
 from streamnb.passes.contract import PassTask, Wants
+from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
+from streamnb.passes.run import run
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
-from streamnb.rows.splits import Folding
+from streamnb.rows.column_maps import LearnedStep
+from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding, check_n_folds, check_no_empty
 
 
 @dataclass(frozen=True, eq=False)
 class TotalsOfFolds:
-    """A total for each fold; partial results while they grow."""
+    """A total for each fold, repeat by repeat, and how many rows it is of; partial results while they grow."""
 
     folds: Sequence[Any]
+    rows: np.ndarray
+    n_folds: int  # of each repeat
 
     @property
     def nbytes(self) -> int:
         return sum(part.nbytes for part in self.folds)
 
     def __add__(self, other: "TotalsOfFolds") -> "TotalsOfFolds":
-        return TotalsOfFolds([a + b for a, b in zip(self.folds, other.folds, strict=True)])
+        folds = [a + b for a, b in zip(self.folds, other.folds, strict=True)]
+        return replace(self, folds=folds, rows=self.rows + other.rows)
 
     def finish(self) -> "TotalsOfFolds":
         """The totals."""
-        return TotalsOfFolds([part.finish() for part in self.folds])
+        return replace(self, folds=[part.finish() for part in self.folds])
 
     def arrays(self) -> dict[str, Any]:
-        return {"folds": [part.arrays() for part in self.folds]}
+        return {"folds": [part.arrays() for part in self.folds], "rows": self.rows}
 
-    def without(self, fold: int | None) -> Any:
-        """The total of the rows outside a fold, or of all."""
-        return reduce(add, [part for number, part in enumerate(self.folds) if number != fold])
+    def without(self, split: int | None) -> Any:
+        """The total of the rows outside the fold of a split, or of all."""
+        first = 0 if split is None else split - split % self.n_folds
+        of_repeat = enumerate(self.folds[first : first + self.n_folds], first)
+        return reduce(add, [part for number, part in of_repeat if number != split])
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +58,15 @@ class OfFolds(PassTask):
     title = "folds"
 
     def partial(self) -> TotalsOfFolds:
-        return TotalsOfFolds([self.task.partial() for _ in range(self.folding.n_folds)])
+        n_splits, n_folds = self.folding.n_splits, self.folding.n_folds
+        return TotalsOfFolds([self.task.partial() for _ in range(n_splits)], np.zeros(n_splits, np.int64), n_folds)
 
     def add(self, partial: TotalsOfFolds, block: Block) -> None:
         """Add the rows of each fold to its own."""
-        numbers = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
-        for fold, part in enumerate(partial.folds):
-            if len(rows := np.flatnonzero(numbers == fold)):
+        splits = self.folding.splits(block.first_row, block.n_rows, block.split)
+        partial.rows[:] += np.bincount(splits.reshape(-1), minlength=len(partial.rows))
+        for split, part in enumerate(partial.folds):
+            if len(rows := np.flatnonzero(splits[split // partial.n_folds] == split)):
                 try:
                     self.task.add(part, _some(block, rows))
                 except ValueError:
@@ -63,9 +74,13 @@ class OfFolds(PassTask):
                     raise
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
+        if n_rows is not None:
+            check_n_folds(self.folding, n_rows)
         return self.task.wants(n_rows, n_features)
 
     def ended(self, total: Any, report: Report) -> Any:
+        if report.rows:
+            check_no_empty(self.folding, total.rows.tolist())
         self.task.ended(total.without(None), report)
         return total
 
@@ -73,7 +88,27 @@ class OfFolds(PassTask):
         return {**self.task.about(), "the task": self.name, "folding": repr(self.folding)}
 
     def total(self, arrays: Mapping[str, Any]) -> TotalsOfFolds:
-        return TotalsOfFolds([self.task.total(part) for part in arrays["folds"]])
+        return TotalsOfFolds([self.task.total(part) for part in arrays["folds"]], arrays["rows"], self.folding.n_folds)
+
+
+@dataclass(frozen=True)
+class StepsOfFolds:
+    """What was learned of all rows, and for each split of those outside its fold; None and empty where nothing was."""
+
+    whole: LearnedStep | None = None
+    outside: Sequence[LearnedStep] = ()
+
+
+def totals_of(
+    task: PassTask, rows: Source, options: RunOptions, folding: Folding | None
+) -> tuple[Any, Sequence[Any], Report]:
+    """What a task leaves of all rows, and for each split of those outside its fold, from one pass."""
+    options = replace(options, checkpoint=None)
+    if folding is None:
+        total, report = run(task, rows, options)
+        return total, (), report
+    totals, report = run(OfFolds(task, folding), rows, options)
+    return totals.without(None), [totals.without(split) for split in range(folding.n_splits)], report
 
 
 def _some(block: Block, rows: np.ndarray) -> Block:

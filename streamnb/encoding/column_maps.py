@@ -1,29 +1,33 @@
 """Maps of columns that a family asks for, learned in a pass before the scan."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from streamnb.encoding.bins import ValueScan
+from streamnb.encoding.by_fold import StepsOfFolds, totals_of
 from streamnb.encoding.quantile_normal import quantile_normal
 from streamnb.passes.options import RunOptions
-from streamnb.passes.run import run
-from streamnb.rows.column_maps import LOG1P, NONE, ColumnMap, LogColumns, map_name
+from streamnb.rows.column_maps import LOG1P, NONE, QUANTILE_NORMAL, ColumnMap, LogColumns, map_name
 from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding
 from streamnb.stats.class_stats import ClassStats
 
 
-def learned_maps(names: Iterable[str], rows: Source, options: RunOptions, who: str) -> dict[str, ColumnMap | None]:
-    """Maps of these names, from one pass over the rows where any has something to learn; None of "none"."""
-    found: dict[str, ColumnMap | None] = dict.fromkeys(names)
+def learned_maps(
+    names: Iterable[str], rows: Source, options: RunOptions, who: str, folding: Folding | None
+) -> dict[str, StepsOfFolds]:
+    """Maps of these names, of all rows and of those outside each fold, from one pass; none of "none"."""
+    found = dict.fromkeys(names, StepsOfFolds())
     if set(found) <= {NONE}:
         return found
     rows.check_read_again(f"{who} with maps=")
-    counts: Any = run(ValueScan(options.memory_limit), rows, replace(options, checkpoint=None))[0]
-    for name in set(found) - {NONE}:
-        found[name] = LogColumns(counts.low > -1.0) if name == LOG1P else quantile_normal(counts)
+    whole, outside, _ = totals_of(ValueScan(options.memory_limit), rows, options, folding)
+    if LOG1P in found:  # which columns have logarithms is told by all rows: those of a fold have to be mapped, too
+        found[LOG1P] = StepsOfFolds(LogColumns(whole.low > -1.0))
+    if QUANTILE_NORMAL in found:
+        found[QUANTILE_NORMAL] = StepsOfFolds(quantile_normal(whole), list(map(quantile_normal, outside)))
     return found
 
 

@@ -9,17 +9,18 @@ import scipy.sparse as sp
 
 from streamnb.core import persistence
 from streamnb.encoding.bins import BinEdges, ValueScan
+from streamnb.encoding.by_fold import StepsOfFolds, totals_of
 from streamnb.encoding.category_numbers import warn_of_distinct
-from streamnb.encoding.levels import CategoryColumns, LevelScan, LevelsSeen
+from streamnb.encoding.levels import CategoryColumns, LevelScan
 from streamnb.encoding.quantile_normal import quantile_normal
 from streamnb.passes.answering import answer
 from streamnb.passes.options import RunOptions
-from streamnb.passes.run import run
 from streamnb.rows.column_maps import QUANTILE_NORMAL, LearnedStep, QuantileNormal
 from streamnb.rows.opening import opened
 from streamnb.rows.prepared import PreparedSource
 from streamnb.rows.preparing import TRANSFORMS
 from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding
 from streamnb.stats.value_counts import ValueCounts
 
 
@@ -56,12 +57,24 @@ def of_values(transform: Any) -> Any:
 
 def learned(transform: Any, rows: Source, options: RunOptions, who: str) -> LearnedStep | None:
     """What `transform` asks to be learned, from one pass over the rows."""
+    return learned_by_fold(transform, rows, options, who, None).whole
+
+
+def learned_by_fold(
+    transform: Any, rows: Source, options: RunOptions, who: str, folding: Folding | None
+) -> StepsOfFolds:
+    """What `transform` asks to be learned of all rows, and of those outside each fold, from one pass over the rows."""
     asked = to_learn(transform)
     if asked is None:
-        return None
+        return StepsOfFolds()
     rows.check_read_again(who)
-    counts, _ = run(ValueScan(options.memory_limit), rows, replace(options, checkpoint=None))
-    return step_of(asked, counts)
+    whole, outside, _ = totals_of(ValueScan(options.memory_limit), rows, options, folding)
+    steps = StepsOfFolds(step_of(asked, whole), [step_of(asked, counts) for counts in outside])
+    if not isinstance(steps.whole, BinEdges):
+        return steps
+    gaps = steps.whole.missing  # rows of a fold that have the only gaps of a column find a bin for them
+    outside = [replace(step, missing=gaps) for step in steps.outside if isinstance(step, BinEdges)]
+    return replace(steps, outside=outside)
 
 
 def step_of(transform: Any, counts: ValueCounts) -> LearnedStep:
@@ -70,14 +83,13 @@ def step_of(transform: Any, counts: ValueCounts) -> LearnedStep:
 
 
 def learned_levels(
-    columns: Callable[[int], np.ndarray], rows: Source, options: RunOptions, who: str
-) -> CategoryColumns:
-    """The values of columns of categories, from one pass over the rows."""
+    columns: Callable[[int], np.ndarray], rows: Source, options: RunOptions, who: str, folding: Folding | None
+) -> StepsOfFolds:
+    """The values of columns of categories, of all rows and of those outside each fold, from one pass over the rows."""
     rows.check_read_again(who)
-    seen: LevelsSeen
-    seen, report = run(LevelScan(columns, options.memory_limit), rows, replace(options, checkpoint=None))
+    seen, outside, report = totals_of(LevelScan(columns, options.memory_limit), rows, options, folding)
     warn_of_distinct(list(map(len, seen.values)), seen.columns.tolist(), report.rows)
-    return CategoryColumns.of(seen)
+    return StepsOfFolds(CategoryColumns.of(seen), list(map(CategoryColumns.of, outside)))
 
 
 def prepared(step: LearnedStep | None, rows: Source, *beside: Any, labelled: bool = True) -> Source:

@@ -3,12 +3,10 @@
 from typing import Any
 
 from streamnb.core import arguments
-from streamnb.estimators.folded_scan import ScannedFolds
 from streamnb.estimators.trained import TrainedClassifier
-from streamnb.estimators.trained_on import TrainingRows
+from streamnb.estimators.trained_on import Scanned
 from streamnb.models.calibrating import METHODS
 from streamnb.models.linear import LinearModel
-from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.problem.schemes import as_scheme
@@ -46,25 +44,25 @@ class CalibratedClassifier(TrainedClassifier):
             )
         return True
 
-    def _settle(self, of_folds: ScannedFolds, scanned: Report, rows: TrainingRows, options: RunOptions) -> Report:
+    def _settle(self, scanned: Scanned) -> Report:
         """Train a model without each fold, in reads that they share, and calibrate by the scores of a sample."""
         if self.calibration is None:
             return Report()
-        stats = of_folds.stats
+        of_folds, rows, options, stats = scanned.of_folds, scanned.rows, scanned.options, scanned.stats
         assert stats.folding is not None
         n_folds = len(stats.folds)
         self._check_memory(stats, n_folds * self._n_rows(stats), options)
         rests = [of_folds.outside(fold) for fold in range(n_folds)]
-        shared = rows.without_folds(of_folds)
+        shared = scanned.without_folds
         whole = [self._posed(rest, options) for rest in rests]
         posed = [shared.posed(one) for one in whole]
         reads = [self._reads(one, *self._asked())[1] for one in posed]
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
         judge = Judge(scheme, stats.classes, frozenset(), n_folds)
         trained, report = trained_together(reads, stats, judge, [one.task for one in posed], shared.read, options)
-        size = sample_size(len(stats.classes), scanned.bytes / max(scanned.rows, 1))
-        task = SampleTask(stats.classes, stats.folding, size)
-        sampled, more = run(task, rows.opened, options_of(options, "sample"))
+        size = sample_size(len(stats.classes), scanned.report.bytes / max(scanned.report.rows, 1))
+        task = SampleTask(stats.classes, stats.folding, size, missing=bool(of_folds.rests))
+        sampled, more = run(task, rows.given, options_of(options, "sample"))
 
         def of_rest(fold: int) -> LinearModel:
             return self._model_of(rests[fold], shared.of_all(trained[fold], stats.n_features), whole[fold].scale)

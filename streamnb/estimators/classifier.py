@@ -84,7 +84,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
     # ---- rows --------------------------------------------------------------------------------------------------------
 
     _all_or_nothing = rows_of_fit.all_or_nothing
+    _opened_as_given = rows_of_fit.opened_as_given
     _opened_to_fit = rows_of_fit.opened_to_fit
+    _learned_by_fold = rows_of_fit.learned_by_fold
+    _with_step = rows_of_fit.with_step
     _opened = rows_of_fit.opened_as_fitted
     _remember_names = rows_of_fit.remember_names
     _check_features = rows_of_fit.check_features

@@ -119,12 +119,12 @@ class LabelSpace(LeastSquaresClassifier):
         if self.n_components is not None:
             arguments.positive_integer("n_components", self.n_components)
 
-    def _opened_to_fit(self, given: Any, options: RunOptions | None = None, layer: str | None = None) -> Source:
+    def _opened_as_given(self, given: Any, options: RunOptions | None = None, layer: str | None = None) -> Source:
         shape = getattr(given[1], "shape", None) if len(given) > 1 else None
         n_labels = 0 if shape is None else shape[1] if len(shape) == 2 else 1
         if shape is not None:  # what can be told before the scan
             self._check_labels(n_labels)
-        rows = super()._opened_to_fit(given, options, layer)
+        rows = super()._opened_as_given(given, options, layer)
         if shape is not None and rows.n_features is not None and options is not None:
             check_pairs(n_labels, self._most(n_labels), options.memory_limit)
             self._check_room(rows.n_features, 0, n_labels, 1, options)

@@ -1,11 +1,12 @@
 """LinearNB: one scan, one set of options, one linear model."""
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
 from streamnb.core import arguments, persistence
+from streamnb.encoding.by_fold import StepsOfFolds
 from streamnb.encoding.column_maps import check_applied, check_maps, learned_maps
 from streamnb.encoding.learning import of_values
 from streamnb.estimators import densities, linear_predictions, posteriors
@@ -29,6 +30,7 @@ from streamnb.problem.smoothing import Smoothing, class_probabilities
 from streamnb.rows.column_maps import NONE, ColumnMap
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.solving.posed import check_feature_weight
 from streamnb.solving.solving import solve
@@ -67,7 +69,7 @@ class LinearNB(IncrementalClassifier):
         For Bernoulli a feature is present where x > binarize.
     transform : {None, "binary", "log1p", "sqrt", "quantile_normal"}, tuple of steps, or Bins
         Applied to each value; of a tuple the steps of `scan`, such as ("l1:10000", "log1p"). "quantile_normal" and
-        `Bins` are learned in a pass of their own before the scan (rows have to be there twice), from all rows of
+        `Bins` are learned in a pass of their own before the scan (rows have to be there twice), from the rows of
         `fit`, and kept and saved with the model, which then takes the raw columns: "quantile_normal" makes each feature
         normal, Phi^-1(F(x)); `Bins` makes an indicator of each bin, whose names are `column_names_`.
     normalize : {None, "l1", "l2"}
@@ -183,12 +185,13 @@ class LinearNB(IncrementalClassifier):
 
     def _scan(self, rows: Any, classes: Any, first: bool, options: RunOptions, moments: tuple[str, ...] = ()) -> Any:
         if first:
-            (self._columns,) = self._maps(rows, options).values()
+            (steps,) = self._maps(rows, options, None).values()
+            self._columns = cast(ColumnMap | None, steps.whole)
         return super()._scan(rows, classes, first, options, moments)
 
-    def _maps(self, rows: Source, options: RunOptions) -> dict[str, ColumnMap | None]:
+    def _maps(self, rows: Source, options: RunOptions, folding: Folding | None) -> dict[str, StepsOfFolds]:
         """The maps of columns that the family tries, learned from the rows."""
-        return learned_maps(as_family(self.family).map_names or [NONE], rows, options, type(self).__name__)
+        return learned_maps(as_family(self.family).map_names or [NONE], rows, options, type(self).__name__, folding)
 
     def _check_params(self) -> None:
         self._check_options(self.penalty)
@@ -245,8 +248,7 @@ class LinearNB(IncrementalClassifier):
 
     # ---- the model ---------------------------------------------------------------------------------------------------
 
-    coef_ = linear_predictions.coef_
-    intercept_ = linear_predictions.intercept_
+    coef_, intercept_ = linear_predictions.coef_, linear_predictions.intercept_
     _complete = linear_predictions.complete
     _ready = linear_predictions.ready
     predict = linear_predictions.predict
@@ -254,11 +256,9 @@ class LinearNB(IncrementalClassifier):
     predict_log_proba = linear_predictions.predict_log_proba
     decision_function = linear_predictions.decision_function
     sparsify = linear_predictions.sparsify
-    mahalanobis = densities.mahalanobis
-    log_density = densities.log_density
+    mahalanobis, log_density = densities.mahalanobis, densities.log_density
     smoothing_ = posteriors.smoothing_
-    posterior = posteriors.posterior
-    log_evidence = posteriors.log_evidence
+    posterior, log_evidence = posteriors.posterior, posteriors.log_evidence
     _calibrates = linear_predictions.has_probabilities
 
     def _take_calibrated(self, model: LinearModel) -> None:

@@ -24,9 +24,12 @@ from streamnb.problem.penalties import L1, Penalty
 from streamnb.problem.points import at_point
 from streamnb.problem.schemes import as_scheme
 from streamnb.rows.column_maps import map_name
-from streamnb.scanning.class_scan import with_folds
-from streamnb.scanning.side_by_side import run_scans
+from streamnb.rows.preparing import RowOptions
+from streamnb.rows.splits import Folding
+from streamnb.scanning.class_scan import ClassScan, with_folds
+from streamnb.selection.candidates import of_columns_outside
 from streamnb.selection.cross_validation import cross_validated
+from streamnb.selection.folded_scan import ScannedFolds, scan_maps
 from streamnb.selection.grid_scores import RULES, GridScores, check_choice, check_rule
 from streamnb.selection.out_of_fold import HeldOut, calibrated_out_of_fold, check_calibration
 from streamnb.selection.row_sample import sample_size
@@ -87,7 +90,11 @@ class LinearNBCV(LinearNB):
         mean_train_score, std_train_score, split<s>_train_score and class_train_score_<label> too. That makes `folds`
         times as many scores of each row.
     scheme, reference, overlap, smoothing, binarize, transform, normalize, idf, estimate, priors, feature_weight
-        As for `LinearNB`.
+        As for `LinearNB`. What is learned before the scan (the quantile-normal map, bins, values of categories, maps
+        that a family tries) is learned for the models of each fold of the rows outside it, in the same pass; `stats_`
+        then has no folds. Which columns have a bin for missing values, or take log1p, is told by all rows. So is what
+        made columns of tables and texts before (``snb.table(..)``, ``snb.text(..)``, paths): `search` learns that, too,
+        outside each fold.
     loss, threshold, reject_label
         As for `LinearNB`: what the chosen model predicts. The scores judge the likeliest classes.
     calibration : {None, "sigmoid", "isotonic"}
@@ -230,24 +237,34 @@ class LinearNBCV(LinearNB):
         listed = label_checks.check_classes(classes)
         options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
         with self._all_or_nothing():
-            rows = self._opened_to_fit((X, y, sample_weight), options, layer)
+            rows = self._opened_as_given((X, y, sample_weight), options, layer)
             rows.check_read_again(type(self).__name__)
             self.__dict__.pop("class_weight_", None)
             self._n_threads = n_threads
-            task = replace(self._task(listed), memory_limit=options.memory_limit)
-            task, rows = with_folds(task, rows, self.folds, groups, self.repeats, self.seed)
-            assert task.folding is not None
-            check_calibration(self.calibration, self.scheme, task.folding.n_folds)
-            maps = self._maps(rows, options)
-            tasks = {name: replace(task, options=replace(task.options, columns=one)) for name, one in maps.items()}
-            mapped, report = run_scans(tasks, rows, options)
+            how, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, self.repeats, self.seed)
+            folding = how.folding
+            assert folding is not None
+            check_calibration(self.calibration, self.scheme, folding.n_folds)
+            steps = self._learned_by_fold(rows, options, folding)
+            own = [self._with_step(step) for step in steps.outside]
+
+            def scan_of(name: str, split: int | None, way: dict[str, Any]) -> ClassScan:
+                if split is None or not own:
+                    return self._folded(listed, folding, options, way)
+                with of_columns_outside(split % folding.n_folds):
+                    return own[split]._folded(listed, folding, options, way)
+
+            folded, report = scan_maps(scan_of, self._maps(rows, options, folding), steps, rows, options)
+            families = [one._family() for one in own]
+            folded = {name: replace(scanned, families=families) for name, scanned in folded.items()}
+            mapped = {name: scanned.kept for name, scanned in folded.items()}
             stats = next(iter(mapped.values()))
             self._check_against(stats)
             self._check_whole(stats)
             sampled = self._sampled(stats, report)
             asked = [(self._family(), self._grid())], self._options(), as_scorer(self.scoring)
             run_options = replace(options, checkpoint=None), self.return_train_score, sampled
-            (scores,), scoring_report, held_out = cross_validated(mapped, *asked, rows, *run_options)
+            (scores,), scoring_report, held_out = cross_validated(folded, *asked, rows, *run_options)
             scores.warn_missing(self.reference if self.scoring == "roc_auc_reference" else None)
             self._keep(stats, report)
             self._mapped = mapped if len(mapped) > 1 else {}
@@ -255,8 +272,13 @@ class LinearNBCV(LinearNB):
             self._choose()
             self._settle()
             if held_out is not None:
-                self._calibrate(held_out)
+                self._calibrate(held_out, folded[self.best_.get("map", next(iter(folded)))])
         return self
+
+    def _folded(self, classes: Any, folding: Folding, options: RunOptions, way: dict[str, Any]) -> ClassScan:
+        """The scan of rows with folds, to which this is done."""
+        scan = replace(self._task(classes), folding=folding, memory_limit=options.memory_limit)
+        return replace(scan, options=replace(scan.options, **way))
 
     def _sampled(self, stats: ClassStats, report: Report) -> int:
         """How many rows of the scoring scan are kept; what cannot be calibrated is refused before it."""
@@ -266,13 +288,13 @@ class LinearNBCV(LinearNB):
         check_calibrated(replace(path.shell(), intercept_=path.intercepts))
         return sample_size(len(stats.classes), report.bytes / stats.n_rows)
 
-    def _calibrate(self, held_out: HeldOut) -> None:
+    def _calibrate(self, held_out: HeldOut, folded: ScannedFolds) -> None:
         def of_rest(fold: int) -> LinearModel:
             at_hand = None if self.rule == "per_split" else held_out.model(fold, self._scores.best(self.rule))
             if at_hand is not None:
                 return at_hand
-            stats = self.stats_.without_fold(fold, 0)
-            return weight_path(stats, self._family(), self._penalty(), n_threads=self._n_threads, **self._options())[0]
+            known = folded.outside(fold), folded.families[fold] if folded.families else self._family(), self._penalty()
+            return weight_path(*known, n_threads=self._n_threads, **self._options())[0]
 
         assert self.calibration is not None
         self._learned["_model"] = calibrated_out_of_fold(self._now("_model"), held_out.rows, of_rest, self.calibration)
@@ -320,19 +342,9 @@ class LinearNBCV(LinearNB):
         if self._scores.class_scores is not None:
             self.n_features_per_class_ = self._scores.class_features()
         if self.rule == "per_split":
-            self._choose_per_split(point)
-
-    def _choose_per_split(self, best: int) -> None:
-        """A number of features for each row of weights; one whose class has no score has that of the best point."""
-        scores, multilabel = self._scores, self.stats_.multilabel
-        k, points = scores.per_split(best)
-        class_scores = [scores.class_mean[point, u] for u, point in enumerate(points) if point >= 0]
-        self.n_features_per_class_, self.best_score_ = k, float(np.mean(class_scores))
-        rows = as_scheme(self.scheme, self.classes_, self.reference, multilabel).row_names(self.classes_)
-        of_class = dict(zip(self.classes_.tolist(), k.tolist(), strict=True))
-        same = scores.grid[best]["top_k"]
-        of_rows = {label: same if of_class[label] < 0 else of_class[label] for label in rows}
-        self.best_ = {**scores.grid[best], "top_k": of_rows}
+            multilabel = self.stats_.multilabel
+            rows = as_scheme(self.scheme, self.classes_, self.reference, multilabel).row_names(self.classes_)
+            self.n_features_per_class_, self.best_score_, self.best_ = self._scores.chosen_per_split(point, rows)
 
     def _grid(self) -> Penalty | None:
         family = as_family(self.family)

@@ -6,14 +6,16 @@ from typing import Any
 import numpy as np
 
 from streamnb.encoding.bins import BinEdges
+from streamnb.encoding.by_fold import StepsOfFolds
 from streamnb.encoding.encoding import Encoding
-from streamnb.encoding.learning import LearnsBins, check_learned, learned, learned_levels, prepared, to_learn
+from streamnb.encoding.learning import LearnsBins, check_learned, learned_by_fold, learned_levels, prepared, to_learn
 from streamnb.encoding.levels import CategoryColumns
 from streamnb.encoding.opening import opened_for
 from streamnb.passes.options import RunOptions
 from streamnb.problem.family import Family
 from streamnb.rows.column_maps import LearnedStep
 from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,13 @@ class StepRequest:
 
     def learned(self, rows: Source, options: RunOptions, names: Any, *beside: Any) -> LearnedStep | None:
         """The step, from one pass over the rows; `beside` are their labels and weights, as they were given."""
+        return self.learned_by_fold(rows, options, names, None).whole
+
+    def learned_by_fold(self, rows: Source, options: RunOptions, names: Any, folding: Folding | None) -> StepsOfFolds:
+        """The step of all rows, and those of the rows outside each fold, from one pass over the rows."""
         if self.coded is None or to_learn(self.transform) is not None:
-            return learned(self.transform, rows, options, self.who)
-        return learned_levels(self.coded.named(names).coded_columns, rows, options, self.who)
+            return learned_by_fold(self.transform, rows, options, self.who, folding)
+        return learned_levels(self.coded.named(names).coded_columns, rows, options, self.who, folding)
 
     def in_words(self, names: Any, n_features: int) -> str | None:
         """What is asked to be learned of rows with these columns, None where nothing is."""
@@ -77,11 +83,8 @@ class Preparation:
     step: LearnedStep | None = None
     asked: str | None = None
 
-    def learned(
-        self, request: StepRequest, rows: Source, options: RunOptions, names: Any, *beside: Any
-    ) -> "Preparation":
-        """The same with the step that is asked for, learned from rows that are opened."""
-        step = request.learned(rows, options, names, *beside)
+    def with_step(self, step: LearnedStep | None, request: StepRequest, names: Any) -> "Preparation":
+        """The same with the step that was learned as requested."""
         n_features = 0 if step is None else step.n_features
         return replace(self, step=step, asked=request.in_words(names, n_features))
 

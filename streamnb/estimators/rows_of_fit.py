@@ -5,16 +5,20 @@ Functions of an estimator, which a class takes as its methods: classifiers, and 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from streamnb.encoding.by_fold import StepsOfFolds
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.opening import opened
 from streamnb.estimators.preparation import Preparation, StepRequest
 from streamnb.passes.options import RunOptions
+from streamnb.rows.column_maps import LearnedStep
 from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding
 
 OF_ROWS = "feature_names_in_", "layer_", "encoding_", "meta_"  # saved of the rows of a fit, and beside it
 
@@ -30,13 +34,37 @@ def all_or_nothing(self: Any) -> Iterator[None]:
         raise
 
 
+def opened_as_given(self: Any, given: Any, options: RunOptions | None = None, layer: str | None = None) -> Source:
+    """X with its labels and weights, opened; names of columns are remembered, and no step is learned yet."""
+    rows = opened(*given, look=self._remember_names, layer=layer, frames=self._by_kinds())
+    self._preparation = Preparation(rows.encoding, layer)
+    return rows
+
+
 def opened_to_fit(self: Any, given: Any, options: RunOptions | None = None, layer: str | None = None) -> Source:
-    """X with its labels and weights, opened; what is done to them is learned, and remembered with their names."""
-    look, by_kinds = self._remember_names, self._by_kinds()
-    rows = opened(*given, look=look, layer=layer, frames=by_kinds)
-    kept = Preparation(rows.encoding, layer)
-    self._preparation = kept.learned(self._step_request(), rows, options or RunOptions(), names_of(self), *given[1:])
+    """The same as the step makes them that is learned from them, and remembered."""
+    rows = self._opened_as_given(given, options, layer)
+    take_step(self, self._step_request().learned(rows, options or RunOptions(), names_of(self), *given[1:]))
     return self._preparation.applied(rows, *given[1:])
+
+
+def learned_by_fold(self: Any, rows: Source, options: RunOptions, folding: Folding | None) -> StepsOfFolds:
+    """The steps of all rows and of those outside each fold; that of all rows is remembered."""
+    steps = self._step_request().learned_by_fold(rows, options, names_of(self), folding)
+    take_step(self, steps.whole)
+    return steps
+
+
+def take_step(self: Any, step: LearnedStep | None) -> None:
+    """Remember what was learned, and what for."""
+    self._preparation = self._preparation.with_step(step, self._step_request(), names_of(self))
+
+
+def with_step(self: Any, step: LearnedStep) -> Any:
+    """The same estimator with what was learned of other rows."""
+    other = copy(self)
+    take_step(other, step)
+    return other
 
 
 def opened_as_fitted(self: Any, X: Any, *beside: Any, labelled: bool = True) -> Source:

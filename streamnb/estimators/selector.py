@@ -153,6 +153,7 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
     encoding_ = rows_of_fit.encoding
     layer_ = rows_of_fit.layer
     _all_or_nothing = rows_of_fit.all_or_nothing
+    _opened_as_given = rows_of_fit.opened_as_given
     _opened_to_fit = rows_of_fit.opened_to_fit
     _opened = rows_of_fit.opened_as_fitted
     _remember_names = rows_of_fit.remember_names

@@ -8,12 +8,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.encoding.learning import of_values
+from streamnb.encoding.by_fold import StepsOfFolds
+from streamnb.encoding.learning import of_values, prepared
 from streamnb.estimators.classifier import Classifier, Parameter, decision_function
-from streamnb.estimators.folded_scan import Applied, ScannedFolds
 from streamnb.estimators.preparation import StepRequest
 from streamnb.estimators.rows_of_fit import OF_ROWS
-from streamnb.estimators.trained_on import Posed, TrainingRows, read_often
+from streamnb.estimators.trained_on import Posed, Scanned, TrainingRows, given_start, read_often
 from streamnb.models.linear import LinearModel
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -22,6 +22,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
 from streamnb.scanning.class_scan import ClassScan
+from streamnb.selection.folded_scan import Applied
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training import objectives
 from streamnb.training.descent import Penalties
@@ -144,21 +145,17 @@ class TrainedClassifier(Classifier):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             self._check_params()
-            rows = read_often(self._opened_to_fit((X, y, sample_weight), options, layer), options)
-            rows.check_read_again(type(self).__name__)
-            options = replace(options, checkpoint=checkpoint_folder(checkpoint))
+            rows = self._opened_as_given((X, y, sample_weight), options, layer)
             folding = as_folding(self.plan_scan()[1])
-            before = self._apply(rows, options, folding)
-            of_folds, scanned = self._applied.scanned(self._scan(options), folding, rows, options)
-            stats, narrow = of_folds.stats, TrainingRows.of(of_folds.stats, rows, options, self._narrows)
-            trained, scale = self._trained(stats, narrow, options)
-            self._keep(self._model_of(stats, trained, scale), trained.history, trained.converged)
-            self.report_ = before + scanned + trained.report + self._settle(of_folds, scanned, narrow, options)
+            scanned = self._scanned(rows, (y, sample_weight), folding, options, checkpoint)
+            trained, scale = self._trained(scanned.stats, scanned.rows, scanned.options)
+            self._keep(self._model_of(scanned.stats, trained, scale), trained.history, trained.converged)
+            self.report_ = scanned.before + scanned.report + trained.report + self._settle(scanned)
             if not trained.converged:
                 self._warn(trained.left)
         return self
 
-    def _settle(self, of_folds: ScannedFolds, scanned: Report, rows: TrainingRows, options: RunOptions) -> Report:
+    def _settle(self, scanned: Scanned) -> Report:
         """What is left to do once there is a model."""
         return Report()
 
@@ -179,11 +176,24 @@ class TrainedClassifier(Classifier):
         """How often the rows are scanned before they are read for the model."""
         return 2 if self.idf and self.normalize is not None else 1
 
-    def _apply(self, rows: Source, options: RunOptions, folding: Folding | None) -> Report:
-        """Settle what is done to rows: of idf and normalize, idf comes first, and that takes a scan of its own."""
+    def _scanned(
+        self, given: Source, beside: Any, folding: Folding | None, options: RunOptions, checkpoint: Any
+    ) -> Scanned:
+        """What models start from: what is learned before the scan is, and idf, too, of the rows outside each fold.
+
+        Of idf and normalize, idf comes first, and that takes a scan of its own.
+        """
+        given.check_read_again(type(self).__name__)
+        steps = self._learned_by_fold(given, options, folding)
+        options = replace(options, checkpoint=checkpoint_folder(checkpoint))
+        rows = read_often(prepared(steps.whole, given, *beside), options)
+        given, steps = (read_often(given, options), steps) if steps.outside else (rows, StepsOfFolds())
         weighted = self._weighted if self.idf and self.normalize is not None else None
-        self._applied, report = Applied.of(self._row_options(), weighted, rows, options, folding)
-        return report
+        self._applied, before = Applied.of(self._row_options(), weighted, given, options, folding, steps)
+        of_folds, report = self._applied.scanned(self._scan(options), folding, given, options)
+        return Scanned(
+            of_folds, TrainingRows.of(of_folds.stats, given, rows, options, self._narrows), options, before, report
+        )
 
     def _weighted(self, stats: ClassStats) -> ClassStats:
         factors = self._class_factors(stats)
@@ -234,19 +244,8 @@ class TrainedClassifier(Classifier):
 
     def _given_start(self, stats: ClassStats, n_rows: int, scale: Any) -> np.ndarray:
         """The weights of `start`, (n_features + 1, R), where it is a model of such rows."""
-        model: Any = self.start
-        if model.weights.shape != (stats.n_features, n_rows) or not np.array_equal(model.classes_, stats.classes):
-            raise ValueError(f"start={model!r} should have the classes and features of X, and {n_rows} rows of weights")
-        same_scale = np.array_equal(model.scale, scale) if scale is not None else model.scale is None
-        quadratic = getattr(model, "quadratic", False)
-        linear = set(model.moments) == {"sum"} and model.second is None and model.curves is None and not quadratic
-        if not linear or not same_scale or model.options != self._applied.options:
-            raise ValueError(f"start={model!r} should be linear in x, with the transform, normalize and idf asked for")
-        start = np.vstack([model.sparsify().weights.toarray(), model.intercept_]) / self._factor
-        if not np.isfinite(start).all():
-            raise ValueError(f"start={model!r} has weights that are not finite; every class should have rows")
-        shift = isinstance(self._objective(stats), objectives.Softmax)  # the same of all classes changes nothing
-        return start - start.mean(axis=1, keepdims=True) if shift else start
+        of_rows = stats.classes, (stats.n_features, n_rows), scale, self._applied.options
+        return given_start(self.start, *of_rows, self._objective(stats)) / self._factor
 
     def _class_factors(self, stats: ClassStats) -> np.ndarray | None:
         """What the weight of each class is multiplied by."""

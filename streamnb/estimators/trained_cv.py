@@ -1,7 +1,6 @@
 """Classifiers of several reads whose penalties, and number of reads, are chosen by cross-validation in shared reads."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import Any, Self
@@ -12,7 +11,7 @@ from sklearn.base import clone
 from streamnb.core import arguments, messages, persistence
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.estimators.trained import TrainedClassifier
-from streamnb.estimators.trained_on import Posed, Scanned, TrainingRows, read_often
+from streamnb.estimators.trained_on import Posed, Scanned
 from streamnb.evaluation.scorers import as_scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
@@ -26,7 +25,7 @@ from streamnb.selection.shared_reads import Judge
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training import objectives
 from streamnb.training.descent import Penalties
-from streamnb.training.fitting import Reads, Trained, Trainer, checkpoint_folder
+from streamnb.training.fitting import Reads, Trained, Trainer
 
 L2 = tuple(10.0**exponent for exponent in range(3, -3, -1))
 RULES = "best", "parsimonious", "one_se"
@@ -121,17 +120,13 @@ class TrainedClassifierCV(TrainedClassifier):
     def _scan_folds(self, given: Any, groups: Any, options: RunOptions, checkpoint: Any, layer: str | None) -> Scanned:
         """One scan of rows with folds, from which all models start."""
         self._check_params()
-        rows = read_often(self._opened_to_fit(given, options, layer), options)
+        rows = self._opened_as_given(given, options, layer)
         rows.check_read_again(type(self).__name__)
-        options = replace(options, checkpoint=checkpoint_folder(checkpoint))
         scan, rows = with_folds(ClassScan((), RowOptions()), rows, self.folds, groups, 1, self.seed)
-        before = self._apply(rows, options, scan.folding)
-        of_folds, report = self._applied.scanned(self._scan(options), scan.folding, rows, options)
-        narrow, stats = TrainingRows.of(of_folds.stats, rows, options, self._narrows), of_folds.stats
-        scanned = Scanned(of_folds, narrow, options, before, report)
-        self._turns_of(scanned, len(stats.folds)).check(options)
-        self._check_calibration(stats, options)
-        self._posed(of_folds.whole, options)  # which refuses what no fold can learn from
+        scanned = self._scanned(rows, given[1:], scan.folding, options, checkpoint)
+        self._turns_of(scanned, len(scanned.stats.folds)).check(options)
+        self._check_calibration(scanned.stats, options)
+        self._posed(scanned.of_folds.whole, options)  # which refuses what no fold can learn from
         return scanned
 
     def _judge(
@@ -160,8 +155,7 @@ class TrainedClassifierCV(TrainedClassifier):
         whole = scanned.of_folds.whole
         trained, scale = self._trained(whole, scanned.rows, scanned.options)
         self._keep(self._model_of(whole, trained, scale), self._course(trained), trained.converged)
-        settled = self._settle(scanned.of_folds, scanned.report, scanned.rows, scanned.options)
-        self.report_ = read + trained.report + settled
+        self.report_ = read + trained.report + self._settle(scanned)
         self._warn_chosen(trained)
 
     def _course(self, trained: Trained) -> dict[str, np.ndarray]:

@@ -31,7 +31,8 @@ class SoftmaxRegressionCV(TrainedClassifierCV, SoftmaxRegression):
         within one standard error of it, that with the fewest features, then the fewest reads.
     seed : int
     start, tol, max_passes, transform, normalize, idf, class_weight
-        As for `SoftmaxRegression`, of each model; `max_passes` is at least 2.
+        As for `SoftmaxRegression`, of each model; `max_passes` is at least 2. A `transform` that is learned, and idf,
+        are learned for the models of each fold of the rows outside it.
 
     Attributes
     ----------

@@ -227,7 +227,7 @@ class LinearModel:
 
     def prepared(self, chunk: Chunk, survey: Any) -> Chunk:
         """A checked block as the weights take it, but for idf."""
-        row_checks.check_n_features(chunk.shape[1], self.n_features, type(self).__name__)
+        row_checks.check_n_features(chunk.shape[1], self.options.n_taken or self.n_features, type(self).__name__)
         chunk, survey = transformed(chunk, survey, self.options)
         for moment, columns in self.moments.items():
             if TABLE[moment].partial:

@@ -8,7 +8,8 @@ import numpy as np
 
 from streamnb.core import arguments, persistence, row_checks
 from streamnb.kernels import row_values
-from streamnb.rows.boundary import surveyed
+from streamnb.rows.block import Block
+from streamnb.rows.boundary import as_chunk, checked, surveyed
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.column_maps import ColumnMap, LearnedStep
 from streamnb.rows.domain import Domain
@@ -36,9 +37,19 @@ class FeatureScale:
         return f"<FeatureScale: {len(self.values):,} features, {digest}>"
 
 
+def prepared_block(block: Block, options: "RowOptions") -> tuple[Chunk, Survey]:
+    """A block, checked and then prepared; values may be missing where what was learned takes them."""
+    return transformed(*checked(block, missing=options.learned is not None), options)
+
+
 def transformed(chunk: Chunk, survey: Survey, options: "RowOptions") -> tuple[Chunk, Survey]:
-    """Apply the steps of the transform, scale the features, divide each row by its length; or map the columns."""
+    """Apply what was learned and the steps of the transform, scale the features, divide each row by its length.
+
+    Or map the columns.
+    """
     steps, normalize, scale = options.steps, options.normalize, options.scale
+    if options.learned is not None:
+        chunk, survey = as_chunk(options.learned.applied(chunk, survey), chunk.first_row)
     if options.columns is not None:
         return surveyed(options.columns.mapped(chunk, survey))
     for n, step in enumerate(steps):
@@ -105,6 +116,7 @@ class RowOptions:
     scale: FeatureScale | None = None  # between transform and normalize
     columns: ColumnMap | None = None  # in place of the others
     step: LearnedStep | None = None  # before the others, done by the source of the rows
+    learned: LearnedStep | None = None  # before the others, of rows whose source does nothing: folds have their own
 
     def __post_init__(self) -> None:
         if isinstance(self.transform, list | tuple):
@@ -129,21 +141,30 @@ class RowOptions:
         """Whether rows are divided by their length at any point."""
         return self.normalize is not None or any(step not in TRANSFORMS for step in self.steps)
 
+    @property
+    def n_taken(self) -> int | None:
+        """Columns of the rows, where others are made of them."""
+        return None if self.learned is None else self.learned.n_features
+
+    def n_made(self, n_features: int) -> int:
+        """Columns that are made of so many."""
+        return n_features if self.learned is None else self.learned.n_columns
+
     @classmethod
     def of_state(cls, saved: Any) -> "RowOptions":
         """Loaded options; older files have fewer of them."""
         transform, normalize, *others = saved
         if len(others) > 2 and others[2] is not None:
             others[2] = FeatureScale(persistence.array("scale", others[2], ["f8"], (len(others[2]),)))
-        kinds = zip(others[3:], (ColumnMap, LearnedStep), strict=False)
-        if len(others) > 5 or not all(learned is None or isinstance(learned, kind) for learned, kind in kinds):
+        kinds = zip(others[3:], (ColumnMap, LearnedStep, LearnedStep), strict=False)
+        if len(others) > 6 or not all(learned is None or isinstance(learned, kind) for learned, kind in kinds):
             raise ValueError("columns should be a map of columns, and step what was learned of rows")
         return cls(transform, normalize, *others)
 
     def to_state(self) -> list[Any]:
         """What `of_state` takes."""
-        *saved, scale, columns, step = (getattr(self, part.name) for part in fields(self))
-        last = [None if scale is None else scale.values, columns, step]
+        *saved, scale, columns, step, learned = (getattr(self, part.name) for part in fields(self))
+        last = [None if scale is None else scale.values, columns, step, learned]
         while last and last[-1] is None:
             last.pop()
         return [*saved, *last]

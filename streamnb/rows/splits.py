@@ -1,5 +1,6 @@
 """Which fold a row belongs to: a pure function of its number, or of its group, and the seed; never of the chunking."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -156,6 +157,27 @@ def check_n_folds(folding: Folding | None, n_rows: int) -> None:
         raise ValueError(
             f"folds={folding.n_folds}: some have no row, there are too few of the {n_rows} rows (n_samples={n_rows}); "
             "take fewer folds"
+        )
+
+
+def check_no_empty(folding: Folding, rows: Sequence[int]) -> None:
+    """Refuse splits without a row, given the numbers of rows of all."""
+    for split, n_rows in enumerate(rows):
+        if n_rows == 0:
+            n_all = sum(rows[: folding.n_folds])
+            what = f"the {n_all} rows (n_samples={n_all})" if folding.by == "rows" else "the groups"
+            raise ValueError(
+                f"folds={folding.n_folds}: fold {split % folding.n_folds} has no row, there are too few of {what}; "
+                "take fewer folds or another seed"
+            )
+
+
+def check_learns(weight: float, split: int, n_folds: int) -> None:
+    """Refuse a fold outside which no row has weight."""
+    if weight == 0.0:
+        raise ValueError(
+            f"sample_weight is 0 in all rows outside fold {split % n_folds}, which leaves its models nothing to learn "
+            "from; give weight to rows of two folds at least"
         )
 
 

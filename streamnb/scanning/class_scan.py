@@ -16,13 +16,13 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.rows.block import Block
-from streamnb.rows.boundary import as_chunk, checked
+from streamnb.rows.boundary import as_chunk
 from streamnb.rows.column_maps import LearnedStep
 from streamnb.rows.domain import Domain, TakesValues
 from streamnb.rows.lazy import check_not_delayed
-from streamnb.rows.preparing import RowOptions, transformed
+from streamnb.rows.preparing import RowOptions, prepared_block
 from streamnb.rows.source import Source
-from streamnb.rows.splits import Folding, as_folding, check_n_folds, check_no_splits
+from streamnb.rows.splits import Folding, as_folding, check_learns, check_n_folds, check_no_empty, check_no_splits
 from streamnb.stats import histograms, second_moments
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
@@ -35,7 +35,12 @@ from streamnb.stats.sparse_tables import LARGE, compact
 
 PER_PRODUCT, PER_STORED = 1e-10, 2e-9  # seconds of a product by BLAS, and of two stored values, about
 LONG = 300.0  # seconds that nobody should wait without a word
-_UNSAID = ("scale", None), ("columns", None), ("step", None)  # in checkpoints, which older ones do not know
+_UNSAID = (
+    ("scale", None),
+    ("columns", None),
+    ("step", None),
+    ("learned", None),
+)  # in checkpoints, which older ones do not know
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ class ClassScan(PassTask):
     how: Products = ROUNDED  # of second moments
     labels: bool = False  # of an indicator, the weight of rows that bear each two labels, too
     memory_limit: int | None = None  # of the tables, in bytes; None for half of what is free where they are made
-    outside: int | None = None  # the rows outside this fold alone, together
+    outside: int | None = None  # the rows outside the fold of this split alone, together
     n_sharing: int = 1  # scans beside each other, whose tables become sparse where they take more than their share
     together: tuple[str, ...] = ()  # the moments that are summed over all classes
     title = "scan"
@@ -86,7 +91,7 @@ class ClassScan(PassTask):
 
     def add(self, partial: Any, block: Block) -> None:
         """Check one block of rows and add it."""
-        chunk, survey = transformed(*checked(block), self.options)
+        chunk, survey = prepared_block(block, self.options)
         self.domain.check(chunk, survey)
         partial.add(chunk, survey, label_checks.check_y(block.y), self.weight_of(block), block.split)
 
@@ -94,7 +99,8 @@ class ClassScan(PassTask):
         """The weights of rows, 0 in a fold that is left out; None for 1 each."""
         if self.outside is None or self.folding is None:
             return block.weight
-        held = self.folding.numbers(block.first_row, block.n_rows, block.split, 0) == self.outside
+        repeat, fold = divmod(self.outside, self.folding.n_folds)
+        held = self.folding.numbers(block.first_row, block.n_rows, block.split, repeat) == fold
         return np.where(held, 0.0, 1.0 if block.weight is None else block.weight)
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
@@ -105,6 +111,7 @@ class ClassScan(PassTask):
         tile_rows = TILE if products and not self.how.exact else 1
         if n_features is None:
             return Wants(tile_rows=tile_rows)
+        n_features = self.options.n_made(n_features)
         n_splits = 1 if self._kept is None else self._kept.n_splits
         if self.classes is not None:
             first = tuple(m for m in self.moments if m in TABLE and m not in self.together)
@@ -114,6 +121,7 @@ class ClassScan(PassTask):
         of_pairs = self.moments, self.how.pooled, n_classes, n_splits, n_features
         second_moments.check_fits(*of_pairs, self.memory_limit)
         places = {*self.moments} <= {"nonzero", "above"} and not self.options.binarize and not self.options.by_length
+        places = places and self.options.columns is None and self.options.learned is None
         values = self.grid is not None or not (places and _takes_positive(self.domain, n_features))
         return Wants(values=values, tile_rows=tile_rows)
 
@@ -122,9 +130,11 @@ class ClassScan(PassTask):
         if report.rows:
             check_n_folds(self.folding, report.rows)
         row_checks.check_min_size(total.n_rows, total.n_features or 1)
+        if self.outside is not None and self.folding is not None:
+            check_learns(total.total_weight, self.outside, self.folding.n_folds)
         row_checks.check_total_weight(total.total_weight)
         if self._kept is not None:
-            _check_folds(total)
+            check_no_empty(self._kept, [part.n_rows for part in total.folds])
         return total
 
     def about(self) -> dict[str, str]:
@@ -332,7 +342,7 @@ def run_scan(task: Any, rows: Source, options: RunOptions) -> tuple[Any, Report]
         task = task.named(rows.label_names)
     stats, report = run(task, rows, options)
     if rows.n_features is not None:
-        row_checks.check_n_features(stats.n_features, rows.n_features, "its shape")
+        row_checks.check_n_features(stats.n_features, task.options.n_made(rows.n_features), "its shape")
     return stats, report
 
 
@@ -349,14 +359,3 @@ def _warn_of_products(task: Any, rows: Source) -> None:
             f"{seconds / 60.0:,.0f} minutes of one core to multiply pair by pair; fewer features "
             "(snb.FeatureSelector) take less, and covariance='diagonal' or 'own' needs no pairs"
         )
-
-
-def _check_folds(stats: ClassStats) -> None:
-    for split, part in enumerate(stats.folds):
-        if part.n_rows == 0:
-            folding: Any = stats.folding
-            what = f"the {stats.n_rows} rows (n_samples={stats.n_rows})" if folding.by == "rows" else "the groups"
-            raise ValueError(
-                f"folds={folding.n_folds}: fold {split % folding.n_folds} has no row, there are too few of {what}; "
-                "take fewer folds or another seed"
-            )

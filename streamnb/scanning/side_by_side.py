@@ -11,6 +11,7 @@ from streamnb.passes.contract import PassTask, Wants
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block
+from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.stats import second_moments
@@ -47,7 +48,7 @@ class StatsSideBySide:
 
 @dataclass(frozen=True)
 class SideBySide(PassTask):
-    """Scans of the same moments, labels and folds, which differ in what is done to rows, or in a fold left out."""
+    """Scans of the same labels and folds, which differ in what is done to rows, or in a fold left out."""
 
     scans: tuple[ClassScan, ...]
     title = "scan"
@@ -56,6 +57,11 @@ class SideBySide(PassTask):
     def moments(self) -> tuple[str, ...]:
         """Those of all."""
         return sum((scan.moments for scan in self.scans), ())
+
+    @property
+    def options(self) -> RowOptions:
+        """What the first does to rows."""
+        return self.scans[0].options
 
     def named(self, labels: np.ndarray) -> "SideBySide":
         """The same scans of labels that are named as the columns of y."""
@@ -76,7 +82,10 @@ class SideBySide(PassTask):
         if n_features is not None:
             n_classes = 2 if first.classes is None else len(first.classes)
             splits = [1 if s.folding is None or s.outside is not None else s.folding.n_splits for s in self.scans]
-            every = [(first.moments, first.how.pooled, n_classes, n_splits, n_features) for n_splits in splits]
+            every = [
+                (scan.moments, scan.how.pooled, n_classes, n_splits, scan.options.n_made(n_features))
+                for scan, n_splits in zip(self.scans, splits, strict=True)
+            ]
             needed = sum(second_moments.bytes_of(*each) for each in every)
             if needed > (limit := memory.allowed(first.memory_limit)):
                 what = f"products of {n_features:,} features by {n_features:,}, each under {len(self.scans)} maps,"

@@ -20,7 +20,8 @@ from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging
 from streamnb.searching.encodings import Encoded
 from streamnb.searching.found import Judged
-from streamnb.selection.cross_validation import Candidate, judged_together
+from streamnb.selection.candidates import Candidate
+from streamnb.selection.cross_validation import judged_together
 from streamnb.selection.grid_scores import GridScores
 from streamnb.selection.shared_scan import SharedScan
 from streamnb.stats.class_stats import ClassStats

@@ -1,7 +1,8 @@
 """Families and penalties beside each other, on the same folds."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,11 @@ import numpy as np
 from streamnb.core import arguments, label_checks, notebook
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.column_maps import check_maps, learned_maps
-from streamnb.encoding.learning import LearnsBins, learned, of_values, prepared
+from streamnb.encoding.learning import LearnsBins, learned_by_fold, of_values
 from streamnb.encoding.opening import opened
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
 from streamnb.problem.families import as_family
 from streamnb.problem.family import Family
 from streamnb.problem.mixed import FamilyDomain
@@ -24,12 +26,11 @@ from streamnb.problem.together import Together
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.column_maps import NONE
 from streamnb.rows.preparing import RowOptions
-from streamnb.rows.source import Source
 from streamnb.rows.survey import Survey
 from streamnb.scanning.class_scan import ClassScan, with_folds
-from streamnb.scanning.side_by_side import run_scans
 from streamnb.selection.comparison import Comparison, Pair
 from streamnb.selection.cross_validation import cross_validated
+from streamnb.selection.folded_scan import ScannedFolds, scan_maps
 from streamnb.selection.grid_scores import RULES, check_choice, check_rule
 from streamnb.solving.covariance_path import check_covariant
 from streamnb.solving.decorrelation import check_decorrelation
@@ -95,7 +96,8 @@ def compare(
         any grids; None is no penalty. Decorrelation is left out, and the table says so, where it is not defined: for
         two classes, scheme="ovo" and multinomial.
     scheme, reference, overlap, smoothing, priors, estimate, binarize, transform, normalize, idf
-        As for `LinearNB`, the same for all families. (Columns that `snb.Bins` makes have no names of their own here.)
+        As for `LinearNB`, the same for all families; what is learned of rows is, for each fold, learned of those
+        outside it, as in `LinearNBCV`. (Columns that `snb.Bins` makes have no names of their own here.)
     folds, repeats, seed, groups, scoring
         As for `LinearNBCV`.
     rule : {"parsimonious", "best", "one_se", "per_split"} or {penalty: rule}
@@ -175,12 +177,11 @@ def compare(
     _check_options(every, scheme, reference, smoothing, estimate, idf)
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
     rows.check_read_again("compare")
-    rows = prepared(learned(transform, rows, run_options, "compare"), rows, y, sample_weight)
+    how, rows = with_folds(ClassScan((), RowOptions()), rows, folds, groups, repeats, seed)
     row_options = RowOptions(of_values(transform), normalize, binarize, _centre(every))
-    scans = _tasks(every, row_options, classes, run_options, idf, rows)
-    scans, rows = _with_folds(scans, rows, folds, groups, repeats, seed)
-    mapped, report = run_scans(scans, rows, run_options)
-    _check_classes(stats := next(iter(mapped.values())))
+    task = partial(_task, classes=classes, run=run_options, idf=idf, folding=how.folding)
+    mapped, report = _scanned(every, row_options, task, transform, (rows, run_options, "compare", how.folding))
+    _check_classes(stats := next(iter(mapped.values())).stats)
     columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns
     pairs, left_out = _defined(members, columns, stats, scheme, reference)
     asked = list(pairs.values()), options, scorer, rows, replace(run_options, checkpoint=None)
@@ -324,31 +325,29 @@ class _Domains:
             FamilyDomain("compare", family, argument="families").check(chunk, survey)
 
 
-def _tasks(
-    families: tuple[Family, ...], options: RowOptions, classes: Any, run: RunOptions, idf: bool, rows: Source
-) -> dict[str, ClassScan]:
-    """A scan for each map of columns that families try, of the families that try it."""
+def _scanned(
+    families: tuple[Family, ...], options: RowOptions, task: Callable[..., ClassScan], transform: Any, learned: Any
+) -> tuple[dict[str, ScannedFolds], Report]:
+    """A scan for each map of columns that families try, of the families that try it, after what is learned."""
     tried = [family.map_names or (NONE,) for family in families]
     names = dict.fromkeys(name for some in tried for name in some)
     check_maps([name for name in names if name != NONE], options.transform, options.normalize)
-    tasks = {}
-    for name, columns in learned_maps(names, rows, run, "compare").items():
+    steps, maps = learned_by_fold(transform, *learned), learned_maps(names, *learned)
+
+    def scan_of(name: str, split: int | None, way: dict[str, Any]) -> ClassScan:
         of_map = tuple(family for family, some in zip(families, tried, strict=True) if name in some)
-        tasks[name] = _task(of_map, replace(options, columns=columns), classes, run, idf)
-    return tasks
+        return task(of_map, replace(options, **way))
+
+    return scan_maps(scan_of, maps, steps, *learned[:2])
 
 
-def _with_folds(scans: dict[str, ClassScan], rows: Source, *splits: Any) -> tuple[dict[str, ClassScan], Source]:
-    """Scans that keep folds, all the same, and the rows with what must be read beside them for it."""
-    first, rows = with_folds(next(iter(scans.values())), rows, *splits)
-    return {name: replace(scan, folding=first.folding) for name, scan in scans.items()}, rows
-
-
-def _task(families: tuple[Family, ...], options: RowOptions, classes: Any, run: RunOptions, idf: bool) -> ClassScan:
+def _task(
+    families: tuple[Family, ...], options: RowOptions, *, classes: Any, run: RunOptions, idf: bool, folding: Any
+) -> ClassScan:
     """The scan that serves all families."""
     listed = label_checks.check_classes(classes)
     how = Products(pooled=all(family.pooled for family in families if family.covariant))
-    task = ClassScan((), options, listed, _Domains(families), how=how, memory_limit=run.memory_limit)
+    task = ClassScan((), options, listed, _Domains(families), folding, how=how, memory_limit=run.memory_limit)
     return task.with_moments(_moments(families, idf))
 
 

@@ -20,22 +20,21 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
 from streamnb.problem.families import as_family
-from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
 from streamnb.rows.block import Block
-from streamnb.rows.boundary import checked
+from streamnb.rows.boundary import as_chunk, checked
 from streamnb.rows.chunk import Chunk
-from streamnb.rows.column_maps import NONE
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.selection import grid_models
+from streamnb.selection.candidates import Candidate, joined_scores, with_maps, without
 from streamnb.selection.covariance_models import CovarianceModels
+from streamnb.selection.folded_scan import ScannedFolds
 from streamnb.selection.grid_models import GridModels, rows_of
 from streamnb.selection.grid_scores import GridScores
 from streamnb.selection.out_of_fold import HeldOut
 from streamnb.selection.row_sample import RowSample
 from streamnb.solving.covariance_path import CovariancePath
-from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import LabelCodes
 from streamnb.stats.matching import positions
@@ -98,7 +97,8 @@ class ScoringTask(PassTask):
 
     def add(self, partial: Sheet, block: Block) -> None:
         """Judge one block of rows."""
-        chunk, survey = checked(block)
+        apart = [_differ(grids) for grids in self.candidates]
+        chunk, survey = checked(block, missing=any(apart))
         codes = self._codes(label_checks.check_y(block.y), chunk.first_row)
         splits = self.folding.splits(chunk.first_row, chunk.shape[0], block.split)
         self._count(partial, codes, splits)
@@ -106,13 +106,24 @@ class ScoringTask(PassTask):
             partial.sample.add(chunk, codes, block.weight, splits[0])
         judged, like, prepared = list(self._judged(splits, codes, block.weight)), None, chunk
         for number, grids in enumerate(self.candidates):
+            evaluations = [partial.evaluations[number + seen * len(self.candidates)] for seen in range(1 + self.train)]
+            if apart[number]:
+                for split, seen, rows in judged:
+                    self._judge_apart(grids[split], evaluations[seen][split], chunk, rows)
+                continue
             if like is None or rows_of(grids[0].shell) != like:  # those of the candidate before may serve
                 prepared, like = grids[0].shell.prepared(chunk, survey), rows_of(grids[0].shell)
             known = survey if prepared is chunk else None
             screened = any(models.decider for models in grids) and in_range(prepared, known)
             for split, seen, rows in judged:
-                evaluation = partial.evaluations[number + seen * len(self.candidates)][split]
-                self._judge(grids[split], evaluation, prepared, screened, rows)
+                self._judge(grids[split], evaluations[seen][split], prepared, screened, rows)
+
+    def _judge_apart(self, models: Any, evaluation: Any, chunk: Chunk, judged: JudgedRows) -> None:
+        """Judge rows that are prepared for the models of one split."""
+        some = as_chunk(chunk.picked(judged.rows).to_matrix(), chunk.first_row, missing=True)
+        prepared = models.shell.prepared(*some)
+        screened = bool(models.decider) and in_range(prepared, None)
+        self._judge(models, evaluation, prepared, screened, replace(judged, rows=np.arange(len(judged.rows))))
 
     def _judged(self, splits: np.ndarray, codes: Any, weight: Any) -> Iterator[tuple[int, bool, JudgedRows]]:
         """The rows that the models of each split judge, and have not seen or have."""
@@ -247,32 +258,8 @@ def check_sheet(
         memory.refuse(f"what scoring={scorer.name!r} keeps of {models}", n_bytes, may, cure)
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A family and a penalty, whose whole grid is judged, on statistics with folds; `options` are those of `solve`.
-
-    `rests` are the family and statistics of the rows outside each fold, where columns are learned of these alone.
-    """
-
-    stats: ClassStats
-    family: Any
-    penalty: Penalty | None
-    options: dict[str, Any]
-    rests: Mapping[int, tuple[Any, ClassStats]] | None = None
-
-    def path(self, n_threads: int | None) -> Any:
-        """The models of all rows."""
-        return weight_path(self.stats, self.family, self.penalty, n_threads=n_threads, **self.options)
-
-    def of_rest(self, split: int, rest: ClassStats | None, penalty: Penalty | None) -> Any:
-        """The models of the rows outside a fold, by a penalty whose taus are known."""
-        family, stats = (self.family, rest) if self.rests is None else self.rests[split]
-        assert stats is not None
-        return weight_path(stats, family, penalty, n_threads=1, **self.options)
-
-
 def cross_validated(
-    mapped: Mapping[str, ClassStats],
+    mapped: Mapping[str, ScannedFolds],
     candidates: Sequence[tuple[Any, Penalty | None]],
     options: dict[str, Any],
     scorer: Scorer,
@@ -283,15 +270,15 @@ def cross_validated(
 ) -> tuple[list["GridScores"], Report, HeldOut | None]:
     """Scores of each (family, penalty) of `candidates` at every point of its grid, from one scan of the rows.
 
-    `mapped` are the statistics, with folds, of each map of columns that a family tries; "none" of those that try none.
+    `mapped` are the statistics of each map of columns that a family tries; "none" of those that try none.
     `options` are those of `solve`. With `train` also scores of the rows that models have seen. So many rows are kept
     as `sampled` says.
     """
-    each = [_of_maps(mapped, as_family(family), penalty, options) for family, penalty in candidates]
+    each = [with_maps(mapped, as_family(family), penalty, options) for family, penalty in candidates]
     singles = [single for some in each for single in some]
     paths = [single.path(run_options.n_threads) for single in singles]
     found, report, held_out = judged_together(singles, paths, scorer, rows, run_options, train, sampled)
-    return _joined([own[:2] for own in found], list(map(len, each))), report, held_out
+    return joined_scores([own[:2] for own in found], list(map(len, each))), report, held_out
 
 
 def judged_together(
@@ -318,7 +305,7 @@ def judged_together(
 
     def models_of(split: int) -> list[GridModels | CovarianceModels]:
         known = {id(one.stats): one.stats for one in candidates if one.rests is None}
-        rests = {number: _without(each, split) for number, each in known.items()}
+        rests = {number: without(each, split) for number, each in known.items()}
         every = zip(candidates, paths, strict=True)
         models = (one.of_rest(split, rests.get(id(one.stats)), path.penalty) for one, path in every)
         return [grid_models.of_path(path, most_bytes, scorer.needs) for path in models]
@@ -351,47 +338,19 @@ def judged_together(
     return list(zip(found, map(_singular, grids), every[: len(paths)], strict=True)), report, held_out
 
 
-def _joined(found: list[tuple[GridScores, np.ndarray]], lengths: list[int]) -> list[GridScores]:
-    """Scores of candidates from those of their maps, so many of each; NaN at points that have no model."""
-    ends = np.cumsum(lengths)
-    parts = [found[end - length : end] for end, length in zip(ends, lengths, strict=True)]
-    return [_of_parts(part) for part in parts]
-
-
-def _of_parts(parts: list[tuple[GridScores, np.ndarray]]) -> GridScores:
-    scores, lacking = [own for own, _ in parts], np.concatenate([singular for _, singular in parts])
-    joined = GridScores.joined(scores).without(lacking)
-    if scores[0].train is None:
-        return joined
-    return replace(joined, train=GridScores.joined([own.train for own in scores if own.train]).without(lacking))
-
-
-def _of_maps(
-    mapped: Mapping[str, ClassStats], family: Family, penalty: Penalty | None, options: dict[str, Any]
-) -> list[Candidate]:
-    """A candidate with each of the maps that its family tries, or as it is."""
-    each = [Candidate(mapped[name], family.with_map(name), penalty, options) for name in family.map_names]
-    return each or [Candidate(mapped[NONE], family, penalty, options)]
-
-
-def _without(stats: ClassStats, split: int) -> ClassStats:
-    """The statistics of the rows outside a split."""
-    repeat, number = divmod(split, stats.folding.n_folds)  # type: ignore[union-attr]
-    rest = stats.without_fold(number, repeat)
-    if rest.total_weight == 0.0:
-        raise ValueError(
-            f"sample_weight is 0 in all rows outside fold {number}, which leaves its models nothing to learn from; "
-            "give weight to rows of two folds at least"
-        )
-    return rest
-
-
 def _check_same_order(stats: ClassStats, sheet: Sheet) -> None:
     if (sheet.rows != [part.rows for part in stats.folds]).any():
         raise ValueError(
             "X gave its rows in another order in the second scan, so that their folds are not those of the first; "
             "a callable should return the same rows in the same order each time"
         )
+
+
+def _differ(grids: Sequence[GridModels | CovarianceModels]) -> bool:
+    """Whether what is done to rows was learned outside the fold of each split."""
+    of_all = grids[0].shell.options
+    of_splits = (models.shell.options for models in grids)
+    return any(one.learned is not of_all.learned or one.columns is not of_all.columns for one in of_splits)
 
 
 def _singular(grids: Sequence[GridModels | CovarianceModels]) -> np.ndarray:

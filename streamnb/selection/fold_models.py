@@ -18,7 +18,7 @@ from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.selection.row_sample import RowSample
-from streamnb.selection.shared_reads import Asked, Judge, SharedRead, ways_of
+from streamnb.selection.shared_reads import Asked, Judge, SharedRead, likes_of
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.fitting import Reads, Trained, check_rows, options_of
 from streamnb.training.objectives import class_codes
@@ -41,6 +41,7 @@ class SampleTask(PassTask):
     columns: np.ndarray | None = None
     options: RowOptions = field(default_factory=RowOptions)
     taken: int | None = None
+    missing: bool = False  # whether values may be
     title: str = "sample"
 
     def partial(self) -> RowSample:
@@ -52,7 +53,7 @@ class SampleTask(PassTask):
         if self.folding is not None:
             folds = self.folding.numbers(block.first_row, block.n_rows, block.split, 0)
         labels = y if sp.issparse(y) else class_codes(y, self.classes, block.first_row)
-        chunk, _ = transformed(*checked(block), self.options)
+        chunk, _ = transformed(*checked(block, self.missing), self.options)
         if self.taken is not None:
             row_checks.check_n_features(chunk.shape[1], self.taken, "the second scan")
         partial.add(chunk, labels, block.weight, folds, self.columns)
@@ -74,7 +75,7 @@ def trained_together(
     `likes` are reads of the rows as the model of each fold wants them.
     """
     assert stats.folding is not None
-    ways = ways_of(dict(enumerate(likes)))
+    apart = likes_of(dict(enumerate(likes)))
     found: dict[int, Trained] = {}
     left: list[tuple[int, Any]] = [(fold, None) for fold in range(len(reads))]  # folds, and what their models read
     report, number = Report(), 0
@@ -92,7 +93,7 @@ def trained_together(
             return [found[fold] for fold in range(len(reads))], report
         number += 1
         title = f"read {number} of {len(asked)} models"
-        shared = SharedRead(tuple(asked), stats.folding, judge, likes[0], title, ways)
+        shared = SharedRead(tuple(asked), stats.folding, judge, likes[0], title, apart)
         total, more = run(shared, rows, options_of(options, f"folds-read-{number:03}"))
         check_rows(number, total.rows.tolist(), [part.n_rows for part in stats.folds])
         left = [(model.fold, sums) for model, sums in zip(asked, total.sums, strict=True)]

@@ -166,6 +166,18 @@ class GridScores(persistence.Parameters):
                 k[u], points[u] = chosen, alike[nearest(numbers, chosen)]
         return k, points
 
+    def chosen_per_split(self, best: int, rows: Sequence[Any]) -> tuple[np.ndarray, float, dict[str, Any]]:
+        """Numbers of features of the classes, their mean score, and the point with a number for each row of weights.
+
+        A row whose class has no score has that of the best point.
+        """
+        assert self.class_mean is not None
+        k, points = self.per_split(best)
+        class_scores = [self.class_mean[point, u] for u, point in enumerate(points) if point >= 0]
+        of_class, same = dict(zip(self.classes.tolist(), k.tolist(), strict=True)), self.grid[best][TopK.kind]
+        of_rows = {label: same if of_class[label] < 0 else of_class[label] for label in rows}
+        return k, float(np.mean(class_scores)), {**self.grid[best], TopK.kind: of_rows}
+
     def of_class(self, k: int) -> "GridScores":
         """The scores of one class alone, and its features."""
         assert self.class_scores is not None

@@ -48,5 +48,5 @@ def calibrated_out_of_fold(
     margins = np.empty((len(rows.key), model.scheme.n_rows(len(model.classes_))))
     for fold in np.unique(rows.fold).tolist():
         some = np.flatnonzero(rows.fold == fold)
-        margins[some] = of_rest(fold).margins(*as_chunk(rows.X[some]))
+        margins[some] = of_rest(fold).margins(*as_chunk(rows.X[some], missing=True))
     return fitted_to(model, Scored(margins, rows.labels.toarray().astype(np.float64), rows.weight), method)

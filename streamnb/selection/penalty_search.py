@@ -19,7 +19,7 @@ from streamnb.passes.run import run
 from streamnb.rows.source import Source
 from streamnb.selection.cross_validation import check_sheet
 from streamnb.selection.grid_scores import GridScores, check_defined, scored
-from streamnb.selection.shared_reads import Asked, Judge, SharedRead, ways_of
+from streamnb.selection.shared_reads import Asked, Judge, SharedRead, likes_of
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.fitting import Reads, Trainer, check_rows, options_of
 from streamnb.training.reading import ReadSums, n_used
@@ -213,7 +213,7 @@ class PenaltySearch:
     ) -> Report:
         """Read until no model of the group asks for more, or time is over."""
         report, left, sums, number = Report(), group, [None] * len(group), 0
-        ways = ways_of({contender.fold: contender.task for contender in group})
+        likes = likes_of({contender.fold: contender.task for contender in group})
         assert self.stats.folding is not None
         while True:
             for contender, own in zip(left, sums, strict=True):
@@ -231,7 +231,7 @@ class PenaltySearch:
                 return report
             number += 1
             asked = tuple(contender.asks for contender in left if contender.asks is not None)
-            task = SharedRead(asked, self.stats.folding, self.judge, group[0].task, self._title(number, left), ways)
+            task = SharedRead(asked, self.stats.folding, self.judge, group[0].task, self._title(number, left), likes)
             total, more = run(task, rows, options_of(options, f"{name}-read-{number:03}"))
             check_rows(number, total.rows.tolist(), [part.n_rows for part in self.stats.folds])
             for fold, evaluation in enumerate(total.judged):

@@ -10,7 +10,6 @@ import numpy as np
 from streamnb.passes.contract import PassTask, Wants
 from streamnb.problem.schemes import Scheme
 from streamnb.rows.block import Block
-from streamnb.rows.preparing import RowOptions
 from streamnb.rows.splits import Folding
 from streamnb.selection.cross_validation import empty_evaluation
 from streamnb.training.objectives import class_codes
@@ -85,7 +84,7 @@ class SharedRead(PassTask):
     """Every row goes to all models: they learn from it, or are judged on it.
 
     `like` is a read of the same rows, which says how they are made ready, once for all models; or for those of each
-    fold in one of `ways`, where what is done to rows was learned outside it.
+    fold its own of `likes`, where what is done to rows was learned outside it.
     """
 
     models: tuple[Asked, ...]
@@ -93,7 +92,7 @@ class SharedRead(PassTask):
     judge: Judge
     like: ReadTask
     title: str = "read"
-    ways: Mapping[int, RowOptions] = field(default_factory=dict)
+    likes: Mapping[int, ReadTask] = field(default_factory=dict)
     most_bytes = 1 << 62  # the memory of the models, which was counted, has as many tables for every thread
 
     def partial(self) -> SharedSums:
@@ -121,9 +120,7 @@ class SharedRead(PassTask):
     def _likes(self) -> list[tuple[ReadTask, list[int]]]:
         """Ways to make rows ready, each with the folds whose models want them so."""
         folds = sorted({model.fold for model in self.models})
-        if not self.ways:
-            return [(self.like, folds)]
-        return [(replace(self.like, options=self.ways[fold]), [fold]) for fold in folds]
+        return [(self.likes[fold], [fold]) for fold in folds] if self.likes else [(self.like, folds)]
 
     def _add(self, partial: SharedSums, rows: FewRows, fold: int, held: np.ndarray) -> None:
         """Add few rows to what the models of a fold asked for; those that are held back count nothing in sums."""
@@ -157,16 +154,15 @@ class SharedRead(PassTask):
         judge = {"scoring": repr(sorted(self.judge.needs)), "classes": repr(self.judge.classes.tolist())}
         judge |= {"scores": f"{self.judge.factor:g} x what is trained, {self.judge.scheme.name}"}
         models = {"models": f"{len(self.models)}", f"{AFTER} of the models": digest.hexdigest()[:16]}
-        ways = {"ways": repr(sorted(self.ways.items()))} if self.ways else {}
-        return about | judge | models | ways
+        ways = [(fold, self.likes[fold].options) for fold in sorted(self.likes)]
+        return about | judge | models | ({"ways": repr(ways)} if ways else {})
 
     def total(self, arrays: Mapping[str, Any]) -> SharedSums:
         sums = [None if sums is None else ReadSums(**sums) for sums in arrays["sums"]]
         return SharedSums(sums, list(arrays["judged"]), arrays["rows"])
 
 
-def ways_of(tasks: Mapping[int, ReadTask]) -> dict[int, RowOptions]:
-    """How the rows are made ready for the models of each fold, given a read of theirs; empty where it is alike."""
-    ways = {fold: task.options for fold, task in tasks.items()}
-    first = next(iter(ways.values()))
-    return {} if all(way is first or way == first for way in ways.values()) else ways
+def likes_of(tasks: Mapping[int, ReadTask]) -> Mapping[int, ReadTask]:
+    """A read for the models of each fold, given one of theirs; empty where all make the rows ready alike."""
+    first, *others = (task.options for task in tasks.values())
+    return {} if all(way is first or way == first for way in others) else tasks

@@ -1,6 +1,6 @@
 """A problem as it is posed: statistics, families, scheme and smoothing, in blocks of features."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -151,7 +151,10 @@ class Problem:
 
     def numbers_kept(self, k: Any) -> list[int]:
         """How many features TopK keeps in each row of weights, (R,); refuse labels without a row, and too many."""
-        return numbers_kept(k, self.ranking.n_ranked, self._names, self.n_rows)
+        n_ranked = self.ranking.n_ranked
+        if self.stats.options.learned is not None and not isinstance(k, Mapping):
+            k = min(k, n_ranked)  # of the rows outside a fold fewer columns may have been made than of all
+        return numbers_kept(k, n_ranked, self._names, self.n_rows)
 
     def _names(self) -> Sequence[Any]:
         return self.scheme.row_names(self.stats.classes)

@@ -14,9 +14,8 @@ from streamnb.kernels.columns import add_products_columns, score_columns
 from streamnb.kernels.lanes import LANES
 from streamnb.passes.contract import PassTask, shown
 from streamnb.rows.block import Block
-from streamnb.rows.boundary import checked
 from streamnb.rows.chunk import Chunk, ColumnForm, CSRChunk, DenseChunk
-from streamnb.rows.preparing import RowOptions, transformed
+from streamnb.rows.preparing import RowOptions, prepared_block
 from streamnb.training.objectives import Objective
 
 CACHED_SCORES = 1 << 18, 1 << 19  # of some rows, dense and sparse, that stay in the cache while they are worked on
@@ -120,7 +119,7 @@ class ReadTask(PassTask):
 
     def few_rows(self, block: Block, shared: bool = False) -> Iterator["FewRows"]:
         """The rows of a block as they are worked on, few at a time; the same for all reads of these rows."""
-        chunk, _ = transformed(*checked(block), self.options)
+        chunk, _ = prepared_block(block, self.options)
         row_checks.check_n_features(chunk.shape[1], len(self.weights) - 1, "the first read")
         y = label_checks.check_y(block.y)
         targets = self.objective.targets(y, self.classes, block.first_row)

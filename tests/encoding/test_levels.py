@@ -19,7 +19,7 @@ FAMILY = snb.Mixed({"categorical": [0, 1], "poisson": ...})
 
 
 def learned(X):
-    return learned_levels(FAMILY.coded_columns, opened(X, labelled=False), RunOptions(), "a test")
+    return learned_levels(FAMILY.coded_columns, opened(X, labelled=False), RunOptions(), "a test", None).whole
 
 
 def indicators(X, levels):

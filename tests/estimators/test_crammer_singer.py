@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -43,6 +44,31 @@ def test_the_optimum_is_that_of_liblinear_within_the_gap(C, fit_intercept):
     assert ours.converged_ and ours.gap_ <= 1e-3 * found
     assert -1e-6 * least <= found - least <= ours.gap_
     assert (ours.predict(X) == theirs.predict(X)).mean() > 0.95
+
+
+def test_weights_are_within_the_gap_of_the_best_and_held_out_scores_come_together_with_tol():
+    r = np.random.default_rng(3)
+    y = r.integers(0, 2, 80)
+    X, folds = r.normal(size=(80, 6)) + 0.5 * np.eye(2, 6)[y], snb.fold_numbers(80, 3)
+
+    def weights(model):
+        return np.append(model.coef_, model.intercept_)
+
+    def both(tol):
+        """Held-out AUC by cross-validation, and by models that are fitted without each fold, and these models."""
+        cv = snb.CrammerSingerSVMCV([0.1, 0.3], folds=3, tol=tol, max_passes=2000).fit(X, y)
+        ours = [cv.cv_results_[f"split{fold}_test_score"][at] for at in range(2) for fold in range(3)]
+        rests = [(C, folds == fold) for C in (0.1, 0.3) for fold in range(3)]
+        alone = [snb.CrammerSingerSVM(C, tol, max_passes=2000).fit(X[~held], y[~held]) for C, held in rests]
+        pairs = zip(alone, rests, strict=True)
+        return ours, [roc_auc_score(y[held], one.decision_function(X[held])) for one, (_, held) in pairs], alone
+
+    (ours, theirs, coarse), (exact, same, fine) = both(1e-3), both(1e-9)
+    assert np.abs(np.subtract(ours, theirs)).max() > 0.002
+    np.testing.assert_allclose(exact, same, rtol=1e-12)
+    for one, best in zip(coarse, fine, strict=True):
+        apart = np.linalg.norm(weights(one) - weights(best)) / np.sqrt(2.0)  # of two classes: one row, the difference
+        assert 0.0 < apart <= np.sqrt(2.0 * one.gap_) + np.sqrt(2.0 * best.gap_)
 
 
 def test_two_classes_have_one_row_and_weights_count_as_often():

@@ -34,9 +34,8 @@ def test_bins_inside_a_model_are_bins_before_it(tmp_path):
     of_dask = snb.LinearNB("bernoulli", snb.L2(0.5), transform=snb.Bins(5)).fit(lazy, da.from_array(Y, chunks=70))
     np.testing.assert_array_equal(of_dask.coef_, model.coef_)
     np.testing.assert_array_equal(of_dask.predict_proba(lazy).compute(), expected)
-    found = snb.LinearNBCV("bernoulli", snb.L1([0.1, 3.0]), transform=snb.Bins(5), folds=3).fit(X, Y)
-    known = snb.LinearNBCV("bernoulli", snb.L1([0.1, 3.0]), folds=3).fit(bins.rows(X, Y))
-    assert (found.cv_results_["mean_test_score"] == known.cv_results_["mean_test_score"]).all()
+    found = snb.LinearNBCV("bernoulli", snb.L1([0.1]), transform=snb.Bins(5), folds=3).fit(X, Y)
+    np.testing.assert_array_equal(found.coef_, snb.LinearNB("bernoulli", snb.L1(0.1)).fit(bins.rows(X, Y)).coef_)
     rest = snb.LinearNB("bernoulli", transform=snb.Bins(5)).fit(X, Y).forget(X[:50], Y[:50])
     np.testing.assert_array_equal(rest.stats_.above, snb.scan(bins.rows(X[50:], Y[50:])).above)
 
@@ -52,7 +51,8 @@ def test_quantile_normal_is_a_map_of_ranks(tmp_path):
     assert model.n_features_in_ == 3 and not hasattr(model, "column_names_")
 
 
-def test_models_of_several_reads_and_comparisons_learn_steps_too(tmp_path):
+@pytest.mark.filterwarnings("ignore:max_passes:streamnb.StreamnbWarning")
+def test_models_of_several_reads_learn_steps_too(tmp_path):
     rows = snb.Bins(4).fit(X).rows(X, Y)
     asked = {"l2": 1.0, "max_passes": 60}
     model = snb.SoftmaxRegression(**asked, transform=snb.Bins(4)).fit(X, Y, checkpoint=tmp_path / "reads")
@@ -62,12 +62,9 @@ def test_models_of_several_reads_and_comparisons_learn_steps_too(tmp_path):
     assert (snb.load(tmp_path / "m.snb").predict_proba(X) == model.predict_proba(X)).all()
     with pytest.raises(ValueError, match="feature names"):
         model.predict(X[["a", "b"]])
-    few = {"l2": [1.0], "folds": 3, "max_passes": 3}
-    chosen = snb.SoftmaxRegressionCV(**few, transform=snb.Bins(4)).fit(X, Y)
-    assert chosen.best_score_ == snb.SoftmaxRegressionCV(**few).fit(rows).best_score_
-    asked = {"families": "bernoulli", "penalties": ["plain"], "folds": 3, "show": False}
-    table = snb.compare(X, Y, transform=snb.Bins(4), **asked)
-    assert (table.scores == snb.compare(rows, **asked).scores).all()
+    chosen = snb.SoftmaxRegressionCV([1.0], folds=3, max_passes=3, transform=snb.Bins(4)).fit(X, Y)
+    plain = snb.SoftmaxRegression(1.0, max_passes=chosen.best_["max_passes"]).fit(rows)
+    np.testing.assert_array_equal(chosen.coef_, plain.coef_)
 
 
 def test_columns_of_bins_go_by_their_own_names():

@@ -111,7 +111,9 @@ def means(seed: int) -> Any:
 
 PULLS = Pull(l1=0.5), Pull(l2=0.25, scored=True), Pull(top_k=2, by="score", decorrelation=1.0)
 MERGED: dict[type, dict[str, Callable[[int], Any]]] = {
-    TotalsOfFolds: every(lambda seed: TotalsOfFolds([TokenCounts(["a"], [seed]), TokenCounts([f"t{seed}"], [2])])),
+    TotalsOfFolds: every(
+        lambda seed: TotalsOfFolds([TokenCounts(["a"], [seed]), TokenCounts([f"t{seed}"], [2])], np.array([1, 2]), 2)
+    ),
     TokenCounts: every(lambda seed: TokenCounts([f"t{seed}", "all"], [2, seed + 1])),
     LevelCounts: every(
         lambda seed: LevelCounts({f"v{seed}": 2, "all": seed + 1}, seed, 9),

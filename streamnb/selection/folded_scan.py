@@ -1,0 +1,153 @@
+"""The scan of rows for a model and for those without each fold, for which all that is learned is of the other rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from streamnb.encoding.by_fold import StepsOfFolds
+from streamnb.passes.options import RunOptions
+from streamnb.passes.report import Report
+from streamnb.problem.family import Family
+from streamnb.rows.preparing import FeatureScale, RowOptions
+from streamnb.rows.source import Source
+from streamnb.rows.splits import Folding
+from streamnb.scanning.class_scan import ClassScan
+from streamnb.scanning.side_by_side import run_scans
+from streamnb.stats.class_stats import ClassStats
+from streamnb.training.fitting import options_of
+from streamnb.training.objectives import inverse_frequency
+
+
+@dataclass(frozen=True, eq=False)
+class ScannedFolds:
+    """The statistics of all rows with their folds, and those outside each fold where these are prepared otherwise.
+
+    `families` are those of the columns of these, where they are others.
+    """
+
+    stats: ClassStats
+    rests: Sequence[ClassStats] = ()
+    families: Sequence[Family] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all."""
+        return sum(stats.nbytes for stats in (self.stats, *self.rests))
+
+    @property
+    def whole(self) -> ClassStats:
+        """Those of all rows, without folds."""
+        return replace(self.stats, folds=(), folding=None)
+
+    @property
+    def kept(self) -> ClassStats:
+        """Those of all rows, with folds where these have sums."""
+        return self.whole if self.rests else self.stats
+
+    def outside(self, split: int) -> ClassStats:
+        """Those of the rows outside the fold of a split."""
+        if self.rests:
+            return self.rests[split]
+        repeat, fold = divmod(split, self.stats.n_folds)
+        return self.stats.without_fold(fold, repeat)
+
+
+@dataclass(frozen=True, eq=False)
+class Applied:
+    """What is done to all rows, and what for the models without each fold where that is something else.
+
+    `steps` were learned of the rows, and are done before `options`.
+    """
+
+    options: RowOptions
+    outside: Sequence[RowOptions] = ()
+    steps: StepsOfFolds = field(default_factory=StepsOfFolds)
+
+    @classmethod
+    def of(
+        cls,
+        asked: RowOptions,
+        weighted: Callable[[ClassStats], ClassStats] | None,
+        rows: Source,
+        options: RunOptions,
+        folding: Folding | None,
+        steps: StepsOfFolds,
+    ) -> tuple["Applied", Report]:
+        """With the idf of all rows, and of those outside each fold, from a scan before the rows are normalised.
+
+        `weighted` says how rows count for it; without it, what is asked for is done to all alike.
+        """
+        plain = cls(replace(asked, normalize=None), steps=steps)
+        if weighted is None:
+            return replace(plain, options=asked, outside=plain._learned(asked)), Report()
+        plain = replace(plain, outside=plain._learned(plain.options))
+        scan = ClassScan(("nonzero",), plain.options, memory_limit=options.memory_limit)
+        found, report = plain.scanned(scan, folding, rows, options, "idf")
+        n_splits = 0 if folding is None else folding.n_splits
+        all_rows, *outside = (
+            replace(asked, scale=FeatureScale(inverse_frequency(weighted(some))))
+            for some in (found.stats, *map(found.outside, range(n_splits)))
+        )
+        learned = plain.outside or [plain.options] * n_splits
+        each = [replace(way, learned=one.learned) for way, one in zip(outside, learned, strict=True)]
+        return cls(all_rows, each, steps), report
+
+    def _learned(self, options: RowOptions) -> list[RowOptions]:
+        """What is done to rows outside each fold, after what was learned of them."""
+        return [replace(options, learned=step) for step in self.steps.outside]
+
+    def scanned(
+        self, scan: ClassScan, folding: Folding | None, rows: Source, options: RunOptions, name: str = "scan"
+    ) -> tuple[ScannedFolds, Report]:
+        """The statistics with these folds, from one read of rows to which nothing has been done."""
+        whole = replace(scan, folding=folding, options=replace(scan.options, learned=self.steps.whole))
+        outside = [replace(scan, folding=folding, options=way) for way in self.outside]
+        found, report = scan_folds({"all": whole}, {"all": outside}, rows, options_of(options, name))
+        return found["all"], report
+
+
+def scan_maps(
+    scan_of: Callable[[str, int | None, dict[str, Any]], ClassScan],
+    maps: Mapping[str, StepsOfFolds],
+    steps: StepsOfFolds,
+    rows: Source,
+    options: RunOptions,
+) -> tuple[dict[str, ScannedFolds], Report]:
+    """Statistics of each map of columns, all after what was learned, from one read.
+
+    `scan_of` makes the scan for a map, of all rows (None) or those outside the fold of a split, with these options of
+    rows.
+    """
+    scans, outside = {}, {}
+    for name, own in maps.items():
+        scans[name] = scan_of(name, None, {"columns": own.whole, "learned": steps.whole})
+        ways: list[dict[str, Any]] = [{"columns": columns} for columns in own.outside]
+        ways = ways or [{"columns": own.whole, "learned": step} for step in steps.outside]
+        outside[name] = [scan_of(name, split, way) for split, way in enumerate(ways)]
+    return scan_folds(scans, outside, rows, options)
+
+
+def scan_folds(
+    scans: Mapping[str, ClassScan], outside: Mapping[str, Sequence[ClassScan]], rows: Source, options: RunOptions
+) -> tuple[dict[str, ScannedFolds], Report]:
+    """Statistics by the names of scans, with the same folds, from one read.
+
+    `outside` has a scan for the rows outside the fold of each split, where these are prepared otherwise than all rows.
+    Statistics of all rows are as of rows to which what was learned has been done before.
+    """
+    every = dict(scans)
+    for name, own in outside.items():
+        if own:  # which are asked for in place of what folds leave: these have numbers of rows alone
+            every[name] = replace(scans[name], folding=None)
+            every["folds"] = replace(scans[name], moments=(), labels=False, together=())
+            every |= {f"{name} outside {split}": replace(scan, outside=split) for split, scan in enumerate(own)}
+    found, report = run_scans(every, rows, options)
+    folded = {}
+    for name, scan in scans.items():
+        rests = [found[f"{name} outside {n}"] for n in range(len(outside.get(name, ())))]
+        stats = replace(found[name], options=replace(scan.options, learned=None))
+        if rests:
+            folds = tuple(replace(part.select(slice(0), ()), options=stats.options) for part in found["folds"].folds)
+            stats = replace(stats, folds=folds, folding=scan.folding)
+        folded[name] = ScannedFolds(stats, rests)
+    return folded, report
