@@ -194,10 +194,12 @@ def groups_of(grids: Sequence[Grids]) -> list[list[int]]:
 
 
 def of_group(grids: Sequence[Grids]) -> Grids:
-    """The models of a group as those of one candidate."""
-    if not isinstance(grids[0][0].apart, TablesApart):
-        return grids[0]
-    return tuple(GridModels.joined(models) for models in zip(*grids, strict=True))
+    """The models of a group as those of one candidate: those of a split in tables, or those of its one candidate.
+
+    One split may have tables where another has nested models, for a class that no row of it has.
+    """
+    of_splits = zip(*grids, strict=True)
+    return tuple(GridModels.joined(some) if isinstance(some[0].apart, TablesApart) else some[0] for some in of_splits)
 
 
 def of_each(judged: Sequence[Any], groups: Sequence[Sequence[int]], grids: Sequence[Grids]) -> list[Any]:

@@ -1,5 +1,7 @@
 """Each row of weights asked about the rows of its two groups alone says what all together say."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -87,3 +89,35 @@ def test_tables_that_would_take_too_much():
     block = sp.csr_array(np.ones((2, 9)))
     assert models_apart.of_blocks([block], np.zeros((9, 1)), 1) is models_apart.of_blocks([block], np.zeros((1, 9)), 1)
     assert isinstance(models_apart.of_blocks([block], np.zeros((9, 1)), 1 << 20), TablesApart)
+
+
+def _rows_of_persons(seed, n_labels=2, n_persons=12, n_features=12):
+    """Counts with labels that one, two or three persons have, the last half of them; features that only some have."""
+    draw = np.random.default_rng(seed)
+    persons = np.repeat(np.arange(n_persons), 5)
+    x = draw.poisson(2.0, (len(persons), n_features))
+    x[np.isin(persons, draw.choice(n_persons, 4)), : draw.integers(n_features)] = 0
+    y = np.zeros((len(persons), n_labels), int)
+    for label in range(n_labels):
+        n_having = draw.choice([1, 1, 2, 3]) if label < n_labels - 1 else n_persons // 2
+        having = draw.choice(n_persons, n_having, replace=False)
+        y[np.isin(persons, having), label] = 1
+    y[y[:, -1] == 1, :-1] = 0
+    return x, y, persons
+
+
+@pytest.mark.parametrize("rule", ["per_split", "best"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_split_without_rows_of_a_label_is_scored_beside_others_in_another_way(seed, rule):
+    """Nested models in one split, tables in another: many points say of each what a few do."""
+    x, y, persons = _rows_of_persons(seed, n_labels=2 + seed % 2)
+    asked = {"scheme": "reference", "reference": y.shape[1] - 1, "scoring": "roc_auc_reference", "folds": 4}
+
+    def scores(ks):
+        model = snb.LinearNBCV("poisson", snb.TopK(ks), rule=rule, **asked)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", snb.StreamnbWarning)  # some splits have no score
+            return model.fit(x, y, groups=persons).cv_results_["mean_test_score"]
+
+    few = [scores(range(first, first + 6)) for first in (1, 7)]
+    np.testing.assert_allclose(scores(range(1, 13)), np.concatenate(few), rtol=0.0, atol=1e-12)
