@@ -46,10 +46,11 @@ def evaluate(
     y_pred : as y_true, optional
         For accuracy, precision, recall, F score and the like; the confusion matrix up to 1000 classes.
     scores : (n_rows,) of the second of two classes, (n_rows, K) otherwise, optional
-        For ROC AUC and average precision, such as from `decision_function`; they keep apart rows whose probabilities
-        are rounded to 0 or 1. Of more than two classes they rank rows in another way than probabilities do:
-        `roc_auc_margin` is by scores, `roc_auc` (and average precision) by log-odds if `proba` is given, else by
-        scores; the text of what is returned names that which it has.
+        For ROC AUC and average precision, such as from `decision_function`. Of two classes, and of labels, these rank
+        rows by `scores`, also where `proba` is given: they keep apart rows whose probabilities are rounded to 0 or 1;
+        two columns of two classes rank by the second less the first. Of more classes `roc_auc_margin` is by scores,
+        `roc_auc` and average precision by the log-odds of `proba`, and by scores without it. The text of what is
+        returned names that which it has.
     proba : (n_rows, K), or (n_rows,) of the second of two classes, optional
         For log loss and Brier score, and ROC AUC by log-odds, as `LinearNBCV` has it.
     classes : (K,) labels, optional
@@ -151,12 +152,18 @@ class _Judge(PassTask):
             said["ranking"] = proba
         if "scores" in block:
             scores = block["scores"]
-            one_column = len(self.classes) == 2 and not self.multilabel and scores.ndim == 1
+            one_column = self._two_classes and scores.ndim == 1
             scores = self._numbers("scores", scores, n_rows, 1 if one_column else len(self.classes), first_row)
+            if self._two_classes and not one_column:
+                scores = _second_less_first(scores)
             said["margin"] = self._sorted(scores)
             both = self._set_apart and "proba" in block
             said["ranking"] = _log_odds(said["margin"], proba) if both else said["margin"]
         evaluation.add(codes, **said)
+
+    @property
+    def _two_classes(self) -> bool:
+        return len(self.classes) == 2 and not self.multilabel
 
     @property
     def _set_apart(self) -> bool:
@@ -191,8 +198,7 @@ class _Judge(PassTask):
         return codes
 
     def _proba(self, proba: Any, n_rows: int, first_row: int) -> np.ndarray:
-        two = len(self.classes) == 2 and not self.multilabel
-        one_column = two and proba.ndim == 1
+        one_column = self._two_classes and proba.ndim == 1
         proba = self._numbers("proba", proba, n_rows, 1 if one_column else len(self.classes), first_row)
         if ((proba < 0.0) | (proba > 1.0)).any():
             raise ValueError(
@@ -216,6 +222,12 @@ class _Judge(PassTask):
                 "(one dimension will do for two classes), or give classes= all the labels that it has columns for"
             )
         return row_checks.check_scores(values, n_rows, n_columns, name, first_row)
+
+
+def _second_less_first(scores: np.ndarray) -> np.ndarray:
+    """What two scores set against each other rank by, (n, 1); 0 where both are the same infinity."""
+    first, second = scores[:, :1], scores[:, 1:]
+    return np.subtract(second, first, out=np.zeros(second.shape), where=first != second)
 
 
 def _log_odds(scores: np.ndarray, proba: np.ndarray) -> np.ndarray:

@@ -43,10 +43,11 @@ def onnx_bytes(model: PortableModel) -> bytes:
     weights = model.weights.toarray() if sp.issparse(model.weights) else model.weights
     scores = graph.add("Add", [graph.add("MatMul", [x, graph.constant(weights)]), graph.constant(model.intercept_)])
     labels = _decided(graph, scores, model)
-    kind = None if model.probabilities == "reference" else model.probabilities
-    shares = scores if kind is None else _shares(graph, scores, kind)
-    second = "scores" if kind is None else "probabilities"
-    outputs = [(labels, "labels"), (shares, second)]
+    if model.probabilities is None:
+        second = _without_reference(graph, scores, model), "scores"
+    else:
+        second = _shares(graph, scores, model), "probabilities"
+    outputs = [(labels, "labels"), second]
     return graph.model(model, outputs).SerializeToString()
 
 
@@ -100,9 +101,10 @@ class _Graph:
         integer = model.multilabel or model.classes_.dtype.kind != "U"
         shape = ["n_rows", n_classes] if model.multilabel else ["n_rows"]
         rows = helper.make_tensor_value_info("rows", kinds.FLOAT, ["n_rows", model.n_features_in_])
+        width = n_classes - (outputs[1][1] == "scores" and model.reference is not None)
         made = [
             helper.make_tensor_value_info(outputs[0][1], kinds.INT64 if integer else kinds.STRING, shape),
-            helper.make_tensor_value_info(outputs[1][1], kinds.DOUBLE, ["n_rows", n_classes]),
+            helper.make_tensor_value_info(outputs[1][1], kinds.DOUBLE, ["n_rows", width]),
         ]
         graph = helper.make_graph(self.nodes, "streamnb", [rows], made, self.constants)
         opsets = [helper.make_opsetid("", OPSET)]
@@ -171,11 +173,22 @@ def _decided(graph: _Graph, scores: str, model: PortableModel) -> str:
     return graph.add("Gather", [graph.constant(classes), best])
 
 
-def _shares(graph: _Graph, scores: str, kind: str) -> str:
-    if kind == "softmax":
+def _without_reference(graph: _Graph, scores: str, model: PortableModel) -> str:
+    if model.reference is None:
+        return scores
+    others = np.delete(np.arange(len(model.classes_)), model.reference)
+    return graph.add("Gather", [scores, graph.constant(others)], axis=1)
+
+
+def _shares(graph: _Graph, scores: str, model: PortableModel) -> str:
+    if model.probabilities == "softmax":
         return graph.add("Softmax", [scores], axis=1)
+    if model.reference is not None:  # a row is the more of it, the less its highest score
+        highest = graph.add("ReduceMax", [_without_reference(graph, scores, model)], axes=[1], keepdims=1)
+        chosen = graph.constant(np.arange(len(model.classes_)) == model.reference)
+        scores = graph.add("Where", [chosen, graph.add("Neg", [highest]), scores])
     shares = graph.add("Sigmoid", [scores])
-    if kind == "sigmoid":
+    if model.probabilities != "ovr":
         return shares
     total = graph.add("ReduceSum", [shares, graph.constant(np.array([1]))], keepdims=1)
     return graph.add("Div", [shares, total])

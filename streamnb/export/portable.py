@@ -33,7 +33,6 @@ def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: 
     scheme = model.scheme
     weights = model.weights if model.scale is None else sp.diags_array(model.scale) @ model.weights
     weights, intercept = _rows_of_classes(scheme, weights, model.intercept_)
-    probabilities = _probabilities(scheme) if shares else None
     return PortableModel(
         classes_=model.classes_,
         weights=weights,
@@ -41,9 +40,9 @@ def portable(model: LinearModel, step: Any, names: Any, shares: bool, **beside: 
         n_features_in_=_n_features(model) if step is None else step.n_features,
         feature_names_in_=names,
         steps=tuple(_steps(model, step)),
-        probabilities=probabilities,
+        probabilities=_probabilities(scheme) if shares else None,
         multilabel=scheme.multilabel,
-        reference=scheme.reference if probabilities == "reference" else None,
+        reference=scheme.reference if isinstance(scheme, LabelReference) else None,
         **beside,
     )
 

@@ -48,7 +48,8 @@ class PortableModel:
     meta_ : dict or None
         What `save` was given beside the model.
     reference : int or None
-        The number of that label, of probabilities="reference"; its score is -1, so that it is never an answer.
+        The number of the label that the others are set against, which is never an answer: its column of weights is 0,
+        its intercept -1, and `decision_function` leaves it out.
 
     Examples
     --------
@@ -91,10 +92,11 @@ class PortableModel:
         return self._answer(X, self._shares, len(self.classes_), np.dtype(np.float64), out)
 
     def decision_function(self, X: Rows, *, out: Any = None) -> Any:
-        """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K)."""
+        """Scores: (n_rows,) for two classes, positive for `classes_[1]`; else (n_rows, K), without the reference."""
         two = len(self.classes_) == 2 and not self.multilabel
-        finish = _second_less_first if two else np.asarray
-        return self._answer(X, finish, None if two else len(self.classes_), np.dtype(np.float64), out)
+        finish = _second_less_first if two else self._without_reference
+        width = len(self.classes_) - (self.reference is not None)
+        return self._answer(X, finish, None if two else width, np.dtype(np.float64), out)
 
     def _answer(self, X: Any, finish: Callable, width: int | None, dtype: np.dtype, out: Any) -> Any:
         few = self._few(X) if out is None else None
@@ -135,9 +137,12 @@ class PortableModel:
     def _labels(self, scores: np.ndarray) -> np.ndarray:
         return (scores > 0.0).astype(np.int64) if self.multilabel else self.classes_[scores.argmax(axis=1)]
 
+    def _without_reference(self, scores: np.ndarray) -> np.ndarray:
+        return scores if self.reference is None else np.delete(scores, self.reference, axis=1)
+
     def _shares(self, scores: np.ndarray) -> np.ndarray:
         if self.reference is not None:
-            others = np.delete(scores, self.reference, axis=1)
+            others = self._without_reference(scores)
             scores = np.insert(others, self.reference, -others.max(axis=1), axis=1)
         if self.probabilities == "softmax":
             shares = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -212,12 +217,12 @@ def _check_names(given: np.ndarray, fitted: np.ndarray) -> None:
 
 
 def _check_reference(state: dict[str, Any], n_classes: int) -> None:
-    """Refuse a reference without such probabilities, and these without one."""
-    reference = state.get("reference")
-    if reference is None and state["probabilities"] != "reference":
+    """Refuse a reference that is no label or has the probabilities of other models, and these without one."""
+    reference, probabilities = state.get("reference"), state["probabilities"]
+    if reference is None and probabilities != "reference":
         return
     known = type(reference) is int and 0 <= reference < n_classes and n_classes > 1
-    if not known or not state["multilabel"] or state["probabilities"] != "reference":
+    if not known or not state["multilabel"] or probabilities not in (None, "reference"):
         raise ValueError(f"reference={reference!r} of {n_classes} labels, probabilities={state['probabilities']!r}")
 
 

@@ -311,3 +311,16 @@ def test_unknown_blocks_need_the_same_blocks_beside_them():
     y = unknown_chunks(np.arange(N) % 3)
     with pytest.raises(ValueError, match="compute_chunk_sizes"):
         snb.evaluate(y, np.arange(N) % 3)
+
+
+def test_two_columns_of_scores_rank_by_the_second_less_the_first():
+    rng = np.random.default_rng(0)
+    y, scores = rng.integers(0, 2, 300), rng.normal(size=(300, 2)) + rng.normal(size=(300, 1))
+    proba, infinite = softmax(scores, axis=1), np.array([[-np.inf, -np.inf], [0.0, 1.0], [-np.inf, 0.0]])
+    of_proba = snb.evaluate(y, proba=proba)
+    for given in (scores, np.log(proba), np.diff(scores)[:, 0]):
+        judged = snb.evaluate(y, scores=given, proba=proba)
+        assert judged.roc_auc() == of_proba.roc_auc() and judged.average_precision() == of_proba.average_precision()
+    assert snb.evaluate([0, 1, 1], scores=infinite).roc_auc() == 1.0
+    names = np.array(["b", "a"])
+    assert snb.evaluate(names[y], scores=scores, classes=names).roc_auc() == of_proba.roc_auc()

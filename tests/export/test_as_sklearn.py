@@ -8,13 +8,14 @@ import pytest
 import scipy.sparse as sp
 
 import streamnb as snb
-from tests.support.exported import LABELS, MODELS, SETS, X, fitted
+from tests.support.exported import LABELS, MODELS, X, fitted
 from tests.support.refusals import refused
 
 DENSE_ONLY = {"laplace", "logs"}
+ELSEWHERE = {"mixed", "bins", "a label's reference"}
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("mixed", "bins") and "tree" not in name])
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in ELSEWHERE and "tree" not in name])
 def test_the_pipeline_decides_as_the_model(name):
     model, rows = fitted(name)
     rows = rows.astype(np.float64)
@@ -38,8 +39,10 @@ def test_steps_without_a_transformer_are_refused():
 
 
 def test_a_label_that_others_are_set_against_has_no_probability_there():
-    model = snb.LinearNB("poisson", scheme="reference", reference=1, overlap="keep").fit(X, SETS)
+    model, rows = fitted("a label's reference")
     pipeline = model.to_sklearn()
+    others = np.delete(pipeline.decision_function(rows), 1, axis=1)
+    np.testing.assert_allclose(others, model.decision_function(rows), atol=1e-12)
     assert np.array_equal(pipeline.predict(X), model.predict(X)) and not hasattr(pipeline, "predict_proba")
 
 

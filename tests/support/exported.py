@@ -26,6 +26,7 @@ MODELS = {
     "margin": (snb.MarginClassifier(), LABELS),
     "labels": (snb.LinearNB("bernoulli"), SETS),
     "label reference": (snb.LinearNB("poisson", scheme="reference", reference=snb.UNLABELLED, overlap="keep"), SETS),
+    "a label's reference": (snb.LinearNB("poisson", scheme="reference", reference=1, overlap="keep"), SETS),
     "few": (snb.LinearNB(penalty=snb.TopK(2)), LABELS),
     "mixed": (snb.LinearNB(MIXED), LABELS),
     "tree": (snb.TreeNB(snb.L1(0.5), binarize=1.0), LABELS),
