@@ -11,7 +11,7 @@ from streamnb.kernels.elementary import exp_less_one, logarithm
 MOST_STEPS = 400
 CHUNK = 512  # weights that are worked on at a time: what is kept of them stays in the cache
 STEPS = 4  # from a weight of 0 on, after which few weights are left to be found one by one
-NEAR = 1e-5  # of its weight, at most, is the last step, so that what is left of it is beyond all digits
+NEAR = 1e-5  # of the weight, and of its way to where a mean would be 0, is the last step at most: its cube has no digit
 ANY = 1e200  # times the end of a step: as long as it may be
 FAR = 1e300  # odds beyond which, either way, no step is trusted
 
@@ -27,8 +27,13 @@ def log_root(m_plus, r_plus, m_minus, r_minus, start, tau, t_star):
         inside = low < w < high or high < w < low
         if not inside:
             w = 0.5 * (low + high)
+            if w == low or w == high:
+                return w
         t = start + tau * w
         plus, minus = m_plus - t * r_plus, m_minus + t * r_minus
+        if plus <= 0.0 or minus <= 0.0:  # rounded
+            w, high = np.nan, w
+            continue
         rest = w - np.log(plus / minus)
         if rest == 0.0:
             return w
@@ -40,14 +45,18 @@ def log_root(m_plus, r_plus, m_minus, r_minus, start, tau, t_star):
         slope = 1.0 + plus + minus
         step = rest / (slope - 0.5 * rest * (plus - minus) * (plus + minus) / slope)
         w -= step
-        if abs(step) <= NEAR * abs(w) or high == low:
+        if abs(step) <= NEAR * abs(w) and abs(step) * (plus + minus) <= NEAR:
             return w if low <= w <= high or high <= w <= low else 0.5 * (low + high)
     return w
 
 
 @brick
 def stepped(m_plus, r_plus, m_minus, r_minus, start, tau, far, w, near):
-    """Halley's step from w, but not beyond 0 or `far`; NaN where it was longer than `near` times its end, or lost."""
+    """Halley's step from w, but not beyond 0 or `far`; NaN where it was longer than `near` allows, or lost.
+
+    That is a share of its end, and of the way to where a mean would be 0: near there steps are short however far the
+    root is.
+    """
     t = start + tau * w
     plus, minus = m_plus - t * r_plus, m_minus + t * r_minus
     odds = np.divide(plus, minus)
@@ -59,7 +68,8 @@ def stepped(m_plus, r_plus, m_minus, r_minus, start, tau, far, w, near):
     found = w - step
     found = min(far, 0.0) if found < min(far, 0.0) else found
     found = max(far, 0.0) if found > max(far, 0.0) else found
-    found = found if sound & (abs(step) <= near * abs(found)) else np.nan
+    short = (abs(step) <= near * abs(found)) & (abs(step) * (of_plus + of_minus) <= near * both)
+    found = found if sound & short else np.nan
     return 0.0 if far == 0.0 else found
 
 
@@ -116,8 +126,10 @@ def gaps(plus, n_plus, minus, n_minus, pulled, excess, share, threshold, tau, to
         p, m, e, q, u, v = plus[some], minus[some], excess[some], share[some], threshold[some], w[some]
         weights_at(p, r_plus, m, r_minus, of_minus, e, q, u, tau, total, v, n_steps)
         for j in range(len(v)):
-            more = exp_less_one(min(max(v[j], -700.0), 700.0))  # odds less 1
-            left[j] = np.divide(q[j] * more, 1.0 + heavier * (1.0 + more))
+            more = exp_less_one(min(abs(v[j]), 700.0))  # e^|w| - 1, with all digits of odds below 1, too
+            below = v[j] < 0.0
+            ends = (1.0 + more) + heavier if below else 1.0 + heavier * (1.0 + more)
+            left[j] = np.divide(-q[j] if below else q[j], ends) * more
         for j in range(len(v)):
             t_star, start = pulled_from(e[j], q[j], u[j], total)
             t = start + tau * v[j]
@@ -157,6 +169,6 @@ def smooth_total(plus, n_plus, minus, n_minus, pulled, excess, share, threshold,
         step = gap / slope if slope > 0.0 and i % 8 < 7 else np.inf
         smallest = n_plus - total if pulled == 0.0 else min(n_plus - total, n_minus + total)
         total -= step
-        if abs(step) <= 1e-8 * smallest or (low > -np.inf and high - low <= 4e-16 * max(abs(low), abs(high))):
+        if abs(step) <= 1e-12 * smallest or (low > -np.inf and high - low <= 4e-16 * max(abs(low), abs(high))):
             return total if low <= total <= high else 0.5 * (low + high)
     return total

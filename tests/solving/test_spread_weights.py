@@ -1,5 +1,6 @@
 """Classes of which one weighs up to 1e16 times another, and features of any scale: weights with all their digits."""
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -96,6 +97,63 @@ def test_a_whole_grid_of_l1_is_right(family, scheme, n_classes, heaviest_first):
         assert path.n_features[g] == (coef[g] != 0.0).any(axis=0).sum()
     expected = np.max([[abs(float(t)) for t in exact_sides.pulls(row)] for row in rows], axis=0)
     np.testing.assert_allclose(path.breakpoints(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("tau_1", "heaviest_first"), [(0.0, True), (0.2, False)])
+@pytest.mark.parametrize(("scheme", "n_classes"), SCHEMES[:3])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_whole_grid_of_l2_and_of_both_is_right(family, scheme, n_classes, tau_1, heaviest_first):
+    taus = np.array([1e-3, 0.5, 300.0])
+    x, y, weight = spread(family, n_classes, 1e16, heaviest_first)
+    path, phi = solved(scanned(x, y, weight), family, scheme, snb.L1(tau_1) + snb.L2(taus) if tau_1 else snb.L2(taus))
+    rows = exactly(family, scheme, x, y, weight)
+    for model, tau in zip(path, taus, strict=True):
+        for w, row in zip(model.coef_, rows, strict=True):
+            assert exact_sides.error(w, exact_sides.smooth_weights(family, row, phi, w, tau_1, tau)) < 2e-12
+
+
+RARE = {  # words that one class has next to never: where their shares are 0 the equations are all but straight up
+    "three words": ([[0, 2, 3], [0, 2, 0]], [10.0, 1e7], 0.52, [-1.923018, 0.745649, -14.050940]),
+    "five words": (
+        [[0, 1, 1, 2, 0], [3, 0, 0, 0, 3]],
+        [100.0, 1e8],
+        0.47,
+        [4.174642, -16.617485, -16.617485, -17.308630, 4.174642],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_words_that_a_heavy_class_lacks(name):
+    x, weight, tau, expected = RARE[name]
+    for y, sign in (([0, 1], 1.0), ([1, 0], -1.0)):
+        model = snb.LinearNB("multinomial", snb.L2(tau)).fit(x, y, sample_weight=weight)
+        np.testing.assert_allclose(sign * model.coef_[0], expected, atol=2e-6)
+
+
+def test_categories_that_a_heavy_class_lacks():
+    x, y, weight = np.array([[0], [1], [1], [2], [3], [3]]), [0, 0, 1, 1, 1, 0], np.array([10, 20, 1e7, 1e7, 3e7, 5])
+    found = snb.LinearNB("categorical", snb.L2(0.52)).fit(x, y, sample_weight=weight).coef_[0]
+    counts = [[sum(weight[(x[:, 0] == v) & (np.equal(y, k))]) + 1.0 for v in range(4)] for k in (1, 0)]
+    plus, minus = ([Fraction(count) for count in of_class] for of_class in counts)
+    right = exact_sides.smooth_weights("multinomial", (plus, sum(plus), minus, sum(minus), False), None, found, 0, 0.52)
+    np.testing.assert_allclose(found, np.array(right, float), rtol=1e-12)
+
+
+@given(st.data())
+def test_multinomial_weights_under_l2_and_both(data):
+    n_classes = data.draw(st.integers(2, 4))
+    counts = st.lists(st.sampled_from([0, 0, 0, 1, 2, 3, 7]), min_size=4, max_size=4)
+    y = [*range(n_classes), *data.draw(st.lists(st.integers(0, n_classes - 1), max_size=4))]
+    x = np.array([data.draw(counts) for _ in y], float)
+    logs = [data.draw(st.floats(0.0, 12.0)) for _ in range(n_classes)]
+    weight = 10.0 ** np.take(logs, y)
+    tau_1, tau_2 = data.draw(st.sampled_from([0.0, 0.1, 1.0, 20.0])), 10.0 ** data.draw(st.floats(-4.0, 6.0))
+    scheme = data.draw(st.sampled_from(["joint", "ovr", "ovo", "reference"] if n_classes > 2 else ["joint"]))
+    path, phi = solved(scanned(x, np.array(y), weight), "multinomial", scheme, snb.L1(tau_1) + snb.L2(tau_2))
+    for w, row in zip(path[0].coef_, exactly("multinomial", scheme, x, np.array(y), weight), strict=True):
+        right = np.array(exact_sides.smooth_weights("multinomial", row, phi, w, tau_1, tau_2), float)
+        assert abs(w - right).max() <= 1e-9 * abs(right).max()
 
 
 @pytest.mark.parametrize(("scheme", "n_classes"), SCHEMES[:3] + SCHEMES[5:])

@@ -4,6 +4,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 DIGITS = 120
+NEARBY = [Decimal(10) ** -digits for digits in (12, 9, 6, 3)]  # of a weight, where a root is looked for
 
 
 def decimal(value):
@@ -117,6 +118,83 @@ def stops(family, row, phi, j, w, tau, digits):
     with localcontext(prec=400):
         w, part = Decimal(float(w)), Decimal(10) ** -digits
         return rise(w * (1 - part)) * rise(w * (1 + part)) < 0
+
+
+def smooth_weights(family, row, phi, found, tau_1, tau_2):
+    """Weights (n,) of a row under L1 and L2 together: those next to `found`, to sixty digits.
+
+    Of multinomial features Newton's method goes for the sum of all pulls, too.
+    """
+    tau_1, tau_2 = Fraction(float(tau_1)), Fraction(float(tau_2))
+    if family != "multinomial":
+        near = zip(pulls(row), found, strict=True)
+        return [_smooth_weight(family, row, phi, j, t, w, tau_1, tau_2) for j, (t, w) in enumerate(near)]
+    with localcontext(prec=60):
+        return _coupled_weights(row, found, decimal(tau_1), decimal(tau_2))
+
+
+def _smooth_weight(family, row, phi, j, t_star, found, tau_1, tau_2):
+    """By halving: W falls where the pull grows."""
+    if abs(t_star) <= tau_1:
+        return Decimal(0)
+    side = 1 if t_star > 0 else -1
+    low, high = Decimal(0), abs(Decimal(float(found)))
+
+    def beyond(w):
+        t = side * (tau_1 + tau_2 * Fraction(w))
+        return abs(t) >= abs(t_star) or w >= side * weight(family, row, phi, j, t)
+
+    with localcontext(prec=60):
+        low = next((low for low in (high * (1 - part) for part in NEARBY) if not beyond(low)), Decimal(0))
+        high = next((high for high in (high * (1 + part) for part in NEARBY) if beyond(high)), Decimal("1e30"))
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if beyond(middle) else (middle, high)
+    return side * low
+
+
+def _coupled_weights(row, found, tau_1, tau_2):
+    plus, n_plus, minus, n_minus, held = row
+    plus, minus, n_plus, n_minus = map(decimal, plus), map(decimal, minus), decimal(n_plus), decimal(n_minus)
+    plus, minus = list(plus), list(minus)
+    share = [b / n_minus if held else (a + b) / (n_plus + n_minus) for a, b in zip(plus, minus, strict=True)]
+    excess = [a - n_plus * q for a, q in zip(plus, share, strict=True)]
+    w = [Decimal(float(one)) for one in found]
+    on = [j for j, one in enumerate(w) if one]
+    off = [j for j, one in enumerate(w) if not one]
+    if not on:  # some total leaves all pulls within the threshold
+        ends = [((-tau_1 - e) / q, (tau_1 - e) / q) for e, q in zip(excess, share, strict=True)]
+        assert max(low for low, _ in ends) <= min(high for _, high in ends) + n_plus * Decimal("1e-12")
+        return w
+    pulled = 0 if held else 1
+    start = {j: tau_1.copy_sign(w[j]) for j in on}
+    free = 1 - sum(share[j] for j in off)
+
+    def pull(j):
+        return start[j] + tau_2 * w[j]
+
+    total = (sum(map(pull, on)) + sum(excess[j] for j in off)) / free
+    for _ in range(40):
+        l_plus, l_minus = n_plus - total, n_minus + pulled * total
+        rest, slope = {}, {}
+        for j in on:
+            a, b = plus[j] - pull(j), minus[j] + pulled * pull(j)
+            rest[j] = w[j] - (a / l_plus).ln() + (b / l_minus).ln()
+            slope[j] = 1 + tau_2 / a + pulled * tau_2 / b
+        of_total = -1 / l_plus - pulled / l_minus
+        gap = sum(map(pull, on)) + sum(excess[j] + total * share[j] for j in off) - total
+        bend = free + tau_2 * sum(of_total / slope[j] for j in on)
+        change = (gap - tau_2 * sum(rest[j] / slope[j] for j in on)) / bend
+        for j in on:
+            w[j] -= (rest[j] + of_total * change) / slope[j]
+        total += change
+        if max([abs(rest[j]) for j in on], default=0) < Decimal("1e-40"):
+            break
+    else:
+        raise ArithmeticError("no weights next to these solve the equations")
+    assert all(abs(excess[j] + total * share[j]) <= tau_1 * (1 + Decimal("1e-12")) for j in off)
+    assert all(abs(excess[j] + total * share[j]) > tau_1 * (1 - Decimal("1e-12")) for j in on)
+    return w
 
 
 def likelihoods_lost(row):
