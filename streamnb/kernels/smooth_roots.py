@@ -27,7 +27,7 @@ def log_root(m_plus, r_plus, m_minus, r_minus, start, tau, t_star):
         inside = low < w < high or high < w < low
         if not inside:
             w = 0.5 * (low + high)
-            if w == low or w == high:
+            if w in (low, high):
                 return w
         t = start + tau * w
         plus, minus = m_plus - t * r_plus, m_minus + t * r_minus
