@@ -1,17 +1,21 @@
 """Several scans of the same rows in one read, each of other columns that are made of them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from math import lcm
 from typing import Any
 
 import numpy as np
 
-from streamnb.core import memory
-from streamnb.passes.contract import PassTask, Wants
+from streamnb.core import label_checks, memory
+from streamnb.passes.contract import PassTask, Wants, shown
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.rows.block import Block
-from streamnb.rows.preparing import RowOptions
+from streamnb.rows.boundary import checked
+from streamnb.rows.domain import TakesValues
+from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan
 from streamnb.stats import second_moments
@@ -20,14 +24,19 @@ from streamnb.stats.class_stats import ClassStats
 
 @dataclass(frozen=True)
 class StatsSideBySide:
-    """What several scans leave."""
+    """What several scans leave, None of those whose domains have all refused the rows.
+
+    `refused` has for each domain that did so, by the numbers of its scan and its own such as "2.0", the first row of
+    the block, and the message.
+    """
 
     parts: list[Any]
+    refused: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     @property
     def nbytes(self) -> int:
         """Memory of all."""
-        return sum(part.nbytes for part in self.parts)
+        return sum(part.nbytes for part in self.parts if part is not None)
 
     @property
     def n_features(self) -> int:
@@ -35,22 +44,40 @@ class StatsSideBySide:
         return self.parts[0].n_features
 
     def __add__(self, other: "StatsSideBySide") -> "StatsSideBySide":
-        return StatsSideBySide([a + b for a, b in zip(self.parts, other.parts, strict=True)])
+        pairs = zip(self.parts, other.parts, strict=True)
+        refused = [*self.refused.items(), *other.refused.items()]
+        return StatsSideBySide(
+            [None if a is None or b is None else a + b for a, b in pairs],
+            {name: min(why for n, why in refused if n == name) for name, _ in refused},
+        )
 
     def arrays(self) -> Mapping[str, Any]:
         """All of it by name."""
-        return vars(self)
+        return {"parts": self.parts, "refused": {name: list(why) for name, why in self.refused.items()}}
 
     def finish(self) -> "StatsSideBySide":
         """The total of what each has added."""
-        return StatsSideBySide([part.finish() for part in self.parts])
+        return replace(self, parts=[None if part is None else part.finish() for part in self.parts])
+
+    def refuse(self, scan: int, domain: int, first_row: int, why: str) -> None:
+        """Note that a domain of a scan does not take the rows."""
+        self.refused.setdefault(f"{scan}.{domain}", (first_row, why))
+
+    def why(self, scan: int, domain: int) -> str | None:
+        """Why a domain of a scan has refused the rows, None where it has not."""
+        return self.refused.get(f"{scan}.{domain}", (0, None))[1]
 
 
 @dataclass(frozen=True)
 class SideBySide(PassTask):
-    """Scans of the same labels and folds, which differ in what is done to rows, or in a fold left out."""
+    """Scans of the same labels and folds, which differ in what is done to rows, or in a fold left out.
+
+    Values outside a scan's own domain are refused, and end the read. With `domains`, some for each scan in place of its
+    own, each of these is refused by itself; so are all of a scan whose transform does not take the rows.
+    """
 
     scans: tuple[ClassScan, ...]
+    domains: tuple[tuple[TakesValues, ...], ...] = ()
     title = "scan"
 
     @property
@@ -65,21 +92,58 @@ class SideBySide(PassTask):
 
     def named(self, labels: np.ndarray) -> "SideBySide":
         """The same scans of labels that are named as the columns of y."""
-        return SideBySide(tuple(scan.named(labels) for scan in self.scans))
+        return replace(self, scans=tuple(scan.named(labels) for scan in self.scans))
 
     def partial(self) -> StatsSideBySide:
-        n_scans = len(self.scans)
-        return StatsSideBySide([replace(scan, n_sharing=n_scans).partial() for scan in self.scans])
+        return StatsSideBySide([scan.partial() for scan in self.scans])
 
     def add(self, partial: StatsSideBySide, block: Block) -> None:
-        """Add a block of rows to each."""
-        for scan, part in zip(self.scans, partial.parts, strict=True):
-            scan.add(part, block)
+        """Check one block of rows, prepare it in each way, and add it to the scans that want it so."""
+        given, y = cache(lambda missing: checked(block, missing)), label_checks.check_y(block.y)
+        ways: dict[RowOptions, list[int]] = {}
+        for number, scan in enumerate(self.scans):
+            how = replace(scan.options, binarize=0.0, centre=0.0)  # which only sums ask for
+            ways.setdefault(how, []).append(number)
+        for how, numbers in ways.items():
+            rows = given(how.learned is not None)
+            try:
+                chunk, survey = transformed(*rows, how)
+            except ValueError as error:
+                self._refuse(partial, numbers, block, error)
+                continue
+            for number in numbers:
+                scan = self.scans[number]
+                if self._takes(partial, number, chunk, survey):
+                    partial.parts[number].add(chunk, survey, y, scan.weight_of(block), block.split)
+
+    def _refuse(self, partial: StatsSideBySide, numbers: list[int], block: Block, error: ValueError) -> None:
+        """Leave scans out for what cannot be done to rows."""
+        if not self.domains:
+            raise error
+        for number in numbers:
+            partial.parts[number] = None
+            for domain in range(len(self.domains[number])):
+                partial.refuse(number, domain, block.first_row, str(error))
+
+    def _takes(self, partial: StatsSideBySide, number: int, chunk: Any, survey: Any) -> bool:
+        """Whether a scan takes the rows; it is left out once all of its domains have refused some."""
+        if not self.domains:
+            self.scans[number].domain.check(chunk, survey)
+            return True
+        own = self.domains[number]
+        for domain, takes in enumerate(own):
+            try:
+                takes.check(chunk, survey)
+            except ValueError as error:
+                partial.refuse(number, domain, chunk.first_row, str(error))
+        if all(partial.why(number, domain) for domain in range(len(own))):
+            partial.parts[number] = None
+        return partial.parts[number] is not None
 
     def wants(self, n_rows: int | None, n_features: int | None) -> Wants:
         """What each wants; tables that are known to be too large together are refused."""
         first = self.scans[0]
-        if n_features is not None:
+        if n_features is not None and not self.domains:
             n_classes = 2 if first.classes is None else len(first.classes)
             splits = [1 if s.folding is None or s.outside is not None else s.folding.n_splits for s in self.scans]
             every = [
@@ -91,25 +155,32 @@ class SideBySide(PassTask):
                 what = f"products of {n_features:,} features by {n_features:,}, each under {len(self.scans)} maps,"
                 memory.refuse(what, needed, limit, f"try fewer maps, or {second_moments.CURE}")
         wanted = [scan.wants(n_rows, n_features) for scan in self.scans]
-        return Wants(True, max(w.block_bytes for w in wanted), max(w.tile_rows for w in wanted))
+        tile_rows = lcm(*(w.tile_rows for w in wanted))
+        return Wants(any(w.values for w in wanted), max(w.block_bytes for w in wanted), tile_rows)
 
     def ended(self, total: Any, report: Report) -> Any:
         """Refuse what each would."""
-        return StatsSideBySide([scan.ended(part, report) for scan, part in zip(self.scans, total.parts, strict=True)])
+        return self._each(total, lambda scan, part: scan.ended(part, report))
 
     def about(self) -> dict[str, str]:
-        return {f"{name} {i}": said for i, scan in enumerate(self.scans) for name, said in scan.about().items()}
+        about = {f"{name} {i}": said for i, scan in enumerate(self.scans) for name, said in scan.about().items()}
+        return about | ({"domains": shown(self.domains)} if self.domains else {})
 
     def packed(self, total: Any) -> Any:
-        return StatsSideBySide([scan.packed(part) for scan, part in zip(self.scans, total.parts, strict=True)])
+        return self._each(total, ClassScan.packed)
 
     def unpacked(self, total: Any) -> Any:
-        return StatsSideBySide([scan.unpacked(part) for scan, part in zip(self.scans, total.parts, strict=True)])
+        return self._each(total, ClassScan.unpacked)
+
+    def _each(self, total: StatsSideBySide, done: Callable[[ClassScan, Any], Any]) -> StatsSideBySide:
+        pairs = zip(self.scans, total.parts, strict=True)
+        return replace(total, parts=[None if part is None else done(scan, part) for scan, part in pairs])
 
     def total(self, arrays: Any) -> Any:
-        if not isinstance(arrays["parts"], list) or not all(isinstance(part, ClassStats) for part in arrays["parts"]):
+        parts = arrays["parts"]
+        if not isinstance(parts, list) or not all(isinstance(part, ClassStats | None) for part in parts):
             raise ValueError("parts should be the statistics of each scan")
-        return StatsSideBySide(arrays["parts"])
+        return StatsSideBySide(parts, {name: (row, why) for name, (row, why) in arrays.get("refused", {}).items()})
 
 
 def run_scans(
@@ -120,5 +191,6 @@ def run_scans(
         (name,) = scans
         stats, report = run_scan(scans[name], rows, options)
         return {name: stats}, report
-    every, report = run_scan(SideBySide(tuple(scans.values())), rows, options)
+    sharing = tuple(replace(scan, n_sharing=len(scans)) for scan in scans.values())
+    every, report = run_scan(SideBySide(sharing), rows, options)
     return dict(zip(scans, every.parts, strict=True)), report

@@ -12,9 +12,11 @@ from streamnb.estimators.linear_nb import LinearNB
 from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
+from streamnb.problem.mixed import FamilyDomain
 from streamnb.problem.points import at_point
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, with_folds
+from streamnb.scanning.side_by_side import SideBySide
 from streamnb.searching.axes import Setting
 from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging
@@ -23,7 +25,6 @@ from streamnb.searching.found import Judged
 from streamnb.selection.candidates import Candidate
 from streamnb.selection.cross_validation import judged_together
 from streamnb.selection.grid_scores import GridScores
-from streamnb.selection.shared_scan import SharedScan
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import PLAIN_MOMENTS
 from streamnb.stats.second_moments import Products
@@ -104,16 +105,20 @@ class BayesSettings(Contestants):
         how = self._judging
         scans[0], self._rows = with_folds(scans[0], rows, how.folds, how.groups, 1, how.seed)
         scans = [replace(scan, folding=scans[0].folding, outside=fold) for scan in scans]
+        domains = [
+            tuple(FamilyDomain("search", setting.family, scan.options.seen, "families") for setting in one.values())
+            for scan, one in zip(scans, families.values(), strict=True)
+        ]
+        task = SideBySide(tuple(scans), tuple(domains))
         if (labels := self._rows.label_names) is not None:
-            scans = [scan.named(labels) for scan in scans]
-        task = SharedScan(tuple(scans), tuple(tuple(s.family for s in one.values()) for one in families.values()))
+            task = task.named(labels)
         total, report = run(task, self._rows, self._options)
         self.report = self.report + report
         at = {(key, family): (n, i) for n, key in enumerate(families) for i, family in enumerate(families[key])}
         places = {name: at[keys[name], setting.words["family"]] for name, setting in settings.items()}
         refused = {name: why for name, place in places.items() if (why := total.why(*place)) is not None}
         self.left_out |= refused
-        return {name: (settings[name], total.stats[place[0]]) for name, place in places.items() if name not in refused}
+        return {name: (settings[name], total.parts[place[0]]) for name, place in places.items() if name not in refused}
 
     def _on(self, rows: Source, fold: int | None, asked: Mapping[str, Setting]) -> dict[str, Setting]:
         """Settings for the columns at hand."""

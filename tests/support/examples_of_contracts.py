@@ -37,6 +37,7 @@ from streamnb.problem.positive import _Positive
 from streamnb.problem.schemes import Joint, MultiLabel
 from streamnb.problem.together import Together, _Complement
 from streamnb.rows.columns import open_columns
+from streamnb.rows.domain import Domain
 from streamnb.rows.fold_rows import FoldRows
 from streamnb.rows.in_dask import DaskSource
 from streamnb.rows.in_hdf5 import HDF5Matrix, HDF5Source
@@ -65,7 +66,6 @@ from streamnb.selection.fold_models import SampleTask
 from streamnb.selection.grid_models import GridModels
 from streamnb.selection.redundancy import PairScan
 from streamnb.selection.shared_reads import Asked, Judge, SharedRead
-from streamnb.selection.shared_scan import SharedScan
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.histograms import Grid
 from streamnb.stats.second_moments import Products
@@ -174,7 +174,8 @@ def sharing(X: Any, w: Any = None, y: Any = Y) -> Pass:
     """Two scans of rows prepared in two ways."""
     ways = RowOptions(), RowOptions("sqrt", "l2")
     scans = tuple(ClassScan(("sum", "nonzero"), way, folding=FOLDS) for way in ways)
-    return Pass(SharedScan(scans, ((snb.Gaussian(),), (snb.Gaussian(), snb.Gaussian()))), opened(X, y, w))
+    domains = (Domain("a"),), (Domain("b"), Domain("c"))
+    return Pass(SideBySide(scans, domains), opened(X, y, w))
 
 
 def shared(y: Any = Y, *needs: str, by: str = "rows") -> Pass:
@@ -222,7 +223,11 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         lambda: Pass(
             SideBySide(tuple(ClassScan(("sum", "sum_sq"), options) for options in (RowOptions(), RowOptions("log1p")))),
             opened(COUNTS, Y, WEIGHT),
-        )
+        ),
+        refusing=lambda: sharing(COUNTS),
+        real=lambda: sharing(REAL, REAL_WEIGHT),
+        csr=lambda: sharing(sp.csr_array(COUNTS), WEIGHT),
+        labels=lambda: sharing(COUNTS, WEIGHT, SETS),
     ),
     CategoryScan: every(lambda: Pass(CategoryScan(("sum",), RowOptions()), opened(COUNTS, Y, WEIGHT))),
     ScoringTask: every(
@@ -281,12 +286,6 @@ TASKS: dict[type, dict[str, Callable[[], Pass]]] = {
         products=lambda: reading(LeastSquares()),
         margin=lambda: reading(CrammerSinger()),
         line=lambda: reading(Softmax(), step=np.ones((6, K)), lengths=np.array([0.5, 1.0])),
-    ),
-    SharedScan: every(
-        lambda: sharing(COUNTS),
-        real=lambda: sharing(REAL, REAL_WEIGHT),
-        csr=lambda: sharing(sp.csr_array(COUNTS), WEIGHT),
-        labels=lambda: sharing(COUNTS, WEIGHT, SETS),
     ),
     SharedRead: every(shared, labels=lambda: shared(SETS, "multilabel", "ranking"), folds=lambda: shared(by="given")),
     _OfUser: every(lambda: Pass(_OfUser(Highest(), "highest"), opened(COUNTS, labelled=False))),
