@@ -22,9 +22,8 @@ from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging
 from streamnb.searching.encodings import Encoded
 from streamnb.searching.found import Judged
-from streamnb.selection.candidates import Candidate
+from streamnb.selection.candidates import Candidate, JudgedGrid, scores_of
 from streamnb.selection.cross_validation import judged_together
-from streamnb.selection.grid_scores import GridScores
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import PLAIN_MOMENTS
 from streamnb.stats.second_moments import Products
@@ -51,10 +50,8 @@ class BayesSettings(Contestants):
         self._settings = {setting.name: setting for setting in settings}
         self._encoded, self._judging, self._options = encoded, judging, options
         self._rows = encoded.rows  # of the last read, with their folds
-        self._sums: dict[str, Sums] = {}
-        self._paths: dict[str, Any] = {}
-        self._evaluations: dict[str, dict[int, Any]] = {name: {} for name in self.names}
-        self._lacking: dict[str, Any] = {}  # points without a model, of each setting
+        self._candidates: dict[str, Candidate] = {}
+        self._judged: dict[str, JudgedGrid] = {}
 
     def plan(self, most_reads: int | None) -> str:
         n_ways = len({setting.rows for setting in self._settings.values()})
@@ -77,15 +74,15 @@ class BayesSettings(Contestants):
                 raise
             self.left_out = dict.fromkeys(self.names, str(error))  # rows that have no numbers of categories
             return
-        self._sums = self._summed(None, self._settings)
-        for name, (setting, stats) in self._sums.items():
-            candidate = Candidate(stats, setting.family, setting.penalty, setting.options)
+        sums = self._summed(None, self._settings)
+        for name, (setting, stats) in sums.items():
+            asked = setting.family, setting.penalty, setting.options, self._options.n_threads
             try:
-                self._paths[name] = candidate.path(self._options.n_threads)
+                self._candidates[name] = Candidate.of(stats, *asked)
             except ValueError as error:
                 self.left_out[name] = str(error)
-        if self._sums:
-            warn_missing(next(iter(self._sums.values()))[1])
+        if sums:
+            warn_missing(next(iter(sums.values()))[1])
 
     def _summed(self, fold: int | None, asked: Mapping[str, Setting]) -> dict[str, Sums]:
         """One read for the statistics of settings, by what the rows outside a fold, or all, tell of columns.
@@ -136,35 +133,26 @@ class BayesSettings(Contestants):
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
         """One read that judges these settings at each point of their grids."""
-        if not self._paths:
-            return []
         for some in [[fold] for fold in folds] if self._encoded.nested else [folds]:
-            self._judge([name for name in names if name in self._paths], some)
-        judged = [self._at_best(name) for name in names if name in self._paths]
+            self._judge([name for name in names if name in self._candidates], some)
+        judged = [self._at_best(name) for name in names if name in self._candidates]
         return [one for one in judged if one is not None]
 
     def _judge(self, names: list[str], folds: Sequence[int]) -> None:
         """Judge settings on some folds; where columns are learned, it is one, by those of the rows outside it."""
-        rests: dict[str, Sums] = {}
-        if self._encoded.nested:
+        asked = {name: self._candidates[name] for name in names}
+        if self._encoded.nested and names:
             rests = self._summed(folds[0], {name: self._settings[name] for name in names})
-            for name in set(names) - rests.keys():
-                del self._paths[name]
-            names = [name for name in names if name in rests]
-        if not names:
+            for name in asked.keys() - rests.keys():
+                del self._candidates[name]
+            outside = {name: {folds[0]: (setting.family, stats)} for name, (setting, stats) in rests.items()}
+            asked = {name: replace(asked[name], rests=rest) for name, rest in outside.items()}
+        if not asked:
             return
-        asked = [self._candidate(name, folds[0], rests.get(name)) for name in names]
-        paths = [self._paths[name] for name in names]
-        found, report, _ = judged_together(asked, paths, self._first, self._rows, self._options, held=folds)
+        found, report, _ = judged_together(list(asked.values()), self._first, self._rows, self._options, held=folds)
         self.report = self.report + report
-        for name, (_, lacking, evaluations) in zip(names, found, strict=True):
-            self._evaluations[name] |= dict(zip(folds, evaluations, strict=True))
-            self._lacking[name] = self._lacking.get(name, False) | lacking
-
-    def _candidate(self, name: str, fold: int, rest: Sums | None) -> Candidate:
-        setting, stats = self._sums[name]
-        outside = None if rest is None else {fold: (rest[0].family, rest[1])}
-        return Candidate(stats, setting.family, setting.penalty, setting.options, outside)
+        for name, judged in zip(asked, found, strict=True):
+            self._judged[name] = self._judged[name] | judged if name in self._judged else judged
 
     @property
     def _first(self) -> Scorer:
@@ -173,19 +161,19 @@ class BayesSettings(Contestants):
 
     def _at_best(self, name: str) -> Judged | None:
         """A setting at its best point by the first scoring, with what the others say of it there."""
-        folds = sorted(self._evaluations[name])
-        splits, scorer = [self._evaluations[name][fold] for fold in folds], self._judging.scorer
+        judged, scorer = self._judged[name], self._judging.scorer
+        folds = sorted(judged.unseen)
         try:
-            grid = GridScores.of(splits, self._paths[name], self._first).without(self._lacking[name])
+            grid = scores_of([judged], self._first)
             point = grid.best("best")
-            at_point = [judged.of_point(point) for judged in splits]
-            others = {one.name: [float(one.value(judged)) for judged in at_point] for one in scorer.others}
+            at_point = [judged.unseen[fold].of_point(point) for fold in folds]
+            others = {one.name: [float(one.value(own)) for own in at_point] for one in scorer.others}
         except ValueError as error:
             self.left_out[name] = str(error)
             return None
         scores = {scorer.name: grid.scores[point].tolist(), **others}
         about = {"name": name, "words": self._settings[name].words, "point": dict(grid.grid[point])}
-        n_reads = self.report.rows // self._sums[name][1].n_rows
+        n_reads = self.report.rows // self._candidates[name].stats.n_rows
         cost = {"n_features": int(grid.n_features[point]), "reads": n_reads, "seconds": self.report.seconds}
         return Judged.on(folds, self._judging.n_folds, scores, **about, **cost)
 
@@ -193,18 +181,18 @@ class BayesSettings(Contestants):
 
     def fitted(self, judged: Judged) -> Any:
         """The model of all rows, from the statistics that are there."""
-        setting, (on_columns, stats) = self._settings[judged.name], self._sums[judged.name]
+        setting, candidate = self._settings[judged.name], self._candidates[judged.name]
         penalty = None if setting.penalty is None else at_point(setting.penalty, judged.point)
         learned = self._encoded.transform
         made = setting.family.coded and not self._encoded.learns_again  # categories that a table is encoded by
-        family = on_columns.family if made else setting.family
+        family = candidate.family if made else setting.family
         prepared = {"transform": setting.transform if learned is None else learned, "normalize": setting.normalize}
         model = LinearNB(family.at(judged.point), penalty, **setting.options, **prepared)
-        whole = replace(stats, folds=(), folding=None)
+        whole = replace(candidate.stats, folds=(), folding=None)
         return self._encoded.finished(fitted_from(model, whole, self.report, self._encoded.to_fit))
 
     def let_go(self) -> None:
-        self._sums, self._paths, self._evaluations = {}, {}, {}
+        self._candidates, self._judged = {}, {}
 
 
 def _key(setting: Setting) -> Any:

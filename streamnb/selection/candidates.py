@@ -1,12 +1,13 @@
 """What is judged by cross-validation: a family and a penalty with its grid, for each map that the family tries."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from streamnb.evaluation.scorers import Scorer
 from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
 from streamnb.rows.column_maps import NONE
@@ -19,28 +20,39 @@ from streamnb.stats.class_stats import ClassStats
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A family and a penalty, whose whole grid is judged, on statistics with folds; `options` are those of `solve`.
+    """A family and a penalty, whose whole grid is judged, on statistics with folds.
 
-    `rests` are the family and statistics of the rows outside each fold, where columns are learned of these alone.
+    Attributes
+    ----------
+    stats : ClassStats
+    family : Family
+    options : dict
+        What `solve` is told beside family and penalty.
+    path : the models of all rows, at every point of the grid of the penalty
+    rests : dict {split: (family, statistics)}, optional
+        Those of the rows outside each fold, where columns are learned of these alone.
     """
 
     stats: ClassStats
     family: Any
-    penalty: Penalty | None
     options: dict[str, Any]
+    path: Any
     rests: Mapping[int, tuple[Any, ClassStats]] | None = None
 
-    def path(self, n_threads: int | None) -> Any:
-        """The models of all rows."""
-        return weight_path(self.stats, self.family, self.penalty, n_threads=n_threads, **self.options)
+    @classmethod
+    def of(
+        cls, stats: ClassStats, family: Any, penalty: Penalty | None, options: dict[str, Any], n_threads: int | None
+    ) -> "Candidate":
+        """With the models of all rows."""
+        return cls(stats, family, options, weight_path(stats, family, penalty, n_threads=n_threads, **options))
 
-    def of_rest(self, split: int, rest: ClassStats | None, penalty: Penalty | None) -> Any:
-        """The models of the rows outside a fold, by a penalty whose taus are known."""
+    def outside(self, split: int, rest: ClassStats | None) -> Any:
+        """The models of the rows outside a fold, by the same taus; `rest` are their statistics, unless they differ."""
         family, stats = (self.family, rest) if self.rests is None else self.rests[split]
         assert stats is not None
         check_learns(stats.total_weight, split, self.stats.n_folds)
         with of_columns_outside(split % self.stats.n_folds, self.rests is not None):
-            return weight_path(stats, family, penalty, n_threads=1, **self.options)
+            return weight_path(stats, family, self.path.penalty, n_threads=1, **self.options)
 
 
 @contextmanager
@@ -54,19 +66,40 @@ def of_columns_outside(fold: int, learned: bool = True) -> Iterator[None]:
         raise ValueError(f"{error}: these are the columns that were learned of the rows outside fold {fold}") from error
 
 
-def joined_scores(found: list[tuple[GridScores, np.ndarray]], lengths: list[int]) -> list[GridScores]:
-    """Scores of candidates from those of their maps, so many of each; NaN at points that have no model."""
-    ends = np.cumsum(lengths)
-    parts = [found[end - length : end] for end, length in zip(ends, lengths, strict=True)]
-    return [_of_parts(part) for part in parts]
+@dataclass(frozen=True, eq=False)
+class JudgedGrid:
+    """What the models of a candidate, at every point of its grid, made of the rows of each split.
+
+    Attributes
+    ----------
+    path : the models of all rows
+    unseen, seen : dict {split: evaluation}
+        Of the rows that the models of a split have not seen, and of those that they have, where these are judged.
+    singular : (G,) bool
+        The points at which the models of some split do not exist.
+    """
+
+    path: Any
+    unseen: Mapping[int, Any]
+    seen: Mapping[int, Any]
+    singular: np.ndarray
+
+    def __or__(self, other: "JudgedGrid") -> "JudgedGrid":
+        """With what models of further splits made of their rows."""
+        unseen, seen = {**self.unseen, **other.unseen}, {**self.seen, **other.seen}
+        return JudgedGrid(self.path, unseen, seen, self.singular | other.singular)
+
+    def scores(self, scorer: Scorer) -> GridScores:
+        """Scores at all points, those of models that do not exist among them."""
+        unseen, seen = ([judged[split] for split in sorted(judged)] for judged in (self.unseen, self.seen))
+        scores = GridScores.of(unseen, self.path, scorer)
+        return replace(scores, train=GridScores.of(seen, self.path, scorer)) if seen else scores
 
 
-def _of_parts(parts: list[tuple[GridScores, np.ndarray]]) -> GridScores:
-    scores, lacking = [own for own, _ in parts], np.concatenate([singular for _, singular in parts])
-    joined = GridScores.joined(scores).without(lacking)
-    if scores[0].train is None:
-        return joined
-    return replace(joined, train=GridScores.joined([own.train for own in scores if own.train]).without(lacking))
+def scores_of(judged: Sequence[JudgedGrid], scorer: Scorer) -> GridScores:
+    """Scores of a candidate from those of each map that its family tries; NaN at points that have no model."""
+    scores = GridScores.joined([one.scores(scorer) for one in judged])
+    return scores.without(np.concatenate([one.singular for one in judged]))
 
 
 def with_maps(
@@ -74,19 +107,19 @@ def with_maps(
     family: Family,
     penalty: Penalty | None,
     options: dict[str, Any],
+    n_threads: int | None,
 ) -> list[Candidate]:
     """A candidate with each of the maps that its family tries, or as it is."""
-
-    def with_map(name: str) -> Candidate:
-        def of(family: Family) -> Family:
-            return family.with_map(name) if family.map_names else family
-
+    found = []
+    for name in family.map_names or [NONE]:
         scanned = mapped[name]
-        own = map(of, scanned.families or [family] * len(scanned.rests))
-        rests = dict(enumerate(zip(own, scanned.rests, strict=True))) if scanned.rests else None
-        return Candidate(scanned.stats, of(family), penalty, options, rests)
-
-    return [with_map(name) for name in family.map_names or [NONE]]
+        own, *outside = (
+            one.with_map(name) if one.map_names else one
+            for one in (family, *(scanned.families or [family] * len(scanned.rests)))
+        )
+        rests = dict(enumerate(zip(outside, scanned.rests, strict=True))) if scanned.rests else None
+        found.append(replace(Candidate.of(scanned.stats, own, penalty, options, n_threads), rests=rests))
+    return found
 
 
 def without(stats: ClassStats, split: int) -> ClassStats:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from streamnb.rows.chunk import Chunk
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.selection import grid_models
-from streamnb.selection.candidates import Candidate, joined_scores, with_maps, without
+from streamnb.selection.candidates import Candidate, JudgedGrid, scores_of, with_maps, without
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.folded_scan import ScannedFolds
 from streamnb.selection.grid_models import GridModels, rows_of
@@ -274,31 +275,29 @@ def cross_validated(
     `options` are those of `solve`. With `train` also scores of the rows that models have seen. So many rows are kept
     as `sampled` says.
     """
-    each = [with_maps(mapped, as_family(family), penalty, options) for family, penalty in candidates]
-    singles = [single for some in each for single in some]
-    paths = [single.path(run_options.n_threads) for single in singles]
-    found, report, held_out = judged_together(singles, paths, scorer, rows, run_options, train, sampled)
-    return joined_scores([own[:2] for own in found], list(map(len, each))), report, held_out
+    each = [with_maps(mapped, as_family(one), penalty, options, run_options.n_threads) for one, penalty in candidates]
+    every = [one for maps in each for one in maps]
+    judged, report, held_out = judged_together(every, scorer, rows, run_options, train, sampled)
+    found = iter(judged)
+    return [scores_of(list(islice(found, len(maps))), scorer) for maps in each], report, held_out
 
 
 def judged_together(
     candidates: Sequence[Candidate],
-    paths: Sequence[Any],
     scorer: Scorer,
     rows: Source,
     run_options: RunOptions,
     train: bool = False,
     sampled: int = 0,
     held: Sequence[int] | None = None,
-) -> tuple[list[tuple["GridScores", np.ndarray, Any]], Report, HeldOut | None]:
-    """Scores of candidates at every point of their grids, whose `paths` are given, from one scan of the rows.
+) -> tuple[list[JudgedGrid], Report, HeldOut | None]:
+    """What the models of candidates, at every point of their grids, make of the rows of each split, from one scan.
 
-    Their statistics are of the same rows. With the scores of each comes where there is no model, (G,), and the
-    evaluations of each split; of the splits in `held` alone, where these are named.
+    Statistics of all candidates are of the same rows. Of the splits in `held` alone, where these are named.
     """
     stats, folding = candidates[0].stats, candidates[0].stats.folding
     assert folding is not None
-    splits = tuple(range(folding.n_splits) if held is None else held)
+    splits, paths = tuple(range(folding.n_splits) if held is None else held), [one.path for one in candidates]
     may = memory.allowed(run_options.memory_limit)
     most_bytes, costly = min(WEIGHTS_BYTES, may) // (len(paths) * len(splits)), min(COSTLY_MARGINS, may // MARGIN_BYTES)
     _check_costs(paths, stats, scorer, train, most_bytes, costly, run_options.memory_limit)
@@ -306,9 +305,8 @@ def judged_together(
     def models_of(split: int) -> list[GridModels | CovarianceModels]:
         known = {id(one.stats): one.stats for one in candidates if one.rests is None}
         rests = {number: without(each, split) for number, each in known.items()}
-        every = zip(candidates, paths, strict=True)
-        models = (one.of_rest(split, rests.get(id(one.stats)), path.penalty) for one, path in every)
-        return [grid_models.of_path(path, most_bytes, scorer.needs) for path in models]
+        outside = (one.outside(split, rests.get(id(one.stats))) for one in candidates)
+        return [grid_models.of_path(path, most_bytes, scorer.needs) for path in outside]
 
     with ThreadPoolExecutor(run_options.threads, "streamnb-solve") as pool:
         of_splits = pool.map(models_of, splits)
@@ -324,18 +322,13 @@ def judged_together(
     sheet, report = run(task, rows, run_options)
     row_checks.check_same_rows(report.rows, stats.n_rows)
     _check_same_order(stats, sheet)
-    every = [
-        part
-        for seen in range(1 + train)
-        for part in grid_models.of_each(sheet.evaluations[seen * len(groups) :], groups, grids)
+    unseen = grid_models.of_each(sheet.evaluations[: len(groups)], groups, grids)
+    seen = grid_models.of_each(sheet.evaluations[len(groups) :], groups, grids) if train else [()] * len(grids)
+    judged = [
+        JudgedGrid(path, dict(zip(splits, own, strict=True)), dict(zip(splits, known, strict=train)), _singular(models))
+        for path, own, known, models in zip(paths, unseen, seen, grids, strict=True)
     ]
-    twice = zip(every, [*paths, *paths], strict=False)
-    found = [GridScores.of(judged, path, scorer) for judged, path in twice]
-    if train:
-        pairs = zip(found[: len(paths)], found[len(paths) :], strict=True)
-        found = [replace(own, train=seen) for own, seen in pairs]
-    held_out = None if sheet.sample is None else HeldOut(sheet.sample.drawn(), grids)
-    return list(zip(found, map(_singular, grids), every[: len(paths)], strict=True)), report, held_out
+    return judged, report, None if sheet.sample is None else HeldOut(sheet.sample.drawn(), grids)
 
 
 def _check_same_order(stats: ClassStats, sheet: Sheet) -> None:

@@ -96,7 +96,8 @@ class GridScores(persistence.Parameters):
         scores = np.where(points[:, None], np.nan, self.scores)
         per_class = None if self.class_scores is None else np.where(points[:, None, None], np.nan, self.class_scores)
         named = self.named and {name: own.without(points) for name, own in self.named.items()}
-        return replace(self, scores=scores, class_scores=per_class, named=named)
+        train = self.train and self.train.without(points)
+        return replace(self, scores=scores, class_scores=per_class, train=train, named=named)
 
     @classmethod
     def joined(cls, parts: "Sequence[GridScores]") -> "GridScores":

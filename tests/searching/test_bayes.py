@@ -27,7 +27,7 @@ def begun(**asked):
 
 def test_settings_of_rows_prepared_alike_share_statistics_but_for_moments_of_their_own():
     found = begun(families=["poisson", "gaussian", snb.Gamma(dispersion="ml")], smoothing=[1.0, 2.0], penalties=[None])
-    stats = [stats for _, stats in found._sums.values()]
+    stats = [one.stats for one in found._candidates.values()]
     assert found.report.rows == 40 and len(stats) == 6 and len({id(one) for one in stats}) == 2
     assert stats[0] is stats[3] and "log_sum" not in stats[0].moments
 
