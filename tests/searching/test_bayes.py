@@ -1,6 +1,7 @@
 """Sums of all settings: those that can share a scan do."""
 
 import numpy as np
+import pytest
 
 import streamnb as snb
 from streamnb.evaluation.scorers import as_scorer
@@ -52,3 +53,13 @@ def test_folds_judged_one_after_the_other_have_the_scores_of_all_at_once():
         np.testing.assert_array_equal(np.flatnonzero(~np.isnan(judged.scores["accuracy"])), some)
     np.testing.assert_array_equal(judged.scores["accuracy"], whole.scores["accuracy"])
     assert judged.folds is None and judged.point == whole.point
+
+
+def test_a_fold_without_a_class_has_no_score_where_columns_are_learned_of_the_other_rows():
+    folds = np.where(Y == 1, 1 + np.arange(40) // 2 % 2, np.arange(40) // 2 % 3)
+    asked = {"families": ["gaussian"], "penalties": [None], "transforms": [None, "quantile_normal"], "models": []}
+    with pytest.warns(snb.StreamnbWarning, match=r"1 of 3 folds lack rows of \[1\]"):
+        found = snb.search(X, Y, folds=folds, scoring="roc_auc", show=False, **asked)
+    assert len(found.candidates) == 2 and not found.left_out
+    for judged in found.candidates:
+        np.testing.assert_array_equal(np.isnan(judged.scores["roc_auc"]), [True, False, False])
