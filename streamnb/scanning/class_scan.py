@@ -64,7 +64,8 @@ class ClassScan(PassTask):
 
     def with_moments(self, more: Iterable[str]) -> Self:
         """The same scan with further moments."""
-        return replace(self, moments=tuple(m for m in ALL_MOMENTS if m in {*self.moments, *more}))
+        wanted = {*self.moments, *more}
+        return replace(self, moments=tuple(moment for moment in ALL_MOMENTS if moment in wanted))
 
     def named(self, labels: np.ndarray) -> Self:
         """The same scan of labels that are named as the columns of y, unless it lists others."""

@@ -1,8 +1,7 @@
 """Families and penalties beside each other, on the same folds."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from streamnb.problem.together import Together
 from streamnb.rows.chunk import Chunk
 from streamnb.rows.column_maps import NONE
 from streamnb.rows.preparing import RowOptions
+from streamnb.rows.source import Source
 from streamnb.rows.survey import Survey
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.selection.comparison import Comparison, Pair
@@ -164,23 +164,26 @@ def compare(
     >>> tables.scores[0, :, -1].round(3).tolist()
     [0.833, 0.83]
     """
+    if isinstance(scoring, list | tuple):
+        raise TypeError(f"scoring={scoring!r} should be one name: compare shows one score (LinearNBCV takes lists)")
     rows = opened(X, y, sample_weight, layer=layer)
     as_given = not isinstance(transform, LearnsBins)
     names = getattr(rows.given, "columns", None) if as_given else None
     members = _families(families, names, rows.encoding.kinds if as_given and rows.encoding else None)
     columns = _penalties(penalties)
-    scorer = check_choice(scheme, folds, repeats, seed, _alone(scoring), "best")
+    scorer = check_choice(scheme, folds, repeats, seed, scoring, "best")
     rules = _rules(rule, columns, overall, scorer, scheme)
     options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing, "priors": priors}
     options |= {"idf": idf, "estimate": estimate}
     every = tuple(members.values())
-    _check_options(every, scheme, reference, smoothing, estimate, idf)
+    _check_options(every, options)
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
     rows.check_read_again("compare")
-    how, rows = with_folds(ClassScan((), RowOptions()), rows, folds, groups, repeats, seed)
     row_options = RowOptions(of_values(transform), normalize, binarize, _centre(every))
-    task = partial(_task, classes=classes, run=run_options, idf=idf, folding=how.folding)
-    mapped, report = _scanned(every, row_options, task, transform, (rows, run_options, "compare", how.folding))
+    scan = ClassScan((), row_options, label_checks.check_classes(classes), memory_limit=run_options.memory_limit)
+    scan, rows = with_folds(scan, rows, folds, groups, repeats, seed)
+    scan = scan.with_moments({"nonzero"} if idf else ())
+    mapped, report = _scanned(every, scan, transform, rows, run_options)
     _check_classes(stats := next(iter(mapped.values())).stats)
     columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns
     pairs, left_out = _defined(members, columns, stats, scheme, reference)
@@ -188,23 +191,13 @@ def compare(
     scores, more, _ = cross_validated(mapped, *asked)
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
     judged = dict(zip(pairs, scores, strict=True))
-    return _shown(Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more), show)
-
-
-def _shown(found: Comparison, show: bool | None) -> Comparison:
-    """The same, printed where that is asked for, by default but in a notebook."""
+    found = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more)
     if show or (show is None and not notebook.in_notebook()):
         print(found)
     return found
 
 
 # ---- what is compared ------------------------------------------------------------------------------------------------
-
-
-def _alone(scoring: Any) -> Any:
-    if isinstance(scoring, list | tuple):
-        raise TypeError(f"scoring={scoring!r} should be one name: compare shows one score (LinearNBCV takes lists)")
-    return scoring
 
 
 def _families(families: Any, names: Any, kinds: Any) -> dict[str, Family]:
@@ -288,15 +281,13 @@ def _defined(
     return pairs, left_out
 
 
-def _check_options(
-    families: Iterable[Family], scheme: str, reference: Any, smoothing: Any, estimate: str, idf: bool
-) -> None:
-    arguments.one_of("scheme", scheme, SCHEMES)
-    check_reference(scheme, reference)
-    arguments.one_of("idf", idf, [False, True])
+def _check_options(families: Iterable[Family], asked: Mapping[str, Any]) -> None:
+    arguments.one_of("scheme", asked["scheme"], SCHEMES)
+    check_reference(asked["scheme"], asked["reference"])
+    arguments.one_of("idf", asked["idf"], [False, True])
     for family in families:
         for member in family.members:
-            Smoothing.of(member, smoothing, estimate)
+            Smoothing.of(member, asked["smoothing"], asked["estimate"])
             if isinstance(member, Together):
                 raise ValueError(
                     f"family={member.name!r} has no penalties to compare: its parameters are fitted together; leave it "
@@ -326,34 +317,22 @@ class _Domains:
 
 
 def _scanned(
-    families: tuple[Family, ...], options: RowOptions, task: Callable[..., ClassScan], transform: Any, learned: Any
+    families: tuple[Family, ...], scan: ClassScan, transform: Any, rows: Source, options: RunOptions
 ) -> tuple[dict[str, ScannedFolds], Report]:
     """A scan for each map of columns that families try, of the families that try it, after what is learned."""
     tried = [family.map_names or (NONE,) for family in families]
     names = dict.fromkeys(name for some in tried for name in some)
-    check_maps([name for name in names if name != NONE], options.transform, options.normalize)
-    steps, maps = learned_by_fold(transform, *learned), learned_maps(names, *learned)
+    check_maps([name for name in names if name != NONE], scan.options.transform, scan.options.normalize)
+    known = rows, options, "compare", scan.folding
+    steps, maps = learned_by_fold(transform, *known), learned_maps(names, *known)
 
     def scan_of(name: str, split: int | None, way: dict[str, Any]) -> ClassScan:
-        of_map = tuple(family for family, some in zip(families, tried, strict=True) if name in some)
-        return task(of_map, replace(options, **way))
+        some = tuple(family for family, maps in zip(families, tried, strict=True) if name in maps)
+        how = Products(pooled=all(family.pooled for family in some if family.covariant))
+        own = replace(scan, options=replace(scan.options, **way), domain=_Domains(some), how=how)
+        return own.with_moments(moment for family in some for moment in family.moments)
 
-    return scan_maps(scan_of, maps, steps, *learned[:2])
-
-
-def _task(
-    families: tuple[Family, ...], options: RowOptions, *, classes: Any, run: RunOptions, idf: bool, folding: Any
-) -> ClassScan:
-    """The scan that serves all families."""
-    listed = label_checks.check_classes(classes)
-    how = Products(pooled=all(family.pooled for family in families if family.covariant))
-    task = ClassScan((), options, listed, _Domains(families), folding, how=how, memory_limit=run.memory_limit)
-    return task.with_moments(_moments(families, idf))
-
-
-def _moments(families: Iterable[Family], idf: bool) -> set[str]:
-    """What any of the families needs."""
-    return {moment for family in families for moment in family.moments} | ({"nonzero"} if idf else set())
+    return scan_maps(scan_of, maps, steps, rows, options)
 
 
 def _centre(families: Iterable[Family]) -> float:
