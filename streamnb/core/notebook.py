@@ -11,6 +11,11 @@ def in_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
+def prints(show: bool | None) -> bool:
+    """Whether a table is printed: where `show` says so, by default but in a notebook, which shows it as HTML."""
+    return bool(show) or (show is None and not in_notebook())
+
+
 def aligned(table: Sequence[Sequence[str]]) -> list[str]:
     """Rows of cells as lines, the first column aligned on the left, others on the right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]

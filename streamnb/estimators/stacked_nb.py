@@ -272,7 +272,7 @@ class StackedNB(Classifier):
         return tags
 
 
-def reads_at_most(stack: StackedNB) -> int:
+def reads_of_fit(stack: StackedNB) -> int:
     """How often the rows are read to fit a stack."""
     final = stack._final(False)
     return 2 + (0 if getattr(final, "solver", None) == "products" else getattr(final, "max_passes", 0))

@@ -45,6 +45,8 @@ class BayesSettings(Contestants):
     options : RunOptions
     """
 
+    failures = ()  # but of some of them
+
     def __init__(self, settings: Sequence[Setting], encoded: Encoded, judging: Judging, options: RunOptions):
         super().__init__([setting.name for setting in settings])
         self._settings = {setting.name: setting for setting in settings}

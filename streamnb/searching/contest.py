@@ -1,6 +1,7 @@
 """Candidates of any kind in rounds: each judges those that are left on more folds than the one before."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +51,10 @@ class Contestants:
     names : list of str, of the candidates
     left_out : dict, why one cannot be judged: `judge` adds to it
     report : Report, of what was read for them
+    failures : exceptions of `begin` and `judge` for which all of them are left out
     """
+
+    failures: tuple[type[Exception], ...] = (ValueError, TypeError)
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = list(names)
@@ -79,11 +83,18 @@ class Contestants:
     def let_go(self) -> None:
         """Keep nothing that only `fitted` needs: another candidate is better."""
 
+    @contextmanager
+    def leaving_out(self) -> Iterator[None]:
+        """Leave all of them out, and say why, where they fail."""
+        try:
+            yield
+        except self.failures as error:
+            why = str(error) if isinstance(error, ValueError | TypeError) else f"{type(error).__name__}: {error}"
+            self.left_out = dict.fromkeys(self.names, why)
+
 
 class OneByOne(Contestants):
     """A candidate that is fitted anew without each fold; a subclass says what that comes to."""
-
-    failures: tuple[type[Exception], ...] = (ValueError, TypeError)  # of which it is left out
 
     def __init__(self, name: str, judging: Judging):
         super().__init__([name])
@@ -92,22 +103,14 @@ class OneByOne(Contestants):
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
         """On the folds that there is time for, on one at least."""
-        name, judging = self.names[0], self._judging
-        if self.left_out:
-            return []
         for fold in folds:
             if self._scores and allowed.over():
                 break
-            try:
-                self._scores[fold] = self._on(fold)
-            except self.failures as error:
-                named = isinstance(error, OneByOne.failures)
-                self.left_out[name] = str(error) if named else f"{type(error).__name__}: {error}"
-                return []
-        done, each = sorted(self._scores), [one.name for one in judging.scorer.each]
-        scores = {one: [self._scores[fold][i] for fold in done] for i, one in enumerate(each)}
-        about: dict[str, Any] = {"name": name, "words": {}, "point": {}, "n_features": -1}
-        return [Judged.on(done, judging.n_folds, scores, **about, **self._cost())]
+            self._scores[fold] = self._on(fold)
+        done, scorers = sorted(self._scores), self._judging.scorer.each
+        scores = {one.name: [self._scores[fold][i] for fold in done] for i, one in enumerate(scorers)}
+        about: dict[str, Any] = {"name": self.names[0], "words": {}, "point": {}, "n_features": -1}
+        return [Judged.on(done, self._judging.n_folds, scores, **about, **self._cost())]
 
     def _on(self, fold: int) -> list[float]:
         """The scores on a fold of what is fitted to the other rows."""
@@ -172,7 +175,8 @@ class Contest:
 
     def _begin(self, group: Contestants) -> None:
         began = self._budget.spent
-        group.begin()
+        with group.leaving_out():
+            group.begin()
         if not self._judged and self._budget.left <= 0.0:
             raise ValueError(
                 f"budget={self._budget.given!r} is too small for one candidate: {_called(group)} took "
@@ -180,7 +184,11 @@ class Contest:
             )
 
     def _judge(self, group: Contestants, names: list[str], folds: Sequence[int], share: Allowed) -> None:
-        for judged in group.judge(names, folds, share):
+        found: list[Judged] = []
+        if not group.left_out.keys() >= {*names}:
+            with group.leaving_out():
+                found = group.judge(names, folds, share)
+        for judged in found:
             if np.isnan(judged.mean(self._scorings[0])):
                 group.left_out[judged.name] = f"it has no {self._scorings[0]} in any fold"
             else:

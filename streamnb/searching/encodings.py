@@ -1,6 +1,6 @@
 """How rows become columns, as candidates: what is learned for it is learned of the rows outside each fold alone."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -106,9 +106,9 @@ class Learned(Encoded):
     n_reads = 1
     nested = True
 
-    def __init__(self, to_learn: ToLearn, given: Given, words: dict[str, str]):
+    def __init__(self, to_learn: ToLearn | TableToLearn | TextsToLearn, given: Given):
         super().__init__(to_learn.rows, given)
-        self._to_learn, self.words = to_learn, words
+        self._to_learn = to_learn
         self._totals: TotalsOfFolds | None = None
         self._whole: Source | None = None
 
@@ -154,7 +154,7 @@ class Stepped(Learned):
         def encoded(total: Any, quiet: bool = False) -> Source:
             return prepared(step_of(total), rows, *given[1:])
 
-        super().__init__(ToLearn(task, rows, encoded), given, {})
+        super().__init__(ToLearn(task, rows, encoded), given)
         self._step_of = step_of
 
     def family_of(self, family: Family, fold: int | None) -> Family:
@@ -265,28 +265,23 @@ def _encoded(asked: Any, given: Given) -> Encoded:
             f"encodings has {asked!r}, but X are rows that are opened already, whose columns are made: give search "
             f"what they were opened from (a path, texts, a data frame) and y, with encodings=[{field | asked!r}]"
         )
-    words = {"encoding": ", ".join(f"{name}={value!r}" for name, value in asked.items()) or "as usual"}
+    found: Encoded
     try:
-        if holds_raw_texts(X) or isinstance(asked.get("text"), str):
-            return _texts(asked, given, words)
-        table = TableToLearn.asked(X, y, weight, asked)
+        if not (holds_raw_texts(X) or isinstance(asked.get("text"), str)):
+            found = Learned(TableToLearn.asked(X, y, weight, asked), given)
+        elif isinstance(asked.get("vocabulary"), int):
+            found = Learned(TextsToLearn.asked(X, y, weight, asked), given)
+        else:  # hashed, or by tokens that are named
+            rows = text(X, y=y, weight=weight, **asked)
+            found = Encoded(rows, (rows, None, None))
     except TypeError as error:
         if "argument" not in str(error):
             raise
         raise ValueError(
             f"encodings has {asked!r}: {error}; it should have what snb.table or snb.text is told"
         ) from None
-    return Learned(ToLearn(table.task, table.rows, table.encoded), given, words)
-
-
-def _texts(asked: Mapping[str, Any], given: Given, words: dict[str, str]) -> Encoded:
-    X, y, weight = given
-    if not isinstance(asked.get("vocabulary"), int):
-        found = Encoded(text(X, y=y, weight=weight, **asked), given)  # hashed, or by tokens that are named
-        found.given, found.words = (found.whole, None, None), words
-        return found
-    texts = TextsToLearn.asked(X, y, weight, asked)
-    return Learned(ToLearn(texts.task, texts.rows, texts.encoded), given, words)
+    found.words = {"encoding": ", ".join(f"{name}={value!r}" for name, value in asked.items()) or "as usual"}
+    return found
 
 
 def in_memory(X: Any, y: Any, weight: Any, who: str) -> Given:

@@ -1,4 +1,4 @@
-"""Estimators on the folds of a search: those of several reads, which choose by themselves, and any of scikit-learn."""
+"""Estimators on the folds of a search: those that choose by themselves, stacks, and any of scikit-learn."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -9,28 +9,28 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from streamnb.core import row_checks
-from streamnb.estimators.classifier import check_parameters
+from streamnb.estimators.classifier import check_parameters, model_and_rows
 from streamnb.estimators.linear_nb_cv import LinearNBCV, judged_grid
-from streamnb.estimators.stacked_nb import StackedNB
-from streamnb.estimators.trained_cv import (
-    ChosenOnFolds,
-    TrainedClassifierCV,
-    judged_reads,
-    reads_at_most,
-)
+from streamnb.estimators.stacked_nb import StackedNB, reads_of_fit
+from streamnb.estimators.trained_cv import ChosenOnFolds, TrainedClassifierCV, judged_reads, reads_at_most
 from streamnb.evaluation.evaluating import evaluate
+from streamnb.evaluation.judging import JudgingTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
+from streamnb.passes.run import run
+from streamnb.rows.fold_rows import FoldRows
+from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
+from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.searching.axes import check_once
 from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging, OneByOne
 from streamnb.searching.encodings import Encoded, in_memory, some
 from streamnb.searching.found import Judged
-from streamnb.searching.of_stacks import StackOnFolds
 from streamnb.selection.grid_scores import GridScores
 
 CHOOSING = TrainedClassifierCV, LinearNBCV, StackedNB
+LEAST_FOLDS = 3  # of a stack
 
 
 def named_models(models: Any) -> dict[str, Any]:
@@ -105,29 +105,21 @@ class ModelOfReads(Contestants):
         return self._encoded.n_reads + 1 + judging * self._judging.n_folds, fitting
 
     def begin(self) -> None:
-        try:
-            self._learned = self._encoded.learn(self._judging, self._options)
-            self._chosen = self._started(self._model, self._encoded.whole)
-        except (ValueError, TypeError) as error:
-            self.left_out[self.names[0]] = str(error)
+        self._learned = self._encoded.learn(self._judging, self._options)
+        self._chosen = self._started(self._model, self._encoded.whole)
 
     def _started(self, model: Any, rows: Source) -> ChosenOnFolds:
         return ChosenOnFolds(model, (rows, None, None), self._judging.groups, self._options)
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
-        if self._chosen is None:
-            return []
-        try:
-            if self._encoded.nested:
-                for fold in folds:
-                    own = self._started(clone(self._model), self._encoded.outside(fold))
-                    own.judge([fold], allowed.reads, allowed.over)
-                    self._chosen.take(own)
-            else:
-                self._chosen.judge(folds, allowed.reads, allowed.over)
-        except ValueError as error:
-            self.left_out[self.names[0]] = str(error)
-            return []
+        assert self._chosen is not None
+        if self._encoded.nested:
+            for fold in folds:
+                own = self._started(clone(self._model), self._encoded.outside(fold))
+                own.judge([fold], allowed.reads, allowed.over)
+                self._chosen.take(own)
+        else:
+            self._chosen.judge(folds, allowed.reads, allowed.over)
         self.report, self._folds = self._learned + self._chosen.report, sorted({*self._folds, *folds})
         n_reads = self.report.rows // self._chosen.n_rows
         cost, (scores, point) = (n_reads, self.report.seconds), judged_reads(self._model)
@@ -162,11 +154,7 @@ class BayesOnGrid(Contestants):
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
         """On all folds, the first time."""
         if not self._judged:
-            try:
-                self._model.fit(*self._given, groups=self._judging.groups, **self._options.of_fit)
-            except (ValueError, TypeError) as error:
-                self.left_out[self.names[0]] = str(error)
-                return []
+            self._model.fit(*self._given, groups=self._judging.groups, **self._options.of_fit)
             self.report, scores = self._model.report_ + self._model.scoring_report_, judged_grid(self._model)[0]
             point, every = scores.best(self._model.rule), range(self._judging.n_folds)
             cost = 2, self.report.seconds
@@ -175,6 +163,61 @@ class BayesOnGrid(Contestants):
 
     def fitted(self, judged: Judged) -> LinearNBCV:
         return self._model
+
+
+class StackOnFolds(OneByOne):
+    """A stack, fitted anew without each fold, to all rows of which those of the fold weigh nothing.
+
+    The folds of the search are those that it makes its margins by, too: what it says of rows outside a fold comes from
+    models without that fold and without their own.
+    """
+
+    def __init__(self, name: str, model: StackedNB, encoded: Encoded, judging: Judging, options: RunOptions):
+        super().__init__(name, judging)
+        self._encoded, self._options = encoded, options
+        self._model = clone(model).set_params(folds=judging.folds, seed=judging.seed)
+        self._n_rows = 1
+
+    def plan(self, most_reads: int | None) -> str:
+        return f"{self.names[0]}: {sum(self.reads(0))} reads at most"
+
+    def reads(self, max_passes: int) -> tuple[int, int]:
+        fitting = reads_of_fit(self._model)
+        return self._encoded.n_reads + self._judging.n_folds * (fitting + 1), fitting
+
+    def begin(self) -> None:
+        if self._judging.n_folds < LEAST_FOLDS:
+            raise ValueError(
+                f"folds={self._judging.n_folds} leave no rows beside the fold that judges a stack and the one "
+                f"whose margins are made; take {LEAST_FOLDS} at least"
+            )
+        self.report = self.report + self._encoded.learn(self._judging, self._options)
+
+    def _cost(self) -> dict[str, Any]:
+        return {"reads": self.report.rows // self._n_rows, "seconds": self.report.seconds}
+
+    def _on(self, fold: int) -> list[float]:
+        """The scores on a fold of the stack fitted to the other rows."""
+        judging, encoded = self._judging, self._encoded
+        rows = encoded.outside(fold) if encoded.nested else encoded.rows
+        asked = judging.folds, judging.groups, 1, judging.seed
+        task, rows = with_folds(ClassScan((), RowOptions()), rows, *asked)
+        assert task.folding is not None
+        stack = clone(self._model)
+        stack.fit(FoldRows(rows, task.folding, fold, inside=False), groups=judging.groups, **self._options.of_fit)
+        needs = judging.scorer.needs
+        if "probabilities" in needs and not hasattr(stack, "predict_proba"):
+            raise ValueError("a scoring needs probabilities, and its second level has none")
+        model, held = model_and_rows(stack, FoldRows(rows, task.folding, fold, inside=True))
+        sheet, report = run(JudgingTask(model, frozenset({*needs, "confusion"})), held, self._options)
+        self.report, self._n_rows = self.report + stack.report_ + report, report.rows
+        return [float(one.value(sheet.evaluations)) for one in judging.scorer.each]
+
+    def fitted(self, judged: Judged) -> Any:
+        rows, options = self._encoded.to_fit, self._options.of_fit
+        model = clone(self._model).fit(*rows, groups=self._judging.groups, **options)
+        self.report = self.report + model.report_
+        return self._encoded.finished(model)
 
 
 class AnyEstimator(OneByOne):

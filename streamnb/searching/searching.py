@@ -157,11 +157,10 @@ def search(
     contestants, left_out = _contestants(given_axes, None if models is None else chosen, ways, how, options)
     contestants += others_of(rest, given, how)
     contest = Contest(contestants, [one.name for one in scorer.each], limits, left_out)
-    told = show or (show is None and not notebook.in_notebook())
-    if told:
+    if notebook.prints(show):
         print(contest.plan(how.n_folds))
     found = contest.result(how.n_folds)
-    if told:
+    if notebook.prints(show):
         print(found)
     return found
 

@@ -164,14 +164,10 @@ def compare(
     >>> tables.scores[0, :, -1].round(3).tolist()
     [0.833, 0.83]
     """
-    if isinstance(scoring, list | tuple):
-        raise TypeError(f"scoring={scoring!r} should be one name: compare shows one score (LinearNBCV takes lists)")
     rows = opened(X, y, sample_weight, layer=layer)
-    as_given = not isinstance(transform, LearnsBins)
-    names = getattr(rows.given, "columns", None) if as_given else None
-    members = _families(families, names, rows.encoding.kinds if as_given and rows.encoding else None)
+    members = _families(families, rows, as_given=not isinstance(transform, LearnsBins))
     columns = _penalties(penalties)
-    scorer = check_choice(scheme, folds, repeats, seed, scoring, "best")
+    scorer = check_choice(scheme, folds, repeats, seed, _alone(scoring), "best")
     rules = _rules(rule, columns, overall, scorer, scheme)
     options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing, "priors": priors}
     options |= {"idf": idf, "estimate": estimate}
@@ -182,17 +178,16 @@ def compare(
     row_options = RowOptions(of_values(transform), normalize, binarize, _centre(every))
     scan = ClassScan((), row_options, label_checks.check_classes(classes), memory_limit=run_options.memory_limit)
     scan, rows = with_folds(scan, rows, folds, groups, repeats, seed)
-    scan = scan.with_moments({"nonzero"} if idf else ())
-    mapped, report = _scanned(every, scan, transform, rows, run_options)
+    mapped, report = _scanned(every, scan, idf, transform, rows, run_options)
     _check_classes(stats := next(iter(mapped.values())).stats)
     columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns
     pairs, left_out = _defined(members, columns, stats, scheme, reference)
-    asked = list(pairs.values()), options, scorer, rows, replace(run_options, checkpoint=None)
-    scores, more, _ = cross_validated(mapped, *asked)
+    once = replace(run_options, checkpoint=None)
+    scores, more, _ = cross_validated(mapped, list(pairs.values()), options, scorer, rows, once)
     scores[0].warn_missing(reference if scorer.name == "roc_auc_reference" else None)
     judged = dict(zip(pairs, scores, strict=True))
     found = Comparison.of(list(members), rules, judged, left_out, scorer.name, overall, report + more)
-    if show or (show is None and not notebook.in_notebook()):
+    if notebook.prints(show):
         print(found)
     return found
 
@@ -200,8 +195,16 @@ def compare(
 # ---- what is compared ------------------------------------------------------------------------------------------------
 
 
-def _families(families: Any, names: Any, kinds: Any) -> dict[str, Family]:
-    """Families by name; objects go by how they are written. `names` and `kinds` of the columns of X, or None."""
+def _alone(scoring: Any) -> Any:
+    if isinstance(scoring, list | tuple):
+        raise TypeError(f"scoring={scoring!r} should be one name: compare shows one score (LinearNBCV takes lists)")
+    return scoring
+
+
+def _families(families: Any, rows: Source, as_given: bool) -> dict[str, Family]:
+    """Families by name, objects by how they are written; columns have names and kinds where they stay as given."""
+    names = getattr(rows.given, "columns", None) if as_given else None
+    kinds = rows.encoding.kinds if as_given and rows.encoding else None
     given = [families] if isinstance(families, str | Family) or not isinstance(families, Iterable) else list(families)
     if not given:
         raise ValueError("families is empty; give at least one, such as 'poisson'")
@@ -317,7 +320,7 @@ class _Domains:
 
 
 def _scanned(
-    families: tuple[Family, ...], scan: ClassScan, transform: Any, rows: Source, options: RunOptions
+    families: tuple[Family, ...], scan: ClassScan, idf: bool, transform: Any, rows: Source, options: RunOptions
 ) -> tuple[dict[str, ScannedFolds], Report]:
     """A scan for each map of columns that families try, of the families that try it, after what is learned."""
     tried = [family.map_names or (NONE,) for family in families]
@@ -330,7 +333,8 @@ def _scanned(
         some = tuple(family for family, maps in zip(families, tried, strict=True) if name in maps)
         how = Products(pooled=all(family.pooled for family in some if family.covariant))
         own = replace(scan, options=replace(scan.options, **way), domain=_Domains(some), how=how)
-        return own.with_moments(moment for family in some for moment in family.moments)
+        moments = {moment for family in some for moment in family.moments}
+        return own.with_moments(moments | {"nonzero"} if idf else moments)
 
     return scan_maps(scan_of, maps, steps, rows, options)
 

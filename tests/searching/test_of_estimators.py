@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
@@ -31,8 +32,9 @@ def how(scoring, folds=FOLDS):
 
 def judged_other(estimator, given, judging):
     (one,) = others_of({"it": estimator}, given, judging)
-    judged = one.judge(["it"], range(judging.n_folds), ALWAYS)
-    return judged[0] if judged else one.left_out["it"]
+    with one.leaving_out():
+        return one.judge(["it"], range(judging.n_folds), ALWAYS)[0]
+    return one.left_out["it"]
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, pd.DataFrame, lambda X: X.tolist()])
@@ -83,3 +85,52 @@ def test_models_are_named_by_what_they_are():
     assert list(names) == ["SoftmaxRegressionCV(max_passes=3)", "MarginClassifierCV()"]
     with pytest.raises(ValueError, match="twice"):
         named_models([snb.MarginClassifierCV(), snb.MarginClassifierCV()])
+
+
+LABELS = rng.integers(0, 2, 120)
+COUNTS = rng.poisson(1.0 + LABELS[:, None] * np.arange(4) % 3, (120, 4)).astype(float)
+STACK = snb.StackedNB(["poisson", "gaussian"], "gaussian")
+
+
+def test_each_fold_is_judged_by_a_stack_of_the_others():
+    found = snb.search(
+        COUNTS, LABELS, families=[], models=[STACK], folds=3, scoring=["accuracy", "roc_auc"], show=False
+    )
+    (judged,), number = found.candidates, snb.fold_numbers(120, 3)
+    assert judged.reads == 3 * 3  # two of each stack, and one that judges it
+    for fold in range(3):
+        rest = np.flatnonzero(number != fold)
+        alone = snb.StackedNB(STACK.families, "gaussian", folds=np.searchsorted(np.unique(number[rest]), number[rest]))
+        alone.fit(COUNTS[rest], LABELS[rest])
+        own = number == fold
+        assert judged.scores["accuracy"][fold] == pytest.approx(accuracy_score(LABELS[own], alone.predict(COUNTS[own])))
+        auc = roc_auc_score(LABELS[own], alone.decision_function(COUNTS[own]))
+        assert judged.scores["roc_auc"][fold] == pytest.approx(auc)
+    whole = snb.StackedNB(STACK.families, "gaussian", folds=3).fit(COUNTS, LABELS)
+    np.testing.assert_array_equal(found.best_.decision_function(COUNTS), whole.decision_function(COUNTS))
+
+
+def test_labels_are_searched_by_models_of_all_together_beside_each_by_itself():
+    sets = np.c_[LABELS, COUNTS[:, 1] > 1, rng.integers(0, 2, 120)].astype(int)
+    frame = pd.DataFrame(sets, columns=["ill", "old", "any"])
+    found = snb.search(COUNTS, frame, folds=3, scoring="f1_micro", show=False)
+    assert found.best_.classes_.tolist() == ["ill", "old", "any"]
+    assert snb.StackedNB(["poisson", "gaussian"]).fit(COUNTS, frame).classes_.tolist() == ["ill", "old", "any"]
+    names = [judged.name for judged in found.candidates]
+    assert any(name.startswith("LabelSpaceCV") for name in names)
+    assert any(name.startswith("StackedNB") for name in names) and "bernoulli" in names
+    assert not found.left_out
+
+
+def test_a_scoring_that_needs_probabilities_leaves_out_a_stack_without():
+    least = snb.StackedNB(["poisson"], snb.LeastSquaresClassifier())
+    with pytest.warns(snb.StreamnbWarning, match="left out"):
+        found = snb.search(
+            COUNTS, LABELS, families=["poisson"], models=[least], folds=3, scoring="neg_log_loss", show=False
+        )
+    assert "its second level has none" in next(iter(found.left_out.values()))
+
+
+def test_two_folds_are_too_few():
+    with pytest.raises(ValueError, match="folds=2 leave no rows beside the fold that judges"):
+        snb.search(COUNTS, LABELS, families=[], models=[STACK], folds=2, show=False)
