@@ -31,8 +31,8 @@ from streamnb.selection.candidates import of_columns_outside
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.folded_scan import ScannedFolds, scan_maps
 from streamnb.selection.grid_scores import RULES, GridScores, check_choice, check_rule
-from streamnb.selection.out_of_fold import HeldOut, calibrated_out_of_fold, check_calibration
-from streamnb.selection.row_sample import sample_size
+from streamnb.selection.out_of_fold import calibrated_out_of_fold, check_calibration
+from streamnb.selection.row_sample import SampledRows, sample_size
 from streamnb.solving.own_variances import is_own
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
@@ -264,15 +264,15 @@ class LinearNBCV(LinearNB):
             sampled = self._sampled(stats, report)
             asked = [(self._family(), self._grid())], self._options(), as_scorer(self.scoring)
             run_options = replace(options, checkpoint=None), self.return_train_score, sampled
-            (scores,), scoring_report, held_out = cross_validated(folded, *asked, rows, *run_options)
+            (scores,), scoring_report, sample = cross_validated(folded, *asked, rows, *run_options)
             scores.warn_missing(self.reference if self.scoring == "roc_auc_reference" else None)
             self._keep(stats, report)
             self._mapped = mapped if len(mapped) > 1 else {}
             self._scores, self.scoring_report_ = scores, scoring_report
             self._choose()
             self._settle()
-            if held_out is not None:
-                self._calibrate(held_out, folded[self.best_.get("map", next(iter(folded)))])
+            if sample is not None:
+                self._calibrate(sample, folded[self.best_.get("map", next(iter(folded)))])
         return self
 
     def _folded(self, classes: Any, folding: Folding, options: RunOptions, way: dict[str, Any]) -> ClassScan:
@@ -288,16 +288,16 @@ class LinearNBCV(LinearNB):
         check_calibrated(replace(path.shell(), intercept_=path.intercepts))
         return sample_size(len(stats.classes), report.bytes / stats.n_rows)
 
-    def _calibrate(self, held_out: HeldOut, folded: ScannedFolds) -> None:
+    def _calibrate(self, sample: SampledRows, folded: ScannedFolds) -> None:
+        """Calibrate the model of all rows by scores of those of the other folds, at the same point."""
+
         def of_rest(fold: int) -> LinearModel:
-            at_hand = None if self.rule == "per_split" else held_out.model(fold, self._scores.best(self.rule))
-            if at_hand is not None:
-                return at_hand
-            known = folded.outside(fold), folded.families[fold] if folded.families else self._family(), self._penalty()
-            return weight_path(*known, n_threads=self._n_threads, **self._options())[0]
+            family = folded.families[fold] if folded.families else self._family()
+            options = {**self._options(), "n_threads": self._n_threads}
+            return weight_path(folded.outside(fold), family, self._penalty(), **options)[0]
 
         assert self.calibration is not None
-        self._learned["_model"] = calibrated_out_of_fold(self._now("_model"), held_out.rows, of_rest, self.calibration)
+        self._learned["_model"] = calibrated_out_of_fold(self._now("_model"), sample, of_rest, self.calibration)
 
     @available_if(_never)
     def partial_fit(self, *_: Any, **__: Any) -> Self:

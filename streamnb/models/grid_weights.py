@@ -143,19 +143,6 @@ class GridWeights:
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self.arrays)
 
-    def of_point(self, point: int, n_rows: int, room: int) -> np.ndarray:
-        """The weights of one model, (n_features, R), out of tables whose scores have so much room for points."""
-        head, spots, begins, columns, units = self.arrays
-        weights, lane = np.zeros((len(begins) - 1, n_rows)), point % self.layout.lanes
-        for table, of_table in zip(head, spots, strict=True):
-            rows, points = np.divmod(of_table, room)
-            some = np.flatnonzero(points == point)
-            weights[:, rows[some]] = table[:, some]
-        some = np.flatnonzero(columns % room == point - lane)
-        features = np.repeat(np.arange(len(weights)), np.diff(begins))
-        weights[features[some], columns[some] // room] += units[some, lane]
-        return weights
-
     def add_scores(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
         """Add the scores of those rows of a block to out (len(rows), R * room of G or wider), in C order."""
         for some, arrays in chunk.sparse(rows):

@@ -33,8 +33,7 @@ from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.folded_scan import ScannedFolds
 from streamnb.selection.grid_models import GridModels, rows_of
 from streamnb.selection.grid_scores import GridScores
-from streamnb.selection.out_of_fold import HeldOut
-from streamnb.selection.row_sample import RowSample
+from streamnb.selection.row_sample import RowSample, SampledRows
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import LabelCodes
@@ -268,7 +267,7 @@ def cross_validated(
     run_options: RunOptions,
     train: bool = False,
     sampled: int = 0,
-) -> tuple[list["GridScores"], Report, HeldOut | None]:
+) -> tuple[list["GridScores"], Report, SampledRows | None]:
     """Scores of each (family, penalty) of `candidates` at every point of its grid, from one scan of the rows.
 
     `mapped` are the statistics of each map of columns that a family tries; "none" of those that try none.
@@ -277,9 +276,9 @@ def cross_validated(
     """
     each = [with_maps(mapped, as_family(one), penalty, options, run_options.n_threads) for one, penalty in candidates]
     every = [one for maps in each for one in maps]
-    judged, report, held_out = judged_together(every, scorer, rows, run_options, train, sampled)
+    judged, report, sample = judged_together(every, scorer, rows, run_options, train, sampled)
     found = iter(judged)
-    return [scores_of(list(islice(found, len(maps))), scorer) for maps in each], report, held_out
+    return [scores_of(list(islice(found, len(maps))), scorer) for maps in each], report, sample
 
 
 def judged_together(
@@ -290,7 +289,7 @@ def judged_together(
     train: bool = False,
     sampled: int = 0,
     held: Sequence[int] | None = None,
-) -> tuple[list[JudgedGrid], Report, HeldOut | None]:
+) -> tuple[list[JudgedGrid], Report, SampledRows | None]:
     """What the models of candidates, at every point of their grids, make of the rows of each split, from one scan.
 
     Statistics of all candidates are of the same rows. Of the splits in `held` alone, where these are named.
@@ -328,7 +327,7 @@ def judged_together(
         JudgedGrid(path, dict(zip(splits, own, strict=True)), dict(zip(splits, known, strict=train)), _singular(models))
         for path, own, known, models in zip(paths, unseen, seen, grids, strict=True)
     ]
-    return judged, report, None if sheet.sample is None else HeldOut(sheet.sample.drawn(), grids)
+    return judged, report, None if sheet.sample is None else sheet.sample.drawn()
 
 
 def _check_same_order(stats: ClassStats, sheet: Sheet) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +11,6 @@ from streamnb.core import persistence
 from streamnb.core.memory import aligned
 from streamnb.models.deciding import Decider
 from streamnb.models.grid_weights import DOUBLE, GridWeights
-from streamnb.models.linear import LinearModel
 from streamnb.models.quadratic import QuadraticModel
 from streamnb.problem.family import column_blocks
 from streamnb.rows.chunk import Chunk
@@ -97,15 +95,6 @@ class GridModels:
         weights = self.apart.entering if isinstance(self.apart, NestedApart) else []
         return persistence.digest([self.shell, self._intercepts, *map(list, weights)])
 
-    def of_point(self, point: int) -> LinearModel | None:
-        """The model of one point, where the weights of all are kept ready in full."""
-        if self._weights is None:
-            return None
-        weights = self._weights.of_point(point, *self._intercepts.shape)  # with idf, as intercepts with absence
-        absent = self.shell.absent
-        intercept = self._intercepts[:, point] - (absent @ weights if absent.any() else 0.0)
-        return replace(self.shell, weights=weights, intercept_=intercept, scale=None)
-
     def _raw(self, weights: sp.csr_array, columns: Any) -> sp.csr_array:
         """Weights for rows before idf, (n_columns, G * R)."""
         if self.shell.scale is None:
@@ -153,9 +142,6 @@ class QuadraticGrid(GridModels):
     @property
     def by_columns(self) -> bool:
         return False
-
-    def of_point(self, point: int) -> LinearModel | None:
-        return self.shell
 
     def digest(self) -> str:
         return persistence.digest([self.shell.weights, self.shell.halves, self.shell.intercept_])

@@ -1,31 +1,15 @@
 """Calibration by rows of the scoring scan, each scored by the model of the rows outside its fold."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
 from streamnb.models.calibrating import Scored, fitted_to
 from streamnb.models.linear import LinearModel
 from streamnb.rows.boundary import as_chunk
-from streamnb.selection.covariance_models import CovarianceModels
-from streamnb.selection.grid_models import GridModels
 from streamnb.selection.row_sample import SampledRows
 
 LEAST_FOLDS = 5
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Some rows of a scoring scan, and the models of each split, none of which has seen its rows, by candidate."""
-
-    rows: SampledRows
-    models: Sequence[tuple[GridModels | CovarianceModels, ...]]
-
-    def model(self, split: int, point: int) -> LinearModel | None:
-        """That of a point of the grid, where its weights are at hand."""
-        models = self.models[0][split]
-        return models.of_point(point) if len(self.models) == 1 and isinstance(models, GridModels) else None
 
 
 def check_calibration(method: str | None, scheme: str, n_folds: int) -> None:

@@ -70,17 +70,3 @@ def test_absent_features_count_in_the_intercepts():
     found = models.margins(chunk_of(path, sp.csr_array(X)), np.arange(50), models.room(50))
     for g in range(len(path)):
         np.testing.assert_allclose(found[:, :, g], path[g].decision_function(X), rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("n_points", [3, 40])
-@pytest.mark.parametrize(("family", "idf"), [("poisson", True), (snb.Laplace(2.0), False)], ids=str)
-def test_the_model_of_a_point_is_out_of_the_tables_what_it_is_on_the_path(family, idf, n_points):
-    rng = np.random.default_rng(3)
-    x, y = rng.poisson(1.0, (60, 9)).astype(float), np.arange(60) % 3
-    stats = snb.scan(x, y, moments=["sum", "nonzero", "deviation"], centre=2.0)
-    path = snb.solve(stats, family, snb.L1(n_taus=n_points), idf=idf)
-    models = GridModels(path, 1 << 20, False)
-    for point in (0, len(path) // 2, len(path) - 1):
-        model = models.of_point(point)
-        np.testing.assert_allclose(model.decision_function(x), path[point].decision_function(x), rtol=1e-12, atol=1e-12)
-    assert GridModels(path, 1, False).of_point(0) is None
