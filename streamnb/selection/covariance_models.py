@@ -1,18 +1,27 @@
-"""All models of a grid of shrinkages, which score rows together."""
+"""All models of a grid of shrinkages, which score rows together; decisions are made in single precision first."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from streamnb.core import memory, persistence
 from streamnb.core.blas import one_thread
+from streamnb.core.memory import aligned
+from streamnb.kernels import quadratic_forms as forms
+from streamnb.kernels.form_lanes import DIRECTIONS, TILE_BYTES
+from streamnb.kernels.judge import top_class
 from streamnb.models.grid_weights import DOUBLE, SINGLE
 from streamnb.rows.chunk import Chunk, CSRChunk
-from streamnb.selection.covariance_scores import Scores, ScreenedRows, inward, top
 from streamnb.solving.covariance_path import CovariancePath
+from streamnb.solving.covariances import Basis
 
 TILE, SCREENED = 256, 4096  # rows that are scored, or decided, together
 CURE = "take fewer shrinkages, folds or features, or covariance='pooled'"
+UNIT = 2.0**-24  # of rounding in single precision
+LARGEST, LONGEST = 2.0**50, 2.0**30  # weights, and rows, whose squares do not overflow there
+FLATTEST = 1e-8  # eigenvalue of correlations that rows are divided by
 
 
 class CovarianceModels:
@@ -105,3 +114,206 @@ class CovarianceModels:
             full = values.toarray() if isinstance(chunk, CSRChunk) else values
             np.subtract(full[:, self._kept], self._centre, out=x[:, :-1])
             yield some, x
+
+
+# ---- scores at points that share directions --------------------------------------------------------------------------
+
+
+def columns_of(points: list[int]) -> Any:
+    """Those points as a slice, which is faster, where they follow each other."""
+    first, last = points[0], points[-1] + 1
+    return slice(first, last) if points == list(range(first, last)) else np.array(points)
+
+
+def padded(n: int) -> int:
+    """So many directions, and those that are none."""
+    return -(-n // DIRECTIONS) * DIRECTIONS
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """Scores of K classes at P points, as `kernels.quadratic_forms` wants them.
+
+    Attributes
+    ----------
+    side : (K, m, n + 1)
+        What rows less their mean, a 1 behind, are multiplied by: directions of a class, behind each the place of the
+        class with the sign turned, and some that are none. Where all classes have one covariance, and scores are
+        linear, what is to be taken from `offsets`, for each point.
+    lower, inverse : (K, P, m)
+        Of the factors behind these directions. Where there are none `lower` is (K, 0, m) and `inverse` has points that
+        are none; where scores are linear both have none.
+    offsets : (K, P)
+    """
+
+    side: np.ndarray
+    lower: np.ndarray
+    inverse: np.ndarray
+    offsets: np.ndarray
+
+    @classmethod
+    def of(cls, basis: Basis, apart: np.ndarray, log_priors: np.ndarray) -> "Form":
+        """From the means of classes (K, n), less that of all."""
+        (n_classes, n), n_points = apart.shape, len(basis.points)
+        inverse = np.nan_to_num(basis.inverse)
+        if len(basis.axes) == 1:
+            side, none = np.zeros((n_classes, padded(n_points), n + 1)), np.zeros((n_classes, 0, padded(n_points)))
+            means = apart @ basis.axes[0]
+            slopes = means[:, :, None] * inverse[0]  # (K, n, P)
+            side[:, :n_points, :n] = -np.tensordot(slopes, basis.axes[0], (1, 1))
+            side[:, :n_points, n] = np.einsum("kj,kjp->kp", means, slopes) / 2.0
+            return cls(side, none, none, np.repeat(log_priors[:, None], n_points, 1))
+        m, lone = padded(n), basis.lower is None
+        side, lower = np.zeros((n_classes, m, n + 1)), np.zeros((n_classes, 0 if lone else n_points, m))
+        side[:, :n, :n] = basis.axes.transpose(0, 2, 1)
+        side[:, :n, n] = -(basis.axes.transpose(0, 2, 1) @ apart[:, :, None])[:, :, 0]
+        weights = np.zeros((n_classes, padded(n_points) if lone else n_points, m))
+        weights[:, :n_points, :n] = inverse.transpose(0, 2, 1) / 2.0
+        if basis.lower is not None:
+            lower[:, :, :n] = basis.lower.transpose(0, 2, 1)
+        return cls(side, lower, weights, log_priors[:, None] - np.nan_to_num(basis.log_dets) / 2.0)
+
+    @property
+    def linear(self) -> bool:
+        return self.inverse.shape[1] == 0
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What it is made of."""
+        return self.side, self.lower, self.inverse, self.offsets
+
+    def room(self) -> tuple[np.ndarray, ...]:
+        """For the kernels to work in."""
+        m, lanes = self.side.shape[1], TILE_BYTES // self.side.itemsize
+        return tuple(aligned(n, lanes, self.side.dtype) for n in (m, m if self.linear else self.inverse.shape[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores at points that share directions.
+
+    Attributes
+    ----------
+    points : P of the grid
+    form : Form
+    screen : Screen or None
+    """
+
+    points: Any
+    form: Form
+    screen: "Screen | None" = None
+
+    @classmethod
+    def of(cls, basis: Basis, apart: np.ndarray, log_priors: np.ndarray, outward: np.ndarray | None) -> "Scores":
+        """From the means of classes (K, n), less that of all; `outward` undoes what rows are screened in."""
+        form = Form.of(basis, apart, log_priors)
+        return cls(columns_of(basis.points), form, None if outward is None else Screen.of(form, outward))
+
+    def scores(self, x: np.ndarray) -> np.ndarray:
+        """ln P(y) + ln p(x | y) up to what is the row's, (n_rows, K, P)."""
+        out = np.empty((len(x), *self.form.offsets.shape))
+        forms.score(in_tiles(x, np.float64), *self.form.arrays, self.form.room(), out)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Screen:
+    """The same in single precision, with a bound on what rounding does.
+
+    A sum of n products is off by less than (n + 2) u of the product of the lengths of both factors, to first order in
+    u = 2^-24 (Higham 2002, section 3.1), of which twice as much is allowed for. Rows are screened in directions in
+    which the classes together vary alike, and directions have length 1: lengths are small whatever scales are.
+    Behind factors ``y_j = z_j + l_j y_(j-1)``, where rounding adds 3 u of y_j and 2 u of z_j, what is lost grows as
+    they do: `kernels.quadratic_forms.growth`. If a root of h is off by r, h is by ``1.5 sqrt(h) r + r^2`` or less, and
+    ``2 sqrt(h) <= h / c + c``; c is that of rows of the class.
+    """
+
+    form: Form
+    bounds: np.ndarray  # (5, K, P), as `kernels.form_lanes.rank_lanes` wants them
+
+    @classmethod
+    def of(cls, form: Form, outward: np.ndarray) -> "Screen | None":
+        """Of what makes up the scores in double precision; None where single precision could not hold it."""
+        n = form.side.shape[2]
+        side = (form.side.reshape(-1, n) @ outward.T).reshape(form.side.shape)
+        lengths, share = np.sqrt(np.einsum("kmn,kmn->km", side, side)), 2.0 * UNIT * (n + 7)
+        bounds, finite = np.zeros((5, *form.offsets.shape)), np.where(np.isfinite(form.offsets), abs(form.offsets), 0.0)
+        bounds[4] = 4.0 * UNIT * finite
+        if form.linear:
+            bounds[0] = share * lengths[:, : finite.shape[1]]
+            return cls._held([side, form.lower, form.inverse, form.offsets, bounds], lengths, finite)
+        lengths[lengths == 0.0] = 1.0  # of directions in which no row lies
+        side /= lengths[:, :, None]
+        inverse, lower = form.inverse * (lengths**2)[:, None], form.lower / lengths[:, None]
+        lower[:, :, 1:] *= lengths[:, None, :-1]
+        of_ones, of_own = np.zeros((2, *finite.shape))
+        if lower.size:
+            forms.growth(lower, inverse, of_ones, of_own)
+        else:
+            of_ones = inverse[:, : finite.shape[1]].sum(axis=2)
+        reach, own, root = share * np.sqrt(2.0 * of_ones), 3.0 * UNIT * np.sqrt(of_own), np.sqrt(n / 2.0)
+        bounds[:4] = 0.75 * root * reach, reach**2, 0.75 / root * reach, share + 2.0 * own * (1.0 + own)
+        return cls._held([side, lower, inverse, form.offsets, bounds], inverse, abs(lower), of_ones, of_own, finite)
+
+    @classmethod
+    def _held(cls, parts: list[np.ndarray], *sizes: np.ndarray) -> "Screen | None":
+        if not max(size.max(initial=0.0) for size in sizes) < LARGEST:  # NaN, too
+            return None
+        single = [part.astype(np.float32) for part in parts]
+        return cls(Form(*single[:4]), single[4])
+
+    def decided(self, rows: "ScreenedRows") -> tuple[np.ndarray, np.ndarray]:
+        """The class of the highest score at each point, (n_rows, P), and the rows for which all are certain."""
+        n_rows, n_points = len(rows.near), self.form.offsets.shape[1]
+        numbers, certain = np.empty((n_rows, n_points), np.int32), np.empty(n_rows, bool)
+        best = aligned(4 * n_points, rows.tiles.shape[2], np.float32)
+        forms.decide(rows.tiles, rows.sizes, self.form.arrays, self.bounds, self.form.room(), best, numbers, certain)
+        return numbers, certain & rows.near
+
+
+class ScreenedRows(NamedTuple):
+    """Rows in single precision, in tiles, their lengths, and which of them it can hold."""
+
+    tiles: np.ndarray  # (n_tiles, n + 1, lanes)
+    sizes: np.ndarray  # (n_tiles, lanes)
+    near: np.ndarray  # (n_rows,)
+
+    @classmethod
+    def of(cls, y: np.ndarray) -> "ScreenedRows":
+        """Of rows that are turned inward."""
+        lengths = np.sqrt(np.einsum("ij,ij->i", y, y))
+        near = lengths < LONGEST
+        if not near.all():
+            y, lengths = np.where(near[:, None], y, 0.0), np.where(near, lengths, 0.0)
+        sizes = in_tiles(lengths[:, None], np.float32)[:, 0]
+        return cls(in_tiles(y, np.float32), sizes, near)
+
+
+def in_tiles(x: np.ndarray, dtype: Any) -> np.ndarray:
+    """Rows (n_rows, n) in tiles (n_tiles, n, lanes), zeros behind the last."""
+    lanes, (n_rows, n) = TILE_BYTES // np.dtype(dtype).itemsize, x.shape
+    whole, n_tiles = n_rows // lanes, -(-n_rows // lanes)
+    out = aligned(n_tiles * n, lanes, dtype).reshape(n_tiles, n, lanes)
+    out[:whole] = x[: whole * lanes].reshape(whole, lanes, n).transpose(0, 2, 1)
+    out[whole:, :, n_rows - whole * lanes :] = 0.0
+    out[whole:, :, : n_rows - whole * lanes] = x[whole * lanes :].T
+    return out
+
+
+def top(scores: np.ndarray) -> np.ndarray:
+    """The first class of the highest score at each point, (n_rows, P)."""
+    out = np.empty((len(scores), scores.shape[2]), np.int64)
+    top_class(np.ascontiguousarray(scores), out)
+    return out
+
+
+def inward(common: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A matrix that makes features with this covariance vary alike, and one that undoes it, each with room for a 1."""
+    sizes, n = np.sqrt(common.diagonal()), len(common)
+    sizes = np.where(sizes > 0.0, sizes, 1.0)
+    values, axes = np.linalg.eigh(common / sizes / sizes[:, None])
+    roots = np.sqrt(np.maximum(values, FLATTEST * n))
+    there, back = np.eye(n + 1), np.eye(n + 1)
+    there[:n, :n] = axes / sizes[:, None] / roots
+    back[:n, :n] = (axes * sizes[:, None] * roots).T
+    return there, back
