@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -27,53 +27,35 @@ CURE = "take fewer rows of each class, or fewer candidates"
 FEW = 512  # rows whose contributions stay in the cache until they are rounded
 AT_ONCE = 1 << 22  # scores of rows by models with one feature more
 
-
-class Contributions(Protocol):
-    """Scores of rows by the models of subsets of features, as far as these add up.
-
-    A subset is a state: that of none is `start`, and `moved` adds features to it or takes them away.
-    """
-
-    @property
-    def n_features(self) -> int:
-        """How many there are to choose among."""
-
-    def start(self) -> tuple[np.ndarray, ...]:
-        """The state of the empty subset: what models know without any feature."""
-
-    def moved(self, state: tuple[np.ndarray, ...], feature: int, sign: float) -> tuple[np.ndarray, ...]:
-        """The state with a feature more (+1) or less (-1)."""
-
-    def decided(self, state: tuple[np.ndarray, ...], features: Any, sign: float) -> np.ndarray:
-        """Class numbers of the rows, (n_rows, n), by the models with one more or less of these features each."""
-
-    def grouped(self, groups: np.ndarray) -> "Contributions":
-        """The same of groups of features, (n_groups, n_features) of 0 and 1, in place of features."""
+State = tuple[np.ndarray, ...]  # of a subset: what the scores of rows by its models are made of
 
 
 @dataclass(frozen=True, eq=False)
 class AddedScores:
-    """Margins that add up: `base` (n_rows, R, 1) without any feature, `parts` (n_rows, R, n) of each."""
+    """Margins that add up: `base` (n_rows, R, 1) without any feature, `parts` (n_rows, R, n) of each.
+
+    A subset is a state: that of none is `start`, and `moved` adds features to it (sign 1) or takes them away (-1).
+    """
 
     scheme: Scheme
     base: np.ndarray
     parts: np.ndarray
 
-    @property
-    def n_features(self) -> int:
-        return self.parts.shape[2]
-
-    def start(self) -> tuple[np.ndarray, ...]:
+    def start(self) -> State:
+        """What models know without any feature."""
         return (self.base,)
 
-    def moved(self, state: tuple[np.ndarray, ...], feature: int, sign: float) -> tuple[np.ndarray, ...]:
+    def moved(self, state: State, feature: int, sign: float) -> State:
+        """The state with a feature more or less."""
         return (state[0] + np.float32(sign) * self.parts[:, :, feature, None],)
 
-    def decided(self, state: tuple[np.ndarray, ...], features: Any, sign: float) -> np.ndarray:
+    def decided(self, state: State, features: Any, sign: float) -> np.ndarray:
+        """Class numbers of the rows, (n_rows, n), by the models with one more or less of these features each."""
         more = self.parts[:, :, features]
         return self.scheme.decide(state[0] + more if sign > 0 else state[0] - more)
 
     def grouped(self, groups: np.ndarray) -> "AddedScores":
+        """The same of groups of features, (n_groups, n_features) of 0 and 1, in place of features."""
         return replace(self, parts=_summed(self.parts, groups))
 
 
@@ -83,7 +65,8 @@ class CountedScores:
 
     `base` (n_rows, K, 1) of the priors; `parts` (n_rows, K, n) are x_j ln S_yj, `counts` (n_rows, n) x_j, `sums`
     (n_folds, K, n) S_yj of the rows outside each fold, and `fold` (n_rows,). All logarithms are less those of the first
-    class: scores are compared alone, and what all classes share would cost digits.
+    class: scores are compared alone, and what all classes share would cost digits. States are as those of
+    `AddedScores`.
     """
 
     base: np.ndarray
@@ -92,19 +75,15 @@ class CountedScores:
     sums: np.ndarray
     fold: np.ndarray
 
-    @property
-    def n_features(self) -> int:
-        return self.parts.shape[2]
-
-    def start(self) -> tuple[np.ndarray, ...]:
+    def start(self) -> State:
         return self.base, np.zeros((len(self.fold), 1)), np.zeros((*self.sums.shape[:2], 1))
 
-    def moved(self, state: tuple[np.ndarray, ...], feature: int, sign: float) -> tuple[np.ndarray, ...]:
+    def moved(self, state: State, feature: int, sign: float) -> State:
         scores, counts, sums = state
         own = self.parts[:, :, feature, None], self.counts[:, feature, None], self.sums[:, :, feature, None]
         return scores + np.float32(sign) * own[0], counts + sign * own[1], sums + sign * own[2]
 
-    def decided(self, state: tuple[np.ndarray, ...], features: Any, sign: float) -> np.ndarray:
+    def decided(self, state: State, features: Any, sign: float) -> np.ndarray:
         scores, counts, sums = state
         total, n = sums + sign * self.sums[:, :, features], counts + sign * self.counts[:, features]
         with np.errstate(divide="ignore", invalid="ignore"):  # of no features nothing is left
@@ -133,20 +112,20 @@ class JudgedSubsets:
     Rows come fold by fold, `ends` (F + 1,) says where.
     """
 
-    contributions: Contributions
+    contributions: AddedScores | CountedScores
     codes: np.ndarray
     weight: np.ndarray | None  # None: 1 each
     ends: np.ndarray
 
-    def scores(self, state: tuple[np.ndarray, ...], features: np.ndarray, sign: float = 1.0) -> np.ndarray:
+    def scores(self, state: State, features: np.ndarray, sign: float = 1.0) -> np.ndarray:
         """Shares of right answers with one of these features more or less, (n_folds, n)."""
         step = max(AT_ONCE // len(self.codes), 1)
         cut = [features[first : first + step] for first in range(0, len(features), step)]
         return np.concatenate([self._scores(state, some, sign) for some in cut], axis=1)
 
-    def _scores(self, state: tuple[np.ndarray, ...], features: np.ndarray, sign: float) -> np.ndarray:
+    def _scores(self, state: State, features: np.ndarray, sign: float) -> np.ndarray:
         some: Any = features
-        if len(features) == self.contributions.n_features:
+        if len(features) == self.contributions.parts.shape[2]:
             some = slice(None)  # which copies nothing
         right = self.contributions.decided(state, some, sign) == self.codes[:, None]
         folds = list(pairwise(self.ends))
@@ -172,7 +151,7 @@ def judged(
     _check_each_fold(sample, ends)
     rests = [stats.without_fold(fold) for fold in range(stats.n_folds)]
     smoothing = options["smoothing"]
-    parts: Contributions
+    parts: AddedScores | CountedScores
     if isinstance(family, Multinomial):
         parts = _counted(sample, rests, ends, smoothing)
     else:

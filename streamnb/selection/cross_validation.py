@@ -33,6 +33,7 @@ from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.folded_scan import ScannedFolds
 from streamnb.selection.grid_models import GridModels, rows_of
 from streamnb.selection.grid_scores import GridScores
+from streamnb.selection.models_apart import NestedApart
 from streamnb.selection.row_sample import RowSample, SampledRows
 from streamnb.solving.covariance_path import CovariancePath
 from streamnb.stats.class_stats import ClassStats
@@ -88,7 +89,7 @@ class ScoringTask(PassTask):
         n_bytes = _sheet_sizes(n_models, len(self.classes), self.needs, multilabel)[2]
 
         def of_grid(models: GridModels | CovarianceModels) -> Any:
-            nested = models.apart is not None and models.apart.nested
+            nested = isinstance(models.apart, NestedApart)
             return empty_evaluation(models.shell.scheme, self.classes, self.needs, models.shape[0], n_models, nested)
 
         sheet = [[of_grid(models) for models in grids] for grids in self.candidates * (1 + self.train)]

@@ -19,20 +19,7 @@ ROWS_AT_ONCE = 1 << 14  # of nested models; fewer than 2^16
 FEW_POINTS = 8  # that are scored in less time than their steps are found
 
 
-class ModelsApart:
-    """Models of R rows of weights at G points, whose scores of a row of weights are asked alone."""
-
-    nested = False
-
-    def __init__(self, nbytes: int):
-        self.nbytes = nbytes
-
-    def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:
-        """Have an evaluation judge some rows of a prepared block."""
-        raise NotImplementedError
-
-
-class TablesApart(ModelsApart):
+class TablesApart:
     """Weights (features, G * R), one block of features after the other, and intercepts (G, R).
 
     Before rows are judged they are laid out in a table for each row of weights: together with those of other grids, so
@@ -40,7 +27,7 @@ class TablesApart(ModelsApart):
     """
 
     def __init__(self, blocks: Sequence[sp.csr_array], intercepts: np.ndarray):
-        super().__init__(sum(block.data.nbytes + block.indices.nbytes for block in blocks))
+        self.nbytes = sum(block.data.nbytes + block.indices.nbytes for block in blocks)
         self._blocks, self._intercepts = blocks, intercepts
         self._tables: list[GridWeights] = []
 
@@ -58,6 +45,7 @@ class TablesApart(ModelsApart):
         return joined
 
     def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:
+        """Have an evaluation judge some rows of a prepared block."""
         arrays, width = judged.together(chunk), self._intercepts.shape[1]
         for one in judged.asked(evaluation):
             rows, weight = arrays._replace(rows=one.rows), judged.weights[one.rows]
@@ -118,20 +106,19 @@ class StepsRoom:
         return self._rows, self._scores
 
 
-class NestedApart(ModelsApart):
+class NestedApart:
     """Each model has the features of the one before it, with the same weights.
 
     Scores are without intercepts, which change no order of the rows by one model, and are summed in the order in which
     features come in: so a row's score is the same number by all models between two of its features.
     """
 
-    nested = True
-
     def __init__(self, entering: list[InOrder]):
-        super().__init__(sum(of_row.nbytes for of_row in entering))
+        self.nbytes = sum(of_row.nbytes for of_row in entering)
         self.entering = entering
 
     def judge(self, evaluation: ReferenceEvaluation, chunk: Chunk, judged: JudgedRows) -> None:
+        """The same, a step of a row's scores at a time."""
         arrays, weight = judged.together(chunk), judged.weights
 
         def turned(rows: np.ndarray) -> tuple[np.ndarray, ColumnForm]:
