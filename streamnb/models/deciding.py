@@ -77,13 +77,13 @@ class Decider:
         return None if weights is None else cls(weights, blocks, start, of_classes, most_bytes // 2)
 
     def decide(self, chunk: Chunk, rows: np.ndarray, screened: bool) -> np.ndarray:
-        """The first class of the highest score of `rows` of a block at each point, (len(rows), G) and room behind.
+        """The first class of the highest score of `rows` of a block at each point, (len(rows), G) padded.
 
         `screened` tells whether the block is `in_range`; without it, or where single precision leaves too much open, as
         it does where large numbers come to little, all is computed in double precision.
         """
         n_points = self.start.shape[1]
-        decided, left_open = np.empty((len(rows), SINGLE.room(n_points)), self._number), np.ones(len(rows), np.bool_)
+        decided, left_open = np.empty((len(rows), SINGLE.padded(n_points)), self._number), np.ones(len(rows), np.bool_)
         if screened and 4 * self.tried[1] <= max(self.tried[0], TRIAL):
             self._screen(chunk, rows, decided, left_open)
             self.tried[0] += len(rows)
@@ -113,7 +113,7 @@ class Decider:
     def _form(self) -> tuple[tuple, tuple]:
         """What the kernel wants of the weights, and of the scores."""
         (n_classes, n_points), (head, spots, begins, columns, units) = self.start.shape, self.weights.arrays
-        start = np.zeros((n_classes, SINGLE.room(n_points)), np.float32)
+        start = np.zeros((n_classes, SINGLE.padded(n_points)), np.float32)
         start[:, :n_points] = self.start
         has_units = (np.diff(begins) > 0).astype(np.uint8)
         in_place = len(spots) == 1 and bool((spots[0] == np.arange(spots.shape[1])).all())
@@ -121,16 +121,16 @@ class Decider:
         return (head, spots, has_units, begins, columns, units), (self.weights.n_whole, in_place, start, places)
 
     def _in_double(self, chunk: Chunk, rows: np.ndarray, add_scores: Callable) -> np.ndarray:
-        (n_classes, n_points), room = self.start.shape, DOUBLE.room(self.start.shape[1])
+        (n_classes, n_points), width = self.start.shape, DOUBLE.padded(self.start.shape[1])
         n_rows = self.blocks[0].shape[1] // n_points
-        flat = aligned(len(rows), (n_rows + 1) * room)  # the last of a class without weights
-        scores = flat.reshape(len(rows), n_rows + 1, room)
+        flat = aligned(len(rows), (n_rows + 1) * width)  # the last of a class without weights
+        scores = flat.reshape(len(rows), n_rows + 1, width)
         flat[:] = 0.0
         scores[:, self.of_classes, :n_points] = self.start
         add_scores(chunk, rows, flat)
         in_order = np.array_equal(self.of_classes, np.arange(n_classes))
         of_classes = scores[:, :n_classes] if in_order else scores[:, self.of_classes]
-        decided = np.empty((len(rows), room), np.int64)
+        decided = np.empty((len(rows), width), np.int64)
         top_class(of_classes, decided)
         return decided[:, :n_points]
 
@@ -140,7 +140,7 @@ class Decider:
         return GridWeights.within(self.most_bytes, self.blocks, self.blocks[0].shape[1] // self.start.shape[1])
 
     def _add_each(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
-        """Add the scores of those rows to out, (len(rows), (R + 1) * room of G), weight by weight."""
+        """Add the scores of those rows to out, (len(rows), (R + 1) * padded G), weight by weight."""
         n_points, first = self.start.shape[1], 0
         sums = np.zeros((len(rows), self.blocks[0].shape[1]))
         for block in self.blocks:

@@ -29,8 +29,8 @@ class Layout:
     in_head: float
     listing: float
 
-    def room(self, n_points: int) -> int:
-        """What the scores of so many models take beside each other."""
+    def padded(self, n_points: int) -> int:
+        """How many numbers the scores of so many models take beside each other."""
         return -(-n_points // self.lanes) * self.lanes
 
     def head_lanes(self, depth: Any, n_rows: int) -> Any:
@@ -41,12 +41,12 @@ class Layout:
         """The point and the row of weights of each column, where its unit goes to and its place there."""
         point, row = np.divmod(np.arange(n_points * n_rows), n_rows)
         lane = point % self.lanes
-        return np.stack([point, row, row * self.room(n_points) + point - lane, lane])
+        return np.stack([point, row, row * self.padded(n_points) + point - lane, lane])
 
     def shape(self, blocks: Sequence[sp.csr_array], n_rows: int) -> tuple[int, int]:
         """How many points the head has, less than `lanes` or a multiple of them, and how many units are beside it."""
         n_features, n_points = sum(block.shape[0] for block in blocks), blocks[0].shape[1] // n_rows
-        ends, where = np.zeros(self.room(n_points), np.int64), self.where(n_points, n_rows)
+        ends, where = np.zeros(self.padded(n_points), np.int64), self.where(n_points, n_rows)
         for block in blocks:
             grid_scores.count_units(*_places(block), where, np.full((2, n_rows), -1), ends)
         n_units = np.append(np.cumsum(ends[::-1])[::-1], 0)  # by depth
@@ -82,7 +82,7 @@ def _bytes_of_shape(layout: Layout, blocks: Sequence[sp.csr_array], n_rows: int,
 
 @dataclass(frozen=True, eq=False)
 class GridWeights:
-    """Weights (n_features, G * R) of G models of R rows, for scores that lie as (R, room of G)."""
+    """Weights (n_features, G * R) of G models of R rows, for scores that lie as (R, padded G)."""
 
     arrays: tuple[np.ndarray, ...]
     n_whole: int  # points of which the head has tables for `lanes` each; 0 where it is one table
@@ -121,11 +121,14 @@ class GridWeights:
             n_tables, width = depth // lanes, n_rows * lanes
             places = np.stack([point // lanes, r * lanes + point % lanes], axis=1)
         spots = np.empty((n_tables, len(r) // max(n_tables, 1)), np.int64)
-        spots[places[:, 0], places[:, 1]] = r * layout.room(n_points) + point
+        spots[places[:, 0], places[:, 1]] = r * layout.padded(n_points) + point
         head, units = aligned(n_tables * n_features, width, layout.dtype), aligned(n_units, lanes, layout.dtype)
         head[:], units[:] = 0.0, 0.0
         head = head.reshape(n_tables, n_features, width)
-        begins, columns = np.zeros(n_features + 1, np.int32), np.empty(n_units, _index(n_rows * layout.room(n_points)))
+        begins, columns = (
+            np.zeros(n_features + 1, np.int32),
+            np.empty(n_units, _index(n_rows * layout.padded(n_points))),
+        )
         first = 0
         for block in blocks:
             stop, t = first + block.shape[0], begins[first]
@@ -144,7 +147,7 @@ class GridWeights:
         return sum(array.nbytes for array in self.arrays)
 
     def add_scores(self, chunk: Chunk, rows: np.ndarray, out: np.ndarray) -> None:
-        """Add the scores of those rows of a block to out (len(rows), R * room of G or wider), in C order."""
+        """Add the scores of those rows of a block to out (len(rows), R * padded G or wider), in C order."""
         for some, arrays in chunk.sparse(rows):
             self.add_sparse(arrays, out[some])
 
@@ -155,7 +158,7 @@ class GridWeights:
     def count_sparse(
         self, rows: SparseRows, intercepts: np.ndarray, groups: np.ndarray, weight: np.ndarray, counted: Any
     ) -> bool:
-        """Count the scores of rows, (room of G,) to begin with, as `kernels.ranks` does; whether one is NaN.
+        """Count the scores of rows, (padded G,) to begin with, as `kernels.ranks` does; whether one is NaN.
 
         `counted` are bounds, a table and room, of a histogram.
         """

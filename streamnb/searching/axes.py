@@ -32,7 +32,7 @@ DEFAULTS: dict[str, list[Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Naive Bayes as it may be posed: a family and a penalty, whose grid is judged, and how rows are prepared."""
+    """Naive Bayes in one setting: a family and a penalty, whose grid is judged, and how rows are prepared."""
 
     family: Family
     penalty: Penalty | None
@@ -57,7 +57,7 @@ class Setting:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What `solve` is told beside family and penalty."""
+        """The arguments of `solve` beside family and penalty."""
         return {"scheme": self.scheme, "smoothing": self.smoothing, "idf": self.idf}
 
     @property
@@ -71,10 +71,10 @@ class Setting:
 
 
 def settings_of(
-    asked: dict[str, Any], how: Judging, words: dict[str, str] | None = None
+    given: dict[str, Any], how: Judging, words: dict[str, str] | None = None
 ) -> tuple[list[Setting], dict[str, str]]:
     """Every setting that can be, and why others cannot; `words` say what is done to rows before."""
-    axes = {name: asked[name] for name in DEFAULTS}
+    axes = {name: given[name] for name in DEFAULTS}
     found, left_out = [], {}
     for values in product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
@@ -90,9 +90,9 @@ def settings_of(
     return found, left_out
 
 
-def checked(asked: dict[str, Any]) -> dict[str, list[Any]]:
-    """What was asked for, and the defaults of what was not; "learned" are those transforms that are learned of rows."""
-    every = {name: _checked(name, DEFAULTS[name] if asked[name] is None else asked[name]) for name in DEFAULTS}
+def checked(given: dict[str, Any]) -> dict[str, list[Any]]:
+    """The candidates that were given, and the defaults of other axes; "learned" are the transforms learned of rows."""
+    every = {name: _checked(name, DEFAULTS[name] if given[name] is None else given[name]) for name in DEFAULTS}
     of_values = [one for one in every["transforms"] if to_learn(one) is None]
     return {**every, "transforms": of_values, "learned": [one for one in every["transforms"] if one not in of_values]}
 

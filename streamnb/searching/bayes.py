@@ -1,4 +1,4 @@
-"""Naive Bayes in all settings asked for: rows prepared in each way are summed in one read, and judged in another."""
+"""Naive Bayes in all settings: rows prepared in each way are summed in one read, and judged in another."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -78,21 +78,21 @@ class BayesSettings(Contestants):
             return
         sums = self._summed(None, self._settings)
         for name, (setting, stats) in sums.items():
-            asked = setting.family, setting.penalty, setting.options, self._options.n_threads
+            problem = setting.family, setting.penalty, setting.options, self._options.n_threads
             try:
-                self._candidates[name] = Candidate.of(stats, *asked)
+                self._candidates[name] = Candidate.of(stats, *problem)
             except ValueError as error:
                 self.left_out[name] = str(error)
         if sums:
             warn_missing(next(iter(sums.values()))[1])
 
-    def _summed(self, fold: int | None, asked: Mapping[str, Setting]) -> dict[str, Sums]:
+    def _summed(self, fold: int | None, wanted: Mapping[str, Setting]) -> dict[str, Sums]:
         """One read for the statistics of settings, by what the rows outside a fold, or all, tell of columns.
 
         Why settings do not take the rows is noted.
         """
         rows = self._encoded.whole if fold is None else self._encoded.outside(fold)
-        settings = self._on(rows, fold, asked)
+        settings = self._on(rows, fold, wanted)
         if not settings:
             return {}
         keys = {name: _key(setting) for name, setting in settings.items()}
@@ -119,11 +119,11 @@ class BayesSettings(Contestants):
         self.left_out |= refused
         return {name: (settings[name], total.parts[place[0]]) for name, place in places.items() if name not in refused}
 
-    def _on(self, rows: Source, fold: int | None, asked: Mapping[str, Setting]) -> dict[str, Setting]:
+    def _on(self, rows: Source, fold: int | None, wanted: Mapping[str, Setting]) -> dict[str, Setting]:
         """Settings for the columns at hand."""
         names = rows.feature_names if rows.encoding is not None else getattr(rows.given, "columns", None)
         found = {}
-        for name, setting in asked.items():
+        for name, setting in wanted.items():
             try:
                 named = setting.on(names, rows.encoding and rows.encoding.kinds)
                 found[name] = replace(named, family=self._encoded.family_of(named.family, fold))
@@ -142,18 +142,18 @@ class BayesSettings(Contestants):
 
     def _judge(self, names: list[str], folds: Sequence[int]) -> None:
         """Judge settings on some folds; where columns are learned, it is one, by those of the rows outside it."""
-        asked = {name: self._candidates[name] for name in names}
+        chosen = {name: self._candidates[name] for name in names}
         if self._encoded.nested and names:
             rests = self._summed(folds[0], {name: self._settings[name] for name in names})
-            for name in asked.keys() - rests.keys():
+            for name in chosen.keys() - rests.keys():
                 del self._candidates[name]
             outside = {name: {folds[0]: (setting.family, stats)} for name, (setting, stats) in rests.items()}
-            asked = {name: replace(asked[name], rests=rest) for name, rest in outside.items()}
-        if not asked:
+            chosen = {name: replace(chosen[name], by_split=own) for name, own in outside.items()}
+        if not chosen:
             return
-        found, report, _ = judged_together(list(asked.values()), self._first, self._rows, self._options, held=folds)
+        found, report, _ = judged_together(list(chosen.values()), self._first, self._rows, self._options, held=folds)
         self.report = self.report + report
-        for name, judged in zip(asked, found, strict=True):
+        for name, judged in zip(chosen, found, strict=True):
             self._judged[name] = self._judged[name] | judged if name in self._judged else judged
 
     @property

@@ -85,11 +85,11 @@ class Allowed:
     Attributes
     ----------
     reads : int or None, for as many as it asks
-    over : callable, whether the time is over
+    out_of_time : callable, whether the time is spent
     """
 
     reads: int | None
-    over: Callable[[], bool]
+    out_of_time: Callable[[], bool]
 
     @classmethod
     def share(cls, budget: Budget, n_rounds: int, n_waiting: int, reads: int | None) -> "Allowed":

@@ -104,7 +104,7 @@ class OneByOne(Contestants):
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
         """On the folds that there is time for, on one at least."""
         for fold in folds:
-            if self._scores and allowed.over():
+            if self._scores and allowed.out_of_time():
                 break
             self._scores[fold] = self._on(fold)
         done, scorers = sorted(self._scores), self._judging.scorer.each
@@ -144,8 +144,8 @@ class Contest:
         lines = [group.plan(self._n_reads) for group in self._groups]
         if self._budget.seconds is not None:
             rounds = [str(folds.stop) for folds in self._budget.rounds(n_folds)]
-            in_turn = f"judged on {', '.join(rounds)} folds in turn"
-            lines.append(f"budget {self._budget.given}: {in_turn}, a third goes on where time is short")
+            rounds_of = f"judged on {', '.join(rounds)} folds in turn"
+            lines.append(f"budget {self._budget.given}: {rounds_of}, a third goes on where time is short")
         if self._budget.reads is not None:
             lines.append(f"budget {self._budget.given}: {self._n_reads} for each model of several reads, at most")
         return "\n".join(lines)

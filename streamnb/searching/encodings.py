@@ -245,42 +245,42 @@ def of_transform(transform: Any, as_they_are: Encoded, options: RunOptions) -> S
     return found
 
 
-def of_categories(asked: Any, as_they_are: Encoded, options: RunOptions) -> Stepped:
+def of_categories(family: Any, as_they_are: Encoded, options: RunOptions) -> Stepped:
     """Rows as the columns that a family takes for numbers of categories are made indicators of these."""
-    named = as_family(asked).named(getattr(as_they_are.rows.given, "columns", None))
+    named = as_family(family).named(getattr(as_they_are.rows.given, "columns", None))
     found = Stepped(LevelScan(named.coded_columns, options.memory_limit), CategoryColumns.of, as_they_are)
-    found.coded = asked
+    found.coded = family
     return found
 
 
-def _encoded(asked: Any, given: Given) -> Encoded:
+def _encoded(encoding: Any, given: Given) -> Encoded:
     """Rows by one candidate."""
     X, y, weight = given
-    if not isinstance(asked, dict):
-        words = {"encoding": " ".join(repr(asked).split())}
-        return Transformed(asked, in_memory(X, y, weight, f"encodings={words['encoding']}"), words)
+    if not isinstance(encoding, dict):
+        words = {"encoding": " ".join(repr(encoding).split())}
+        return Transformed(encoding, in_memory(X, y, weight, f"encodings={words['encoding']}"), words)
     if isinstance(X, Source):
         field = {"text": X.encoding.text} if isinstance(X.encoding, TextEncoding) and X.encoding.text else {}
         raise ValueError(
-            f"encodings has {asked!r}, but X are rows that are opened already, whose columns are made: give search "
-            f"what they were opened from (a path, texts, a data frame) and y, with encodings=[{field | asked!r}]"
+            f"encodings has {encoding!r}, but X are rows that are opened already, whose columns are made: give search "
+            f"what they were opened from (a path, texts, a data frame) and y, with encodings=[{field | encoding!r}]"
         )
     found: Encoded
     try:
-        if not (holds_raw_texts(X) or isinstance(asked.get("text"), str)):
-            found = Learned(TableToLearn.asked(X, y, weight, asked), given)
-        elif isinstance(asked.get("vocabulary"), int):
-            found = Learned(TextsToLearn.asked(X, y, weight, asked), given)
+        if not (holds_raw_texts(X) or isinstance(encoding.get("text"), str)):
+            found = Learned(TableToLearn.asked(X, y, weight, encoding), given)
+        elif isinstance(encoding.get("vocabulary"), int):
+            found = Learned(TextsToLearn.asked(X, y, weight, encoding), given)
         else:  # hashed, or by tokens that are named
-            rows = text(X, y=y, weight=weight, **asked)
+            rows = text(X, y=y, weight=weight, **encoding)
             found = Encoded(rows, (rows, None, None))
     except TypeError as error:
         if "argument" not in str(error):
             raise
         raise ValueError(
-            f"encodings has {asked!r}: {error}; it should have what snb.table or snb.text is told"
+            f"encodings has {encoding!r}: {error}; it should have what snb.table or snb.text is told"
         ) from None
-    found.words = {"encoding": ", ".join(f"{name}={value!r}" for name, value in asked.items()) or "as usual"}
+    found.words = {"encoding": ", ".join(f"{name}={value!r}" for name, value in encoding.items()) or "as usual"}
     return found
 
 

@@ -116,10 +116,10 @@ class ModelOfReads(Contestants):
         if self._encoded.nested:
             for fold in folds:
                 own = self._started(clone(self._model), self._encoded.outside(fold))
-                own.judge([fold], allowed.reads, allowed.over)
+                own.judge([fold], allowed.reads, allowed.out_of_time)
                 self._chosen.take(own)
         else:
-            self._chosen.judge(folds, allowed.reads, allowed.over)
+            self._chosen.judge(folds, allowed.reads, allowed.out_of_time)
         self.report, self._folds = self._learned + self._chosen.report, sorted({*self._folds, *folds})
         n_reads = self.report.rows // self._chosen.n_rows
         cost, (scores, point) = (n_reads, self.report.seconds), judged_reads(self._model)
@@ -141,8 +141,8 @@ class BayesOnGrid(Contestants):
     def __init__(self, name: str, model: LinearNBCV, given: Any, judging: Judging, options: RunOptions):
         super().__init__([name])
         self._given, self._judging, self._options = given, judging, options
-        asked = {"folds": judging.folds, "seed": judging.seed, "scoring": judging.scoring, "repeats": 1}
-        self._model = clone(model).set_params(**asked)
+        of_search = {"folds": judging.folds, "seed": judging.seed, "scoring": judging.scoring, "repeats": 1}
+        self._model = clone(model).set_params(**of_search)
         self._judged: list[Judged] = []
 
     def plan(self, most_reads: int | None) -> str:
@@ -200,8 +200,8 @@ class StackOnFolds(OneByOne):
         """The scores on a fold of the stack fitted to the other rows."""
         judging, encoded = self._judging, self._encoded
         rows = encoded.outside(fold) if encoded.nested else encoded.rows
-        asked = judging.folds, judging.groups, 1, judging.seed
-        task, rows = with_folds(ClassScan((), RowOptions()), rows, *asked)
+        how = judging.folds, judging.groups, 1, judging.seed
+        task, rows = with_folds(ClassScan((), RowOptions()), rows, *how)
         assert task.folding is not None
         stack = clone(self._model)
         stack.fit(FoldRows(rows, task.folding, fold, inside=False), groups=judging.groups, **self._options.of_fit)

@@ -50,7 +50,7 @@ def search(
     """Judge every candidate on the same folds, and fit the best one to all rows.
 
     Naive Bayes in all settings, the combinations of the lists from `families` to `schemes`, takes two reads of the rows
-    in all: in the first they are prepared in every way asked for, and summed side by side, all folds in it; in the
+    in all: in the first they are prepared in every way, and summed side by side, all folds in it; in the
     second each row is scored by all models that did not see it. Smoothings, penalties, schemes and families of the same
     sums cost no read. Models of several reads follow, each in reads that all its penalties and folds share, then
     `others`.
@@ -141,8 +141,8 @@ def search(
     rest = check_others({} if others is None else others)
     chosen = named_models([] if models is None else models)
     without = bool(chosen or rest) and isinstance(families, list) and not families
-    asked = checked({**named, "families": None if without else families})
-    ways = encoded_rows(given, encodings, asked["learned"], options)
+    axes = checked({**named, "families": None if without else families})
+    ways = encoded_rows(given, encodings, axes["learned"], options)
     rows = ways[0].rows
     if families is None and transforms is None and encodings is None:
         ways += [of_transform(transform, ways[0], options) for transform in usual_transforms(ways[0])]
@@ -150,9 +150,9 @@ def search(
     ways += [of_categories(family, way, options) for way in ways if way.as_they_are for family in coded]
     for way in ways:
         way.rows.check_read_again("search")
-    given_axes = {name: asked[name] for name in named if named[name] is not None}
+    given_axes = {name: axes[name] for name in named if named[name] is not None}
     if without or families is not None:
-        given_axes["families"] = [] if without else asked["families"]
+        given_axes["families"] = [] if without else axes["families"]
     how = Judging(folds, _n_folds(folds, rows), groups, seed, scoring, scorer)
     contestants, left_out = _contestants(given_axes, None if models is None else chosen, ways, how, options)
     contestants += others_of(rest, given, how)
@@ -166,23 +166,23 @@ def search(
 
 
 def _contestants(
-    asked: dict[str, list[Any]], models: Any, ways: list[Encoded], how: Judging, options: RunOptions
+    given: dict[str, list[Any]], models: Any, ways: list[Encoded], how: Judging, options: RunOptions
 ) -> tuple[list[Contestants], dict[str, str]]:
     """Naive Bayes and models on the rows as each encoding makes them; and why some cannot be.
 
-    `asked` are the axes that were given; others are as usual for such rows.
+    `given` are the axes that were named; others are as usual for such rows.
     """
     bayes: list[Contestants] = []
     others: list[Contestants] = []
     left_out: dict[str, str] = {}
     for way in ways:
         usual: list[Any] = []
-        if "families" in asked:
-            families = _taking(way, asked["families"])
-            axes = [{**asked, "families": families}] if families else []
+        if "families" in given:
+            families = _taking(way, given["families"])
+            axes = [{**given, "families": families}] if families else []
         else:
             of_kind, usual = usual_for(way)
-            axes = [some | asked for some in of_kind]
+            axes = [some | given for some in of_kind]
         settings: dict[str, Setting] = {}
         for some in axes:
             of_values = DEFAULTS | some | ({} if way.transform is None else {"transforms": [None]})

@@ -27,9 +27,9 @@ class Candidate:
     stats : ClassStats
     family : Family
     options : dict
-        What `solve` is told beside family and penalty.
+        The arguments of `solve` beside family and penalty.
     path : the models of all rows, at every point of the grid of the penalty
-    rests : dict {split: (family, statistics)}, optional
+    by_split : dict {split: (family, statistics)}, optional
         Those of the rows outside each fold, where columns are learned of these alone.
     """
 
@@ -37,7 +37,7 @@ class Candidate:
     family: Any
     options: dict[str, Any]
     path: Any
-    rests: Mapping[int, tuple[Any, ClassStats]] | None = None
+    by_split: Mapping[int, tuple[Any, ClassStats]] | None = None
 
     @classmethod
     def of(
@@ -48,10 +48,10 @@ class Candidate:
 
     def outside(self, split: int, rest: ClassStats | None) -> Any:
         """The models of the rows outside a fold, by the same taus; `rest` are their statistics, unless they differ."""
-        family, stats = (self.family, rest) if self.rests is None else self.rests[split]
+        family, stats = (self.family, rest) if self.by_split is None else self.by_split[split]
         assert stats is not None
         check_learns(stats.total_weight, split, self.stats.n_folds)
-        with of_columns_outside(split % self.stats.n_folds, self.rests is not None):
+        with of_columns_outside(split % self.stats.n_folds, self.by_split is not None):
             return weight_path(stats, family, self.path.penalty, n_threads=1, **self.options)
 
 
@@ -117,8 +117,8 @@ def with_maps(
             one.with_map(name) if one.map_names else one
             for one in (family, *(scanned.families or [family] * len(scanned.rests)))
         )
-        rests = dict(enumerate(zip(outside, scanned.rests, strict=True))) if scanned.rests else None
-        found.append(replace(Candidate.of(scanned.stats, own, penalty, options, n_threads), rests=rests))
+        by_split = dict(enumerate(zip(outside, scanned.rests, strict=True))) if scanned.rests else None
+        found.append(replace(Candidate.of(scanned.stats, own, penalty, options, n_threads), by_split=by_split))
     return found
 
 

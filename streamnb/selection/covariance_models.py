@@ -71,13 +71,13 @@ class CovarianceModels:
         """Tells these models from others."""
         return persistence.digest([self.shell, *(array for part in self._parts for array in part.form.arrays)])
 
-    def room(self, n_rows: int) -> np.ndarray:
-        """Where margins of so many rows find room, again and again."""
-        return np.zeros((n_rows, self.shape[1], DOUBLE.room(self.shape[0])))
+    def buffer(self, n_rows: int) -> np.ndarray:
+        """For margins of so many rows, to be used again and again."""
+        return np.zeros((n_rows, self.shape[1], DOUBLE.padded(self.shape[0])))
 
-    def margins(self, chunk: Chunk, rows: np.ndarray, room: np.ndarray) -> np.ndarray:
+    def margins(self, chunk: Chunk, rows: np.ndarray, buffer: np.ndarray) -> np.ndarray:
         """Margins of some rows of a prepared block, (len(rows), R, width): the first G of these are those of points."""
-        out = room[: len(rows)]
+        out = buffer[: len(rows)]
         for some, x in self._centred(chunk, rows, TILE):
             for part in self._parts:
                 joint = part.scores(x)
@@ -85,9 +85,9 @@ class CovarianceModels:
         return out
 
     def decide(self, chunk: Chunk, rows: np.ndarray, screened: bool) -> np.ndarray:
-        """The first class of the highest score of some rows at each point, (len(rows), G) and room behind."""
+        """The first class of the highest score of some rows at each point, (len(rows), G) padded."""
         n_points, n_classes = self.shape[0], len(self.shell.classes_)
-        decided = np.empty((len(rows), SINGLE.room(n_points)), np.min_scalar_type(n_classes - 1))
+        decided = np.empty((len(rows), SINGLE.padded(n_points)), np.min_scalar_type(n_classes - 1))
         for some, x in self._centred(chunk, rows, SCREENED):
             with one_thread():
                 y = ScreenedRows.of(x @ self._inward)
@@ -182,7 +182,7 @@ class Form:
         """What it is made of."""
         return self.side, self.lower, self.inverse, self.offsets
 
-    def room(self) -> tuple[np.ndarray, ...]:
+    def buffers(self) -> tuple[np.ndarray, ...]:
         """For the kernels to work in."""
         m, lanes = self.side.shape[1], TILE_BYTES // self.side.itemsize
         return tuple(aligned(n, lanes, self.side.dtype) for n in (m, m if self.linear else self.inverse.shape[1]))
@@ -212,7 +212,7 @@ class Scores:
     def scores(self, x: np.ndarray) -> np.ndarray:
         """ln P(y) + ln p(x | y) up to what is the row's, (n_rows, K, P)."""
         out = np.empty((len(x), *self.form.offsets.shape))
-        forms.score(in_tiles(x, np.float64), *self.form.arrays, self.form.room(), out)
+        forms.score(in_tiles(x, np.float64), *self.form.arrays, self.form.buffers(), out)
         return out
 
 
@@ -267,7 +267,7 @@ class Screen:
         n_rows, n_points = len(rows.near), self.form.offsets.shape[1]
         numbers, certain = np.empty((n_rows, n_points), np.int32), np.empty(n_rows, bool)
         best = aligned(4 * n_points, rows.tiles.shape[2], np.float32)
-        forms.decide(rows.tiles, rows.sizes, self.form.arrays, self.bounds, self.form.room(), best, numbers, certain)
+        forms.decide(rows.tiles, rows.sizes, self.form.arrays, self.bounds, self.form.buffers(), best, numbers, certain)
         return numbers, certain & rows.near
 
 

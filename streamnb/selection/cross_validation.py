@@ -174,11 +174,11 @@ class ScoringTask(PassTask):
             models.apart.judge(evaluation, chunk, judged)
             return
         (n_points, n_rows), weight = models.shape, judged.weights
-        step = max(self._at_once(models) // (DOUBLE.room(n_points) * max(n_rows, len(self.classes))), 1)
-        room = models.room(min(step, len(rows)))
+        step = max(self._at_once(models) // (DOUBLE.padded(n_points) * max(n_rows, len(self.classes))), 1)
+        buffer = models.buffer(min(step, len(rows)))
         for first in range(0, len(rows), step):
             some = slice(first, first + step)
-            margins = models.margins(chunk, rows[some], room)
+            margins = models.margins(chunk, rows[some], buffer)
             evaluation.add(models.shell.scheme, margins, judged.labels[some], weight[some])
 
     def _at_once(self, models: GridModels | CovarianceModels) -> int:
@@ -207,8 +207,8 @@ def _sheet_sizes(
     n_models: int, n_classes: int, needs: frozenset[str], multilabel: bool, n_rows: int = KEPT_SCORES
 ) -> tuple[int, int, int]:
     """Rows whose scores are kept one by one, bins of histograms beyond, and bytes of a sheet of so many rows."""
-    room = KEPT_SCORES // (n_models * n_classes)
-    exact_rows, n_bins = min(max(room, 100), 10_000), min(max(room // 2, 64), 2048)
+    share = KEPT_SCORES // (n_models * n_classes)
+    exact_rows, n_bins = min(max(share, 100), 10_000), min(max(share // 2, 64), 2048)
     kept = 8 * n_rows if n_rows <= exact_rows else max(8 * exact_rows, 16 * n_bins)
     per_class = 24 + kept * len(needs & {"ranking", "margin"})
     per_class += 8 * n_classes * ("confusion" in needs and not multilabel)
@@ -227,7 +227,7 @@ def _check_costs(
     check_sheet(n_splits * n_points * n_kinds, models, stats, scorer, limit, train=train)
     seconds = 0.0
     for path in paths:
-        margins = n_rows * times_judged * DOUBLE.room(len(path)) * max(path.n_rows, n_classes)
+        margins = n_rows * times_judged * DOUBLE.padded(len(path)) * max(path.n_rows, n_classes)
         if isinstance(path, CovariancePath):
             n_products = len({a for a, _ in path.points}) * stats.n_features
             seconds += (
@@ -303,7 +303,7 @@ def judged_together(
     _check_costs(paths, stats, scorer, train, most_bytes, costly, run_options.memory_limit)
 
     def models_of(split: int) -> list[GridModels | CovarianceModels]:
-        known = {id(one.stats): one.stats for one in candidates if one.rests is None}
+        known = {id(one.stats): one.stats for one in candidates if one.by_split is None}
         rests = {number: without(each, split) for number, each in known.items()}
         outside = (one.outside(split, rests.get(id(one.stats))) for one in candidates)
         return [grid_models.of_path(path, most_bytes, scorer.needs) for path in outside]

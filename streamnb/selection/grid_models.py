@@ -59,7 +59,7 @@ class GridModels:
                 intercepts += (self.shell.absent[columns] @ raw).reshape(self.shape)
             n_bytes += raw.data.nbytes + raw.indices.nbytes
             found = [*found, raw] if n_bytes <= most_bytes else []
-        self._intercepts = np.zeros((n_rows, DOUBLE.room(n_points)))
+        self._intercepts = np.zeros((n_rows, DOUBLE.padded(n_points)))
         self._intercepts[:, :n_points] = intercepts.T
         of_classes = self.shell.scheme.judged_by(len(self.shell.classes_)) if decide and found else None
         most_bytes *= WITH_ZEROS
@@ -102,13 +102,13 @@ class GridModels:
         scale = np.repeat(self.shell.scale[columns], np.diff(weights.indptr))
         return sp.csr_array((weights.data * scale, weights.indices, weights.indptr), shape=weights.shape)
 
-    def room(self, n_rows: int) -> np.ndarray:
-        """Where margins of so many rows find room, again and again: new memory costs more than they do."""
+    def buffer(self, n_rows: int) -> np.ndarray:
+        """For margins of so many rows, to be used again and again: new memory costs more than they do."""
         return aligned(n_rows, self._intercepts.size)
 
-    def margins(self, chunk: Chunk, rows: np.ndarray, room: np.ndarray) -> np.ndarray:
+    def margins(self, chunk: Chunk, rows: np.ndarray, buffer: np.ndarray) -> np.ndarray:
         """Margins of some rows of a prepared block, (len(rows), R, width): the first G of these are those of points."""
-        flat = room[: len(rows)]
+        flat = buffer[: len(rows)]
         flat[:] = self._intercepts.reshape(-1)
         if self._weights is not None:
             self._weights.add_scores(chunk, rows, flat)
@@ -146,12 +146,12 @@ class QuadraticGrid(GridModels):
     def digest(self) -> str:
         return persistence.digest([self.shell.weights, self.shell.halves, self.shell.intercept_])
 
-    def room(self, n_rows: int) -> np.ndarray:
-        return np.zeros((n_rows, self.shape[1], DOUBLE.room(1)))
+    def buffer(self, n_rows: int) -> np.ndarray:
+        return np.zeros((n_rows, self.shape[1], DOUBLE.padded(1)))
 
-    def margins(self, chunk: Chunk, rows: np.ndarray, room: np.ndarray) -> np.ndarray:
-        room[: len(rows), :, 0] = self.shell.margins_of(chunk.picked(rows))
-        return room[: len(rows)]
+    def margins(self, chunk: Chunk, rows: np.ndarray, buffer: np.ndarray) -> np.ndarray:
+        buffer[: len(rows), :, 0] = self.shell.margins_of(chunk.picked(rows))
+        return buffer[: len(rows)]
 
 
 def of_path(path: Any, most_bytes: int, needs: frozenset[str]) -> "GridModels | CovarianceModels":

@@ -38,7 +38,7 @@ class TablesApart:
         if len(several) > 1:
             blocks = [sp.hstack([sp.vstack(one._blocks, format="csr") for one in several], format="csr")]
         n_rows = intercepts.shape[1]
-        joined = cls([], np.zeros((n_rows, DOUBLE.room(len(intercepts)))))
+        joined = cls([], np.zeros((n_rows, DOUBLE.padded(len(intercepts)))))
         joined._intercepts[:, : len(intercepts)] = intercepts.T
         joined._tables = [GridWeights.of([block[:, row::n_rows] for block in blocks], 1) for row in range(n_rows)]
         joined.nbytes = sum(of_row.nbytes for of_row in joined._tables)
@@ -84,17 +84,17 @@ class InOrder(NamedTuple):
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self)
 
-    def steps(self, some: ColumnForm, others: ColumnForm, n_some: int, n_others: int, room: "StepsRoom") -> Steps:
-        """The scores of so many rows and of others, which lie where there is room for them."""
+    def steps(self, some: ColumnForm, others: ColumnForm, n_some: int, n_others: int, buffer: "StepsBuffer") -> Steps:
+        """The scores of so many rows and of others, which lie in the buffer."""
         n_rows = n_some + n_others
-        rows, scores = room.of(len(some.values) + len(others.values) + n_rows + 1)
+        rows, scores = buffer.of(len(some.values) + len(others.values) + n_rows + 1)
         ends = np.empty(len(self.n_in), np.int64)
         nested.walk(some, others, n_some, *self, np.zeros(n_rows), np.zeros(n_rows, np.int32), ends, rows, scores)
         return Steps(ends, rows[: ends[-1]], scores[: ends[-1]])
 
 
-class StepsRoom:
-    """Where the steps of some rows lie, again and again: new memory costs as much as they do."""
+class StepsBuffer:
+    """For the steps of some rows, to be used again and again: new memory costs as much as they do."""
 
     def __init__(self) -> None:
         self._rows, self._scores = np.empty(0, np.int32), np.empty(0)
@@ -128,12 +128,12 @@ class NestedApart:
             return (turned(rows[first : first + ROWS_AT_ONCE]) for first in range(0, len(rows), ROWS_AT_ONCE))
 
         nothing = turned(np.arange(0))
-        reference, of_reference, room = None, [], StepsRoom()
+        reference, of_reference, buffer = None, [], StepsBuffer()
         for one in judged.asked(evaluation):
             if one.reference is not reference:  # which it is for few rows of weights, or one
                 reference, of_reference = one.reference, list(parts(one.reference))
             for (some, columns), (own, more) in zip_longest(of_reference, parts(one.own), fillvalue=nothing):
-                steps = self.entering[one.row].steps(columns, more, len(some), len(own), room)
+                steps = self.entering[one.row].steps(columns, more, len(some), len(own), buffer)
                 few = AskedRows(one.row, own, some)
                 evaluation.add_row(one.row, steps, few.sides, weight[few.rows])
 

@@ -185,7 +185,7 @@ def test_scores_of_a_grid(n_rows, n_points, falling, seed):
     assert [a.tolist() for a in laid_out.arrays] == [a.tolist() for a in GridWeights.of([flat], n_rows).arrays]
     assert GridWeights.within(8 * laid_out.arrays[0].size + laid_out.arrays[4].nbytes - 1, [flat], n_rows) is None
     for given_rows in (x, sp.csr_array(x)):
-        out = np.ones((5, n_rows, DOUBLE.room(n_points)))
+        out = np.ones((5, n_rows, DOUBLE.padded(n_points)))
         laid_out.add_scores(as_chunk(given_rows)[0], some, out.reshape(5, -1))
         assert (out[:, :, :n_points] == 1.0 + np.einsum("ij,jgr->irg", x[some], weights)).all()
         assert (out[:, :, n_points:] == 1.0).all()
@@ -199,7 +199,7 @@ def test_scores_of_a_grid_do_not_depend_on_how_rows_are_stored():
     laid_out, rows = GridWeights.of([sp.csr_array(weights)], 3), np.arange(40)
     stored = sp.csr_array(x)
     zeros = sp.csr_array((x.reshape(-1), np.tile(np.arange(900), 40), np.arange(41) * 900))  # stored, too
-    dense, sparse, explicit = np.zeros((3, 40, 3 * DOUBLE.room(100)))
+    dense, sparse, explicit = np.zeros((3, 40, 3 * DOUBLE.padded(100)))
     for given_rows, out in ((x, dense), (stored, sparse), (zeros, explicit)):
         laid_out.add_scores(as_chunk(given_rows)[0], rows, out)
     assert (dense == sparse).all()

@@ -27,7 +27,7 @@ def blocks(weights, *cuts):
 def dense(laid_out, n_points, n_rows):
     """All that the head and the units hold, (n_features, n_points, n_rows)."""
     head, spots, begins, columns, units = laid_out.arrays
-    room = laid_out.layout.room(n_points)
+    room = laid_out.layout.padded(n_points)
     out = np.zeros((len(begins) - 1, n_rows * room))
     for table, at in zip(head, spots):
         out[:, at] += table[:, : len(at)]
@@ -70,7 +70,7 @@ def test_scores_are_those_of_dense_weights_and_are_added(seed, shape, scale):
     laid_out, some = GridWeights.of(blocks(weights, 4), n_rows), rng.integers(0, 6, 4)
     expected = np.einsum("ij,jgr->irg", x[some], weights)
     for rows in (x, sp.csr_array(x), sp.csr_array(x[1:])):
-        out = np.ones((4, n_rows, DOUBLE.room(n_points)))
+        out = np.ones((4, n_rows, DOUBLE.padded(n_points)))
         shift = 6 - rows.shape[0]
         kept = some >= shift
         laid_out.add_scores(as_chunk(rows)[0], some[kept] - shift, out[kept].reshape(kept.sum(), -1))
@@ -82,12 +82,12 @@ def test_scores_are_those_of_dense_weights_and_are_added(seed, shape, scale):
 @LAYOUTS
 def test_room_and_places_of_points(layout):
     lanes = layout.lanes
-    assert [layout.room(n) for n in (1, lanes, lanes + 1)] == [lanes, lanes, 2 * lanes]
+    assert [layout.padded(n) for n in (1, lanes, lanes + 1)] == [lanes, lanes, 2 * lanes]
     assert [layout.head_lanes(depth, 3) for depth in (0, 1, lanes)] == [0, 1, 3]
     point, row, unit, lane = layout.where(lanes + 2, 3)
     for c in range(3 * (lanes + 2)):
         assert (point[c], row[c]) == divmod(c, 3)
-        assert unit[c] + lane[c] == row[c] * layout.room(lanes + 2) + point[c] and not unit[c] % lanes
+        assert unit[c] + lane[c] == row[c] * layout.padded(lanes + 2) + point[c] and not unit[c] % lanes
 
 
 @LAYOUTS

@@ -54,6 +54,6 @@ def test_reads_are_dealt_evenly_and_who_has_none_left_is_out():
 
 
 def test_a_share_of_time_is_over_when_the_budget_is():
-    assert not Allowed.share(Budget.of("1h"), 2, 3, None).over()
-    assert not Allowed.share(Budget.of(None), 1, 1, 4).over()
-    assert Allowed.share(Budget(None, 1.0, None, 0.0), 1, 1, None).over()
+    assert not Allowed.share(Budget.of("1h"), 2, 3, None).out_of_time()
+    assert not Allowed.share(Budget.of(None), 1, 1, 4).out_of_time()
+    assert Allowed.share(Budget(None, 1.0, None, 0.0), 1, 1, None).out_of_time()

@@ -114,7 +114,7 @@ def both_ways(found, X):
     """Decisions, those by margins, and how many rows were left open in single precision."""
     chunk, rows = as_chunk(X)[0], np.arange(len(X) if not sp.issparse(X) else X.shape[0])
     decided = found.decide(chunk, rows, True)[:, : found.shape[0]]
-    margins = found.margins(chunk, rows, found.room(len(rows)))[:, :, : found.shape[0]]
+    margins = found.margins(chunk, rows, found.buffer(len(rows)))[:, :, : found.shape[0]]
     by_margins = margins.argmax(axis=1) if found.shape[1] > 1 else (margins[:, 0] > 0.0).astype(int)
     y = (X - found._centre) @ found._inward[:-1, :-1]
     parts = [part.screen.decided(ScreenedRows.of(np.c_[y, np.ones(len(y))]))[1] for part in found._parts if part.screen]
@@ -158,7 +158,7 @@ def test_classes_without_rows_and_what_cannot_be_held():
     steep = models(X, y, points=[(0.0, 0.0)])
     assert steep._parts[0].screen is None
     chunk, rows = as_chunk(X)[0], np.arange(50)
-    margins = steep.margins(chunk, rows, steep.room(50))[:, 0, 0]
+    margins = steep.margins(chunk, rows, steep.buffer(50))[:, 0, 0]
     np.testing.assert_array_equal(steep.decide(chunk, rows, True)[:, 0], margins > 0.0)
 
 

@@ -40,7 +40,7 @@ def test_margins_are_those_of_each_model(family, options, storage, most_bytes, m
     models = GridModels(path, most_bytes, decide=False)
     assert models.shape == (4, path.n_rows) and models.by_columns == (not most_bytes)
     assert (models.nbytes > 0) == bool(most_bytes) and models.decider is None
-    found = models.margins(chunk_of(path, storage(X)), ROWS, models.room(len(ROWS) + 1))
+    found = models.margins(chunk_of(path, storage(X)), ROWS, models.buffer(len(ROWS) + 1))
     assert found.shape[:2] == (4, path.n_rows) and found.shape[2] >= len(path)
     chunk, survey = as_chunk(storage(X))
     for g in range(len(path)):
@@ -67,6 +67,6 @@ def test_votes_and_weights_without_room_are_not_decided_in_single_precision():
 def test_absent_features_count_in_the_intercepts():
     path = snb.solve(snb.scan(X, Y, binarize=-0.5), "bernoulli", PENALTY)  # zeros are present there
     models = GridModels(path, LOTS, decide=False)
-    found = models.margins(chunk_of(path, sp.csr_array(X)), np.arange(50), models.room(50))
+    found = models.margins(chunk_of(path, sp.csr_array(X)), np.arange(50), models.buffer(50))
     for g in range(len(path)):
         np.testing.assert_allclose(found[:, :, g], path[g].decision_function(X), rtol=1e-10, atol=1e-12)
