@@ -1,20 +1,13 @@
 """The thesis's tables: a cell is what cross-validation of that family and penalty alone says; two scans in all."""
 
 import re
-from collections import Counter
 
-import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
-import zarr
 from sklearn.datasets import load_digits
-from zarr.storage import MemoryStore
 
 import streamnb as snb
-from tests.support.stores import CountingStore, chunk_keys, counted_csr
-from tests.support.strategies import example
 
 X, y = load_digits(return_X_y=True)
 kept = y < 4
@@ -230,25 +223,6 @@ def test_a_stream_is_asked_for_twice_whatever_is_compared():
     assert calls == [0, 1]
     assert table.report.rows == 2 * len(y)
     assert (table.scores == compare(X, y, penalties=PENALTIES).scores).all()
-
-
-def test_each_chunk_of_a_store_is_decoded_twice():
-    store, group = counted_csr(example(), chunk=7)
-    compare(group, "y", families=["poisson", "gaussian", "multinomial"], idf=True)
-    for name in ("data", "indices", "indptr", "y"):
-        assert {key: store.reads[key] for key in chunk_keys(group[name])} == dict.fromkeys(chunk_keys(group[name]), 2)
-    store = CountingStore(MemoryStore())
-    array = zarr.create_array(store, name="x", data=X + 1.0, chunks=(70, 20))
-    store.reads.clear()
-    compare(array, y)
-    assert store.reads == Counter({key: 2 for key in chunk_keys(array)})
-
-
-def test_the_result_does_not_depend_on_what_holds_the_rows():
-    expected = compare(X, y)
-    for given in ((sp.csr_array(X), y), (da.from_array(X, chunks=(90, 64)), da.from_array(y, chunks=110))):
-        table = compare(*given)
-        assert (table.scores == expected.scores).all() and (table.n_features == expected.n_features).all()
 
 
 # ---- what cannot be --------------------------------------------------------------------------------------------------
