@@ -7,6 +7,8 @@ on the comment of the zip is the SHA-256 of all bytes before it. `from_state` tr
 shapes and dtypes the arithmetic to come relies on, and with `typed` that other values are what their annotations say.
 """
 
+from __future__ import annotations
+
 import glob
 import hashlib
 import io

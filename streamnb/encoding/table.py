@@ -1,5 +1,7 @@
 """`table`: rows of tables, whose columns of any kind become those of a model as they are read."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from inspect import signature
 from typing import Any
@@ -141,7 +143,7 @@ class TableToLearn:
 
     _searched = False  # whether the arguments are those of an encoding in a search
 
-    def __init__(self, X: Any, y: Any, weight: Any, groups: Any, columns: Any, plan: "_Plan", run: tuple[int, Any]):
+    def __init__(self, X: Any, y: Any, weight: Any, groups: Any, columns: Any, plan: _Plan, run: tuple[int, Any]):
         self._plan, (self._n_threads, memory_limit) = plan, run
         self._tables = open_tables(X, plan.strings, self._n_threads)
         self._kinds = plan.kinds(self._tables, _features(self._tables, columns, y, weight, groups))
@@ -151,7 +153,7 @@ class TableToLearn:
         self.task = TableScan(plan.parts(self._tables, self._kinds), plan.n_hashed, limit)
 
     @classmethod
-    def asked(cls, X: Any, y: Any, weight: Any, asked: Mapping[str, Any]) -> "TableToLearn":
+    def asked(cls, X: Any, y: Any, weight: Any, asked: Mapping[str, Any]) -> TableToLearn:
         """As `table` is asked by keywords."""
         bound = signature(table).bind(X, y, weight=weight, **asked)
         bound.apply_defaults()

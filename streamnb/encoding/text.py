@@ -1,5 +1,7 @@
 """`text`: rows of text from files or from memory, hashed or counted by a vocabulary as they are read."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from inspect import signature
 from typing import Any
@@ -135,7 +137,7 @@ class TextsToLearn:
         self.task = TokenScan(grams, check_memory_limit(memory_limit))
 
     @classmethod
-    def asked(cls, X: Any, y: Any, weight: Any, asked: Mapping[str, Any]) -> "TextsToLearn":
+    def asked(cls, X: Any, y: Any, weight: Any, asked: Mapping[str, Any]) -> TextsToLearn:
         """As `text` is asked by keywords."""
         bound = signature(text).bind(X, y=y, weight=weight, **asked)
         bound.apply_defaults()

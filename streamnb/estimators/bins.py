@@ -1,5 +1,7 @@
 """Bins: numbers become indicators of the bin that they lie in, learned in one pass."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

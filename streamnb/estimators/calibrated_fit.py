@@ -1,5 +1,7 @@
 """Classifiers of several reads that fit calibrates, by scores of rows that their models have not seen."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from streamnb.core import arguments

@@ -1,5 +1,7 @@
 """CategoryCounters: categories become what is known of the classes of each, out of fold for the rows of training."""
 
+from __future__ import annotations
+
 from functools import partial
 from itertools import combinations
 from typing import Any, Self

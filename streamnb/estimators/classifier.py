@@ -1,5 +1,7 @@
 """Classifier: what all classifiers have, whatever they learn from: rows of any kind, predictions, words and files."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np
@@ -30,11 +32,11 @@ class Parameter:
         vars(instance)[self._name] = value
 
 
-def _has_probabilities(estimator: "Classifier") -> bool:
+def _has_probabilities(estimator: Classifier) -> bool:
     return estimator._gives_probabilities()
 
 
-def _can_be_calibrated(estimator: "Classifier") -> bool:
+def _can_be_calibrated(estimator: Classifier) -> bool:
     return estimator._calibrates()
 
 

@@ -1,5 +1,7 @@
 """The margin of several classes at once: the support vector machine of Crammer and Singer, exactly."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -186,7 +188,7 @@ class CrammerSingerSVM(CalibratedClassifier):
 class PosedToShare(Posed):
     """What models of several C are trained on, and the planes that those which are open share."""
 
-    among: "WeakValueDictionary[str, SharedPlanes]"
+    among: WeakValueDictionary[str, SharedPlanes]
 
 
 @persistence.register

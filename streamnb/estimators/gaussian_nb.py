@@ -1,5 +1,7 @@
 """Gaussian naive Bayes with variances of each class's own: the score of a row is quadratic."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

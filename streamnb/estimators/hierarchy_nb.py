@@ -1,5 +1,7 @@
 """Naive Bayes of a hierarchy of labels: every level from the class sums of one scan."""
 
+from __future__ import annotations
+
 from dataclasses import fields
 from typing import Any
 

@@ -1,5 +1,7 @@
 """IncrementalClassifier: what classifiers have whose model follows from statistics, which add up and subtract."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

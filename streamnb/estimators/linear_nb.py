@@ -1,5 +1,7 @@
 """LinearNB: one scan, one set of options, one linear model."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any, Self, cast
 
@@ -232,9 +234,7 @@ class LinearNB(IncrementalClassifier):
         self._check_step()
         check_applied(as_family(self.family).map_names, stats.options.columns)
         scanned, wanted = (vars(replace(options, columns=None)) for options in (stats.options, self._row_options()))
-        changed = [name for name in scanned if scanned[name] != wanted[name]]
-        if changed:
-            name = changed[0]
+        for name in (name for name in scanned if scanned[name] != wanted[name]):
             raise ValueError(f"{name}={wanted[name]!r} is applied in the scan, which had {scanned[name]!r}; use fit")
         check_added(stats, self.reference, self.overlap)
 
@@ -344,8 +344,7 @@ class LinearNB(IncrementalClassifier):
         model = self._now("_model") if self._complete() else None
         solved = model is not None and not isinstance(model, UnheldModel)  # which follows from the statistics
         other = {name: value for name, value in self._settled.items() if value is not vars(self)[name]}
-        solved_as = {"model": model if solved else None, "settled": None if model is None else other}
-        return {**super().to_state(), **solved_as}
+        return super().to_state() | {"model": model if solved else None, "settled": None if model is None else other}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:

@@ -1,5 +1,7 @@
 """LinearNBCV: the whole grid of penalties judged by cross-validation, in two scans, and the best model."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -48,7 +50,7 @@ def _same(a: Any, b: Any) -> bool:
     return a is b or np.array_equal(a, b)
 
 
-def _never(_: "LinearNBCV") -> bool:
+def _never(_: LinearNBCV) -> bool:
     return False
 
 

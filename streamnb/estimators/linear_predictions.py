@@ -3,6 +3,8 @@
 Functions of an estimator, which a class takes as its methods.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from sklearn.exceptions import NotFittedError

@@ -1,5 +1,7 @@
 """Naive Bayes of error-correcting output codes: every bit from the class sums of one scan."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

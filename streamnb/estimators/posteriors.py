@@ -1,5 +1,7 @@
 """What a fitted classifier knows of its parameters: their posterior, and the evidence for its prior."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted

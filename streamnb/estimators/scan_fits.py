@@ -4,6 +4,8 @@ Functions of an estimator, which a class takes as its methods: classifiers, and 
 learned follows from `stats_`, so that rows may come in any parts and any order.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any

@@ -1,5 +1,7 @@
 """FeatureSelector: the k best features by a criterion read off the statistics of one scan, or by a search."""
 
+from __future__ import annotations
+
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -36,7 +38,7 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.histograms import check_histogram
 
 
-def _adds_up(selector: "FeatureSelector") -> bool:
+def _adds_up(selector: FeatureSelector) -> bool:
     """Whether rows may come in parts: a search looks at all of them together, twice."""
     return not isinstance(selector.by, FeatureSearch) and selector.by not in [*SEARCHES]
 

@@ -1,5 +1,7 @@
 """Stacks of naive Bayes models: what several families say of a row, weighed by a model of a second level."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import asdict, replace
 from itertools import compress
@@ -38,7 +40,7 @@ _FITTED = "final", "step", "report", *OF_ROWS
 _NAMED = "family of a LinearNB"  # how a file keeps a family that was given with more parameters
 
 
-def _has_probabilities(estimator: "StackedNB") -> bool:
+def _has_probabilities(estimator: StackedNB) -> bool:
     return hasattr(estimator.final_ if hasattr(estimator, "final_") else estimator._final(False), "predict_proba")
 
 

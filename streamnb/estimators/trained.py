@@ -1,5 +1,7 @@
 """What classifiers that take a few reads of the rows have in common: the scan, the reads, and what follows."""
 
+from __future__ import annotations
+
 from dataclasses import asdict, replace
 from typing import Any, NoReturn, Self
 

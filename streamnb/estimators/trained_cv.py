@@ -1,5 +1,7 @@
 """Classifiers of several reads whose penalties, and number of reads, are chosen by cross-validation in shared reads."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import cache
 from itertools import product
@@ -342,7 +344,7 @@ class ChosenOnFolds:
         self._models, self.report = models, self.report + report
         return self._model._scores
 
-    def take(self, other: "ChosenOnFolds") -> None:
+    def take(self, other: ChosenOnFolds) -> None:
         """What another came to on folds of its own, of the same labels and folds."""
         self._models, self.report = [*self._models, *other._models], self.report + other.report
         self._model._rank(self._scanned, self._models)

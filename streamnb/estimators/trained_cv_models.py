@@ -1,5 +1,7 @@
 """Softmax regression and the squared hinge, their penalties and reads chosen by cross-validation in shared reads."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from streamnb.core import persistence

@@ -1,5 +1,7 @@
 """Classifiers that take a few reads of the rows: softmax regression and the squared hinge."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from streamnb.core import arguments, persistence

@@ -1,5 +1,7 @@
 """Tree-augmented naive Bayes: each feature may depend on the class and on one other feature."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Self
@@ -169,7 +171,7 @@ class TreeNB(IncrementalClassifier):
         """Whether features have several columns, one of them 1 in each row."""
         return self.family != "bernoulli" or vars(self)["transform"] is not None
 
-    def _step_request(self) -> "TreeRequest":
+    def _step_request(self) -> TreeRequest:
         transform = vars(self)["transform"]
         coded = Categorical() if self.family == "categorical" and transform is None else None
         return TreeRequest(type(self).__name__, transform, coded, self.max_features, self._row_options())

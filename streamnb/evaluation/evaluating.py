@@ -1,5 +1,7 @@
 """`evaluate`: labels, scores and probabilities judged, wherever they are kept."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -242,10 +244,10 @@ class _LabelsTask(PassTask):
 
     title = "labels"
 
-    def partial(self) -> "_Labels":
+    def partial(self) -> _Labels:
         return _Labels(None)
 
-    def add(self, partial: "_Labels", block: Block) -> None:
+    def add(self, partial: _Labels, block: Block) -> None:
         for name, labels in block.X.items():
             partial.see(np.unique(label_checks.check_labels(labels, name, block.first_row)))
 
@@ -262,10 +264,10 @@ class _Labels:
         """Add labels."""
         self.labels = more if self.labels is None else merged_classes(self.labels, more)
 
-    def finish(self) -> "_Labels":
+    def finish(self) -> _Labels:
         return self
 
-    def __add__(self, other: "_Labels") -> "_Labels":
+    def __add__(self, other: _Labels) -> _Labels:
         total = _Labels(self.labels)
         if other.labels is not None:
             total.see(other.labels)

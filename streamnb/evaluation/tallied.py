@@ -1,5 +1,7 @@
 """What is kept of judged rows, whatever is asked of it later: tallies of fixed size that merge."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any, Self
 

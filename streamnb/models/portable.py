@@ -3,6 +3,8 @@
 This file imports nothing but NumPy and what is as light, so that a process that scores some rows starts at once.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -177,7 +179,7 @@ class PortableModel:
         return state
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "PortableModel":
+    def from_state(cls, state: dict[str, Any]) -> PortableModel:
         persistence.known(cls, state, *(part.name for part in fields(cls)))
         array = persistence.array
         weights = _weights(state["weights"])

@@ -4,6 +4,8 @@ Everything learned from rows goes by this contract: class sums, scores of models
 and who reads them, threads here or the workers of a cluster, is not the task's concern.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, Self

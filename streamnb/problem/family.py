@@ -1,5 +1,7 @@
 """What a family is: three functions of the mean."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar
 
 import numpy as np
@@ -57,15 +59,15 @@ class Family(persistence.Parameters):
         persistence.register(cls)  # so that a model with it can be saved
 
     @property
-    def members(self) -> tuple["Family", ...]:
+    def members(self) -> tuple[Family, ...]:
         """The families of the columns: this one, or those of a `Mixed`."""
         return (self,)
 
-    def parts(self, n_features: int) -> list[tuple["Family", Any]]:
+    def parts(self, n_features: int) -> list[tuple[Family, Any]]:
         """Families with their columns, each a slice or sorted numbers."""
         return [(self, slice(0, n_features))]
 
-    def groups(self, n_features: int) -> list[tuple["Family", slice]]:
+    def groups(self, n_features: int) -> list[tuple[Family, slice]]:
         """Its columns cut into groups that know nothing of each other."""
         return [(self, slice(0, n_features))]
 
@@ -73,11 +75,11 @@ class Family(persistence.Parameters):
         """The columns of numbers of categories."""
         return np.zeros(0, np.int64)
 
-    def widened(self, firsts: np.ndarray) -> "Family":
+    def widened(self, firsts: np.ndarray) -> Family:
         """The same where a step makes columns firsts[j] to firsts[j + 1] of column j."""
         return self
 
-    def named(self, names: Any, kinds: Any = None) -> "Family":
+    def named(self, names: Any, kinds: Any = None) -> Family:
         """The same where the columns have these names, (n_features,) or None.
 
         `kinds` are what an `Encoding` says of the columns that it makes.
@@ -94,11 +96,11 @@ class Family(persistence.Parameters):
         """The lowest and highest mean of its moment."""
         return (self.lowest, self.highest) if self.moment == "sum" else TABLE[self.moment].means
 
-    def with_map(self, name: str) -> "Family":
+    def with_map(self, name: str) -> Family:
         """The family with one of its maps."""
         return self
 
-    def at(self, point: Any) -> "Family":
+    def at(self, point: Any) -> Family:
         """The family at a point of a grid that it has itself."""
         return self
 

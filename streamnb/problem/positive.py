@@ -1,5 +1,7 @@
 """Families of positive values, whose dispersion is estimated."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar
 
 import numpy as np

@@ -5,6 +5,8 @@ are ``psi(a_j) - psi(sum a)``. One equation for each parameter, coupled by their
 Dirichlet distribution").
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, ClassVar
 

@@ -1,5 +1,7 @@
 """Rows of any kind, labelled, become class statistics in one pass."""
 
+from __future__ import annotations
+
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace

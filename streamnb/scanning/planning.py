@@ -1,5 +1,7 @@
 """What a scan will need, told before any row is read."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """What a search has found: a table of all candidates, and the best of them, fitted to all rows."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -39,7 +41,7 @@ class Judged(persistence.Parameters):
     folds: Sequence[int] | None = None
 
     @classmethod
-    def on(cls, folds: Sequence[int], n_folds: int, scores: Mapping[str, Sequence[float]], **about: Any) -> "Judged":
+    def on(cls, folds: Sequence[int], n_folds: int, scores: Mapping[str, Sequence[float]], **about: Any) -> Judged:
         """A candidate with scores on some of so many folds; `about` is the rest."""
         if len(folds) == n_folds:
             return cls(scores={name: np.array(values, np.float64) for name, values in scores.items()}, **about)

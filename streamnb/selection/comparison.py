@@ -1,5 +1,7 @@
 """The table and the figures of a comparison."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +75,7 @@ class Comparison(persistence.Saved):
         scoring: str,
         overall: str,
         report: Report,
-    ) -> "Comparison":
+    ) -> Comparison:
         """The tables of what was judged; `rules` has the rule of each penalty, a column each."""
         penalties = list(rules)
         classes = next(iter(judged.values())).classes
@@ -91,7 +93,7 @@ class Comparison(persistence.Saved):
         return {**vars(self), "points": self.points.reshape(-1).tolist()}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "Comparison":
+    def from_state(cls, state: dict[str, Any]) -> Comparison:
         shape = len(state["families"]), len(state["penalties"]), len(label_checks.check_labels(state["classes"])) + 1
         persistence.array("scores", state["scores"], ["f8"], shape)
         persistence.array("n_features", state["n_features"], ["i8"], shape)

@@ -1,5 +1,7 @@
 """Searches for features: what they look at beside the sums, and what all of them have in common."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -61,7 +63,7 @@ class FeatureSearch(persistence.Parameters):
         """The least and the largest value of x that it takes."""
         return criterion.lowest, criterion.highest
 
-    def asked(self, k: Any) -> "FeatureSearch":
+    def asked(self, k: Any) -> FeatureSearch:
         """The search for k features, "auto" for as many as it finds good, or "all"."""
         return self
 

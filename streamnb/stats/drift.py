@@ -1,5 +1,7 @@
 """Drift: which features have moved from some rows to others, read off the statistics of both."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
