@@ -61,7 +61,8 @@ def table(
         a pattern such as `flights/*.parquet`; a folder of such files (of folders called "month=7" this is a column,
         too). Or a table in memory: of pandas, Polars (a lazy one is collected), Dask or Arrow, or a dataset of Arrow.
     y, weight : str or (n_rows,), optional
-        Labels and weights: the name of a column, which is no feature then, or an array.
+        Labels and weights: the name of a column, which is no feature then, or an array. Without them
+        `fit`, `scan` and `score` take labels and weights beside X.
     groups : str, optional
         A column whose rows of one value stay in one fold, wherever rows are split into folds by number; no feature,
         unless `columns` says so. `fit(.., groups=)` comes before it.

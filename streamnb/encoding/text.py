@@ -51,7 +51,8 @@ def text(
     text : str, optional
         The field or column that holds the text.
     y, weight : str or (n_rows,), optional
-        Labels and weights: the name of a field or column, or an array. Of folders the labels are their names.
+        Labels and weights: the name of a field or column, or an array. Of folders the labels are their names. Without
+        them `fit`, `scan` and `score` take labels and weights beside X.
     words, chars : (shortest, longest), optional
         Lengths of n-grams of words and of characters. Words are ``(?u)\b\w\w+\b``; n-grams of characters go
         across words, runs of spaces counting as one.

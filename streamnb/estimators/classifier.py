@@ -12,6 +12,8 @@ from streamnb.core import arguments
 from streamnb.core.types import PerRow, Rows
 from streamnb.estimators import cells, explained, exporting, rows_of_fit
 from streamnb.estimators.preparation import Preparation, StepRequest
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.judging import judged_in_full
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.problem.family import Family
@@ -142,6 +144,23 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Accuracy; y may also be the name of an array beside X or of a column of X, as in `fit`."""
         model, rows = self._ready(X, y, sample_weight, labelled=True)
         return model.score(rows)
+
+    def evaluate(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> Evaluation:
+        """Every metric of the model on rows whose labels are known, from one read of them.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `score`: y may be the name of an array beside X or of a column of X. A label that the model does not
+            know is one that it gets wrong.
+
+        Returns
+        -------
+        Evaluation
+            As `snb.evaluate` makes it of what `predict`, `decision_function` and `predict_proba` say of these rows.
+        """
+        model, rows = self._ready(X, y, sample_weight, labelled=True)
+        return judged_in_full(self, model, rows, None, None)
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         """The model, and the rows with their labels and weights, if these go with it."""
