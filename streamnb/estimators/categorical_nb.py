@@ -207,7 +207,7 @@ class CategoryScan(ClassScan):
         return CategoryAccumulator(partial(Accumulator, *run))
 
     def total(self, arrays: Any) -> Any:
-        return CategoryStats.from_state(arrays)
+        return persistence.made_again(CategoryStats, arrays)
 
     def add(self, partial: Any, block: Block) -> None:
         """Check one block of rows and add it."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -46,9 +47,15 @@ class Classifier(ClassifierMixin, BaseEstimator):
     """A classifier that decides by one model; a subclass says how that is learned.
 
     What a model can do once it is there is written down once, as functions, and named below.
+
+    Attributes
+    ----------
+    meta_ : dict or None
+        What `save` was given beside the model.
     """
 
-    meta_: dict[str, Any] | None = None  # what `save` was given beside the model
+    meta_: dict[str, Any] | None = None
+    _fixed: ClassVar[Mapping[str, Any]] = {}  # parameters that its methods ask for, and its constructor does not take
     _preparation = Preparation()
     _model: LinearModel
 
@@ -117,6 +124,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters of the constructor; `deep` has no effect, for none of them is fitted with the classifier."""
         return {name: vars(self)[name] for name in self._get_param_names()}
+
+    def _option(self, name: str) -> Any:
+        """A parameter, or what stands for one that the constructor does not take."""
+        return vars(self)[name] if name in vars(self) else self._fixed[name]
 
     # ---- predictions -------------------------------------------------------------------------------------------------
 

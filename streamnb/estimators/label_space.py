@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -91,9 +91,7 @@ class LabelSpace(LeastSquaresClassifier):
     0
     """
 
-    class_weight = None
-    start = "auto"
-    standardize = False
+    _fixed: ClassVar = {"l1": 0.0, "class_weight": None, "start": "auto", "standardize": False}
 
     def __init__(
         self,

@@ -87,6 +87,8 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
         Only where X is a data frame with string column names.
     report_ : Report
         Rows, bytes, blocks and seconds of the last scan.
+    meta_ : dict or None
+        What `save` was given beside the ranking.
 
     Notes
     -----
@@ -316,12 +318,12 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
         check_is_fitted(self, "stats_")
         persistence.save(path, self)
 
-    def to_state(self) -> dict[str, Any]:
-        return {**scan_fits.to_state(self), "ranked": self._now("_ranked")}
+    def _to_state(self) -> dict[str, Any]:
+        return {**scan_fits._to_state(self), "ranked": self._now("_ranked")}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        self = scan_fits.from_state(cls, state)
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        self = scan_fits._from_state(cls, state)
         ranked = state["ranked"]
         if not isinstance(ranked, FeatureRanking) or len(ranked.scores) != self.n_features_in_:
             raise ValueError(f"the ranking should be of {self.n_features_in_} features")

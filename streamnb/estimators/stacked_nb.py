@@ -242,7 +242,7 @@ class StackedNB(Classifier):
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         families = [{_NAMED: f.get_params()} if isinstance(f, LinearNB) else f for f in self.families]
         final = True if isinstance(self.final, Classifier) else self.final
         params = {"families": families, "final": final, "folds": self.folds, "seed": self.seed}
@@ -250,7 +250,7 @@ class StackedNB(Classifier):
         return {"params": params, "fitted": fitted}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         persistence.known(cls, state, "params", "fitted")
         params, fitted = state["params"], persistence.known(cls, state["fitted"], *_FITTED)
         final, step = fitted["final"], fitted["step"]
@@ -262,7 +262,7 @@ class StackedNB(Classifier):
         self._check_params()
         if getattr(final, "n_features_in_", None) != step.n_columns:
             raise ValueError(f"the second level should be of {step.n_columns} margins")
-        self.final_, self._margins, self.report_ = final, step, Report.from_state(fitted["report"])
+        self.final_, self._margins, self.report_ = final, step, Report._from_state(fitted["report"])
         self.classes_, self.n_features_in_ = final.classes_, step.n_features
         self._restore_rows(fitted, self._step_request(), None, step.n_features)
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from streamnb.core import persistence
 from streamnb.estimators.trained_cv import TrainedClassifierCV
@@ -66,6 +66,7 @@ class SoftmaxRegressionCV(TrainedClassifierCV, SoftmaxRegression):
     """
 
     _has_probabilities = True
+    _fixed: ClassVar = {"calibration": None}
 
 
 @persistence.register

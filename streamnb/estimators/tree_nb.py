@@ -371,9 +371,9 @@ class TreeNB(IncrementalClassifier):
             super()._settle()
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         state = persistence.known(cls, state, "params", "fitted", "step")  # older files have no level: all edges
-        return super().from_state({**state, "params": {"significance_level": None, **state["params"]}})
+        return super()._from_state({**state, "params": {"significance_level": None, **state["params"]}})
 
     def _check_loaded(self, state: dict[str, Any]) -> None:
         super()._check_loaded(state)

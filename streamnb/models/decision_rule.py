@@ -111,7 +111,7 @@ class DecisionRule(persistence.Parameters):
             rejected = expected.min(axis=1) > limit
         return np.where(rejected, -1, decided)
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("loss", "threshold", "reject_label", "possible")}
 
 

@@ -71,6 +71,8 @@ class LinearModel:
         for most, [x > binarize] for Bernoulli, abs(x - centre) for Laplace, ln x for chi-squared and Dirichlet. For
         beta T(x) is ln x, and ``ln(1 - X) @ second`` adds to the scores. With `curves`, of a model calibrated by
         isotonic regression, these then take the place of scores: they are not linear.
+    scheme, options, moments, scale, rule
+        Which problems rows of `coef_` solve, what is done to rows before, the functions T, idf, and the decision rule.
 
     Examples
     --------
@@ -294,14 +296,14 @@ class LinearModel:
         """Write to one file: typed JSON and .npy in a zip, no pickle; read it with `snb.load`."""
         persistence.save(path, self)
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {
             "classes": self.classes_,
             "weights": stored(self.weights),
             "intercept": self.intercept_,
             "scheme": self.scheme.name,
             "reference": None if self.scheme.reference is None else self.classes_[self.scheme.reference].item(),
-            "options": self.options.to_state(),
+            "options": self.options._to_state(),
             "moments": self.moments,
             "scale": self.scale,
             "rule": self.rule,
@@ -310,7 +312,7 @@ class LinearModel:
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> LinearModel:
+    def _from_state(cls, state: dict[str, Any]) -> LinearModel:
         persistence.known(cls, state, "binarize", *_STATE)
         classes, weights = label_checks.check_labels(state["classes"], "classes"), of_stored(state["weights"])
         shape, options = weights.shape, RowOptions.of_state(state["options"])

@@ -20,6 +20,28 @@ class Family(persistence.Parameters):
 
     Functions of the mean take and return arrays; they need not be defined outside the domain's inside.
 
+    Attributes
+    ----------
+    name : str
+        The name of the class in small letters, unless it says another.
+    moment, moments : str, tuple of str
+        The moment whose class sums are the sufficient statistic, and those that a scan must accumulate.
+    lowest, highest : float
+        Smaller and larger values of x have no probability.
+    centre : float
+        That of the moment "deviation".
+    coupled, as_one, coded, roomy : bool
+        True where the means of a class sum to one, as of multinomials; where `TopK` keeps the columns of a group
+        together; where columns are numbers of categories, of which indicators are to be made; where functions of m
+        also take what it falls short of the highest mean by.
+    covariant, pooled, points : bool, bool, tuple of (a, g)
+        True where the features of a row go together, with covariances, and where their products are wanted of all
+        classes together; the shrinkages of covariances to try.
+    map_names : tuple of str
+        Maps of the columns to try; none: the columns as they are.
+    cure : str
+        What to do about values that have no such moment, for the message.
+
     Examples
     --------
     >>> import numpy as np
@@ -37,20 +59,20 @@ class Family(persistence.Parameters):
     """
 
     name: ClassVar[str]
-    moment: ClassVar[str] = "sum"  # whose class sums are the sufficient statistic
-    moments: ClassVar[tuple[str, ...]] = ("sum",)  # what a scan must accumulate
-    lowest: float = -np.inf  # smaller values of x have no probability
-    highest: float = np.inf  # nor have larger ones
-    coupled: ClassVar[bool] = False  # True where the means of a class sum to one (multinomial); c is 0
-    as_one: ClassVar[bool] = False  # True where TopK keeps the columns of a group together (categorical)
-    coded: bool = False  # True where columns are numbers of categories, of which indicators are to be made
-    roomy: ClassVar[bool] = False  # True where functions of m also take what it falls short of the highest mean by
-    centre: float = 0.0  # that of the moment "deviation"
-    covariant: bool = False  # True where the features of a row go together, with covariances
-    pooled: bool = False  # True where products of features are wanted of all classes together
-    points: tuple[tuple[float, float], ...] = ()  # (a, g) to try, of covariances
-    map_names: tuple[str, ...] = ()  # of maps of the columns to try; none: the columns as they are
-    cure: ClassVar[str] = "drop such rows, or leave the feature out"  # of a moment that is NaN
+    moment: ClassVar[str] = "sum"
+    moments: ClassVar[tuple[str, ...]] = ("sum",)
+    lowest: float = -np.inf
+    highest: float = np.inf
+    coupled: ClassVar[bool] = False
+    as_one: ClassVar[bool] = False
+    coded: bool = False
+    roomy: ClassVar[bool] = False
+    centre: float = 0.0
+    covariant: bool = False
+    pooled: bool = False
+    points: tuple[tuple[float, float], ...] = ()
+    map_names: tuple[str, ...] = ()
+    cure: ClassVar[str] = "drop such rows, or leave the feature out"
 
     def __init_subclass__(cls) -> None:
         cls.name = getattr(cls, "name", cls.__name__.lower())

@@ -160,11 +160,11 @@ class Mixed(Family):
 
     # ---- a value like other families ---------------------------------------------------------------------------------
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {"columns": [[family, _encoded(which)] for family, which in self._given]}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Mixed:
+    def _from_state(cls, state: dict[str, Any]) -> Mixed:
         if not all(isinstance(family, Family) for family, _ in state["columns"]):
             raise ValueError("columns should be those of families")
         return cls([(family, _decoded(which)) for family, which in state["columns"]])

@@ -35,6 +35,7 @@ class Penalty(persistence.Parameters):
 
     @property
     def parts(self) -> tuple[Any, ...]:
+        """The regularisers that add up to it: itself alone, unless it is a sum."""
         return (self,)
 
     def __add__(self, other: Penalty) -> Penalty:
@@ -361,7 +362,7 @@ class _Sum(Penalty):
     def __repr__(self) -> str:
         return " + ".join(map(repr, self._parts))
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {"parts": list(self._parts)}
 
 

@@ -61,9 +61,14 @@ class Prior(persistence.Parameters):
 
     Rows of (n_classes, n_features) are the classes in their order, sorted. The rest of one-vs-rest has the mean of the
     pseudo-sums and -counts of the other classes; of the labels of a 2-D y each has its row on both sides.
+
+    Attributes
+    ----------
+    families : tuple of str
+        Those that it is conjugate to.
     """
 
-    families: ClassVar[tuple[str, ...]]  # that it is conjugate to
+    families: ClassVar[tuple[str, ...]]
 
     def __init_subclass__(cls) -> None:
         persistence.register(cls)  # so that a model with it can be saved

@@ -177,11 +177,11 @@ class Search(persistence.Saved):
             raise TypeError(f"best_={self.best_!r} is not a model of streamnb, and is not kept in its files")
         super().save(path)
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return vars(self)
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         persistence.typed(cls, persistence.known(cls, state, *cls.__dataclass_fields__))
         self = cls(**state)
         if not self.candidates or not self.scorings or not hasattr(self.best_, "predict"):

@@ -89,11 +89,11 @@ class Comparison(persistence.Saved):
         rule = rules if len({*rules.values()}) > 1 else next(iter(rules.values()))
         return cls(families, penalties, classes, scores, n_features, points, left_out, scoring, rule, report, overall)
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {**vars(self), "points": self.points.reshape(-1).tolist()}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Comparison:
+    def _from_state(cls, state: dict[str, Any]) -> Comparison:
         shape = len(state["families"]), len(state["penalties"]), len(label_checks.check_labels(state["classes"])) + 1
         persistence.array("scores", state["scores"], ["f8"], shape)
         persistence.array("n_features", state["n_features"], ["i8"], shape)

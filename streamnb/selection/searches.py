@@ -39,11 +39,19 @@ class FeatureSearch(persistence.Parameters):
     """A way to choose features that looks at more than one of them at a time; a subclass says what it reads.
 
     It begins with the scores of a criterion, which any search for a few features among many needs.
+
+    Attributes
+    ----------
+    name : str
+    reads : str
+        What it looks at beside the sums, in words.
+    keeps : bool
+        False where it ranks alone.
     """
 
     name: ClassVar[str]
-    reads: ClassVar[str]  # what it looks at beside the sums, in words
-    keeps: ClassVar[bool] = True  # False where it ranks alone
+    reads: ClassVar[str]
+    keeps: ClassVar[bool] = True
 
     @property
     def begins(self) -> str:

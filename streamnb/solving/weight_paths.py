@@ -133,12 +133,12 @@ class WeightPath:
         """Write statistics, family and penalty to one file, of which `snb.load` makes the same models."""
         persistence.save(path, self)
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         problem = self._problem
         return {"stats": problem.stats, "family": problem.family, "penalty": self.penalty, "asked": self.asked}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> WeightPath:
+    def _from_state(cls, state: dict[str, Any]) -> WeightPath:
         asked = state["asked"]
         arguments.one_of("idf", asked.get("idf", False), [False, True])
         check_memory_limit(asked.get("memory_limit"))

@@ -80,12 +80,12 @@ class ClassStats(Drifts, persistence.Saved):
         Weighted class sums of x_i x_j, and of [x_i > binarize] [x_j > binarize], where `scan` was asked for them.
     gram_sq : (K, 2 n_features, 2 n_features), or without the first axis
         The products of the features and, after these, of their squares.
-    multilabel : bool
-        True where y was an indicator: rows enter each of their labels, and a total once.
     step : object or None
         What `scan` learned for `transform`, such as bins: models of these statistics take the raw columns.
-    n_folds : int
-        Folds in each repeat; `fold` and `without_fold` give the statistics of their rows and of the others.
+    folds, folding, options, closed
+        Of the folds, those of their rows; how rows were split, what was done to them, whether classes were listed.
+    every, unlabelled, overlaps, negatives
+        Of an indicator: all rows, those without labels, and pairs of labels. How many values were below zero.
 
     Examples
     --------
@@ -335,19 +335,19 @@ class ClassStats(Drifts, persistence.Saved):
 
     def arrays(self) -> dict[str, Any]:
         """All of it by name."""
-        return self.to_state()
+        return self._to_state()
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
         folding = None if self.folding is None else asdict(self.folding)
-        return parts | {"options": self.options.to_state(), "folds": list(self.folds), "folding": folding}
+        return parts | {"options": self.options._to_state(), "folds": list(self.folds), "folding": folding}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> ClassStats:
+    def _from_state(cls, state: dict[str, Any]) -> ClassStats:
         tables, folding = state["tables"], state.get("folding")
         if isinstance(tables["weight"], list):  # version 1
             tables = {
-                name: Table.from_state(dict(zip(("hi", "lo"), parts, strict=True))) for name, parts in tables.items()
+                name: Table._from_state(dict(zip(("hi", "lo"), parts, strict=True))) for name, parts in tables.items()
             }
         restored = {
             "tables": tables,
