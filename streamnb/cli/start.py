@@ -29,7 +29,8 @@ class _Signals:
     """How far the process is, and so what a signal does."""
 
     def __init__(self) -> None:
-        self.imported = self.asked = self.raised = self.over = False
+        self.imported = self.raised = self.over = False
+        self.number: int | None = None  # of the last that came
         heard, wakes = os.pipe()
         os.set_blocking(wakes, False)
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
@@ -39,7 +40,7 @@ class _Signals:
         Thread(target=_end_in_time, args=(heard,), daemon=True).start()
 
     def _hear(self, number: int, frame: Any) -> None:
-        first, self.asked = not self.asked, True
+        first, self.number = self.number is None, number
         if not self.imported:
             _leave(number)
         if first:  # once alone: the next may come while this has a lock
@@ -47,7 +48,7 @@ class _Signals:
         waits = first and number == signal.SIGTERM and stopping.keeping.is_set()
         if not (waits or self.raised or self.over):
             self.raised = True
-            raise stopping.Stopped(number)
+            raise stopping.Stopped
 
 
 def main() -> None:
@@ -57,8 +58,8 @@ def main() -> None:
     try:
         status = _status(signals)
         signals.over = True
-    except stopping.Stopped as stopped:
-        number = stopped.args[0] if stopped.args else signal.SIGTERM
+    except stopping.Stopped:
+        number = signal.Signals(signals.number or signal.SIGTERM)
         with suppress(OSError):
             print(WORDS[number], file=sys.stderr)
         status = STATUS[number]
@@ -71,6 +72,9 @@ def _status(signals: _Signals) -> int:
     signals.imported = True
     try:
         return run()
+    except stopping.Stopped:
+        signals.raised = True  # where a pass ended by itself
+        raise
     except SystemExit as ended:  # of click, when nobody reads what is written
         return int(ended.code or 0)
     except Exception:

@@ -31,6 +31,12 @@ def when(event, about, do):
             do()
     sys.addaudithook(heard)
 
+def twice():
+    try:
+        send()
+    finally:
+        send()
+
 def swallowed():
     try:
         send()
@@ -80,7 +86,7 @@ def test_a_command_ends_and_what_it_was_to_replace_stays(name, tmp_path):
     rows = store(tmp_path)
     other = tmp_path / "other.zarr"
     other.mkdir()
-    process = ended(tmp_path, name, "when('os.rename', 'other.zarr', send)", "convert", rows, other, "--force")
+    process = ended(tmp_path, name, "when('os.rename', 'other.zarr', twice)", "convert", rows, other, "--force")
     assert process.returncode == STATUS[name], process.stderr
     assert process.stderr.count("\n") == 1 and "nothing is half written" in process.stderr
     assert names(tmp_path) == [rows.name, other.name] and not any(other.iterdir())
