@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence
+from streamnb.core.frames import pandas_for
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.chosen import ChosenColumns
 from streamnb.encoding.learning import LearnsBins, prepared
@@ -326,12 +327,11 @@ class TreeNB(IncrementalClassifier):
     @learned
     def edges_(self) -> Any:
         """A data frame of the features with a parent."""
-        from pandas import DataFrame
-
+        pd = pandas_for("edges_")
         names, columns = np.array(self._names, object)[self._kept], self._columns
         children, parents = columns.children, columns.parents[columns.children]
         told = self._information[children, parents]
-        return DataFrame({"parent": names[parents], "child": names[children], "information": told})
+        return pd.DataFrame({"parent": names[parents], "child": names[children], "information": told})
 
     @property
     def _indicator_names(self) -> list[Any]:

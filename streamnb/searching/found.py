@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import notebook, persistence
+from streamnb.core.frames import pandas_for
 from streamnb.passes.report import Report
 from streamnb.plotting.candidates import SearchDisplay
 from streamnb.problem.points import loaded_point
@@ -121,11 +122,7 @@ class Search(persistence.Saved):
 
     @property
     def results_(self) -> Any:
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("results_ needs pandas: pip install pandas") from error
-        return pd.DataFrame([self._row(judged) for judged in self.ranked])
+        return pandas_for("results_").DataFrame([self._row(judged) for judged in self.ranked])
 
     def _row(self, judged: Judged) -> dict[str, Any]:
         scores = {name: judged.mean(name) for name in self.scorings}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import label_checks, notebook, persistence
+from streamnb.core.frames import pandas_for
 from streamnb.passes.report import Report
 from streamnb.problem.points import loaded_point
 from streamnb.selection.grid_scores import GridScores
@@ -105,10 +106,7 @@ class Comparison(persistence.Saved):
 
     def to_frame(self) -> Any:
         """A pandas data frame with columns family, penalty, class, score, n_features and point, a row a cell."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        pd = pandas_for("to_frame")
         labels = [*self.classes.tolist(), OVERALL]
         cells = [
             (family, penalty, label, self.scores[f, p, row], self.n_features[f, p, row], self.points[f, p, row])
