@@ -17,7 +17,7 @@ from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, BinaryIO, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -94,6 +94,8 @@ def is_a(hint: Any, value: Any) -> bool:
         return True
     if kind in (Union, UnionType):
         return any(is_a(one, value) for one in inner)
+    if kind is Literal:
+        return isinstance(value, str) and value in inner
     if kind in (bool, int, str, float, NoneType):
         return type(value) is kind or (kind is float and type(value) is int)
     if kind is tuple and inner[-1] is not ...:
