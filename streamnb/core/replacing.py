@@ -3,8 +3,8 @@
 What a process that was killed leaves beside a file is hidden, and in nobody's way.
 """
 
-import glob
 import os
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -38,8 +38,8 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     No system call of every platform exchanges two folders: for a moment the old one has another name. It is put back
     where that moment ends in an error, and by `put_back` where it ended the process.
     """
-    path = path.resolve()
     put_back(path)
+    path = path.resolve()
     new = _beside(path, "unfinished")
     try:
         yield new
@@ -54,6 +54,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
 
 def put_back(path: Path) -> None:
     """Give a folder its name again that was about to be replaced when a process ended; remove it if it was replaced."""
+    path = path.resolve()
     for old in _left(path, "replaced"):
         if not path.exists():
             old.rename(path)
@@ -73,7 +74,9 @@ def _beside(path: Path, state: str) -> Path:
 
 
 def _left(path: Path, state: str) -> list[Path]:
-    return sorted(path.parent.glob(f".{glob.escape(path.name)}.*.{state}"))
+    """What `_beside` has named so; names that begin alike are of others."""
+    name = re.compile(rf"\.{re.escape(path.name)}\.\d+\.\d+\.{state}")
+    return sorted(found for found in path.parent.glob(f".*.{state}") if name.fullmatch(found.name))
 
 
 def _remove(path: Path) -> None:

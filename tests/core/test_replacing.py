@@ -138,3 +138,13 @@ def test_folders_that_are_not_made_leave_the_old_one(tmp_path):
     with pytest.raises(FileNotFoundError), replacing_folder(tmp_path / "rows.zarr"):
         pass
     assert read(tmp_path / "rows.zarr") == "old" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_what_is_left_of_names_that_begin_alike_is_left_alone(tmp_path):
+    others = [tmp_path / f".rows.{name}.7.8.{state}" for name in ("zarr", "5") for state in ("replaced", "unfinished")]
+    for other in others:
+        other.touch()
+    write_folder(tmp_path / "rows", "new")
+    remove_unfinished(tmp_path / "rows")
+    put_back(tmp_path / "row")
+    assert sorted(tmp_path.iterdir()) == sorted([*others, tmp_path / "rows"])
