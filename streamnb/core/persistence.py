@@ -1,30 +1,30 @@
 """The container: a zip of typed JSON and .npy files under one checksum. Nothing is pickled, imported or executed.
 
-An object says what it consists of (`to_state`, a dict of plain values, arrays and registered objects) and is made anew
-from that (`from_state`); its class is looked up by name among the registered ones. Members are stored as they are,
+An object says what it consists of (`_to_state`, a dict of plain values, arrays and registered objects) and is made anew
+from that (`_from_state`); its class is looked up by name among the registered ones. Members are stored as they are,
 never compressed, and each is referred to once, so that loading takes memory in proportion to the file. From version 2
-on the comment of the zip is the SHA-256 of all bytes before it. `from_state` trusts nothing: it says with `array` what
+on the comment of the zip is the SHA-256 of all bytes before it. `_from_state` trusts nothing: it says with `array` what
 shapes and dtypes the arithmetic to come relies on, and with `typed` that other values are what their annotations say.
 """
 
-import glob
+from __future__ import annotations
+
 import hashlib
 import io
 import json
 import os
-import threading
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, BinaryIO, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from streamnb.core.messages import DataError
+from streamnb.core.replacing import replacing
 
 FORMAT_VERSION = 2
 _HEADER = "streamnb.json"
@@ -35,25 +35,32 @@ _registry: dict[str, Any] = {}
 _ALL, _LIGHT = "streamnb.searching.loading", "streamnb.models.portable"
 _OF_LIGHT = {"PortableModel", "RowStep", "Indicators"}
 C = TypeVar("C", bound=type)
+T = TypeVar("T")
 
 
 class Parameters:
     """Saves an object that is all in its constructor's parameters, kept under their names."""
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return vars(self)
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Any:
+    def _from_state(cls, state: dict[str, Any]) -> Any:
         if is_dataclass(cls):  # others look at their parameters themselves
             typed(cls, state)
         return cls(**state)
 
 
 def register(cls: C) -> C:
-    """Make a class known to the container; it has `to_state` and `from_state`."""
+    """Make a class known to the container; it has `_to_state` and `_from_state`."""
     _registry[cls.__name__] = cls
     return cls
+
+
+def made_again(cls: type[T], state: dict[str, Any]) -> T:
+    """The object of a class that says so of itself."""
+    made: Any = cls
+    return made._from_state(state)
 
 
 def registered(value: Any) -> bool:
@@ -96,6 +103,8 @@ def is_a(hint: Any, value: Any) -> bool:
         return True
     if kind in (Union, UnionType):
         return any(is_a(one, value) for one in inner)
+    if kind is Literal:
+        return isinstance(value, str) and value in inner
     if kind in (bool, int, str, float, NoneType):
         return type(value) is kind or (kind is float and type(value) is int)
     if kind is tuple and inner[-1] is not ...:
@@ -133,43 +142,9 @@ def save(path: Any, value: Any) -> None:
         file.write(seal)
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file beside `path`, which takes its place once it is written and safe from a crash."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.unfinished")
-    try:
-        with open(unfinished, "w+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
-        _sync_folder(path.parent)
-    except OSError as error:  # a full disk does not say which file
-        raise OSError(error.errno, f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            unfinished.unlink()
-
-
-def remove_unfinished(path: Path) -> None:
-    """Clear away what processes left that were killed while they wrote this file."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.unfinished"):
-        left.unlink(missing_ok=True)
-
-
 def digest(value: Any) -> str:
     """16 letters that tell a value from others, of whatever can be saved: those of what a file would hold of it."""
     return hashlib.sha256(json.dumps(_Digester().encode(value)).encode()).hexdigest()[:16]
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name safe from a crash, where the system and the disk can."""
-    with suppress(OSError):
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
 
 
 def _digest(file: BinaryIO) -> bytes:
@@ -212,7 +187,7 @@ class _Writer:
                 f"{value!r} cannot be saved: a class of another module is named {name} too; rename one of them"
             )
         if registered is not None:
-            state: Any = value.to_state()
+            state: Any = value._to_state()
             return {"object": name, "state": self.encode(state)}
         raise TypeError(f"{value!r} cannot be saved: {name} is not a plain value, an array or a part of streamnb")
 
@@ -330,7 +305,7 @@ class _Reader:
         if node is None or isinstance(node, (bool, int, str)):
             return node
         if node.keys() == {"object", "state"}:
-            return _class(node["object"]).from_state(self._decode(node["state"]))
+            return made_again(_class(node["object"]), self._decode(node["state"]))
         ((kind, inner),) = node.items()
         return self._kinds[kind](inner)
 

@@ -54,8 +54,11 @@ class TableEncoding(persistence.Parameters, Encoding):
     def __post_init__(self) -> None:
         if not self.coded and not self.texts:
             raise ValueError("a table should have a column that tells rows from each other")
+        read = {name for part, _ in self.coded for name in part.columns} | {name for name, _ in self.texts}
+        if read - self.columns.keys():
+            raise ValueError(f"columns of the model are made of {min(read - self.columns.keys())!r}, which is not read")
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @cached_property
@@ -74,7 +77,7 @@ class TableEncoding(persistence.Parameters, Encoding):
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.to_state()  # without what was found out on the way
+        return self._to_state()  # without what was found out on the way
 
     @property
     def n_columns(self) -> int:

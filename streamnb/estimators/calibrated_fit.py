@@ -1,5 +1,7 @@
 """Classifiers of several reads that fit calibrates, by scores of rows that their models have not seen."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from streamnb.core import arguments
@@ -20,17 +22,17 @@ from streamnb.training.fitting import options_of
 class CalibratedClassifier(TrainedClassifier):
     """A classifier whose scores are no probabilities, unless `calibration` makes them some."""
 
-    calibration: Any = None
+    calibration: Any
 
     def _check_params(self) -> None:
         super()._check_params()
         arguments.one_of("calibration", self.calibration, [None, *METHODS])
 
-    def plan_scan(self) -> tuple[tuple[str, ...], Any]:
-        return super().plan_scan()[0], None if self.calibration is None else LEAST_FOLDS
+    def _plan_scan(self) -> tuple[tuple[str, ...], Any]:
+        return super()._plan_scan()[0], None if self.calibration is None else LEAST_FOLDS
 
-    def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        plan = super().plan_reads(n_features, n_rows, n_folds, limit)
+    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        plan = super()._plan_reads(n_features, n_rows, n_folds, limit)
         if self.calibration is None:
             return plan
         more = {"n_models": LEAST_FOLDS, "model_bytes": LEAST_FOLDS * plan["model_bytes"]}  # open at a time

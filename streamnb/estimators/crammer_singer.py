@@ -1,8 +1,10 @@
 """The margin of several classes at once: the support vector machine of Crammer and Singer, exactly."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -81,7 +83,7 @@ class CrammerSingerSVM(CalibratedClassifier):
 
     _scheme = "ovr"
     _history = ("objective", "gap", "seconds")
-    l2 = l1 = 0.0
+    _fixed: ClassVar = {"l2": 0.0, "l1": 0.0}
 
     def __init__(
         self,
@@ -121,8 +123,8 @@ class CrammerSingerSVM(CalibratedClassifier):
     def _n_rows(self, stats: ClassStats) -> int:
         return len(stats.classes)
 
-    def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        return super().plan_reads(n_features, max(n_rows, 2), n_folds, limit)
+    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        return super()._plan_reads(n_features, max(n_rows, 2), n_folds, limit)
 
     def _asked(self) -> tuple[Penalties, int]:
         return Penalties(1.0 / self._strength, 0.0), self.max_passes
@@ -147,8 +149,8 @@ class CrammerSingerSVM(CalibratedClassifier):
 
     def _lead(self, trainer: PlaneTrainer) -> None:
         """Give it planes of these rows that are known."""
-        if not isinstance(self.start, str):
-            trainer.begin_from(self.start)
+        if not isinstance(self._option("start"), str):
+            trainer.begin_from(self._option("start"))
 
     def _model_of(self, stats: ClassStats, trained: Trained, scale: Any) -> LinearModel:
         if len(stats.classes) == 2:
@@ -161,8 +163,8 @@ class CrammerSingerSVM(CalibratedClassifier):
         arguments.one_of("fit_intercept", self.fit_intercept, [False, True])
 
     def _check_start(self) -> None:
-        if not isinstance(self.start, CuttingPlanes):
-            arguments.one_of("start", self.start, ["auto"])
+        if not isinstance(self._option("start"), CuttingPlanes):
+            arguments.one_of("start", self._option("start"), ["auto"])
 
     def _warn(self, part: float) -> None:
         allowed = self._asked()[1]
@@ -172,8 +174,8 @@ class CrammerSingerSVM(CalibratedClassifier):
             f"tol={self.tol:g} of it is asked for; the model is usable, a smaller C takes fewer reads"
         )
 
-    def to_state(self) -> dict[str, Any]:
-        state = super().to_state()
+    def _to_state(self) -> dict[str, Any]:
+        state = super()._to_state()
         return {**state, "params": {name: "auto" if name == "start" else v for name, v in state["params"].items()}}
 
     def __sklearn_tags__(self) -> Any:
@@ -186,7 +188,7 @@ class CrammerSingerSVM(CalibratedClassifier):
 class PosedToShare(Posed):
     """What models of several C are trained on, and the planes that those which are open share."""
 
-    among: "WeakValueDictionary[str, SharedPlanes]"
+    among: WeakValueDictionary[str, SharedPlanes]
 
 
 @persistence.register
@@ -232,7 +234,7 @@ class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
 
     _trainer: Any = PlaneTrainer
     _history = CrammerSingerSVM._history
-    start = "auto"
+    _fixed: ClassVar = {**CrammerSingerSVM._fixed, "start": "auto"}
     _gaps, _n_short = np.zeros((1, 0)), (0, 0)  # and how many models have none that is small enough
     _n_most = 0  # reads of one of these
     _led: Sequence[tuple[np.ndarray, float]] = ()  # planes of all rows, out of those of the folds
@@ -353,16 +355,16 @@ class CrammerSingerSVMCV(TrainedClassifierCV, CrammerSingerSVM):
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        return super().plan_reads(n_features, max(n_rows, 2), n_folds, limit)
+    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        return super()._plan_reads(n_features, max(n_rows, 2), n_folds, limit)
 
-    def to_state(self) -> dict[str, Any]:
-        return {**super().to_state(), "gaps": self._gaps}
+    def _to_state(self) -> dict[str, Any]:
+        return {**super()._to_state(), "gaps": self._gaps}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         gaps = persistence.known(cls, state, "params", "fitted", "scores", "gaps")["gaps"]
-        self = super().from_state({name: part for name, part in state.items() if name != "gaps"})
+        self = super()._from_state({name: part for name, part in state.items() if name != "gaps"})
         self._gaps = persistence.array("gaps", gaps, ["f8"], self._scores.scores.shape)
         self._choose()
         return self

@@ -1,5 +1,7 @@
 """Models of fitted classifiers by themselves, in files of this package and of others."""
 
+from __future__ import annotations
+
 import json
 from typing import Any
 
@@ -7,6 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, persistence
+from streamnb.core.replacing import replacing
 from streamnb.export.as_json import json_bytes
 from streamnb.export.as_onnx import onnx_bytes
 from streamnb.export.as_sklearn import as_sklearn
@@ -77,7 +80,7 @@ def export(self: Any, path: Any) -> None:
         raise ValueError(f"path={str(file)!r} should end with one of {', '.join(WRITERS)}")
     model = of_numbers(self._portable())
     written = WRITERS[file.suffix](model)
-    with persistence.replacing(file) as out:
+    with replacing(file) as out:
         out.write(written)
 
 

@@ -1,6 +1,8 @@
 """Generalized naive Bayes: histograms of each feature in each class, corrected for what features tell twice."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import Any, ClassVar
 
 from streamnb.core import arguments, persistence
 from streamnb.encoding.bins import BinEdges
@@ -62,10 +64,7 @@ class GeneralizedNB(TrainedClassifier):
     True
     """
 
-    l1 = 0.0
-    start = "auto"
-    normalize = None
-    idf = False
+    _fixed: ClassVar = {"l1": 0.0, "start": "auto", "normalize": None, "idf": False}
 
     def __init__(
         self,

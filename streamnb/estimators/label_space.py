@@ -1,7 +1,9 @@
 """Label space transformation: least squares to the main components of many labels, which borrow from each other."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -89,9 +91,7 @@ class LabelSpace(LeastSquaresClassifier):
     0
     """
 
-    class_weight = None
-    start = "auto"
-    standardize = False
+    _fixed: ClassVar = {"l1": 0.0, "class_weight": None, "start": "auto", "standardize": False}
 
     def __init__(
         self,

@@ -1,7 +1,9 @@
 """Least squares to the classes: by conjugate gradients in a few reads, or by sums of products in none."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -70,7 +72,7 @@ class LeastSquaresClassifier(CalibratedClassifier):
 
     _scheme = "ovr"
     _trainer = ConjugateGradients
-    l1 = 0.0
+    _fixed: ClassVar = {"l1": 0.0}
 
     def __init__(
         self,
@@ -103,7 +105,7 @@ class LeastSquaresClassifier(CalibratedClassifier):
     def _check_params(self) -> None:
         super()._check_params()
         arguments.one_of("solver", self.solver, ["conjugate_gradients", "products"])
-        arguments.one_of("standardize", self.standardize, [False, True])
+        arguments.one_of("standardize", self._option("standardize"), [False, True])
 
     @property
     def _by_products(self) -> bool:
@@ -113,23 +115,23 @@ class LeastSquaresClassifier(CalibratedClassifier):
     def _narrows(self) -> bool:
         return not self._by_products
 
-    def plan_scan(self) -> tuple[tuple[str, ...], Any]:
-        moments, folds = super().plan_scan()
+    def _plan_scan(self) -> tuple[tuple[str, ...], Any]:
+        moments, folds = super()._plan_scan()
         return ((*moments, "gram") if self._by_products else moments), folds
 
-    def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        plan = super().plan_reads(n_features, n_rows, n_folds, limit)
+    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        plan = super()._plan_reads(n_features, n_rows, n_folds, limit)
         if not self._by_products:
             return plan
         return {**plan, "most_reads": self._n_scans() + (self.calibration is not None)}
 
     def _scan(self, options: RunOptions) -> ClassScan:
         scan = super()._scan(options)
-        return replace(scan, how=Products(pooled="gram" in self.plan_pooled())) if self._by_products else scan
+        return replace(scan, how=Products(pooled="gram" in self._plan_pooled())) if self._by_products else scan
 
     def _posed(self, stats: ClassStats, options: RunOptions) -> Posed:
         posed = super()._posed(stats, options)
-        if self.standardize:
+        if self._option("standardize"):
             posed = replace(posed, scale=_per_deviation(posed))
         if not self._by_products:
             return posed
@@ -195,8 +197,8 @@ class LeastSquaresClassifierCV(TrainedClassifierCV, LeastSquaresClassifier):
         LeastSquaresClassifier.__init__(self, l2, **options)
         self._keep_choice(folds, scoring, rule, seed)
 
-    def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        plan = super().plan_reads(n_features, n_rows, n_folds, limit)
+    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        plan = super()._plan_reads(n_features, n_rows, n_folds, limit)
         if not self._by_products:
             return plan
         return {**plan, "most_reads": self._n_scans() + plan["n_groups"] + (self.calibration is not None)}

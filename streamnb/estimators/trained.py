@@ -1,5 +1,7 @@
 """What classifiers that take a few reads of the rows have in common: the scan, the reads, and what follows."""
 
+from __future__ import annotations
+
 from dataclasses import asdict, replace
 from typing import Any, NoReturn, Self
 
@@ -47,7 +49,6 @@ class TrainedClassifier(Classifier):
     transform = Parameter()
     decision_function = decision_function
     _applied: Applied  # to rows, in the last fit
-    l1: float
 
     def __init__(
         self,
@@ -146,7 +147,7 @@ class TrainedClassifier(Classifier):
         with self._all_or_nothing():
             self._check_params()
             rows = self._opened_as_given((X, y, sample_weight), options, layer)
-            folding = as_folding(self.plan_scan()[1])
+            folding = as_folding(self._plan_scan()[1])
             scanned = self._scanned(rows, (y, sample_weight), folding, options, checkpoint)
             trained, scale = self._trained(scanned.stats, scanned.rows, scanned.options)
             self._keep(self._model_of(scanned.stats, trained, scale), trained.history, trained.converged)
@@ -159,22 +160,22 @@ class TrainedClassifier(Classifier):
         """What is left to do once there is a model."""
         return Report()
 
-    def plan_scan(self) -> tuple[tuple[str, ...], Any]:
+    def _plan_scan(self) -> tuple[tuple[str, ...], Any]:
         """For `snb.plan`: the moments and folds of the scan."""
-        return (*objectives.MOMENTS, *(("nonzero",) if self.idf else ())), None
+        return (*objectives.MOMENTS, *(("nonzero",) if self._option("idf") else ())), None
 
-    def plan_pooled(self) -> tuple[str, ...]:
+    def _plan_pooled(self) -> tuple[str, ...]:
         """For `snb.plan`: the moments that are summed over all classes, unless each counts otherwise."""
-        return () if self.class_weight is not None else tuple(m for m in self.plan_scan()[0] if m != "sum")
+        return () if self._option("class_weight") is not None else tuple(m for m in self._plan_scan()[0] if m != "sum")
 
-    def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         """For `snb.plan`: what models with n_rows rows of weights take, and how often rows are read at most."""
         one = {"n_models": 1, "model_bytes": 8 * self._held * (n_features + 1) * n_rows, "n_groups": 1}
         return {**one, "most_reads": self._n_scans() + self.max_passes}
 
     def _n_scans(self) -> int:
         """How often the rows are scanned before they are read for the model."""
-        return 2 if self.idf and self.normalize is not None else 1
+        return 2 if self._option("idf") and self._option("normalize") is not None else 1
 
     def _scanned(
         self, given: Source, beside: Any, folding: Folding | None, options: RunOptions, checkpoint: Any
@@ -188,7 +189,7 @@ class TrainedClassifier(Classifier):
         options = replace(options, checkpoint=checkpoint_folder(checkpoint))
         rows = read_often(prepared(steps.whole, given, *beside), options)
         given, steps = (read_often(given, options), steps) if steps.outside else (rows, StepsOfFolds())
-        weighted = self._weighted if self.idf and self.normalize is not None else None
+        weighted = self._weighted if self._option("idf") and self._option("normalize") is not None else None
         self._applied, before = Applied.of(self._row_options(), weighted, given, options, folding, steps)
         of_folds, report = self._applied.scanned(self._scan(options), folding, given, options)
         return Scanned(
@@ -200,8 +201,8 @@ class TrainedClassifier(Classifier):
         return stats if factors is None else stats.reweighted(factors)
 
     def _scan(self, options: RunOptions) -> ClassScan:
-        scan = ClassScan((), self._applied.options, memory_limit=options.memory_limit, together=self.plan_pooled())
-        return scan.with_moments(self.plan_scan()[0])
+        scan = ClassScan((), self._applied.options, memory_limit=options.memory_limit, together=self._plan_pooled())
+        return scan.with_moments(self._plan_scan()[0])
 
     def _trained(self, stats: ClassStats, rows: TrainingRows, options: RunOptions) -> tuple[Trained, Any]:
         """The weights, and what features are multiplied by before these."""
@@ -216,7 +217,7 @@ class TrainedClassifier(Classifier):
 
     def _asked(self) -> tuple[Penalties, int]:
         """The penalties of the model, and how often the rows may be read for it."""
-        return Penalties(float(self.l2), float(self.l1)), self.max_passes
+        return Penalties(float(self._option("l2")), float(self._option("l1"))), self.max_passes
 
     def _reads(self, posed: Posed, penalties: Penalties, max_passes: int) -> tuple[Trainer, Reads]:
         """What trains, and the reads that it asks for."""
@@ -232,10 +233,11 @@ class TrainedClassifier(Classifier):
             raise ValueError(f"y holds one class only ({seen}); {type(self).__name__} needs at least 2 classes")
         objective, n_features, n_rows = self._objective(weighted), stats.n_features, self._n_rows(stats)
         self._check_memory(stats, n_rows, options)
-        scale = objectives.inverse_frequency(weighted) if self.idf and self.normalize is None else None
+        later = self._option("idf") and self._option("normalize") is None
+        scale = objectives.inverse_frequency(weighted) if later else None
         zeros, ones = np.zeros((n_features + 1, n_rows)), np.ones(n_features + 1)
         task = ReadTask(objective, stats.options, stats.classes, zeros, ones, 1.0, factors)
-        towards = None if isinstance(self.start, str) else self._given_start(weighted, n_rows, scale)
+        towards = None if isinstance(self._option("start"), str) else self._given_start(weighted, n_rows, scale)
         return Posed(task, RowSums.of(weighted), scale, towards)
 
     def _n_rows(self, stats: ClassStats) -> int:
@@ -245,38 +247,39 @@ class TrainedClassifier(Classifier):
     def _given_start(self, stats: ClassStats, n_rows: int, scale: Any) -> np.ndarray:
         """The weights of `start`, (n_features + 1, R), where it is a model of such rows."""
         of_rows = stats.classes, (stats.n_features, n_rows), scale, self._applied.options
-        return given_start(self.start, *of_rows, self._objective(stats)) / self._factor
+        return given_start(self._option("start"), *of_rows, self._objective(stats)) / self._factor
 
     def _class_factors(self, stats: ClassStats) -> np.ndarray | None:
         """What the weight of each class is multiplied by."""
-        if self.class_weight is None:
+        given = self._option("class_weight")
+        if given is None:
             return None
         if stats.multilabel:
-            raise ValueError(f"class_weight={self.class_weight!r} is for one label a row; give sample_weight")
-        checked = arguments.check_class_weight(self.class_weight, stats.classes)
+            raise ValueError(f"class_weight={given!r} is for one label a row; give sample_weight")
+        checked = arguments.check_class_weight(given, stats.classes)
         return arguments.class_factors(checked, stats.classes, stats.weight)
 
     def _step_request(self) -> StepRequest:
         return StepRequest(type(self).__name__, vars(self)["transform"])
 
     def _row_options(self) -> RowOptions:
-        return RowOptions(of_values(self._step_request().transform), self.normalize)
+        return RowOptions(of_values(self._step_request().transform), self._option("normalize"))
 
     def _check_params(self) -> None:
         self._check_penalties()
         self._check_start()
         arguments.finite_number("tol", self.tol, minimum=0.0)
         arguments.positive_integer("max_passes", self.max_passes)
-        arguments.one_of("idf", self.idf, [False, True])
+        arguments.one_of("idf", self._option("idf"), [False, True])
         self._row_options()
 
     def _check_start(self) -> None:
-        if not isinstance(self.start, LinearModel):
-            arguments.one_of("start", self.start, ["auto"])
+        if not isinstance(self._option("start"), LinearModel):
+            arguments.one_of("start", self._option("start"), ["auto"])
 
     def _check_penalties(self) -> None:
         for name in ("l2", "l1"):
-            objectives.check_strength(name, getattr(self, name))
+            objectives.check_strength(name, self._option(name))
 
     def _model_of(self, stats: ClassStats, trained: Trained, scale: Any) -> LinearModel:
         scheme = as_scheme(self._scheme, stats.classes, multilabel=stats.multilabel)
@@ -328,22 +331,24 @@ class TrainedClassifier(Classifier):
 
     @property
     def coef_(self) -> Any:
+        """Weights, a row for each row of scores."""
         return self._fitted_model().coef_
 
     @property
     def intercept_(self) -> np.ndarray:
+        """One for each row of `coef_`."""
         return self._fitted_model().intercept_
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         fitted = {"model": self._model, "n_features": self._model.n_features, "history": self.history_}
         fitted |= {"converged": self.converged_, "report": asdict(self.report_), "calibrated": self._calibrated}
         fitted |= self._state_of_rows() | ({} if self._step is None else {"step": self._step})
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         persistence.known(cls, state, "params", "fitted")
         self, fitted = cls(**state["params"]), persistence.known(cls, state["fitted"], *_FITTED)
         self._check_params()
@@ -352,12 +357,12 @@ class TrainedClassifier(Classifier):
             raise ValueError(f"{cls.__name__} should have a model, history {cls._history}, and whether it converged")
         if model.n_features != fitted["n_features"]:
             raise ValueError(f"the model should be of {fitted['n_features']} features, not of {model.n_features}")
-        arguments.check_class_weight(self.class_weight, model.classes_)
+        arguments.check_class_weight(self._option("class_weight"), model.classes_)
         for name, column in history.items():
             persistence.array(name, column, ["f8"], (len(history["objective"]),))
         self._restore_rows(fitted, self._step_request(), fitted.get("step"), model.n_features)
         self._keep(model, history, converged)
-        self.report_ = Report.from_state(fitted["report"])
+        self.report_ = Report._from_state(fitted["report"])
         self._calibrated = arguments.one_of("calibrated", fitted.get("calibrated", False), [False, True])
         return self
 

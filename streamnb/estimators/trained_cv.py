@@ -1,5 +1,7 @@
 """Classifiers of several reads whose penalties, and number of reads, are chosen by cross-validation in shared reads."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import cache
 from itertools import product
@@ -36,7 +38,6 @@ class TrainedClassifierCV(TrainedClassifier):
 
     _history = (*TrainedClassifier._history, "held_out_score")
     _has_probabilities = False  # of margins, which judge decisions and rankings only
-    calibration: Any = None  # of those that need one
 
     def __init__(
         self,
@@ -170,16 +171,16 @@ class TrainedClassifierCV(TrainedClassifier):
                 "usable, more reads may make it better"
             )
 
-    def plan_scan(self) -> tuple[tuple[str, ...], Any]:
-        return super().plan_scan()[0], self.folds
+    def _plan_scan(self) -> tuple[tuple[str, ...], Any]:
+        return super()._plan_scan()[0], self.folds
 
-    def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        n_pooled = len(self.plan_pooled())
-        tables = 8 * (n_folds + 1) * n_features * (n_pooled + (len(self.plan_scan()[0]) - n_pooled) * n_rows)
+    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        n_pooled = len(self._plan_pooled())
+        tables = 8 * (n_folds + 1) * n_features * (n_pooled + (len(self._plan_scan()[0]) - n_pooled) * n_rows)
         beside = tables + _posed_bytes(n_features, n_rows, n_folds)
         turns = self._turns(n_features, n_rows, n_folds, RunOptions(memory_limit=limit), beside=beside)
         most_reads = self._n_scans() + turns.n_groups * (self.max_passes + self._trainer.judged_later) + self.max_passes
-        most_reads += 0 if self.calibration is None else self.max_passes + 1
+        most_reads += 0 if self._option("calibration") is None else self.max_passes + 1
         return {
             "n_models": turns.n_models,
             "model_bytes": turns.n_models * turns.model_bytes,
@@ -213,8 +214,8 @@ class TrainedClassifierCV(TrainedClassifier):
 
     def _check_calibration(self, stats: ClassStats, options: RunOptions) -> None:
         """Refuse, before models are trained, folds that calibration can do nothing with, or has no memory for."""
-        if self.calibration is not None:
-            check_calibration(self.calibration, self._scheme, len(stats.folds))
+        if self._option("calibration") is not None:
+            check_calibration(self._option("calibration"), self._scheme, len(stats.folds))
             self._check_memory(stats, len(stats.folds) * self._n_rows(stats), options)
 
     def _turns(
@@ -231,7 +232,7 @@ class TrainedClassifierCV(TrainedClassifier):
         return self._turns(n_features, n_rows, n_folds, scanned.options, n_used, beside)
 
     def _most_reads(self) -> tuple[int, int]:
-        most = self.plan_reads(1, 1, 2, 1 << 62)["most_reads"]
+        most = self._plan_reads(1, 1, 2, 1 << 62)["most_reads"]
         judging = min(self._n_scans() + self.max_passes + self._trainer.judged_later, most)
         return judging, most - judging
 
@@ -289,15 +290,15 @@ class TrainedClassifierCV(TrainedClassifier):
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def to_state(self) -> dict[str, Any]:
-        return {**super().to_state(), "scores": self._scores}
+    def _to_state(self) -> dict[str, Any]:
+        return {**super()._to_state(), "scores": self._scores}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         scores = persistence.known(cls, state, "params", "fitted", "scores")["scores"]
         if not isinstance(scores, GridScores) or not all("max_passes" in point for point in scores.grid):
             raise ValueError(f"{cls.__name__} should have the scores of its penalties after each read")
-        self = super().from_state({name: state[name] for name in ("params", "fitted")})
+        self = super()._from_state({name: state[name] for name in ("params", "fitted")})
         self._scores = scores
         self._choose()
         return self
@@ -342,7 +343,7 @@ class ChosenOnFolds:
         self._models, self.report = models, self.report + report
         return self._model._scores
 
-    def take(self, other: "ChosenOnFolds") -> None:
+    def take(self, other: ChosenOnFolds) -> None:
         """What another came to on folds of its own, of the same labels and folds."""
         self._models, self.report = [*self._models, *other._models], self.report + other.report
         self._model._rank(self._scanned, self._models)

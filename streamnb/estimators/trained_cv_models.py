@@ -1,6 +1,8 @@
 """Softmax regression and the squared hinge, their penalties and reads chosen by cross-validation in shared reads."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import Any, ClassVar
 
 from streamnb.core import persistence
 from streamnb.estimators.trained_cv import TrainedClassifierCV
@@ -64,6 +66,7 @@ class SoftmaxRegressionCV(TrainedClassifierCV, SoftmaxRegression):
     """
 
     _has_probabilities = True
+    _fixed: ClassVar = {"calibration": None}
 
 
 @persistence.register

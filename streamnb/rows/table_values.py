@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,12 @@ from streamnb.rows.tables import NOTHING, NUMBER, TableRows, arrow, kind_of
 
 SPAN = 1 << 16  # of whole numbers that are told apart by their place in it
 WEEKDAYS = "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"
-DATE_PARTS = "year", "month", "weekday", "hour"
+DatePart = Literal["year", "month", "weekday", "hour"]
+DATE_PARTS: tuple[DatePart, ...] = "year", "month", "weekday", "hour"
 BETWEEN = "\x1f"  # the values of a pair
-LEVEL, MEASURE, WORDS = "level", "measure", "words"
+LEVEL: Final = "level"
+MEASURE: Final = "measure"
+WORDS: Final = "words"
 
 
 @persistence.register
@@ -26,9 +29,9 @@ class ColumnPart(persistence.Parameters):
     `role` says how: "level" has an indicator of each value, "measure" is a number, "words" a text.
     """
 
-    columns: tuple[str, ...]
-    role: str
-    date_part: str | None = None
+    columns: tuple[str] | tuple[str, str]
+    role: Literal["level", "measure", "words"]
+    date_part: DatePart | None = None
 
     @property
     def label(self) -> str:
