@@ -31,9 +31,8 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan, run_scan, with_folds
 from streamnb.selection.criteria import Criterion, blind
-from streamnb.selection.feature_ranking import FeatureRanking, with_weight
+from streamnb.selection.feature_ranking import FeatureRanking, FeatureSearch, searched, with_weight
 from streamnb.selection.features import SEARCHES, as_search, begins, rank_features
-from streamnb.selection.searches import FeatureSearch, searched
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.histograms import check_histogram
 

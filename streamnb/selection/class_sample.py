@@ -13,8 +13,8 @@ from streamnb.encoding.learning import opened_through
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.source import Source
+from streamnb.selection.feature_ranking import FeatureSearch
 from streamnb.selection.fold_models import SampleTask
-from streamnb.selection.searches import FeatureSearch
 from streamnb.stats.class_stats import ClassStats, check_stats
 
 CURE = "take fewer rows of each class, fewer candidates, or give a larger memory_limit"

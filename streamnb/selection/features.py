@@ -8,10 +8,9 @@ import numpy as np
 
 from streamnb.core import arguments
 from streamnb.selection.criteria import CRITERIA, Criterion, as_criterion
-from streamnb.selection.feature_ranking import FeatureRanking, scored
+from streamnb.selection.feature_ranking import FeatureRanking, FeatureSearch, scored, searched
 from streamnb.selection.redundancy import FCBF
 from streamnb.selection.relief import ReliefF
-from streamnb.selection.searches import FeatureSearch, searched
 from streamnb.selection.tree_features import TreeFeatures
 from streamnb.selection.wrappers import BackwardElimination, ExhaustiveSearch, ForwardSelection, IncrementalSelection
 from streamnb.stats.class_stats import ClassStats, check_stats

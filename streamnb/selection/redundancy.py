@@ -18,7 +18,7 @@ from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.criteria import Criterion, SymmetricalUncertainty
-from streamnb.selection.searches import FeatureSearch, Found, best_first
+from streamnb.selection.feature_ranking import FeatureSearch, Found, best_first
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.histograms import found_in

@@ -14,7 +14,7 @@ from streamnb.passes.options import RunOptions
 from streamnb.rows.source import Source
 from streamnb.selection.class_sample import ClassSample, check_sample, sampled
 from streamnb.selection.criteria import Criterion
-from streamnb.selection.searches import FeatureSearch, Found, among
+from streamnb.selection.feature_ranking import FeatureSearch, Found, among
 from streamnb.stats.class_stats import ClassStats
 
 

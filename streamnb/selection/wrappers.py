@@ -20,7 +20,7 @@ from streamnb.rows.source import Source
 from streamnb.selection.class_sample import ClassSample, check_sample, sampled
 from streamnb.selection.contributions import JudgedSubsets, check_adds_up, judged
 from streamnb.selection.criteria import Criterion
-from streamnb.selection.searches import FeatureSearch, Found, best_first
+from streamnb.selection.feature_ranking import FeatureSearch, Found, best_first
 from streamnb.stats.class_stats import ClassStats
 
 MOST_SUBSETS = 20  # features whose subsets can all be judged: a million

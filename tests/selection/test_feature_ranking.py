@@ -1,10 +1,16 @@
-"""A ranking as a value: what it says of itself, and files that hold none."""
+"""A ranking as a value; what all searches have in common: rows twice, one label a row, an unknown name, files."""
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+import streamnb as snb
 from streamnb.selection.feature_ranking import FeatureRanking
+from streamnb.selection.features import SEARCHES, as_search
+from tests.support.strategies import example
 
+ROWS = example("int")
+X, Y = np.abs(ROWS.x), ROWS.y
 SCORES = np.array([0.1, 0.4, 0.2])
 
 
@@ -33,3 +39,44 @@ def test_it_says_what_is_kept():
 def test_parts_that_do_not_go_together_are_refused(wrong):
     with pytest.raises(ValueError, match=r"chosen|curve"):
         FeatureRanking._from_state(ranking(**wrong)._to_state())
+
+
+def test_by_name_or_as_an_object():
+    assert as_search("chi2") is None and {*SEARCHES} >= {"fcbf", "sfs", "iwss", "backward", "exhaustive"}
+    for name, search in SEARCHES.items():
+        assert as_search(name) == search() and as_search(search()) == search()
+    with pytest.raises(
+        ValueError, match=r"by='nothing' is unknown; it should be one of 'chi2', .*'one_r', 'fcbf', 'sfs'"
+    ):
+        snb.rank_features(snb.scan(X, Y), "nothing")
+    with pytest.raises(ValueError, match="by='nothing' is unknown"):
+        snb.FeatureSelector("nothing").fit(X, Y)
+
+
+@pytest.mark.parametrize("by", SEARCHES)
+def test_rows_are_read_twice_and_bear_one_label(by):
+    selector = snb.FeatureSelector(by, 2)
+    with pytest.raises(ValueError, match=r"once|again|callable"):
+        selector.fit(iter([(X, Y)]))
+    with pytest.raises(ValueError, match="2-D indicator of labels; FeatureSelector takes one"):
+        selector.fit(X, sp.csr_array(X[:, :3] > 1).astype(int))
+    assert not hasattr(selector.fit(X, Y), "partial_fit") and hasattr(snb.FeatureSelector("chi2"), "partial_fit")
+    stats = snb.scan(X, (Y[:, None] == np.unique(Y)).astype(int))
+    with pytest.raises(ValueError, match=f"by='{by}' takes one label a row"):
+        snb.rank_features(stats, by)
+    with pytest.raises(ValueError, match=r"one class only with any weight .*ranking features needs at least 2 classes"):
+        snb.FeatureSelector(by, 2).fit(X, np.zeros(len(X), int))
+
+
+@pytest.mark.parametrize("by", SEARCHES)
+def test_a_fitted_selector_is_saved_and_k_cuts_what_it_chose(by, tmp_path):
+    selector = snb.FeatureSelector(SEARCHES[by](), 3).fit(X, Y)
+    selector.save(tmp_path / "s.snb")
+    loaded = snb.load(tmp_path / "s.snb")
+    assert loaded.by == selector.by and np.array_equal(loaded.get_support(), selector.get_support())
+    assert (loaded.curve_ is None) == (selector.curve_ is None)
+    np.testing.assert_array_equal(loaded.transform(X), selector.transform(X))
+    assert selector.set_params(k=1).get_support().sum() == 1
+    assert selector.set_params(k="all").get_support().all()
+    with pytest.raises(ValueError, match="k='auto'"):
+        snb.FeatureSelector("chi2", "auto").fit(X, Y)
