@@ -169,7 +169,7 @@ class BayesSettings(Contestants):
             grid = scores_of([judged], self._first)
             point = grid.best("best")
             at_point = [judged.unseen[fold].of_point(point) for fold in folds]
-            others = {one.name: [float(one.value(own)) for own in at_point] for one in scorer.others}
+            others = {one.name: [one.of(own) for own in at_point] for one in scorer.others}
         except ValueError as error:
             self.left_out[name] = str(error)
             return None

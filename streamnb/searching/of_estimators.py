@@ -211,7 +211,7 @@ class StackOnFolds(OneByOne):
         model, held = model_and_rows(stack, FoldRows(rows, task.folding, fold, inside=True))
         sheet, report = run(JudgingTask(model, frozenset({*needs, "confusion"})), held, self._options)
         self.report, self._n_rows = self.report + stack.report_ + report, report.rows
-        return [float(one.value(sheet.evaluations)) for one in judging.scorer.each]
+        return [one.of(sheet.evaluations) for one in judging.scorer.each]
 
     def fitted(self, judged: Judged) -> Any:
         rows, options = self._encoded.to_fit, self._options.of_fit
@@ -248,7 +248,7 @@ class AnyEstimator(OneByOne):
         said = _said(model, some(X, held), self._judging.scorer.needs)
         judged = evaluate(y[held], classes=classes, sample_weight=None if weight is None else weight[held], **said)
         self._seconds += time.perf_counter() - began
-        return [float(one.value(judged)) for one in self._judging.scorer.each]
+        return [one.of(judged) for one in self._judging.scorer.each]
 
     def _cost(self) -> dict[str, Any]:
         return {"reads": -1, "seconds": self._seconds}
