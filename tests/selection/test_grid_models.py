@@ -54,9 +54,9 @@ def test_scores_of_a_row_do_not_depend_on_the_rows_beside_it(most_bytes, monkeyp
     monkeypatch.setattr(grid_models, "MARGINS", 100)  # a few columns at a time
     path = path_of()
     models, chunk = GridModels(path, most_bytes, decide=False), chunk_of(path, sp.csr_array(X))
-    together = models.margins(chunk, np.arange(len(X)), models.room(len(X)))
+    together = models.margins(chunk, np.arange(len(X)), models.buffer(len(X)))
     for row in range(len(X)):
-        np.testing.assert_array_equal(models.margins(chunk, np.array([row]), models.room(1))[0], together[row])
+        np.testing.assert_array_equal(models.margins(chunk, np.array([row]), models.buffer(1))[0], together[row])
 
 
 @pytest.mark.parametrize("scheme", ["joint", "ovr", "reference"])
