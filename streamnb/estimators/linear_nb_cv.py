@@ -1,4 +1,4 @@
-"""LinearNBCV: the whole grid of penalties judged by cross-validation, in two scans, and the best model."""
+"""LinearNBCV: naive Bayes whose penalty is chosen by cross-validation in two scans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stacks of naive Bayes models: what several families say of a row, weighed by a model of a second level."""
+"""StackedNB: naive Bayes models of several families, and a second model that weighs their margins."""
 
 from __future__ import annotations
 

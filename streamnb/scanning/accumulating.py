@@ -1,4 +1,4 @@
-"""A task of one's own: anything that merges, learned from rows of any kind in one pass."""
+"""Runs a user's own task over rows of any kind in one pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of any kind, labelled, become class statistics in one pass."""
+"""Scans labelled rows of any kind into class statistics."""
 
 from __future__ import annotations
 

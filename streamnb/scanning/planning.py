@@ -1,4 +1,4 @@
-"""What a scan will need, told before any row is read."""
+"""Estimates what a scan will need before any row is read."""
 
 from __future__ import annotations
 

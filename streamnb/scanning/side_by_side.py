@@ -1,4 +1,4 @@
-"""Several scans of the same rows in one read, each of other columns that are made of them."""
+"""Runs several scans of the same rows in one read."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,1 +1,1 @@
-"""The search for a model: everything that is to be compared, on the same folds, in as few reads as may be."""
+"""Searches for a model: candidates of all kinds on the same folds, and the best one fitted."""

@@ -1,4 +1,4 @@
-"""What a search is asked for: lists of candidates, checked, and every combination of them that can be."""
+"""The axes of a search: lists of candidates are checked and combined into settings."""
 
 import numbers
 from collections.abc import Iterable

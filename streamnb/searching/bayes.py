@@ -1,4 +1,4 @@
-"""Naive Bayes in all settings: rows prepared in each way are summed in one read, and judged in another."""
+"""Judges settings of naive Bayes: one read sums the rows for all of them, a second one scores the rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What a search judges where nobody says what: candidates that suit such rows, as far as these tell."""
+"""The default candidates of a search, by the kind of rows."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How much a search may take: seconds, or reads of the rows, and how these are dealt out among candidates."""
+"""The budget of a search, in seconds or reads, and how it is divided among candidates."""
 
 import numbers
 import re

@@ -1,4 +1,4 @@
-"""Candidates of any kind in rounds: each judges those that are left on more folds than the one before."""
+"""Runs candidates in rounds: those that did best are judged on more folds."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

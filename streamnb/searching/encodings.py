@@ -1,4 +1,4 @@
-"""How rows become columns, as candidates: what is learned for it is learned of the rows outside each fold alone."""
+"""Encodings as candidates: whatever they learn is learned from the rows outside each fold."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

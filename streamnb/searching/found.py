@@ -1,4 +1,4 @@
-"""What a search has found: a table of all candidates, and the best of them, fitted to all rows."""
+"""The result of a search: a table of all candidates, and the best of them, fitted to all rows."""
 
 from __future__ import annotations
 

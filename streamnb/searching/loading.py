@@ -1,4 +1,4 @@
-"""Reading what was saved; the name of its class is looked up among those that the modules named here register."""
+"""Loads what was saved; imports the modules whose classes may be in a file."""
 
 from streamnb.core.persistence import load
 from streamnb.encoding import svmlight_encoding, table_encoding, text_encoding

@@ -1,4 +1,4 @@
-"""Estimators on the folds of a search: those that choose by themselves, stacks, and any of scikit-learn."""
+"""Judges estimators on the folds of a search: CV forms, stacks, and any estimator of scikit-learn."""
 
 import time
 from collections.abc import Mapping, Sequence

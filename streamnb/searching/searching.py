@@ -1,4 +1,4 @@
-"""`search`: every candidate on the same folds, in as few reads as may be, and the best one fitted."""
+"""`search` judges every candidate on the same folds and fits the best one."""
 
 from __future__ import annotations
 

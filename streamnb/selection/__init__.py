@@ -1,1 +1,1 @@
-"""The choice of taus, of families, of features."""
+"""Judges models of folds, and ranks features."""

@@ -1,4 +1,4 @@
-"""What is judged by cross-validation: a family and a penalty with its grid, for each map that the family tries."""
+"""Candidates of cross-validation, a family and a grid of penalties each, and how their models did in each fold."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Some rows of each class: what searches for features look at beside the sums."""
+"""Draws a sample of rows of each class for searches that look at rows."""
 
 from __future__ import annotations
 

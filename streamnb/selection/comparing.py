@@ -1,4 +1,4 @@
-"""Families and penalties beside each other, on the same folds."""
+"""Compares families and penalties on the same folds."""
 
 from __future__ import annotations
 

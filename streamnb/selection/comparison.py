@@ -1,4 +1,4 @@
-"""The table and the figures of a comparison."""
+"""The result of `compare`: its tables as text, as HTML and as a data frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each feature adds to the scores of sampled rows, by models that have not seen them: subsets are judged by it."""
+"""What each feature adds to the scores of sampled rows; subsets of features are judged by it."""
 
 from dataclasses import dataclass, replace
 from itertools import pairwise

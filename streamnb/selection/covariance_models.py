@@ -1,4 +1,4 @@
-"""All models of a grid of shrinkages, which score rows together; decisions are made in single precision first."""
+"""Scores rows by all models of a grid of shrinkages; decides in single precision where that is certain."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

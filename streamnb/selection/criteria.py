@@ -1,4 +1,4 @@
-"""Criteria that features are ranked by: functions of class statistics."""
+"""Criteria that rank features, computed from class statistics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

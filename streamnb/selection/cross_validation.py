@@ -1,4 +1,4 @@
-"""The scoring scan: every row judged by the models that did not see it, at every point of the grid."""
+"""Judges every row by the models that have not seen it, at all points of all grids, in one read."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

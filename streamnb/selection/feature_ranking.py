@@ -1,4 +1,4 @@
-"""Rankings of features, by a criterion or by a search, and what all searches for features have in common."""
+"""Rankings of features, and the base class of searches for features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features ranked by what they tell of the class, read off statistics."""
+"""Ranks features by a criterion or by a search, from class statistics."""
 
 from __future__ import annotations
 

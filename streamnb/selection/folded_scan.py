@@ -1,4 +1,4 @@
-"""The scan of rows for a model and for those without each fold, for which all that is learned is of the other rows."""
+"""Scans rows for the statistics of all rows and of the rows outside each fold."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

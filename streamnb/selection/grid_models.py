@@ -1,4 +1,4 @@
-"""All models of a path, which score rows together."""
+"""Scores rows by all models of a grid together."""
 
 from collections.abc import Sequence
 from copy import copy

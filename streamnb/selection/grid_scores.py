@@ -1,4 +1,4 @@
-"""The choice of a grid point by the scores of all points, and what the points cost in features."""
+"""The table of cross-validated scores, and the rules that choose a grid point by it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Models of a path whose rows of weights are asked apart, each about the rows of its own two groups."""
+"""Scores rows against a reference: each row of weights scores the rows of its own two classes alone."""
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest

@@ -1,4 +1,4 @@
-"""Calibration by rows of the scoring scan, each scored by the model of the rows outside its fold."""
+"""Calibrates a model by sampled rows, each scored by the model of the rows outside its fold."""
 
 from collections.abc import Callable
 

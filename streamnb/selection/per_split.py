@@ -1,4 +1,4 @@
-"""The number of features by procedure 7.1 of Shishkova 2016: chosen in each split of the rows, then averaged."""
+"""Procedure 7.1 of Shishkova 2016: the number of features is chosen in each split, then averaged."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Features that others make redundant: the fast correlation-based filter, from tables of pairs of features."""
+"""The fast correlation-based filter, which drops redundant features by tables of pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relief-F: features that set rows apart from their nearest neighbours of other classes, by themselves or together."""
+"""Relief-F ranks features by how far they set rows apart from their nearest neighbours of other classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sample of rows that one pass keeps, whatever the blocks: those whose numbers are scattered lowest."""
+"""Keeps the same sample of rows in one pass, however the rows are cut into blocks."""
 
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Features of the first levels of small trees: an inexpensive choice among many, before a search that is not."""
+"""Selects the features that small decision trees split on."""
 
 from __future__ import annotations
 

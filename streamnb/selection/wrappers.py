@@ -1,4 +1,4 @@
-"""Searches that judge subsets of features by models of them, on rows that these have not seen; no data is read.
+"""Searches that judge subsets of features by cross-validated models; no data is read.
 
 What each feature adds to the scores of a sample of rows is known beforehand (`contributions`): a subset is judged by
 adding up, and no model is fitted.
