@@ -59,10 +59,6 @@ class StatsSideBySide:
         """The total of what each has added."""
         return replace(self, parts=[None if part is None else part.finish() for part in self.parts])
 
-    def refuse(self, scan: int, domain: int, first_row: int, why: str) -> None:
-        """Note that a domain of a scan does not take the rows."""
-        self.refused.setdefault(f"{scan}.{domain}", (first_row, why))
-
     def why(self, scan: int, domain: int) -> str | None:
         """Why a domain of a scan has refused the rows, None where it has not."""
         return self.refused.get(f"{scan}.{domain}", (0, None))[1]
@@ -107,36 +103,29 @@ class SideBySide(PassTask):
         for how, numbers in ways.items():
             rows = given(how.learned is not None)
             try:
-                chunk, survey = transformed(*rows, how)
+                ready: Any = transformed(*rows, how)
             except ValueError as error:
-                self._refuse(partial, numbers, block, error)
-                continue
+                if not self.domains:
+                    raise
+                ready = error
             for number in numbers:
-                scan = self.scans[number]
-                if self._takes(partial, number, chunk, survey):
-                    partial.parts[number].add(chunk, survey, y, scan.weight_of(block), block.split)
+                if self._takes(partial, number, ready, block):
+                    partial.parts[number].add(*ready, y, self.scans[number].weight_of(block), block.split)
 
-    def _refuse(self, partial: StatsSideBySide, numbers: list[int], block: Block, error: ValueError) -> None:
-        """Leave scans out for what cannot be done to rows."""
+    def _takes(self, partial: StatsSideBySide, number: int, ready: Any, block: Block) -> bool:
+        """Whether a scan takes rows, ready or an error; it ends once all of its domains have refused some."""
         if not self.domains:
-            raise error
-        for number in numbers:
-            partial.parts[number] = None
-            for domain in range(len(self.domains[number])):
-                partial.refuse(number, domain, block.first_row, str(error))
-
-    def _takes(self, partial: StatsSideBySide, number: int, chunk: Any, survey: Any) -> bool:
-        """Whether a scan takes the rows; it is left out once all of its domains have refused some."""
-        if not self.domains:
-            self.scans[number].domain.check(chunk, survey)
+            self.scans[number].domain.check(*ready)
             return True
-        own = self.domains[number]
-        for domain, takes in enumerate(own):
+        names = [f"{number}.{domain}" for domain in range(len(self.domains[number]))]
+        for name, domain in zip(names, self.domains[number], strict=True):
             try:
-                takes.check(chunk, survey)
+                if isinstance(ready, ValueError):
+                    raise ready
+                domain.check(*ready)
             except ValueError as error:
-                partial.refuse(number, domain, chunk.first_row, str(error))
-        if all(partial.why(number, domain) for domain in range(len(own))):
+                partial.refused.setdefault(name, (block.first_row, str(error)))
+        if partial.refused.keys() >= {*names}:
             partial.parts[number] = None
         return partial.parts[number] is not None
 

@@ -59,9 +59,11 @@ class BayesSettings(Contestants):
         n_ways = len({setting.rows for setting in self._settings.values()})
         ways = "one way" if n_ways == 1 else f"{n_ways} ways"
         of = "".join(f", {name}={word}" for name, word in self._encoded.words.items())
-        return f"{len(self.names)} settings of naive Bayes{of}, rows prepared in {ways}: {self.reads(0)[0]} reads"
+        return (
+            f"{len(self.names)} settings of naive Bayes{of}, rows prepared in {ways}: {self.reads(most_reads)[0]} reads"
+        )
 
-    def reads(self, max_passes: int) -> tuple[int, int]:
+    def reads(self, most_reads: int | None) -> tuple[int, int]:
         times = self._judging.n_folds if self._encoded.nested else 0
         return self._encoded.n_reads + 2 + 2 * times - (times > 0), int(self._encoded.learns_again)
 

@@ -63,9 +63,9 @@ class Contestants:
 
     def plan(self, most_reads: int | None) -> str:
         """What will be read, in words, where each model may make so many reads."""
-        raise NotImplementedError
+        return f"{self.names[0]}: {sum(self.reads(most_reads))} reads at most"
 
-    def reads(self, max_passes: int) -> tuple[int, int]:
+    def reads(self, most_reads: int | None) -> tuple[int, int]:
         """Reads that judge them, and that fit one of them, where each model is read for so often at most."""
         raise NotImplementedError
 

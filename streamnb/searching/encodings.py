@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,7 @@ class Encoded:
     @property
     def to_fit(self) -> Given:
         """X, y and weights that a model of all rows is fitted to."""
-        return self.given
+        return (self.whole, None, None) if self.nested and not self.learns_again else self.given
 
     def finished(self, model: Any) -> Any:
         """A model of all rows as users want it: it takes rows as they gave them."""
@@ -110,7 +110,6 @@ class Learned(Encoded):
         super().__init__(to_learn.rows, given)
         self._to_learn = to_learn
         self._totals: TotalsOfFolds | None = None
-        self._whole: Source | None = None
 
     def learn(self, judging: Judging, options: RunOptions) -> Report:
         if self._totals is not None:
@@ -120,20 +119,14 @@ class Learned(Encoded):
         self._totals, report = run(task, rows, options)
         return report
 
-    @property
+    @cached_property
     def whole(self) -> Source:
-        if self._whole is None:
-            assert self._totals is not None
-            self._whole = self._to_learn.encoded(self._totals.without(None))
-        return self._whole
+        assert self._totals is not None
+        return self._to_learn.encoded(self._totals.without(None))
 
     def outside(self, fold: int) -> Source:
         assert self._totals is not None
         return self._to_learn.encoded(self._totals.without(fold), quiet=True)
-
-    @property
-    def to_fit(self) -> Given:
-        return self.whole, None, None
 
 
 class Stepped(Learned):
@@ -165,35 +158,28 @@ class Stepped(Learned):
         step: Any = self._step_of(self._totals.without(fold))
         return family.widened(step.firsts)
 
-    @property
-    def to_fit(self) -> Given:
-        return self.given
-
 
 class Transformed(Encoded):
     """Rows in memory that a transformer makes columns of, fitted without each fold."""
 
     nested = True
 
-    def __init__(self, transformer: Any, given: Given, words: dict[str, str]):
+    def __init__(self, transformer: Any, given: Given):
         _, y, weight = given
         super().__init__(opened(np.zeros((len(y), 1)), y, weight), given)
-        self._transformer, self.words = transformer, words
+        self._transformer = transformer
         self._numbers = np.zeros(0, np.int64)
         self._fitted: Any = None
-        self._whole: Source | None = None
 
     def learn(self, judging: Judging, options: RunOptions) -> Report:
         self._numbers = judging.numbers(len(self.given[1]))
         return Report()
 
-    @property
+    @cached_property
     def whole(self) -> Source:
-        if self._whole is None:
-            X, y, weight = self.given
-            self._fitted = clone(self._transformer)
-            self._whole = opened(_matrix(self._fitted.fit_transform(X, y)), y, weight)
-        return self._whole
+        X, y, weight = self.given
+        self._fitted = clone(self._transformer)
+        return opened(_matrix(self._fitted.fit_transform(X, y)), y, weight)
 
     def outside(self, fold: int) -> Source:
         X, y, weight = self.given
@@ -203,10 +189,6 @@ class Transformed(Encoded):
         parts = [learned, _matrix(own.transform(some(X, held)))]
         joined = sp.vstack(parts, format="csr") if sp.issparse(learned) else np.concatenate(parts)
         return opened(joined[np.argsort(np.concatenate([rest, held]))], y, weight)
-
-    @property
-    def to_fit(self) -> Given:
-        return self.whole, None, None
 
     def finished(self, model: Any) -> Any:
         return make_pipeline(self._fitted, model)
@@ -257,8 +239,10 @@ def _encoded(encoding: Any, given: Given) -> Encoded:
     """Rows by one candidate."""
     X, y, weight = given
     if not isinstance(encoding, dict):
-        words = {"encoding": " ".join(repr(encoding).split())}
-        return Transformed(encoding, in_memory(X, y, weight, f"encodings={words['encoding']}"), words)
+        word = " ".join(repr(encoding).split())
+        transformed = Transformed(encoding, in_memory(X, y, weight, f"encodings={word}"))
+        transformed.words = {"encoding": word}
+        return transformed
     if isinstance(X, Source):
         field = {"text": X.encoding.text} if isinstance(X.encoding, TextEncoding) and X.encoding.text else {}
         raise ValueError(

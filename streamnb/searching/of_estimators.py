@@ -95,11 +95,9 @@ class ModelOfReads(Contestants):
         self._learned = Report()
         self._folds: list[int] = []
 
-    def plan(self, most_reads: int | None) -> str:
-        return f"{self.names[0]}: {sum(self.reads(most_reads or self._model.max_passes))} reads at most"
-
-    def reads(self, max_passes: int) -> tuple[int, int]:
-        judging, fitting = reads_at_most(self._model, min(max_passes, self._model.max_passes))
+    def reads(self, most_reads: int | None) -> tuple[int, int]:
+        most = self._model.max_passes
+        judging, fitting = reads_at_most(self._model, most if most_reads is None else min(most_reads, most))
         if not self._encoded.nested:
             return judging, fitting
         return self._encoded.n_reads + 1 + judging * self._judging.n_folds, fitting
@@ -148,7 +146,7 @@ class BayesOnGrid(Contestants):
     def plan(self, most_reads: int | None) -> str:
         return f"{self.names[0]}: 2 reads"
 
-    def reads(self, max_passes: int) -> tuple[int, int]:
+    def reads(self, most_reads: int | None) -> tuple[int, int]:
         return 2, 0
 
     def judge(self, names: Sequence[str], folds: Sequence[int], allowed: Allowed) -> list[Judged]:
@@ -178,10 +176,7 @@ class StackOnFolds(OneByOne):
         self._model = clone(model).set_params(folds=judging.folds, seed=judging.seed)
         self._n_rows = 1
 
-    def plan(self, most_reads: int | None) -> str:
-        return f"{self.names[0]}: {sum(self.reads(0))} reads at most"
-
-    def reads(self, max_passes: int) -> tuple[int, int]:
+    def reads(self, most_reads: int | None) -> tuple[int, int]:
         fitting = reads_of_fit(self._model)
         return self._encoded.n_reads + self._judging.n_folds * (fitting + 1), fitting
 
@@ -232,7 +227,7 @@ class AnyEstimator(OneByOne):
     def plan(self, most_reads: int | None) -> str:
         return f"{self.names[0]}: fitted to the rows outside each fold, in memory"
 
-    def reads(self, max_passes: int) -> tuple[int, int]:
+    def reads(self, most_reads: int | None) -> tuple[int, int]:
         return 0, 0
 
     def _on(self, fold: int) -> list[float]:

@@ -13,10 +13,10 @@ from streamnb.evaluation.scorers import Scorer, as_scorer
 from streamnb.problem.penalties import Penalty, TopK
 from streamnb.problem.points import loaded_point
 from streamnb.rows.splits import as_folding, check_no_splits
-from streamnb.selection.per_split import features_per_split, nearest, points_alike
 from streamnb.solving.weight_paths import WeightPath
 
 RULES = ("best", "parsimonious", "one_se", "per_split")
+SLACK = 0.01  # a score less than this below the best one of its split is good enough
 
 
 @persistence.register
@@ -331,3 +331,43 @@ def _mean(values: np.ndarray) -> np.ndarray:
     total = np.sort(np.ascontiguousarray(np.where(defined, values, 0.0)), axis=-1).sum(axis=-1)
     count = defined.sum(axis=-1)
     return np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+
+
+# ---- procedure 7.1 of Shishkova 2016 ---------------------------------------------------------------------------------
+
+
+def features_per_split(scores: np.ndarray, k: np.ndarray) -> int | None:
+    """How many features: in each split s the smallest k with scores[k, s] > max_k scores[k, s] - 0.01, then their mean.
+
+    Parameters
+    ----------
+    scores : (G, S)
+        NaN where a split has no score; a split without any has no k.
+    k : (G,) int
+        Numbers of features, each once.
+
+    Returns
+    -------
+    int or None
+        The mean, halves rounded up: a number that need not be on the grid. None where no split has a score.
+    """
+    order = np.argsort(k)
+    defined = ~np.isnan(scores).all(axis=0)
+    if not defined.any():
+        return None
+    scores = scores[np.ix_(order, np.flatnonzero(defined))]
+    enough = scores > np.nanmax(scores, axis=0) - SLACK
+    chosen = k[order][enough.argmax(axis=0)]
+    return int((2 * chosen.sum() + len(chosen)) // (2 * len(chosen)))
+
+
+def points_alike(grid: Sequence[dict[str, Any]], point: int) -> tuple[np.ndarray, np.ndarray]:
+    """The points that differ from one in the number of features alone, and these numbers."""
+    rest = [{kind: tau for kind, tau in other.items() if kind != TopK.kind} for other in grid]
+    alike = np.flatnonzero([one == rest[int(point)] for one in rest])
+    return alike, np.array([grid[i][TopK.kind] for i in alike.tolist()])
+
+
+def nearest(k: np.ndarray, wanted: int) -> int:
+    """Where the number nearest to the one that is wanted stands; of two the lower."""
+    return int(np.lexsort([k, np.abs(k - wanted)])[0])

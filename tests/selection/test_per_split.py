@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import streamnb as snb
-from streamnb.selection.grid_scores import GridScores
-from streamnb.selection.per_split import features_per_split, nearest, points_alike
+from streamnb.selection.grid_scores import GridScores, features_per_split, nearest, points_alike
 
 rng = np.random.default_rng(5)
 N, L = 240, 4
