@@ -86,11 +86,11 @@ from streamnb.rows.writing import write_csr as write_csr
 from streamnb.scanning.accumulating import accumulate as accumulate
 from streamnb.scanning.class_scan import scan as scan
 from streamnb.scanning.planning import plan as plan
+from streamnb.searching.comparing import compare as compare
+from streamnb.searching.comparison import Comparison as Comparison
 from streamnb.searching.found import Search as Search
 from streamnb.searching.searching import search as search
 from streamnb.selection.class_sample import sample_rows as sample_rows
-from streamnb.selection.comparing import compare as compare
-from streamnb.selection.comparison import Comparison as Comparison
 from streamnb.selection.feature_ranking import FeatureRanking as FeatureRanking
 from streamnb.selection.features import rank_features as rank_features
 from streamnb.selection.redundancy import FCBF as FCBF

@@ -22,11 +22,10 @@ from streamnb.searching.budget import Allowed
 from streamnb.searching.contest import Contestants, Judging
 from streamnb.searching.encodings import Encoded
 from streamnb.searching.found import Judged
-from streamnb.selection.candidates import Candidate, JudgedGrid, scores_of
+from streamnb.selection.candidates import Candidate, JudgedGrid, scores_of, summing
 from streamnb.selection.cross_validation import judged_together
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.moments import PLAIN_MOMENTS
-from streamnb.stats.second_moments import Products
 
 Sums = tuple[Setting, ClassStats]  # a setting for the columns at hand, with what serves it
 
@@ -102,7 +101,11 @@ class BayesSettings(Contestants):
         for name, setting in settings.items():
             families[keys[name]].setdefault(setting.words["family"], setting)
         limit = memory.allowed(self._options.memory_limit) // len(families)
-        scans = [_scan([settings[name] for name in settings if keys[name] == key], limit) for key in families]
+        scans = []
+        for key in families:
+            some = [setting for name, setting in settings.items() if keys[name] == key]
+            scan = ClassScan((), some[0].rows, memory_limit=limit)
+            scans.append(summing(scan, [setting.family for setting in some], any(setting.idf for setting in some)))
         how = self._judging
         scans[0], self._rows = with_folds(scans[0], rows, how.folds, how.groups, 1, how.seed)
         scans = [replace(scan, folding=scans[0].folding, outside=fold) for scan in scans]
@@ -203,13 +206,6 @@ def _key(setting: Setting) -> Any:
     """What settings have in common that one scan serves: sums that are there for any values, of rows prepared alike."""
     plain = set(setting.family.moments) <= set(PLAIN_MOMENTS)
     return setting.rows, None if plain else setting.words["family"]
-
-
-def _scan(settings: Sequence[Setting], limit: int) -> ClassScan:
-    moments = {moment for setting in settings for moment in setting.family.moments}
-    moments |= {"nonzero"} if any(setting.idf for setting in settings) else set()
-    how = Products(pooled=all(setting.family.pooled for setting in settings))
-    return ClassScan((), settings[0].rows, how=how, memory_limit=limit).with_moments(moments)
 
 
 def warn_missing(stats: ClassStats) -> None:

@@ -22,8 +22,7 @@ from streamnb.estimators import (
     tree_nb,
 )
 from streamnb.problem import mixed, together
-from streamnb.searching import found
-from streamnb.selection import comparison
+from streamnb.searching import comparison, found
 
 REGISTERED = (
     table_encoding,

@@ -12,10 +12,12 @@ from streamnb.problem.family import Family
 from streamnb.problem.penalties import Penalty
 from streamnb.rows.column_maps import NONE
 from streamnb.rows.splits import check_learns
+from streamnb.scanning.class_scan import ClassScan
 from streamnb.selection.folded_scan import ScannedFolds
 from streamnb.selection.grid_scores import GridScores
 from streamnb.solving.weight_paths import weight_path
 from streamnb.stats.class_stats import ClassStats
+from streamnb.stats.second_moments import Products
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +102,13 @@ def scores_of(judged: Sequence[JudgedGrid], scorer: Scorer) -> GridScores:
     """Scores of a candidate from those of each map that its family tries; NaN at points that have no model."""
     scores = GridScores.joined([one.scores(scorer) for one in judged])
     return scores.without(np.concatenate([one.singular for one in judged]))
+
+
+def summing(scan: ClassScan, families: Sequence[Family], idf: bool) -> ClassScan:
+    """The scan with what these families, and idf, ask for."""
+    moments = {moment for family in families for moment in family.moments} | ({"nonzero"} if idf else set())
+    how = Products(pooled=all(family.pooled for family in families if family.covariant))
+    return replace(scan, how=how).with_moments(moments)
 
 
 def with_maps(

@@ -30,7 +30,8 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.survey import Survey
 from streamnb.scanning.class_scan import ClassScan, with_folds
-from streamnb.selection.comparison import Comparison, Pair
+from streamnb.searching.comparison import Comparison, Pair
+from streamnb.selection.candidates import summing
 from streamnb.selection.cross_validation import cross_validated
 from streamnb.selection.folded_scan import ScannedFolds, scan_maps
 from streamnb.selection.grid_scores import RULES, check_choice, check_rule
@@ -38,7 +39,6 @@ from streamnb.solving.covariance_path import check_covariant
 from streamnb.solving.decorrelation import check_decorrelation
 from streamnb.solving.own_variances import check_own
 from streamnb.stats.class_stats import ClassStats
-from streamnb.stats.second_moments import Products
 
 STANDARD = ("plain", "TopK", "L1", "TopK + Decorrelation", "L1 + Decorrelation")  # the columns of the thesis
 N_POINTS = 20  # of the grids of TopK and L1
@@ -333,10 +333,8 @@ def _scanned(
 
     def scan_of(name: str, split: int | None, way: dict[str, Any]) -> ClassScan:
         some = tuple(family for family, maps in zip(families, tried, strict=True) if name in maps)
-        how = Products(pooled=all(family.pooled for family in some if family.covariant))
-        own = replace(scan, options=replace(scan.options, **way), domain=_Domains(some), how=how)
-        moments = {moment for family in some for moment in family.moments}
-        return own.with_moments(moments | {"nonzero"} if idf else moments)
+        own = replace(scan, options=replace(scan.options, **way), domain=_Domains(some))
+        return summing(own, some, idf)
 
     return scan_maps(scan_of, maps, steps, rows, options)
 

@@ -5,7 +5,7 @@ import pytest
 
 import streamnb as snb
 from streamnb.passes.report import Report
-from streamnb.selection.comparison import OVERALL, Comparison
+from streamnb.searching.comparison import OVERALL, Comparison
 from streamnb.selection.grid_scores import GridScores
 
 CLASSES = np.array(["<a>", "b"])
