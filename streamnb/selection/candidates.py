@@ -129,9 +129,3 @@ def with_maps(
         by_split = dict(enumerate(zip(outside, scanned.rests, strict=True))) if scanned.rests else None
         found.append(replace(Candidate.of(scanned.stats, own, penalty, options, n_threads), by_split=by_split))
     return found
-
-
-def without(stats: ClassStats, split: int) -> ClassStats:
-    """The statistics of the rows outside a split."""
-    repeat, number = divmod(split, stats.folding.n_folds)  # type: ignore[union-attr]
-    return stats.without_fold(number, repeat)

@@ -42,12 +42,9 @@ class Criterion:
 
     def __post_init__(self) -> None:
         arguments.one_of("presence", self.presence, PRESENCE)
-        self._check_values()
         as_family(self.family)
         arguments.one_of("scheme", self.scheme, SCHEMES)
         arguments.finite_number("smoothing", self.smoothing, minimum=0.0)
-
-    def _check_values(self) -> None:
         arguments.one_of("values", self.values, VALUES)
         arguments.one_of("strategy", self.strategy, STRATEGIES)
         arguments.finite_number("min_rows", self.min_rows, minimum=0.0)

@@ -28,7 +28,7 @@ from streamnb.rows.chunk import Chunk
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.selection import grid_models
-from streamnb.selection.candidates import Candidate, JudgedGrid, scores_of, with_maps, without
+from streamnb.selection.candidates import Candidate, JudgedGrid, scores_of, with_maps
 from streamnb.selection.covariance_models import CovarianceModels
 from streamnb.selection.folded_scan import ScannedFolds
 from streamnb.selection.grid_models import GridModels, rows_of
@@ -304,7 +304,7 @@ def judged_together(
 
     def models_of(split: int) -> list[GridModels | CovarianceModels]:
         known = {id(one.stats): one.stats for one in candidates if one.by_split is None}
-        rests = {number: without(each, split) for number, each in known.items()}
+        rests = {number: ScannedFolds(each).outside(split) for number, each in known.items()}
         outside = (one.outside(split, rests.get(id(one.stats))) for one in candidates)
         return [grid_models.of_path(path, most_bytes, scorer.needs) for path in outside]
 
