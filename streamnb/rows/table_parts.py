@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import Any
 
 from streamnb.rows.table_files import cut_jobs
+from streamnb.rows.table_types import DATES, MEASURED, arrow, kind_of
 from streamnb.rows.tables import PIECE_ROWS, Reading, Tables, batch_of_frame, check_names, schema_of_frame
 from streamnb.rows.text_files import with_sizes
 
@@ -42,8 +43,16 @@ class Dataset(_InParts):
         self.nbytes = int(self.n_rows * width)
 
     def _batches(self, part: int) -> Iterator[Any]:
-        return self._fragments[part].to_batches(
-            schema=self.schema, columns=self.fields.all, batch_size=PIECE_ROWS, batch_readahead=2, fragment_readahead=1
+        fragment = self._fragments[part]
+        own = {field.name: field for field in fragment.physical_schema if kind_of(field.type) in (*DATES, *MEASURED)}
+        features = self.fields.features  # which are brought to one form as they are read, exactly
+        types = [own.get(field.name, field) if field.name in features else field for field in self.schema]
+        yield from fragment.to_batches(
+            schema=arrow().schema(types),
+            columns=self.fields.all,
+            batch_size=PIECE_ROWS,
+            batch_readahead=2,
+            fragment_readahead=1,
         )
 
 
