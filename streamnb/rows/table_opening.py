@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from glob import glob, has_magic
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from streamnb.rows.matrices import made_by
 from streamnb.rows.table_files import IPCFiles, ParquetFiles
 from streamnb.rows.table_lines import LineTables
 from streamnb.rows.table_parts import DaskFrame, Dataset
-from streamnb.rows.tables import ArrowTable, FrameTable, Tables, arrow, check_names
+from streamnb.rows.table_types import arrow
+from streamnb.rows.tables import ArrowTable, FrameTable, Tables, check_names
 
 PARQUET, IPC, LINES = "Parquet", "Arrow IPC", "lines"
 _ENDINGS = {
@@ -21,6 +23,7 @@ _ENDINGS = {
     IPC: (".arrow", ".feather", ".ipc"),
     LINES: (".csv", ".tsv", ".jsonl", ".ndjson", ".json"),
 }
+COMPLETE, ANY, NONE = "complete", "any", "none"  # tables of numbers in memory that are matrices
 _PACKED = (".gz", ".zst")
 _MAGIC = {b"PAR1": PARQUET, b"ARROW1": IPC}
 
@@ -38,6 +41,39 @@ def is_table(X: Any) -> bool:
         return hasattr(kind, "schema") and (hasattr(kind, "columns") or hasattr(kind, "get_fragments"))
     shape = getattr(X, "shape", None)  # delayed objects of Dask have anything that is asked for
     return hasattr(X, "iloc") and hasattr(X, "columns") and isinstance(shape, tuple) and len(shape) == 2
+
+
+def is_matrix(X: Any, numbers: str = COMPLETE) -> bool:
+    """Whether a table is one of numbers alone, in memory or in Dask; NONE is, or those COMPLETE, or ANY of numbers."""
+    if numbers == NONE or is_path(X) or hasattr(X, "get_fragments") or (made_by(X, "polars") and hasattr(X, "collect")):
+        return False
+    if not hasattr(X, "iloc"):
+        if find_spec("pyarrow") is None:  # so that Polars may be without it
+            return True
+        return all(_of_numbers(column, numbers == ANY) for column in arrow().table(X).columns)
+    columns = [X.iloc[:, j] for j in range(X.shape[1])] if made_by(X, "pandas") else []  # of Dask, types alone
+    kinds = {dtype.kind for dtype in X.dtypes} - ({"O"} if columns else set())
+    return kinds <= {*"biufc"} and all(_holds_numbers(column, numbers == ANY) for column in columns)
+
+
+def _of_numbers(column: Any, gaps: bool) -> bool:
+    """Whether a column of Arrow holds numbers alone."""
+    import pyarrow.compute as pc
+
+    types = arrow().types
+    if not any(fits(column.type) for fits in (types.is_integer, types.is_floating, types.is_boolean)):
+        return False
+    return gaps or not (pc.any(pc.is_null(column, nan_is_null=types.is_floating(column.type))).as_py())
+
+
+def _holds_numbers(column: Any, gaps: bool) -> bool:
+    """Whether a column of pandas does, by its values where its type does not tell; it lacks none unless `gaps`."""
+    if column.dtype.kind == "O":
+        from pandas.api.types import infer_dtype
+
+        if infer_dtype(column) not in ("integer", "floating", "mixed-integer-float", "boolean", "decimal"):
+            return False
+    return gaps or not column.hasnans
 
 
 def is_path(X: Any) -> bool:
