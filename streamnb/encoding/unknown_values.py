@@ -1,6 +1,7 @@
 """Values of categories that no row had from which these were learned: a word where most values of a column are such."""
 
-from typing import NamedTuple
+from threading import Lock
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,12 +25,15 @@ class UnknownValues:
     def __init__(self) -> None:
         self._found: dict[ColumnPart, list[_Found]] = {}
         self._codes: dict[ColumnPart, LevelCodes] = {}
-        self._told = False
+        self._told, self._lock = False, Lock()
+
+    def __reduce__(self) -> Any:
+        return UnknownValues, ()  # elsewhere others are counted
 
     def add(self, part: ColumnPart, code: Code, coded: Coded, places: np.ndarray) -> None:
         """Take the values of a part of some rows, and (n_values + 1,) where they are among those that are known."""
-        if not isinstance(code, LevelCodes) or code.rare or len(part.columns) > 1:  # new ones are rare, too
-            return
+        if self._told or not isinstance(code, LevelCodes) or code.rare or len(part.columns) > 1:
+            return  # of rare ones new ones are some
         counts = coded.counts()
         unknown = np.flatnonzero((places[:-1] == NONE) & (counts[:-1] > 0))
         example = str(strings_of(part, coded.values)[unknown[0]]) if len(unknown) else ""
@@ -38,10 +42,13 @@ class UnknownValues:
         self._found.setdefault(part, []).append(found)
 
     def tell(self, n_rows: int) -> None:
-        """Warn, if so many rows were read by now."""
-        for part, found in self._found.items():
-            if self._told or sum(one.n_rows for one in found) < n_rows:
+        """Warn, once, if so many rows were read by now."""
+        by_part = list(self._found.items())
+        with self._lock:
+            if self._told or any(sum(one.n_rows for one in found) < n_rows for _, found in by_part):
                 return
+            self._told = True
+        for part, found in by_part:
             values, unknown = sum(one.values for one in found), sum(one.unknown for one in found)
             if unknown > values / 2:
                 example = min(one.example for one in found if one.unknown)
@@ -50,4 +57,3 @@ class UnknownValues:
                     f"X: {unknown:,} of {values:,} values of {part.label!r} are none of those that were fitted, such "
                     f"as {example!r}, and say nothing; fitted were {fitted}"
                 )
-        self._told = bool(self._found)

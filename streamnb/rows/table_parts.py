@@ -11,6 +11,8 @@ from streamnb.rows.table_types import DATES, MEASURED, arrow, kind_of
 from streamnb.rows.tables import PIECE_ROWS, Reading, Tables, batch_of_frame, check_names, schema_of_frame
 from streamnb.rows.text_files import with_sizes
 
+FORMED = *DATES, *MEASURED  # kinds whose types differ in units, zones and precision
+
 
 class _InParts(Tables):
     """Parts of known lengths, of which each is read as record batches."""
@@ -44,9 +46,11 @@ class Dataset(_InParts):
 
     def _batches(self, part: int) -> Iterator[Any]:
         fragment = self._fragments[part]
-        own = {field.name: field for field in fragment.physical_schema if kind_of(field.type) in (*DATES, *MEASURED)}
-        features = self.fields.features  # which are brought to one form as they are read, exactly
-        types = [own.get(field.name, field) if field.name in features else field for field in self.schema]
+        own = {field.name: field for field in fragment.physical_schema if field.name in self.fields.features}
+        types = []
+        for field in self.schema:  # features are brought to one form as they are read, and exactly
+            here = own.get(field.name, field)
+            types.append(here if all(kind_of(one.type) in FORMED for one in (field, here)) else field)
         yield from fragment.to_batches(
             schema=arrow().schema(types),
             columns=self.fields.all,
