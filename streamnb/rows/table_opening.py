@@ -24,6 +24,7 @@ _ENDINGS = {
     LINES: (".csv", ".tsv", ".jsonl", ".ndjson", ".json"),
 }
 COMPLETE, ANY, NONE = "complete", "any", "none"  # tables of numbers in memory that are matrices
+SOME_ROWS = 1 << 14  # of a frame, looked at together
 _PACKED = (".gz", ".zst")
 _MAGIC = {b"PAR1": PARQUET, b"ARROW1": IPC}
 
@@ -51,9 +52,14 @@ def is_matrix(X: Any, numbers: str = COMPLETE) -> bool:
         if find_spec("pyarrow") is None:  # so that Polars may be without it
             return True
         return all(_of_numbers(column, numbers == ANY) for column in arrow().table(X).columns)
-    columns = [X.iloc[:, j] for j in range(X.shape[1])] if made_by(X, "pandas") else []  # of Dask, types alone
-    kinds = {dtype.kind for dtype in X.dtypes} - ({"O"} if columns else set())
-    return kinds <= {*"biufc"} and all(_holds_numbers(column, numbers == ANY) for column in columns)
+    if not made_by(X, "pandas"):  # of Dask, whose types alone are known
+        return all(dtype.kind in "biufc" for dtype in X.dtypes)
+    told = all(dtype.kind in "biufc" or _are_numbers(X.iloc[:, j]) for j, dtype in enumerate(X.dtypes))
+    return told and (numbers == ANY or not any(_lacks(X[at : at + SOME_ROWS]) for at in range(0, len(X), SOME_ROWS)))
+
+
+def _lacks(frame: Any) -> bool:
+    return bool(frame.isna().to_numpy().any())
 
 
 def _of_numbers(column: Any, gaps: bool) -> bool:
@@ -66,14 +72,12 @@ def _of_numbers(column: Any, gaps: bool) -> bool:
     return gaps or not (pc.any(pc.is_null(column, nan_is_null=types.is_floating(column.type))).as_py())
 
 
-def _holds_numbers(column: Any, gaps: bool) -> bool:
-    """Whether a column of pandas does, by its values where its type does not tell; it lacks none unless `gaps`."""
-    if column.dtype.kind == "O":
-        from pandas.api.types import infer_dtype
+def _are_numbers(column: Any) -> bool:
+    """Whether all objects in a column of pandas are numbers, or missing."""
+    from pandas.api.types import infer_dtype
 
-        if infer_dtype(column) not in ("integer", "floating", "mixed-integer-float", "boolean", "decimal"):
-            return False
-    return gaps or not column.hasnans
+    kinds = "integer", "floating", "mixed-integer-float", "boolean", "decimal"
+    return column.dtype.kind == "O" and infer_dtype(column) in kinds
 
 
 def is_path(X: Any) -> bool:
