@@ -83,10 +83,10 @@ def test_models_of_the_first_release_take_columns_as_they_come():
     now = snb.table(frame, "late").encoding
     inner = [border * 1e9 for border in now.coded[0][1].edges.edges[0]]  # of nanoseconds, as they were then
     coded = [(now.coded[0][0], BinCodes(BinEdges([np.array(inner)], np.zeros(1, bool)))), *now.coded[1:]]
-    state = now.to_state() | {"coded": coded, "columns": {"took": "number", "day": "date"}}
+    state = now._to_state() | {"coded": coded, "columns": {"took": "number", "day": "date"}}
     del state["zones"]
-    then = TableEncoding.from_state(state)
+    then = TableEncoding._from_state(state)
     assert then.zones is None
     np.testing.assert_array_equal(matrix(then.encode(frame)), matrix(now.encode(frame)))
     with pytest.raises(ValueError, match=r"zones of columns \[\] should be of \['day'\]"):
-        TableEncoding.from_state(now.to_state() | {"zones": {}})
+        TableEncoding._from_state(now._to_state() | {"zones": {}})
