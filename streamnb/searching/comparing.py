@@ -29,6 +29,7 @@ from streamnb.rows.column_maps import NONE
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.survey import Survey
+from streamnb.rows.table_opening import ANY, COMPLETE
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.searching.comparison import Comparison, Pair
 from streamnb.selection.candidates import summing
@@ -166,21 +167,21 @@ def compare(
     >>> tables.scores[0, :, -1].round(3).tolist()
     [0.833, 0.83]
     """
-    rows = opened(X, y, sample_weight, layer=layer)
-    members = _families(families, rows, as_given=not isinstance(transform, LearnsBins))
+    learns = isinstance(transform, LearnsBins)
+    rows = opened(X, y, sample_weight, layer=layer, numbers=ANY if learns else COMPLETE)
+    members = _families(families, rows, as_given=not learns)
     columns = _penalties(penalties)
     scorer = check_choice(scheme, folds, repeats, seed, _alone(scoring), "best")
     rules = _rules(rule, columns, overall, scorer, scheme)
     options = {"scheme": scheme, "reference": reference, "overlap": overlap, "smoothing": smoothing, "priors": priors}
     options |= {"idf": idf, "estimate": estimate}
-    every = tuple(members.values())
-    _check_options(every, options)
+    _check_options(members.values(), options)
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
     rows.check_read_again("compare")
-    row_options = RowOptions(of_values(transform), normalize, binarize, _centre(every))
+    row_options = RowOptions(of_values(transform), normalize, binarize, _centre(members.values()))
     scan = ClassScan((), row_options, label_checks.check_classes(classes), memory_limit=run_options.memory_limit)
     scan, rows = with_folds(scan, rows, folds, groups, repeats, seed)
-    mapped, report = _scanned(every, scan, idf, transform, rows, run_options)
+    mapped, report = _scanned(tuple(members.values()), scan, idf, transform, rows, run_options)
     _check_classes(stats := next(iter(mapped.values())).stats)
     columns = _standard(columns, stats.n_features) if isinstance(columns, tuple) else columns
     pairs, left_out = _defined(members, columns, stats, scheme, reference)
