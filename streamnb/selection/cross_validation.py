@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -279,7 +278,7 @@ def cross_validated(
     every = [one for maps in each for one in maps]
     judged, report, sample = judged_together(every, scorer, rows, run_options, train, sampled)
     found = iter(judged)
-    return [scores_of(list(islice(found, len(maps))), scorer) for maps in each], report, sample
+    return [scores_of([next(found) for _ in maps], scorer) for maps in each], report, sample
 
 
 def judged_together(
