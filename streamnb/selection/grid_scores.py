@@ -135,11 +135,21 @@ class GridScores(persistence.Parameters):
 
     def best(self, rule: str) -> int:
         """The point chosen: of those good enough by the rule, that with the fewest features, then the best of these."""
-        return _chosen(self.scores, self.n_features, rule)
+        mean = self.mean
+        enough = np.flatnonzero(mean >= self.least(rule))
+        return int(enough[np.lexsort([-mean[enough], self.n_features[enough]])[0]])
 
     def least(self, rule: str) -> float:
-        """The mean score that is good enough by the rule."""
-        return _least(self.scores, rule)
+        """The mean score that is good enough by the rule; one score at least is defined."""
+        mean = self.mean
+        top = int(np.nanargmax(mean))
+        slack = {
+            "best": 0.0,
+            "per_split": 0.0,
+            "parsimonious": 0.01 * abs(mean[top]),
+            "one_se": _standard_error(self.scores[top]),
+        }[rule]
+        return float(mean[top] - slack)
 
     def class_best(self, rule: str) -> np.ndarray:
         """The point that the rule chooses by the scores and features of each class alone, (K,); -1 without score."""
@@ -147,8 +157,8 @@ class GridScores(persistence.Parameters):
             return np.full(len(self.classes), -1)
         if rule == "per_split":
             return self.per_split()[1]
-        by_class = zip(self.class_scores.transpose(2, 0, 1), self.n_features_per_class.T, strict=True)
-        return np.array([-1 if np.isnan(s).all() else _chosen(s, n_features, rule) for s, n_features in by_class])
+        undefined = np.isnan(self.class_scores).all(axis=(0, 1)).tolist()
+        return np.array([-1 if lacks else self.of_class(k).best(rule) for k, lacks in enumerate(undefined)])
 
     def per_split(self, at: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The number of features of each class by procedure 7.1, and the grid point nearest to it, (K,); -1 without.
@@ -281,26 +291,6 @@ def check_rule(rule: str, penalty: Penalty | None, scorer: Scorer, scheme: str) 
         raise ValueError(f"rule='per_split' needs a score of each class, which scoring={scorer.name!r} has not")
     if scheme == "ovo":
         raise ValueError("rule='per_split' is not for scheme='ovo', whose rows of weights are of pairs of classes")
-
-
-def _chosen(scores: np.ndarray, n_features: np.ndarray, rule: str) -> int:
-    """The point that the rule chooses by scores (G, S) and what they cost in features (G,)."""
-    mean = _mean(scores)
-    enough = np.flatnonzero(mean >= _least(scores, rule))
-    return int(enough[np.lexsort([-mean[enough], n_features[enough]])[0]])
-
-
-def _least(scores: np.ndarray, rule: str) -> float:
-    """The mean score that is good enough by the rule; one score at least is defined."""
-    mean = _mean(scores)
-    top = int(np.nanargmax(mean))
-    slack = {
-        "best": 0.0,
-        "per_split": 0.0,
-        "parsimonious": 0.01 * abs(mean[top]),
-        "one_se": _standard_error(scores[top]),
-    }[rule]
-    return float(mean[top] - slack)
 
 
 def _standard_error(scores: np.ndarray) -> float:
