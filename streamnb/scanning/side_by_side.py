@@ -99,7 +99,8 @@ class SideBySide(PassTask):
         ways: dict[RowOptions, list[int]] = {}
         for number, scan in enumerate(self.scans):
             how = replace(scan.options, binarize=0.0, centre=0.0)  # which only sums ask for
-            ways.setdefault(how, []).append(number)
+            if partial.parts[number] is not None:
+                ways.setdefault(how, []).append(number)
         for how, numbers in ways.items():
             rows = given(how.learned is not None)
             try:
