@@ -1,7 +1,8 @@
-"""Models of the rows outside each fold, trained in shared reads, and a sample of rows that they can be asked of."""
+"""Models of the rows outside each fold, trained in shared reads, and calibration by rows that they have not seen."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,23 @@ from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
+from streamnb.problem.schemes import as_scheme
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
-from streamnb.selection.row_sample import RowSample
+from streamnb.selection.folded_scan import ScannedRows
+from streamnb.selection.out_of_fold import calibrated_out_of_fold
+from streamnb.selection.row_sample import RowSample, sample_size
 from streamnb.selection.shared_reads import Asked, Judge, SharedRead, likes_of
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.fitting import Reads, Trained, check_rows, options_of
+from streamnb.training.learner import FittedModel, Learner, check_rows, options_of
+from streamnb.training.method import Reads, Trained, Trainer
 from streamnb.training.objectives import class_codes
-from streamnb.training.reading import ReadTask
+from streamnb.training.reading import ReadSums, n_used
+
+PATIENCE = 5  # reads at least without a better score on its fold, after which a model is left where it is
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,39 +69,170 @@ class SampleTask(PassTask):
         return arrays["sample"]
 
 
-def trained_together(
-    reads: Sequence[Reads],
-    stats: ClassStats,
-    judge: Judge,
-    likes: Sequence[ReadTask],
-    rows: Source,
-    options: RunOptions,
-) -> tuple[list[Trained], Report]:
-    """Train one model for each fold, on the rows outside it; a checkpoint is a folder, with a file for each read.
+class FoldModel:
+    """A model on its way: a point of a grid, without the rows of a fold.
 
-    `likes` are reads of the rows as the model of each fold wants them.
+    Attributes
+    ----------
+    asks : Asked or None
+        What it asks of the next read; None once it is closed.
+    scores : list, for the weights that were judged, of (value, (K,) or None, error or None) by each scorer
+    used : list of (R + 1,), how many of these were not 0 in each row, and how many features in any
+    course : list of int
+        After each read, which of these weights the model was.
+    objectives : list of float, after each read
+    trained : Trained or None
+        In the end, where nobody judges the weights of each read.
+    outcome : what its trainer tells of it in the end
     """
-    assert stats.folding is not None
-    apart = likes_of(dict(enumerate(likes)))
-    found: dict[int, Trained] = {}
-    left: list[tuple[int, Any]] = [(fold, None) for fold in range(len(reads))]  # folds, and what their models read
-    report, number = Report(), 0
-    while True:
-        asked = []
-        for fold, sums in left:
-            try:
-                task, _ = reads[fold].send(sums)
-                while task is None:  # weights to be judged, which nobody does here
-                    task, _ = reads[fold].send(None)
-                asked.append(Asked(fold, task, None))
-            except StopIteration as end:
-                found[fold] = end.value
-        if not asked:
-            return [found[fold] for fold in range(len(reads))], report
-        number += 1
-        title = f"read {number} of {len(asked)} models"
-        shared = SharedRead(tuple(asked), stats.folding, judge, likes[0], title, apart)
-        total, more = run(shared, rows, options_of(options, f"folds-read-{number:03}"))
-        check_rows(number, total.rows.tolist(), [part.n_rows for part in stats.folds])
-        left = [(model.fold, sums) for model, sums in zip(asked, total.sums, strict=True)]
-        report = report + more
+
+    def __init__(self, fold: int, point: int, trainer: Trainer):
+        self.fold, self.point, self.task = fold, point, trainer.task
+        self._open: tuple[Trainer, Reads] | None = (trainer, trainer.reads())
+        self.asks: Asked | None = None
+        self.scores: list[list[tuple[float, Any, Any]]] = []
+        self.used: list[np.ndarray] = []
+        self.course: list[int] = []
+        self.objectives: list[float] = []
+        self.trained: Trained | None = None
+        self.outcome: Any = None
+
+    def note(self, sums: ReadSums | None) -> None:
+        """Take what models share from what was read."""
+        if self._open is not None:
+            self._open[0].note(sums)
+
+    def hurry(self) -> None:
+        """Ask to be judged soon."""
+        if self._open is not None:
+            self._open[0].hurry()
+
+    def go_on(self, sums: ReadSums | None) -> None:
+        """Take a step by what was read, and ask for the next read; what has come to its end lets its memory go."""
+        assert self._open is not None
+        trainer, reads = self._open
+        try:
+            task, judged = reads.send(sums)  # None, to begin with
+            while task is None and not trainer.judges:
+                task, _ = reads.send(None)
+            self.asks = Asked(self.fold, task, judged if trainer.judges else None)
+        except StopIteration as end:
+            self.asks, self.trained = None, None if trainer.judges else end.value
+        for objective in trainer.objectives[len(self.course) :]:
+            self.course.append(trainer.reached)
+            self.objectives.append(objective)
+        if self.asks is None or self._gains_nothing():
+            self.leave()
+        elif self.asks.judged is not None:
+            self.used.append(n_used(self.asks.judged))
+
+    def leave(self) -> None:
+        """Let it be what it has come to."""
+        if self._open is not None:
+            self.outcome = self._open[0].outcome
+        self.asks = self._open = None
+
+    def after(self, n_reads: int) -> int:
+        """Which of the weights that were judged the model was after so many reads."""
+        reached = self.course[min(n_reads, len(self.course)) - 1] if self.course else 0
+        return min(reached, len(self.scores) - 1)
+
+    def _gains_nothing(self) -> bool:
+        """Whether its score has not risen for long; one that its fold cannot tell has no say."""
+        values = [self.scores[at][0][0] for at in self.course if at < len(self.scores)]
+        defined = [value for value in values if not np.isnan(value)]
+        best = int(np.argmax(defined)) if defined else 0
+        return len(defined) - 1 - best >= max(PATIENCE, best // 2)  # slow ones rest for longer before they rise
+
+
+def title_of(number: int, models: Sequence[FoldModel]) -> str:
+    """What the progress bar says of a read for some models."""
+    return f"read {number} of {len(models)} models"
+
+
+def never() -> bool:
+    """Time that is not short."""
+    return False
+
+
+@dataclass(frozen=True, eq=False)
+class SharedTraining:
+    """Reads of the rows for all models that are open, each of which leaves out the rows of its fold.
+
+    Attributes
+    ----------
+    stats : ClassStats, with the folds
+    judge : Judge
+    rows : Source
+    options : RunOptions
+        A checkpoint is a folder, with a file for each read.
+    title : callable
+        What the progress bar says of a read, given its number and the open models.
+    over : callable
+        Where time is over, models are left where they are, once they can be judged.
+    """
+
+    stats: ClassStats
+    judge: Judge
+    rows: Source
+    options: RunOptions
+    title: Callable[[int, list[FoldModel]], str] = title_of
+    over: Callable[[], bool] = never
+
+    def run(self, models: list[FoldModel], name: str, scored: Callable[[list[FoldModel], Any], None]) -> Report:
+        """Read until no model asks for more, or time is over; `scored` keeps how those of a fold were judged."""
+        report, left, sums, number = Report(), models, [None] * len(models), 0
+        likes = likes_of({model.fold: model.task for model in models})
+        assert self.stats.folding is not None
+        with ThreadPoolExecutor(self.options.threads, "streamnb-train") as pool:
+            while True:
+                for model, own in zip(left, sums, strict=True):
+                    model.note(own)
+                list(pool.map(FoldModel.go_on, left, sums))
+                if self.over():
+                    for model in left:
+                        model.hurry()
+                    if all(model.scores for model in left):
+                        for model in left:
+                            model.leave()
+                left = [model for model in left if model.asks is not None]
+                if not left:
+                    return report
+                number += 1
+                asked = tuple(model.asks for model in left if model.asks is not None)
+                title = self.title(number, left)
+                task = SharedRead(asked, self.stats.folding, self.judge, models[0].task, title, likes)
+                total, more = run(task, self.rows, options_of(self.options, f"{name}-{number:03}"))
+                check_rows(number, total.rows.tolist(), [part.n_rows for part in self.stats.folds])
+                for fold, evaluation in enumerate(total.judged):
+                    if judged := [left[i] for i in task.judged(fold)]:
+                        scored(judged, evaluation)
+                sums, report = total.sums, report + more
+
+
+def calibrated(
+    learner: Learner, fitted: FittedModel, scanned: ScannedRows, point: dict[str, Any], max_passes: int, method: str
+) -> FittedModel:
+    """A fitted model, calibrated by a sample of rows, each scored by a model at the same point that has not seen it."""
+    of_folds, stats, options = scanned.of_folds, scanned.stats, scanned.options
+    n_folds = len(stats.folds)
+    learner.check_memory(stats, n_folds, options)
+    rests = [of_folds.outside(fold) for fold in range(n_folds)]
+    data = [learner.data(rest, scanned.shared, options) for rest in rests]
+    trainers = [learner.trainer(own, point, max_passes, judges=False) for own in data]
+    models = [FoldModel(fold, 0, trainer) for fold, trainer in enumerate(trainers)]
+    scheme = as_scheme(learner.scheme, stats.classes, multilabel=stats.multilabel)
+    judge = Judge(scheme, stats.classes, frozenset(), n_folds)
+    training = SharedTraining(stats, judge, scanned.shared.read, options)
+    report = training.run(models, "folds-read", lambda judged, evaluation: None)
+    size = sample_size(len(stats.classes), scanned.scan_report.bytes / max(scanned.scan_report.rows, 1))
+    task = SampleTask(stats.classes, stats.folding, size, missing=bool(of_folds.rests))
+    sampled, more = run(task, scanned.given, options_of(options, "sample"))
+
+    def of_rest(fold: int) -> Any:
+        trained = models[fold].trained
+        assert trained is not None
+        return learner.model(rests[fold], data[fold], trained)
+
+    model = calibrated_out_of_fold(fitted.model, sampled.drawn(), of_rest, method)
+    return replace(fitted, model=model, calibrated=True, report=fitted.report + report + more)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from streamnb.encoding.by_fold import StepsOfFolds
+from streamnb.encoding.learning import prepared
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.family import Family
@@ -14,7 +15,8 @@ from streamnb.rows.splits import Folding
 from streamnb.scanning.class_scan import ClassScan
 from streamnb.scanning.side_by_side import run_scans
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.fitting import options_of
+from streamnb.training.data import TrainingRows, read_often
+from streamnb.training.learner import Learner, options_of
 from streamnb.training.objectives import inverse_frequency
 
 
@@ -151,3 +153,57 @@ def scan_folds(
             stats = replace(stats, folds=folds, folding=scan.folding)
         folded[name] = ScannedFolds(stats, rests)
     return folded, report
+
+
+@dataclass(frozen=True, eq=False)
+class ScannedRows:
+    """Rows that were scanned to train models of them: the statistics with folds, and how the rows are read on.
+
+    Attributes
+    ----------
+    of_folds : ScannedFolds
+    given : Source
+        The rows, to which nothing has been done.
+    rows, shared : TrainingRows
+        As the model of all rows reads them, and as those without each fold share them.
+    options : RunOptions
+    report : Report
+        Of what was read so far, and `scan_report` of the scan alone.
+    """
+
+    of_folds: ScannedFolds
+    given: Source
+    rows: TrainingRows
+    shared: TrainingRows
+    options: RunOptions
+    report: Report
+    scan_report: Report
+
+    @property
+    def stats(self) -> ClassStats:
+        """The statistics with folds."""
+        return self.of_folds.stats
+
+
+def scan_to_train(
+    learner: Learner,
+    asked: RowOptions,
+    steps: StepsOfFolds,
+    given: Source,
+    beside: Sequence[Any],
+    folding: Folding | None,
+    options: RunOptions,
+) -> ScannedRows:
+    """Scan rows for a learner; idf, too, is learned of the rows outside each fold for the models without it.
+
+    `beside` are the labels and weights of the rows. Of idf and normalize, idf comes first.
+    """
+    step, rows = steps.whole, read_often(prepared(steps.whole, given, *beside), options)
+    given, steps = (read_often(given, options), steps) if steps.outside else (rows, StepsOfFolds())
+    applied, before = Applied.of(asked, learner.weighted if learner.idf_first else None, given, options, folding, steps)
+    of_folds, report = applied.scanned(learner.scan(applied.options, options.memory_limit), folding, given, options)
+    training = TrainingRows.of(of_folds.stats, rows, options, step, learner.method.narrows)
+    shared = training  # but as given where what is done to rows was learned outside the fold
+    if of_folds.rests:
+        shared = TrainingRows(given, of_folds.stats.n_features, applied.options)
+    return ScannedRows(of_folds, given, training, shared, options, before + report, report)

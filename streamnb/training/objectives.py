@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from streamnb.core import arguments
 from streamnb.kernels import descent
+from streamnb.solving.least_squares import CONSTANT
 from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.grouping import LabelCodes
 from streamnb.stats.totals import by_column, spread_about_mean, whole
@@ -243,6 +244,22 @@ def inverse_frequency(stats: ClassStats) -> np.ndarray:
     """ln((1 + N) / (1 + df_j)) + 1 (idf), what features are multiplied by, (n_features,)."""
     frequency = of_rows(stats).table("nonzero").totals()
     return np.log((1.0 + stats.total_weight) / (1.0 + frequency)) + 1.0
+
+
+def scale_by_deviation(sums: RowSums) -> np.ndarray:
+    """What features are multiplied by so that they vary by 1, (n_features,); 1 for those that do not vary."""
+    varies = sums.spread > CONSTANT * sums.squares
+    return np.where(varies, np.sqrt(sums.weight / np.where(varies, sums.spread, 1.0)), 1.0)
+
+
+def softmax_of(stats: ClassStats) -> Objective:
+    """The softmax loss of several classes; the logistic one of two, or of labels."""
+    return Softmax() if len(stats.classes) > 2 and not stats.multilabel else Logistic()
+
+
+def squared_hinge_of(stats: ClassStats) -> Objective:
+    """The squared hinge, whatever the labels."""
+    return SquaredHinge()
 
 
 def check_strength(name: str, value: Any) -> float:
