@@ -9,26 +9,28 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import label_checks, row_checks
+from streamnb.evaluation.scorers import Scorer
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.passes.run import run
-from streamnb.problem.schemes import as_scheme
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.rows.preparing import RowOptions, transformed
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
 from streamnb.selection.folded_scan import ScannedRows
+from streamnb.selection.grid_scores import scored
 from streamnb.selection.out_of_fold import calibrated_out_of_fold
 from streamnb.selection.row_sample import RowSample, sample_size
 from streamnb.selection.shared_reads import Asked, Judge, SharedRead, likes_of
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.learner import FittedModel, Learner, check_rows, options_of
-from streamnb.training.method import Reads, Trained, Trainer
+from streamnb.training.method import Trained, Trainer
 from streamnb.training.objectives import class_codes
 from streamnb.training.reading import ReadSums, n_used
 
+DIGITS = 12  # of scores: what is beyond may depend on the order in which weights were added up
 PATIENCE = 5  # reads at least without a better score on its fold, after which a model is left where it is
 
 
@@ -88,7 +90,8 @@ class FoldModel:
 
     def __init__(self, fold: int, point: int, trainer: Trainer):
         self.fold, self.point, self.task = fold, point, trainer.task
-        self._open: tuple[Trainer, Reads] | None = (trainer, trainer.reads())
+        self.trainer: Any = trainer
+        self._reads: Any = trainer.reads()
         self.asks: Asked | None = None
         self.scores: list[list[tuple[float, Any, Any]]] = []
         self.used: list[np.ndarray] = []
@@ -97,29 +100,18 @@ class FoldModel:
         self.trained: Trained | None = None
         self.outcome: Any = None
 
-    def note(self, sums: ReadSums | None) -> None:
-        """Take what models share from what was read."""
-        if self._open is not None:
-            self._open[0].note(sums)
-
-    def hurry(self) -> None:
-        """Ask to be judged soon."""
-        if self._open is not None:
-            self._open[0].hurry()
-
     def go_on(self, sums: ReadSums | None) -> None:
         """Take a step by what was read, and ask for the next read; what has come to its end lets its memory go."""
-        assert self._open is not None
-        trainer, reads = self._open
+        judges = self.trainer.judges
         try:
-            task, judged = reads.send(sums)  # None, to begin with
-            while task is None and not trainer.judges:
-                task, _ = reads.send(None)
-            self.asks = Asked(self.fold, task, judged if trainer.judges else None)
+            task, judged = self._reads.send(sums)  # None, to begin with
+            while task is None and not judges:
+                task, _ = self._reads.send(None)
+            self.asks = Asked(self.fold, task, judged if judges else None)
         except StopIteration as end:
-            self.asks, self.trained = None, None if trainer.judges else end.value
-        for objective in trainer.objectives[len(self.course) :]:
-            self.course.append(trainer.reached)
+            self.asks, self.trained = None, None if judges else end.value
+        for objective in self.trainer.objectives[len(self.course) :]:
+            self.course.append(self.trainer.reached)
             self.objectives.append(objective)
         if self.asks is None or self._gains_nothing():
             self.leave()
@@ -128,9 +120,8 @@ class FoldModel:
 
     def leave(self) -> None:
         """Let it be what it has come to."""
-        if self._open is not None:
-            self.outcome = self._open[0].outcome
-        self.asks = self._open = None
+        self.outcome, self.asks = self.trainer.outcome, None
+        self.trainer = self._reads = None
 
     def after(self, n_reads: int) -> int:
         """Which of the weights that were judged the model was after so many reads."""
@@ -145,69 +136,72 @@ class FoldModel:
         return len(defined) - 1 - best >= max(PATIENCE, best // 2)  # slow ones rest for longer before they rise
 
 
-def title_of(number: int, models: Sequence[FoldModel]) -> str:
-    """What the progress bar says of a read for some models."""
-    return f"read {number} of {len(models)} models"
+def train_together(
+    models: list[FoldModel],
+    stats: ClassStats,
+    judge: Judge,
+    rows: Source,
+    options: RunOptions,
+    name: str,
+    scorer: Scorer | None = None,
+    over: Callable[[], bool] | None = None,
+) -> Report:
+    """Read rows with folds for all models until none of them asks for more; each is judged, where there is a scorer.
 
-
-def never() -> bool:
-    """Time that is not short."""
-    return False
-
-
-@dataclass(frozen=True, eq=False)
-class SharedTraining:
-    """Reads of the rows for all models that are open, each of which leaves out the rows of its fold.
-
-    Attributes
-    ----------
-    stats : ClassStats, with the folds
-    judge : Judge
-    rows : Source
-    options : RunOptions
-        A checkpoint is a folder, with a file for each read.
-    title : callable
-        What the progress bar says of a read, given its number and the open models.
-    over : callable
-        Where time is over, models are left where they are, once they can be judged.
+    Where time is `over`, models are left where they are, once they can be judged. A checkpoint is a folder, with a
+    file for each read.
     """
+    report, left, sums, number = Report(), models, [None] * len(models), 0
+    likes = likes_of({model.fold: model.task for model in models})
+    assert stats.folding is not None
+    with ThreadPoolExecutor(options.threads, "streamnb-train") as pool:
+        while True:
+            for model, own in zip(left, sums, strict=True):
+                model.trainer.note(own)
+            list(pool.map(FoldModel.go_on, left, sums))
+            left = [model for model in left if model.asks is not None]
+            if over is not None and over():
+                can_be_judged = all(model.scores for model in left)
+                for model in left:
+                    model.leave() if can_be_judged else model.trainer.hurry()
+                left = [] if can_be_judged else left
+            if not left:
+                return report
+            number += 1
+            asked = tuple(model.asks for model in left if model.asks is not None)
+            title = _title(number, left, scorer)
+            task = SharedRead(asked, stats.folding, judge, models[0].task, title, likes)
+            total, more = run(task, rows, options_of(options, f"{name}-{number:03}"))
+            check_rows(number, total.rows.tolist(), [part.n_rows for part in stats.folds])
+            for fold, evaluation in enumerate(total.judged):
+                if scorer is not None and (judged := [left[i] for i in task.judged(fold)]):
+                    _keep_scores(judged, evaluation, scorer)
+            sums, report = total.sums, report + more
 
-    stats: ClassStats
-    judge: Judge
-    rows: Source
-    options: RunOptions
-    title: Callable[[int, list[FoldModel]], str] = title_of
-    over: Callable[[], bool] = never
 
-    def run(self, models: list[FoldModel], name: str, scored: Callable[[list[FoldModel], Any], None]) -> Report:
-        """Read until no model asks for more, or time is over; `scored` keeps how those of a fold were judged."""
-        report, left, sums, number = Report(), models, [None] * len(models), 0
-        likes = likes_of({model.fold: model.task for model in models})
-        assert self.stats.folding is not None
-        with ThreadPoolExecutor(self.options.threads, "streamnb-train") as pool:
-            while True:
-                for model, own in zip(left, sums, strict=True):
-                    model.note(own)
-                list(pool.map(FoldModel.go_on, left, sums))
-                if self.over():
-                    for model in left:
-                        model.hurry()
-                    if all(model.scores for model in left):
-                        for model in left:
-                            model.leave()
-                left = [model for model in left if model.asks is not None]
-                if not left:
-                    return report
-                number += 1
-                asked = tuple(model.asks for model in left if model.asks is not None)
-                title = self.title(number, left)
-                task = SharedRead(asked, self.stats.folding, self.judge, models[0].task, title, likes)
-                total, more = run(task, self.rows, options_of(self.options, f"{name}-{number:03}"))
-                check_rows(number, total.rows.tolist(), [part.n_rows for part in self.stats.folds])
-                for fold, evaluation in enumerate(total.judged):
-                    if judged := [left[i] for i in task.judged(fold)]:
-                        scored(judged, evaluation)
-                sums, report = total.sums, report + more
+def _keep_scores(judged: Sequence[FoldModel], evaluation: Any, scorer: Scorer) -> None:
+    """Keep how the models of a fold were judged in a read."""
+    for model in judged:
+        model.scores.append([])
+    for one in scorer.each:
+        values, per_class, errors = scored(replace(one, others=()), evaluation, len(judged))
+        for i, model in enumerate(judged):
+            of_classes, error = (None if part is None else part[i] for part in (per_class, errors))
+            model.scores[-1].append((float(np.round(values[i], DIGITS)), of_classes, error))
+
+
+def _title(number: int, models: Sequence[FoldModel], scorer: Scorer | None) -> str:
+    """What the progress bar says: of the best point the mean score and objective so far."""
+    title = f"read {number} of {len(models)} models"
+    known: dict[int, list[tuple[float, float]]] = {}
+    for model in models:
+        if model.course and model.scores:
+            score = model.scores[model.after(number - 1)][0][0]
+            known.setdefault(model.point, []).append((score, model.objectives[-1]))
+    if scorer is None or not known:
+        return title
+    score, objective = max((np.mean(of_point, axis=0) for of_point in known.values()), key=lambda pair: pair[0])
+    return f"{title}, {scorer.name} {score:.4f}, objective {objective:.4g}"
 
 
 def calibrated(
@@ -221,10 +215,8 @@ def calibrated(
     data = [learner.data(rest, scanned.shared, options) for rest in rests]
     trainers = [learner.trainer(own, point, max_passes, judges=False) for own in data]
     models = [FoldModel(fold, 0, trainer) for fold, trainer in enumerate(trainers)]
-    scheme = as_scheme(learner.scheme, stats.classes, multilabel=stats.multilabel)
-    judge = Judge(scheme, stats.classes, frozenset(), n_folds)
-    training = SharedTraining(stats, judge, scanned.shared.read, options)
-    report = training.run(models, "folds-read", lambda judged, evaluation: None)
+    judge = Judge.of(learner, stats, frozenset(), n_folds)
+    report = train_together(models, stats, judge, scanned.shared.read, options, "folds-read")
     size = sample_size(len(stats.classes), scanned.scan_report.bytes / max(scanned.scan_report.rows, 1))
     task = SampleTask(stats.classes, stats.folding, size, missing=bool(of_folds.rests))
     sampled, more = run(task, scanned.given, options_of(options, "sample"))

@@ -6,7 +6,7 @@ score is known after every read, and reads are a hyperparameter like the penalti
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,17 +17,15 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
 from streamnb.selection.cross_validation import check_sheet
-from streamnb.selection.fold_models import FoldModel, SharedTraining, never, title_of
+from streamnb.selection.fold_models import FoldModel, train_together
 from streamnb.selection.folded_scan import ScannedRows
-from streamnb.selection.grid_scores import GridScores, check_defined, scored
+from streamnb.selection.grid_scores import GridScores, check_defined
 from streamnb.selection.out_of_fold import check_calibration
 from streamnb.selection.shared_reads import Judge
 from streamnb.training.data import TrainingData
 from streamnb.training.learner import FittedModel, Learner
 from streamnb.training.method import Method
 from streamnb.training.objectives import features_used
-
-DIGITS = 12  # of scores: what is beyond may depend on the order in which weights were added up
 
 
 @dataclass(frozen=True)
@@ -105,14 +103,6 @@ class PenaltySearch:
     scanned: ScannedRows
     scorer: Scorer
 
-    @cached_property
-    def judge(self) -> Judge:
-        """How models are judged."""
-        stats, learner = self.scanned.stats, self.learner
-        scheme = as_scheme(learner.scheme, stats.classes, multilabel=stats.multilabel)
-        needs = self.scorer.needs if learner.scheme == "joint" else self.scorer.needs - {"probabilities"}
-        return Judge(scheme, stats.classes, needs, len(self.grid) * len(stats.folds), learner.factor)
-
     def turns(self, n_folds: int | None = None) -> Turns:
         """How many models of so many folds are open at a time."""
         stats, options, learner = self.scanned.stats, self.scanned.options, self.learner
@@ -148,11 +138,12 @@ class PenaltySearch:
             max_passes = min(max_passes, most_reads // turns.n_groups - learner.method.judged_later)
             if max_passes < 2:
                 raise ValueError(f"{most_reads} reads are too few for models that go in {turns.n_groups} groups")
-        models = f"{turns.n_models} models of {len(self.judge.classes)} classes"
+        needs = self.scorer.needs if learner.scheme == "joint" else self.scorer.needs - {"probabilities"}
+        judge = Judge.of(learner, stats, needs, len(self.grid) * len(stats.folds))
+        models = f"{turns.n_models} models of {len(stats.classes)} classes"
         check_sheet(turns.n_models, models, stats, self.scorer, options.memory_limit, turns.at_once)
-        check_scorer(self.scorer, self.judge.evaluation(1).of_point(0))
-        data = cache(self._data)
-        shared = SharedTraining(stats, self.judge, self.scanned.shared.read, options, self._title, over or never)
+        check_scorer(self.scorer, judge.evaluation(1).of_point(0))
+        data, shared = cache(self._data), (stats, judge, self.scanned.shared.read, options)
         every = [(fold, point) for point in range(len(self.grid)) for fold in folds]
         done, report = [], Report()
         for number, first in enumerate(range(0, len(every), turns.at_once), 1):
@@ -160,7 +151,7 @@ class PenaltySearch:
                 FoldModel(fold, point, learner.trainer(data(fold), self.grid[point], max_passes))
                 for fold, point in every[first : first + turns.at_once]
             ]
-            report = report + shared.run(group, f"folds-{number:02}-read", self._note)
+            report = report + train_together(group, *shared, f"folds-{number:02}-read", self.scorer, over)
             done.extend(group)
         return done, report
 
@@ -189,29 +180,6 @@ class PenaltySearch:
             )
         return self.learner.data(rest, self.scanned.shared, self.scanned.options)
 
-    def _note(self, judged: list[FoldModel], evaluation: Any) -> None:
-        """Keep the scores of the models of a fold."""
-        for model in judged:
-            model.scores.append([])
-        for scorer in self.scorer.each:
-            values, per_class, errors = scored(replace(scorer, others=()), evaluation, len(judged))
-            for i, model in enumerate(judged):
-                of_classes, error = (None if part is None else part[i] for part in (per_class, errors))
-                model.scores[-1].append((float(np.round(values[i], DIGITS)), of_classes, error))
-
-    def _title(self, number: int, left: list[FoldModel]) -> str:
-        """What the progress bar says: of the best penalty the mean score and objective so far."""
-        title = title_of(number, left)
-        known: dict[int, list[tuple[float, float]]] = {}
-        for model in left:
-            if model.course and model.scores:
-                score = model.scores[model.after(number - 1)][0][0]
-                known.setdefault(model.point, []).append((score, model.objectives[-1]))
-        if not known:
-            return title
-        score, objective = max((np.mean(of_point, axis=0) for of_point in known.values()), key=lambda pair: pair[0])
-        return f"{title}, {self.scorer.name} {score:.4f}, objective {objective:.4g}"
-
     def scores(self, done: Sequence[FoldModel]) -> GridScores:
         """The scores of each penalty after each read, up to the last of its models, in the folds of these."""
         grid, found, used = [], [], []
@@ -222,7 +190,8 @@ class PenaltySearch:
                 grid.append({**point, "max_passes": n_reads if allowed is None else allowed})
                 found.append([model.scores[i] for model, i in zip(models, at, strict=True)])
                 used.append(np.mean([model.used[i] for model, i in zip(models, at, strict=True)], axis=0))
-        n_used, classes, scheme = np.rint(used).astype(np.int64), self.judge.classes, self.judge.scheme
+        n_used, stats = np.rint(used).astype(np.int64), self.scanned.stats
+        classes, scheme = stats.classes, as_scheme(self.learner.scheme, stats.classes, multilabel=stats.multilabel)
         n_features = scheme.of_each_class(n_used[:, :-1], n_used[:, -1], len(classes))
         each = {}
         for k, scorer in enumerate(self.scorer.each):

@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from streamnb.passes.contract import PassTask, Wants
-from streamnb.problem.schemes import Scheme
+from streamnb.problem.schemes import Scheme, as_scheme
 from streamnb.rows.block import Block
 from streamnb.rows.splits import Folding
 from streamnb.selection.cross_validation import empty_evaluation
+from streamnb.stats.class_stats import ClassStats
+from streamnb.training.learner import Learner
 from streamnb.training.objectives import class_codes
 from streamnb.training.reading import AFTER, FactoredWeights, FewRows, JudgedWeights, ReadSums, ReadTask, judged_scores
 
@@ -42,6 +44,12 @@ class Judge:
     needs: frozenset[str]
     n_models: int
     factor: float = 1.0
+
+    @classmethod
+    def of(cls, learner: Learner, stats: ClassStats, needs: frozenset[str], n_models: int) -> Self:
+        """How models that a learner finds are judged."""
+        scheme = as_scheme(learner.scheme, stats.classes, multilabel=stats.multilabel)
+        return cls(scheme, stats.classes, needs, n_models, learner.factor)
 
     def evaluation(self, n_points: int) -> Any:
         """What the models of a fold are judged with, empty."""

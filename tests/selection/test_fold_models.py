@@ -10,7 +10,7 @@ from streamnb.passes.run import run
 from streamnb.problem.schemes import as_scheme
 from streamnb.rows.opening import opened
 from streamnb.rows.splits import Folding
-from streamnb.selection.fold_models import PATIENCE, FoldModel, SampleTask, SharedTraining
+from streamnb.selection.fold_models import PATIENCE, FoldModel, SampleTask, train_together
 from streamnb.selection.shared_reads import Judge
 from streamnb.training import objectives
 from streamnb.training.conjugate import ConjugateGradients
@@ -36,8 +36,7 @@ def test_models_that_share_reads_are_those_of_the_other_rows_alone():
         stats = snb.scan(X, Y, moments=objectives.MOMENTS, folds=5)
         models = [FoldModel(fold, 0, trainer(stats.without_fold(fold))) for fold in range(5)]
         judge = Judge(as_scheme("ovr", stats.classes), stats.classes, frozenset(), 5)
-        shared = SharedTraining(stats, judge, opened(X, Y), OPTIONS)
-        report = shared.run(models, "read", lambda judged, evaluation: None)
+        report = train_together(models, stats, judge, opened(X, Y), OPTIONS, "read")
         assert report.rows == 120 * max(len(model.trained.history["seconds"]) for model in models)
         folds = FOLDING.numbers(0, 120, None, 0)
         for fold, one in enumerate(models):
