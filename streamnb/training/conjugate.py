@@ -16,7 +16,7 @@ from streamnb.core.threads import in_order
 from streamnb.kernels.directions import lengths
 from streamnb.solving.least_squares import LeastSquaresPath
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.coordinates import UsedFeatures
+from streamnb.training.coordinates import CentredFeatures
 from streamnb.training.data import TrainingData
 from streamnb.training.descent import Penalties, pieces
 from streamnb.training.fitting import DescentTrainer
@@ -107,7 +107,7 @@ class LeastSquaresMethod(Method):
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
         if not self.products:
             return ConjugateGradients(data, Penalties(point["l2"], 0.0), tol, max_passes)
-        weights, used = np.vstack(data.solved.weights(point["l2"])), UsedFeatures(data.sums, data.scale)
+        weights, used = np.vstack(data.solved.weights(point["l2"])), CentredFeatures(data.sums, data.scale)
         return Solved(data.task, weights, weights * used.of_all(used.factors))
 
 

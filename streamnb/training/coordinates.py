@@ -6,8 +6,11 @@ from streamnb.kernels.directions import about_means, of_rows
 from streamnb.training.objectives import RowSums
 
 
-class UsedFeatures:
-    """The features that any row has, scaled: what is trained has a row for each of these, then one of intercepts.
+class CentredFeatures:
+    """Weights of scaled features about their means, so that an intercept has nothing to do with them.
+
+    There is a row of weights for each feature that any row of data has, then one of intercepts. Rows come as they are,
+    and b = b' - W m is what they are given. That alone saves most of the reads where features are all positive.
 
     Parameters
     ----------
@@ -23,13 +26,19 @@ class UsedFeatures:
     sums : RowSums, of these features
     kept : (n_used + 1,) ints, which rows these are of the weights of all features
     factors : (n_used + 1, 1), what features are multiplied by; 1 for the intercepts
+    means : (n_used, 1)
+    squares, spread : (n_used + 1, 1), sums of squares of scaled features, and about their means
     """
 
     def __init__(self, sums: RowSums, scale: np.ndarray | None = None, used: np.ndarray | None = None):
         used = np.flatnonzero(sums.squares > 0.0) if used is None else used
         self._n_all = len(sums.squares) + 1
-        self.sums, self.kept = sums.of_features(used), np.append(used, len(sums.squares))
+        self.kept = np.append(used, self._n_all - 1)
+        self.sums = sums = sums.of_features(used)
         self.factors = np.append(np.ones(len(used)) if scale is None else scale[used], 1.0)[:, None]
+        self.means = sums.whole[:, None] / sums.weight * self.factors[:-1]
+        self.squares = np.append(sums.squares, sums.weight)[:, None] * self.factors**2
+        self.spread = np.append(sums.spread, sums.weight)[:, None] * self.factors**2
 
     def of_all(self, values: np.ndarray) -> np.ndarray:
         """With 0 for features that no row has."""
@@ -38,26 +47,6 @@ class UsedFeatures:
         out = np.zeros((self._n_all, *values.shape[1:]))
         out[self.kept] = values
         return out
-
-
-class CentredFeatures(UsedFeatures):
-    """Weights of features about their means, so that an intercept has nothing to do with them.
-
-    Rows come as they are, and b = b' - W m is what they are given. That alone saves most of the reads where features
-    are all positive.
-
-    Attributes
-    ----------
-    means : (n_used, 1)
-    squares, spread : (n_used + 1, 1), sums of squares of scaled features, and about their means
-    """
-
-    def __init__(self, sums: RowSums, scale: np.ndarray | None = None, used: np.ndarray | None = None):
-        super().__init__(sums, scale, used)
-        sums = self.sums
-        self.means = sums.whole[:, None] / sums.weight * self.factors[:-1]
-        self.squares = np.append(sums.squares, sums.weight)[:, None] * self.factors**2
-        self.spread = np.append(sums.spread, sums.weight)[:, None] * self.factors**2
 
     def for_rows(self, point: np.ndarray, buffer: np.ndarray | None = None) -> np.ndarray:
         """Weights of all features as rows want them, neither scaled nor about their means; made in a buffer."""

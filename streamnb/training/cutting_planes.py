@@ -19,7 +19,7 @@ import numpy as np
 
 from streamnb.core.blas import one_thread
 from streamnb.stats.class_stats import ClassStats
-from streamnb.training.coordinates import UsedFeatures
+from streamnb.training.coordinates import CentredFeatures
 from streamnb.training.data import TrainingData
 from streamnb.training.descent import dot
 from streamnb.training.fitting import SLACK
@@ -75,7 +75,7 @@ class CuttingPlanes:
         return f"<CuttingPlanes: {len(self.slopes)}>"
 
     @classmethod
-    def first(cls, at: UsedFeatures, intercepts: bool) -> "CuttingPlanes":
+    def first(cls, at: CentredFeatures, intercepts: bool) -> "CuttingPlanes":
         """The plane at weights of 0, which the scan tells: there all other labels of a row lose as much."""
         sums = at.sums
         own, weights = sums.own, sums.own_weight
@@ -217,7 +217,7 @@ class CuttingPlanesMethod(Method):
         return WeakValueDictionary()
 
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
-        at, shared = UsedFeatures(data.sums, data.scale), data.solved.get("planes")
+        at, shared = CentredFeatures(data.sums, data.scale), data.solved.get("planes")
         if shared is None:
             shared = SharedPlanes(CuttingPlanes.first(at, self.intercepts), IDLE if self.shares else np.inf)
         if self.shares:
@@ -257,7 +257,7 @@ class PlaneTrainer(Trainer):
     Parameters
     ----------
     task : ReadTask
-    at : UsedFeatures
+    at : CentredFeatures
         The features of the same rows, and what these are multiplied by.
     shared : SharedPlanes
         Of the same rows, among models of several C.
@@ -271,7 +271,7 @@ class PlaneTrainer(Trainer):
     def __init__(
         self,
         task: ReadTask,
-        at: UsedFeatures,
+        at: CentredFeatures,
         shared: SharedPlanes,
         C: float,
         intercepts: bool,

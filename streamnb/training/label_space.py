@@ -4,7 +4,8 @@ With the axes V of the labels (`LabelAxes`) the weights are ``W = A V``, A (n_fe
 ``V y``: as least squares is linear in what it goes to, ``A = W_all V'``, W_all the weights for each label by itself.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,25 +24,6 @@ from streamnb.training.reading import FactoredWeights, JudgedWeights
 
 ARRAYS = 13  # as large as the weights of components, while these are found: those of conjugate gradients, and 3
 BEFORE, BESIDE = 4, 2  # arrays as large as the weights of all labels: before components are found, and meanwhile
-
-
-@dataclass(frozen=True, eq=False)
-class SolvedLabels:
-    """The axes of the labels, and where products tell it, the weights of components by l2."""
-
-    axes: LabelAxes
-    path: LeastSquaresPath | None
-    known: dict[float, np.ndarray] = field(default_factory=dict)
-
-    def weights(self, l2: float) -> np.ndarray:
-        """Those of all components, (n_features + 1, M); each penalty is solved for once."""
-        if l2 not in self.known:
-            assert self.path is not None
-            weights = self.path.weights(l2)[0]
-            with one_thread():
-                of_components = weights @ self.axes.axes.T
-                self.known[l2] = np.vstack([of_components, -self.path.mean @ of_components])
-        return self.known[l2]
 
 
 class LabelSpaceMethod(LeastSquaresMethod):
@@ -92,18 +74,29 @@ class LabelSpaceMethod(LeastSquaresMethod):
             memory.refuse(what, needed, may, cure)
 
     def solved(self, data: TrainingData, stats: ClassStats, step: Any, limit: int | None) -> Any:
+        """The axes of the labels, and where products tell them, the weights of all components by l2."""
         axes = LabelAxes.of(stats, self.n_columns(len(stats.classes)), limit)
-        return SolvedLabels(axes, super().solved(data, stats, step, limit))
+        return axes, cache(partial(_of_components, super().solved(data, stats, step, limit), axes.axes))
 
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
         n_labels = data.task.weights.shape[1]
-        axes = data.solved.axes.first(point["n_components"] or n_labels)
+        axes, of_components = data.solved
+        axes = axes.first(point["n_components"] or n_labels)
         if not self.products:
             return ComponentsByGradients(data, Penalties(point["l2"], 0.0), tol, max_passes, axes)
-        weights = data.solved.weights(point["l2"])[:, : len(axes.scatter)]
+        weights = of_components(point["l2"])[:, : len(axes.scatter)]
         scale = np.ones(1) if data.scale is None else np.append(data.scale, 1.0)[:, None]
         whole = FactoredWeights(weights, axes.axes, axes.base)
         return Solved(data.task, whole, of_labels(weights * scale, axes))
+
+
+def _of_components(path: LeastSquaresPath | None, axes: np.ndarray, l2: float) -> np.ndarray:
+    """Weights of components, (n_features + 1, M)."""
+    assert path is not None
+    weights = path.weights(l2)[0]
+    with one_thread():
+        of_components = weights @ axes.T
+        return np.vstack([of_components, -path.mean @ of_components])
 
 
 def of_labels(weights: np.ndarray, axes: LabelAxes) -> JudgedWeights:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from streamnb.training.coordinates import UsedFeatures
+from streamnb.training.coordinates import CentredFeatures
 from streamnb.training.cutting_planes import (
     CrammerSinger,
     CuttingPlanes,
@@ -82,7 +82,7 @@ def test_the_best_shares_are_those_of_a_general_solver(copied):
 
 def test_planes_of_one_c_are_those_of_any_and_other_rows_are_refused():
     _, planes = trained(X, Y, C=0.1)
-    at = UsedFeatures(training.scanned(X, Y, CrammerSinger()).sums)
+    at = CentredFeatures(training.scanned(X, Y, CrammerSinger()).sums)
     assert CuttingPlanes.first(at, True).rows == planes.rows != CuttingPlanes.first(at, False).rows
     shares = planes.shares(5.0, np.zeros(0))
     assert shares.sum() <= 5.0 * (1 + 1e-12)
@@ -91,7 +91,7 @@ def test_planes_of_one_c_are_those_of_any_and_other_rows_are_refused():
 
 
 def test_shared_planes_that_no_model_uses_are_let_go_and_shares_keep_their_planes():
-    at = UsedFeatures(training.scanned(X, Y, CrammerSinger()).sums)
+    at = CentredFeatures(training.scanned(X, Y, CrammerSinger()).sums)
     shared = SharedPlanes(CuttingPlanes.first(at, True), idle=2)
     best, shares = {}, np.zeros(1)
     for read in range(1, 12):
