@@ -156,8 +156,8 @@ class TrainedClassifier(Classifier):
             scanned = self._scanned(learner, rows, (y, sample_weight), folding, options, checkpoint)
             fitted = learner.fit(scanned.stats, scanned.rows, point, learner.max_passes, scanned.options)
             fitted = replace(fitted, report=scanned.report + fitted.report)
-            if self._calibration is not None:
-                fitted = calibrated(learner, fitted, scanned, point, learner.max_passes, self._calibration)
+            if learner.calibration is not None:
+                fitted = calibrated(learner, fitted, scanned, point, learner.max_passes)
             self._keep(fitted)
             if fitted.warning:
                 messages.warn(fitted.warning)
@@ -182,8 +182,8 @@ class TrainedClassifier(Classifier):
 
     def plan_scan(self) -> tuple[tuple[str, ...], Any]:
         """For `snb.plan`: the moments and folds of the scan."""
-        of_calibration = None if self._calibration is None else LEAST_FOLDS
-        return self._learner().moments, self.get_params().get("folds", of_calibration)
+        learner = self._learner()
+        return learner.moments, None if learner.calibration is None else LEAST_FOLDS
 
     def plan_pooled(self) -> tuple[str, ...]:
         """For `snb.plan`: the moments that are summed over all classes, unless each counts otherwise."""
@@ -191,22 +191,15 @@ class TrainedClassifier(Classifier):
 
     def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         """For `snb.plan`: what models with n_rows rows of weights take, and how often rows are read at most."""
-        learner, n_models = self._learner(), 1 if self._calibration is None else LEAST_FOLDS
+        learner = self._learner()
+        n_models = 1 if learner.calibration is None else LEAST_FOLDS
         n_rows = max(n_rows, learner.method.n_columns(n_rows))
         return {
             "n_models": n_models,  # open at a time
             "model_bytes": n_models * 8 * learner.method.held * (n_features + 1) * n_rows,
             "n_groups": 1,
-            "most_reads": learner.n_scans + learner.most_reads + self._reads_to_calibrate,
+            "most_reads": learner.n_scans + learner.most_reads + learner.reads_to_calibrate,
         }
-
-    @property
-    def _calibration(self) -> str | None:
-        return self.get_params().get("calibration")
-
-    @property
-    def _reads_to_calibrate(self) -> int:
-        return 0 if self._calibration is None else self._learner().most_reads + 1
 
     def _step_request(self) -> StepRequest:
         return StepRequest(type(self).__name__, vars(self)["transform"])

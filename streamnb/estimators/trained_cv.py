@@ -123,7 +123,7 @@ class TrainedClassifierCV(TrainedClassifier):
         scanned = self._scanned(learner, rows, given[1:], scan.folding, options, checkpoint)
         grid = self._grid(learner.method.n_rows(scanned.stats))
         search = PenaltySearch(learner, grid, scanned, as_scorer(self.scoring))
-        search.check(self._calibration)
+        search.check()
         return search
 
     def _rank(self, search: PenaltySearch, models: Sequence[FoldModel]) -> None:
@@ -141,9 +141,8 @@ class TrainedClassifierCV(TrainedClassifier):
         self._scores.warn_missing()
         point, history = self.best_, {}
         fitted = search.fit(point, models, report)
-        if self._calibration is not None:
-            alone = search.learner.led_by(())
-            fitted = calibrated(alone, fitted, search.scanned, point, point["max_passes"], self._calibration)
+        if search.learner.calibration is not None:
+            fitted = calibrated(search.learner.led_by(()), fitted, search.scanned, point, point["max_passes"])
         if "held_out_score" in self._history:
             history["held_out_score"] = course_of(self._scores, self._point)[: len(fitted.history["seconds"])]
         self._keep(replace(fitted, history=fitted.history | history))
@@ -157,6 +156,9 @@ class TrainedClassifierCV(TrainedClassifier):
                 "usable, more reads may make it better"
             )
 
+    def plan_scan(self) -> tuple[tuple[str, ...], Any]:
+        return self._learner().moments, self.folds
+
     def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         learner, (moments, _), n_pooled = self._learner(), self.plan_scan(), len(self.plan_pooled())
         n_rows = max(n_rows, learner.method.n_columns(n_rows))
@@ -169,7 +171,7 @@ class TrainedClassifierCV(TrainedClassifier):
             "n_models": turns.n_models,
             "model_bytes": turns.n_models * turns.model_bytes,
             "n_groups": turns.n_groups,
-            "most_reads": judging + learner.most_reads + self._reads_to_calibrate,
+            "most_reads": judging + learner.most_reads + learner.reads_to_calibrate,
         }
 
     def _most_reads(self) -> tuple[int, int]:

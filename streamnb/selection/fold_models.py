@@ -205,7 +205,7 @@ def _title(number: int, models: Sequence[FoldModel], scorer: Scorer | None) -> s
 
 
 def calibrated(
-    learner: Learner, fitted: FittedModel, scanned: ScannedRows, point: dict[str, Any], max_passes: int, method: str
+    learner: Learner, fitted: FittedModel, scanned: ScannedRows, point: dict[str, Any], max_passes: int
 ) -> FittedModel:
     """A fitted model, calibrated by a sample of rows, each scored by a model at the same point that has not seen it."""
     of_folds, stats, options = scanned.of_folds, scanned.stats, scanned.options
@@ -226,5 +226,6 @@ def calibrated(
         assert trained is not None
         return learner.model(rests[fold], data[fold], trained)
 
-    model = calibrated_out_of_fold(fitted.model, sampled.drawn(), of_rest, method)
+    assert learner.calibration is not None
+    model = calibrated_out_of_fold(fitted.model, sampled.drawn(), of_rest, learner.calibration)
     return replace(fitted, model=model, calibrated=True, report=fitted.report + report + more)

@@ -112,13 +112,13 @@ class PenaltySearch:
         n_used = len(features_used(stats))
         return Turns.of(learner.method, n_models, n_features, n_rows, options, n_used, beside)
 
-    def check(self, calibration: str | None) -> None:
+    def check(self) -> None:
         """Refuse, before models are trained, what no fold can learn from, or what there is no memory for."""
         scanned, learner = self.scanned, self.learner
         stats, options = scanned.stats, scanned.options
         self.turns().check(options)
-        if calibration is not None:
-            check_calibration(calibration, learner.scheme, len(stats.folds))
+        if learner.calibration is not None:
+            check_calibration(learner.calibration, learner.scheme, len(stats.folds))
             learner.check_memory(stats, len(stats.folds), options)
         learner.data(scanned.of_folds.whole, scanned.rows, options)
 

@@ -75,15 +75,12 @@ class DescentTrainer(Trainer):
         self._buffer: np.ndarray | None = None  # for weights that nobody looks at after their read
         self._descent: Descent | None = None
         self._history: dict[str, list[float]] = {"objective": [], "gradient_norm": [], "seconds": []}
+        self.objectives = self._history["objective"]
 
     @property
     def n_passes(self) -> int:
         """Reads so far."""
         return len(self._history["seconds"])
-
-    @property
-    def objectives(self) -> list[float]:  # type: ignore[override]
-        return self._history["objective"]
 
     @property
     def reached(self) -> int:  # type: ignore[override]

@@ -53,6 +53,8 @@ class Learner:
         As for `SoftmaxRegression`.
     standardize : bool
         As for `LeastSquaresClassifier`.
+    calibration : str, optional
+        As for `MarginClassifier`.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Learner:
     idf: bool = False
     class_weight: Any = None
     standardize: bool = False
+    calibration: str | None = None
 
     # ---- the scan ----------------------------------------------------------------------------------------------------
 
@@ -93,6 +96,11 @@ class Learner:
     def most_reads(self) -> int:
         """How often the rows are read for a model after the scan."""
         return 0 if self.method.products else self.max_passes
+
+    @property
+    def reads_to_calibrate(self) -> int:
+        """How often they are read to train models without each fold, and for a sample that these are asked of."""
+        return 0 if self.calibration is None else self.most_reads + 1
 
     def scan(self, options: RowOptions, memory_limit: int | None) -> ClassScan:
         """Sums the rows of each class."""
