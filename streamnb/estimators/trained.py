@@ -196,7 +196,7 @@ class TrainedClassifier(Classifier):
         n_rows = max(n_rows, learner.method.n_columns(n_rows))
         return {
             "n_models": n_models,  # open at a time
-            "model_bytes": n_models * 8 * learner.method.held * (n_features + 1) * n_rows,
+            "model_bytes": n_models * 8 * learner.method.n_arrays * (n_features + 1) * n_rows,
             "n_groups": 1,
             "most_reads": learner.n_scans + learner.most_reads + learner.reads_to_calibrate,
         }
@@ -219,7 +219,7 @@ class TrainedClassifier(Classifier):
         self._model, self._calibrated, self.converged_ = model, fitted.calibrated, fitted.converged
         self.classes_, self.n_passes_ = model.classes_, len(fitted.history["objective"])
         self.n_features_in_ = self._preparation.n_features(model.n_features)
-        self.__dict__.update(fitted.shown)
+        self.__dict__.update(fitted.attributes)
 
     @property
     def partial_fit(self) -> NoReturn:

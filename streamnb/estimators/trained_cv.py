@@ -18,7 +18,7 @@ from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.selection.fold_models import FoldModel, calibrated
 from streamnb.selection.grid_scores import GridScores, check_choice
-from streamnb.selection.penalty_search import PenaltySearch, Turns, bytes_of_data, chosen, course_of
+from streamnb.selection.penalty_search import ModelGroups, PenaltySearch, bytes_of_data, chosen, course_of
 from streamnb.training.learner import FittedModel
 
 L2 = tuple(10.0**exponent for exponent in range(3, -3, -1))
@@ -142,7 +142,7 @@ class TrainedClassifierCV(TrainedClassifier):
         point, history = self.best_, {}
         fitted = search.fit(point, models, report)
         if search.learner.calibration is not None:
-            fitted = calibrated(search.learner.led_by(()), fitted, search.scanned, point, point["max_passes"])
+            fitted = calibrated(search.learner.warm_started(()), fitted, search.scanned, point, point["max_passes"])
         if "held_out_score" in self._history:
             history["held_out_score"] = course_of(self._scores, self._point)[: len(fitted.history["seconds"])]
         self._keep(replace(fitted, history=fitted.history | history))
@@ -165,18 +165,18 @@ class TrainedClassifierCV(TrainedClassifier):
         tables = 8 * (n_folds + 1) * n_features * (n_pooled + (len(moments) - n_pooled) * n_rows)
         beside = tables + bytes_of_data(n_features, n_rows, n_folds)
         n_models, options = len(self._grid(n_rows)) * n_folds, RunOptions(memory_limit=limit)
-        turns = Turns.of(learner.method, n_models, n_features, n_rows, options, beside=beside)
-        judging = learner.n_scans + turns.n_groups * (learner.most_reads + learner.method.judged_later)
+        groups = ModelGroups.of(learner.method, n_models, n_features, n_rows, options, beside=beside)
+        judging = learner.n_scans + groups.n_groups * (learner.most_reads + learner.method.scoring_reads)
         return {
-            "n_models": turns.n_models,
-            "model_bytes": turns.n_models * turns.model_bytes,
-            "n_groups": turns.n_groups,
+            "n_models": groups.n_models,
+            "model_bytes": groups.n_models * groups.model_bytes,
+            "n_groups": groups.n_groups,
             "most_reads": judging + learner.most_reads + learner.reads_to_calibrate,
         }
 
     def _most_reads(self) -> tuple[int, int]:
         learner, most = self._learner(), self.plan_reads(1, 1, 2, 1 << 62)["most_reads"]
-        judging = min(learner.n_scans + self.max_passes + learner.method.judged_later, most)
+        judging = min(learner.n_scans + self.max_passes + learner.method.scoring_reads, most)
         return judging, most - judging
 
     def _check_params(self) -> None:
@@ -241,12 +241,12 @@ class ChosenOnFolds:
         """Rows of each read."""
         return self._search.scanned.stats.n_rows
 
-    def judge(self, folds: Any = None, most_reads: int | None = None, over: Any = None) -> GridScores:
+    def judge(self, folds: Any = None, most_reads: int | None = None, time_is_up: Any = None) -> GridScores:
         """Scores of all penalties after every read on the folds so far and these, all of them by default.
 
-        In so many reads at most, those for models that wait for memory among them, or until time is `over`.
+        In so many reads at most, those for models that wait for memory among them, or until `time_is_up`.
         """
-        return self._add(*self._search.run(folds, most_reads, over))
+        return self._add(*self._search.run(folds, most_reads, time_is_up))
 
     def take(self, other: "ChosenOnFolds") -> None:
         """What another came to on folds of its own, of the same labels and folds."""

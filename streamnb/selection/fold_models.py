@@ -23,7 +23,7 @@ from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.grid_scores import scored
 from streamnb.selection.out_of_fold import calibrated_out_of_fold
 from streamnb.selection.row_sample import RowSample, sample_size
-from streamnb.selection.shared_reads import Asked, Judge, SharedRead, likes_of
+from streamnb.selection.shared_reads import Judge, ReadRequest, SharedRead, likes_of
 from streamnb.stats.class_stats import ClassStats
 from streamnb.training.learner import FittedModel, Learner, check_rows, options_of
 from streamnb.training.method import Trained, Trainer
@@ -76,7 +76,7 @@ class FoldModel:
 
     Attributes
     ----------
-    asks : Asked or None
+    request : ReadRequest or None
         What it asks of the next read; None once it is closed.
     scores : list, for the weights that were judged, of (value, (K,) or None, error or None) by each scorer
     used : list of (R + 1,), how many of these were not 0 in each row, and how many features in any
@@ -92,7 +92,7 @@ class FoldModel:
         self.fold, self.point, self.task = fold, point, trainer.task
         self.trainer: Any = trainer
         self._reads: Any = trainer.reads()
-        self.asks: Asked | None = None
+        self.request: ReadRequest | None = None
         self.scores: list[list[tuple[float, Any, Any]]] = []
         self.used: list[np.ndarray] = []
         self.course: list[int] = []
@@ -107,20 +107,20 @@ class FoldModel:
             task, judged = self._reads.send(sums)  # None, to begin with
             while task is None and not judges:
                 task, _ = self._reads.send(None)
-            self.asks = Asked(self.fold, task, judged if judges else None)
+            self.request = ReadRequest(self.fold, task, judged if judges else None)
         except StopIteration as end:
-            self.asks, self.trained = None, None if judges else end.value
+            self.request, self.trained = None, None if judges else end.value
         for objective in self.trainer.objectives[len(self.course) :]:
             self.course.append(self.trainer.reached)
             self.objectives.append(objective)
-        if self.asks is None or self._gains_nothing():
+        if self.request is None or self._gains_nothing():
             self.leave()
-        elif self.asks.judged is not None:
-            self.used.append(n_used(self.asks.judged))
+        elif self.request.judged is not None:
+            self.used.append(n_used(self.request.judged))
 
     def leave(self) -> None:
         """Let it be what it has come to."""
-        self.outcome, self.asks = self.trainer.outcome, None
+        self.outcome, self.request = self.trainer.outcome, None
         self.trainer = self._reads = None
 
     def after(self, n_reads: int) -> int:
@@ -144,11 +144,11 @@ def train_together(
     options: RunOptions,
     name: str,
     scorer: Scorer | None = None,
-    over: Callable[[], bool] | None = None,
+    time_is_up: Callable[[], bool] | None = None,
 ) -> Report:
     """Read rows with folds for all models until none of them asks for more; each is judged, where there is a scorer.
 
-    Where time is `over`, models are left where they are, once they can be judged. A checkpoint is a folder, with a
+    Where `time_is_up`, models are left where they are, once they can be judged. A checkpoint is a folder, with a
     file for each read.
     """
     report, left, sums, number = Report(), models, [None] * len(models), 0
@@ -157,18 +157,18 @@ def train_together(
     with ThreadPoolExecutor(options.threads, "streamnb-train") as pool:
         while True:
             for model, own in zip(left, sums, strict=True):
-                model.trainer.note(own)
+                model.trainer.share(own)
             list(pool.map(FoldModel.go_on, left, sums))
-            left = [model for model in left if model.asks is not None]
-            if over is not None and over():
+            left = [model for model in left if model.request is not None]
+            if time_is_up is not None and time_is_up():
                 can_be_judged = all(model.scores for model in left)
                 for model in left:
-                    model.leave() if can_be_judged else model.trainer.hurry()
+                    model.leave() if can_be_judged else model.trainer.finish_soon()
                 left = [] if can_be_judged else left
             if not left:
                 return report
             number += 1
-            asked = tuple(model.asks for model in left if model.asks is not None)
+            asked = tuple(model.request for model in left if model.request is not None)
             title = _title(number, left, scorer)
             task = SharedRead(asked, stats.folding, judge, models[0].task, title, likes)
             total, more = run(task, rows, options_of(options, f"{name}-{number:03}"))

@@ -29,7 +29,7 @@ from streamnb.training.objectives import features_used
 
 
 @dataclass(frozen=True)
-class Turns:
+class ModelGroups:
     """How many models there are, and how many of them are read for at a time.
 
     Attributes
@@ -54,14 +54,14 @@ class Turns:
         options: RunOptions,
         n_used: int | None = None,
         beside: int = 0,
-    ) -> "Turns":
+    ) -> "ModelGroups":
         """For weights (n_features, n_rows), of which each open model has one array for reads, and one of sums a thread.
 
         And one of the sums of these threads. Beside these it has arrays that its method holds, of those features that
         are used; and all models together have `beside` bytes.
         """
         of_rows, n_used = (2 + options.threads) * (n_features + 1), n_features if n_used is None else n_used
-        model_bytes = 8 * method.n_columns(n_rows) * (of_rows + method.held * (n_used + 1))
+        model_bytes = 8 * method.n_columns(n_rows) * (of_rows + method.n_arrays * (n_used + 1))
         at_once = min(max((memory.allowed(options.memory_limit) - beside) // model_bytes, 1), n_models)
         return cls(n_models, model_bytes, at_once)
 
@@ -103,55 +103,58 @@ class PenaltySearch:
     scanned: ScannedRows
     scorer: Scorer
 
-    def turns(self, n_folds: int | None = None) -> Turns:
+    def groups(self, n_folds: int | None = None) -> ModelGroups:
         """How many models of so many folds are open at a time."""
         stats, options, learner = self.scanned.stats, self.scanned.options, self.learner
         n_features, n_rows = self.scanned.shared.n_features, learner.method.n_rows(stats)
         beside = self.scanned.of_folds.nbytes + bytes_of_data(n_features, n_rows, len(stats.folds))
         n_models = len(self.grid) * (len(stats.folds) if n_folds is None else n_folds)
         n_used = len(features_used(stats))
-        return Turns.of(learner.method, n_models, n_features, n_rows, options, n_used, beside)
+        return ModelGroups.of(learner.method, n_models, n_features, n_rows, options, n_used, beside)
 
     def check(self) -> None:
         """Refuse, before models are trained, what no fold can learn from, or what there is no memory for."""
         scanned, learner = self.scanned, self.learner
         stats, options = scanned.stats, scanned.options
-        self.turns().check(options)
+        self.groups().check(options)
         if learner.calibration is not None:
             check_calibration(learner.calibration, learner.scheme, len(stats.folds))
             learner.check_memory(stats, len(stats.folds), options)
         learner.data(scanned.of_folds.whole, scanned.rows, options)
 
     def run(
-        self, folds: Sequence[int] | None = None, most_reads: int | None = None, over: Callable[[], bool] | None = None
+        self,
+        folds: Sequence[int] | None = None,
+        most_reads: int | None = None,
+        time_is_up: Callable[[], bool] | None = None,
     ) -> tuple[list[FoldModel], Report]:
         """The models of all points, of some folds where they are named, each judged after every read.
 
-        In so many reads at most, those for models that wait for memory among them, or until time is `over`. A
+        In so many reads at most, those for models that wait for memory among them, or until `time_is_up`. A
         checkpoint is a folder, with a file for each read.
         """
         stats, options, learner = self.scanned.stats, self.scanned.options, self.learner
         folds = range(len(stats.folds)) if folds is None else folds
-        turns, max_passes = self.turns(len(folds)), learner.max_passes
-        turns.announce(max_passes)
+        groups, max_passes = self.groups(len(folds)), learner.max_passes
+        groups.announce(max_passes)
         if most_reads is not None:
-            max_passes = min(max_passes, most_reads // turns.n_groups - learner.method.judged_later)
+            max_passes = min(max_passes, most_reads // groups.n_groups - learner.method.scoring_reads)
             if max_passes < 2:
-                raise ValueError(f"{most_reads} reads are too few for models that go in {turns.n_groups} groups")
+                raise ValueError(f"{most_reads} reads are too few for models that go in {groups.n_groups} groups")
         needs = self.scorer.needs if learner.scheme == "joint" else self.scorer.needs - {"probabilities"}
         judge = Judge.of(learner, stats, needs, len(self.grid) * len(stats.folds))
-        models = f"{turns.n_models} models of {len(stats.classes)} classes"
-        check_sheet(turns.n_models, models, stats, self.scorer, options.memory_limit, turns.at_once)
+        models = f"{groups.n_models} models of {len(stats.classes)} classes"
+        check_sheet(groups.n_models, models, stats, self.scorer, options.memory_limit, groups.at_once)
         check_scorer(self.scorer, judge.evaluation(1).of_point(0))
         data, shared = cache(self._data), (stats, judge, self.scanned.shared.read, options)
         every = [(fold, point) for point in range(len(self.grid)) for fold in folds]
         done, report = [], Report()
-        for number, first in enumerate(range(0, len(every), turns.at_once), 1):
+        for number, first in enumerate(range(0, len(every), groups.at_once), 1):
             group = [
                 FoldModel(fold, point, learner.trainer(data(fold), self.grid[point], max_passes))
-                for fold, point in every[first : first + turns.at_once]
+                for fold, point in every[first : first + groups.at_once]
             ]
-            report = report + train_together(group, *shared, f"folds-{number:02}-read", self.scorer, over)
+            report = report + train_together(group, *shared, f"folds-{number:02}-read", self.scorer, time_is_up)
             done.extend(group)
         return done, report
 
@@ -160,7 +163,7 @@ class PenaltySearch:
         scanned, learner = self.scanned, self.learner
         alike = not (learner.idf or isinstance(learner.class_weight, str) or scanned.of_folds.rests)
         n_folds, ends = len(scanned.stats.folds), [[model.outcome for model in some] for some in self.by_point(models)]
-        learner = learner.led_by([some for some in ends if alike and len(some) == n_folds])
+        learner = learner.warm_started([some for some in ends if alike and len(some) == n_folds])
         fitted = learner.fit(scanned.of_folds.whole, scanned.rows, point, point["max_passes"], scanned.options)
         return replace(fitted, report=report + fitted.report)
 
@@ -184,7 +187,7 @@ class PenaltySearch:
         """The scores of each penalty after each read, up to the last of its models, in the folds of these."""
         grid, found, used = [], [], []
         for point, models in zip(self.grid, self.by_point(done), strict=True):
-            allowed = self.learner.method.allowed([model.outcome for model in models])
+            allowed = self.learner.method.final_max_passes([model.outcome for model in models])
             for n_reads in range(1, max(1, *(len(model.course) for model in models)) + 1):
                 at = [model.after(n_reads) for model in models]
                 grid.append({**point, "max_passes": n_reads if allowed is None else allowed})

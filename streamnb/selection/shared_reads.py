@@ -21,7 +21,7 @@ LONGEST_BLOCK = 32 << 20  # bytes of rows, which the weights of all models come 
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ReadRequest:
     """What a model asks of a read: sums over the rows outside its fold, and weights to judge on those inside.
 
     Weights (n_features + 1, R) are as rows want them that were not scaled; either may be None.
@@ -95,7 +95,7 @@ class SharedRead(PassTask):
     fold its own of `likes`, where what is done to rows was learned outside it.
     """
 
-    models: tuple[Asked, ...]
+    models: tuple[ReadRequest, ...]
     folding: Folding
     judge: Judge
     like: ReadTask

@@ -92,8 +92,8 @@ def _inverse(curvatures: np.ndarray) -> np.ndarray:
 class LeastSquaresMethod(Method):
     """Least squares to the classes, by conjugate gradients or, where the scan sums `products`, in no read."""
 
-    held = 10
-    judged_later = 1
+    n_arrays = 10
+    scoring_reads = 1
 
     def __init__(self, products: bool):
         self.products, self.narrows = products, not products

@@ -186,19 +186,19 @@ class CuttingPlanesMethod(Method):
         Planes of the same rows to go on from.
     shares : bool
         Whether models of several C of the same rows that are open at a time share their planes.
-    lead : planes of all rows, their slopes and offsets, that are known before
+    known_planes : planes below the loss of all rows, their slopes and offsets
     """
 
     intercepts: bool
     max_passes: int
     start: Any = "auto"
     shares: bool = False
-    lead: Sequence[tuple[np.ndarray, float]] = ()
-    judged_later = 1
+    known_planes: Sequence[tuple[np.ndarray, float]] = ()
+    scoring_reads = 1
     starts_from = CuttingPlanes
 
     @property
-    def held(self) -> int:  # type: ignore[override]
+    def n_arrays(self) -> int:  # type: ignore[override]
         return self.max_passes + 4  # a plane a read
 
     def objective(self, stats: ClassStats) -> Objective:
@@ -226,7 +226,7 @@ class CuttingPlanesMethod(Method):
             if self.start.rows != shared.planes.rows:
                 raise ValueError("start= has planes of other rows: X, y, weights and fit_intercept should be the same")
             shared = SharedPlanes(self.start)
-        for slope, offset in self.lead:
+        for slope, offset in self.known_planes:
             shared.add(slope[at.kept], offset, 0)
         return PlaneTrainer(data.task, at, shared, point["C"], self.intercepts, tol, max_passes)
 
@@ -237,15 +237,15 @@ class CuttingPlanesMethod(Method):
             "is asked for; the model is usable, a smaller C takes fewer reads"
         )
 
-    def led_by(self, outcomes: Sequence[Any]) -> "CuttingPlanesMethod":
+    def warm_started(self, outcomes: Sequence[Any]) -> "CuttingPlanesMethod":
         """For all rows: the planes of the models without each fold, for one C after the other, add up to theirs."""
-        lead = [
+        known = [
             (sum(end.slope for end in ends) / (len(ends) - 1), sum(end.offset for end in ends) / (len(ends) - 1))
             for ends in outcomes
         ]
-        return replace(self, shares=False, lead=lead)
+        return replace(self, shares=False, known_planes=known)
 
-    def allowed(self, outcomes: Sequence[Any]) -> int:
+    def final_max_passes(self, outcomes: Sequence[Any]) -> int:
         """As many as models of its C, those that they made if time was over."""
         hurried = any(end.n_allowed == end.n_reads and not end.converged for end in outcomes)
         return max(end.n_reads if hurried else end.n_allowed for end in outcomes)
@@ -290,14 +290,14 @@ class PlaneTrainer(Trainer):
         return self._shared.planes
 
     @property
-    def shown(self) -> dict[str, Any]:
+    def attributes(self) -> dict[str, Any]:
         return {"planes_": self.planes}
 
-    def hurry(self) -> None:
+    def finish_soon(self) -> None:
         """Be judged as it is: time is over."""
         self._hurries = True
 
-    def note(self, sums: Any) -> None:
+    def share(self, sums: Any) -> None:
         """Leave the plane of what was read to all models that share planes, before any of these goes on."""
         if sums is None or self._noted[0] is sums:
             return
@@ -317,7 +317,7 @@ class PlaneTrainer(Trainer):
                 weights = best + STEP * (weights - best)
             self._weights = weights
             sums = yield self._read(weights), None
-            self.note(sums)
+            self.share(sums)
             value = 0.5 * dot(weights, weights) + self._C * self._noted[1]
             if value < least:
                 best, least = weights, value

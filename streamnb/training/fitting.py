@@ -31,7 +31,7 @@ class DescentMethod(Method):
         The loss, of statistics.
     """
 
-    held = 2 * PAIRS + 9
+    n_arrays = 2 * PAIRS + 9
 
     def __init__(self, objective_of: Callable[[ClassStats], Objective]):
         self._objective_of = objective_of

@@ -34,7 +34,7 @@ class LabelSpaceMethod(LeastSquaresMethod):
     def __init__(self, name: str, products: bool, n_components: Any):
         super().__init__(products)
         self._name = name
-        self.held = 3 if products else ARRAYS  # of products the weights of all labels, of components, and those judged
+        self.n_arrays = 3 if products else ARRAYS  # of products those of labels, of components, and judged
         self._n_components = n_components
 
     def n_columns(self, n_rows: int) -> int:
@@ -67,7 +67,7 @@ class LabelSpaceMethod(LeastSquaresMethod):
         """Refuse weights of all labels, and beside them those of components in the features used."""
         whole, most = 8.0 * (n_features + 1) * n_rows * n_models, self.n_columns(n_rows)
         of_components = 8.0 * ARRAYS * (n_used + 1) * most * n_models
-        needed = self.held * whole if self.products else max(BEFORE * whole, BESIDE * whole + of_components)
+        needed = self.n_arrays * whole if self.products else max(BEFORE * whole, BESIDE * whole + of_components)
         if needed > (may := memory.allowed(limit)):
             what = f"{most:,} components of {n_rows:,} labels, and weights of these by {n_features:,} features,"
             cure = "give a larger memory_limit, or take fewer n_components, labels or features (snb.FeatureSelector)"

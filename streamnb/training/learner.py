@@ -33,7 +33,7 @@ class FittedModel:
     converged: bool
     report: Report = field(default_factory=Report)
     calibrated: bool = False
-    shown: dict[str, Any] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)
     warning: str = ""  # where the reads were not enough
 
 
@@ -153,9 +153,13 @@ class Learner:
         data = self.data(stats, rows, options)
         trainer = self.trainer(data, point, max_passes, judges=False, n_threads=options.threads)
         trained = train(trainer, rows.read, options, stats.n_rows)
-        warning = "" if trained.converged else self.method.unconverged(trained, self.tol, max_passes, self.max_passes)
-        model, history = self.model(stats, data, trained), trained.history
-        return FittedModel(model, history, trained.converged, trained.report, shown=trainer.shown, warning=warning)
+        fitted = FittedModel(self.model(stats, data, trained), trained.history, trained.converged, trained.report)
+        if not trained.converged:
+            fitted = replace(fitted, warning=self.method.unconverged(trained, self.tol, max_passes, self.max_passes))
+        return replace(fitted, attributes=trainer.attributes)
+        return FittedModel(
+            model, history, trained.converged, trained.report, attributes=trainer.attributes, warning=warning
+        )
 
     def model(self, stats: ClassStats, data: TrainingData, trained: Trained) -> LinearModel:
         """The model with weights that were trained."""
@@ -163,9 +167,9 @@ class Learner:
         weights = self.factor * data.of_model(trained.weights, stats.n_features)
         return LinearModel(stats.classes, weights[:-1], weights[-1], scheme, stats.options, scale=data.scale_of_all)
 
-    def led_by(self, outcomes: Sequence[Any]) -> Self:
+    def warm_started(self, outcomes: Sequence[Any]) -> Self:
         """The learner for all rows, given what the models without each fold came to, for one point after the other."""
-        return replace(self, method=self.method.led_by(outcomes))
+        return replace(self, method=self.method.warm_started(outcomes))
 
     def check_memory(self, stats: ClassStats, n_models: int, options: RunOptions) -> None:
         """Refuse so many models that would take too much."""

@@ -47,7 +47,7 @@ class Trainer:
         Which of the weights that were to be judged are those of the model, as it is after these reads.
     outcome : Any
         What is to be known of a model that has ended, beside its weights.
-    shown : dict
+    attributes : dict
         Further attributes of a fitted estimator, by name.
     judges : bool
         False where nobody asks for weights that are judged with each read.
@@ -63,17 +63,17 @@ class Trainer:
     n_threads = 1
 
     @property
-    def shown(self) -> dict[str, Any]:
+    def attributes(self) -> dict[str, Any]:
         return {}
 
     def reads(self) -> Reads:
         """Ask for reads one after the other."""
         raise NotImplementedError
 
-    def note(self, sums: Any) -> None:
+    def share(self, sums: Any) -> None:
         """Take what models of the same rows share from what was read, before any of them goes on: here nothing."""
 
-    def hurry(self) -> None:
+    def finish_soon(self) -> None:
         """Ask to be judged soon, for time is over: here every read but the first judges."""
 
 
@@ -86,9 +86,9 @@ class Method:
         Whether the scan sums products of features, of which all weights follow without a read; and those of labels.
     narrows : bool
         Whether reads leave out features that no row has.
-    held : int
+    n_arrays : int
         Arrays as large as the weights while these are trained.
-    judged_later : int
+    scoring_reads : int
         Reads that judge only, what the last one led to.
     starts_from : type
         What weights to start from are given as.
@@ -96,8 +96,8 @@ class Method:
 
     products = labels = False
     narrows = True
-    held = 1
-    judged_later = 0
+    n_arrays = 1
+    scoring_reads = 0
     starts_from: type = LinearModel
 
     def objective(self, stats: ClassStats) -> Objective:
@@ -125,7 +125,7 @@ class Method:
     def check_memory(self, n_features: int, n_used: int, n_rows: int, n_models: int, limit: int | None) -> None:
         """Refuse so many models of n_rows rows of weights where they would take too much."""
         n_rows *= n_models
-        needed, may = 8.0 * self.held * (n_used + 1) * n_rows, memory.allowed(limit)
+        needed, may = 8.0 * self.n_arrays * (n_used + 1) * n_rows, memory.allowed(limit)
         if needed > may:
             what = f"descent on {n_rows:,} x {n_used:,} weights"
             memory.refuse(what, needed, may, "give a larger memory_limit, or fewer features (snb.FeatureSelector)")
@@ -141,10 +141,10 @@ class Method:
             "(or worse: reads that end early regularise)"
         )
 
-    def led_by(self, outcomes: Sequence[Any]) -> "Method":
+    def warm_started(self, outcomes: Sequence[Any]) -> "Method":
         """The method for all rows, once it is known what models without each fold came to."""
         return self
 
-    def allowed(self, outcomes: Sequence[Any]) -> int | None:
+    def final_max_passes(self, outcomes: Sequence[Any]) -> int | None:
         """Reads that the model of all rows may take, by those without folds; None where each read was judged."""
         return None

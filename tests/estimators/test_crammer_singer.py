@@ -197,7 +197,7 @@ def test_it_is_a_candidate_of_searches_and_ends_when_time_is_over():
     assert judged.point["C"] == 0.3 and judged.reads <= 30 - 2
     hurried = snb.CrammerSingerSVMCV(GRID, folds=FOLDS)
     on_folds = ChosenOnFolds(hurried, (X, Y, None), None, RunOptions(progress=False))
-    on_folds.judge(over=lambda: True)
+    on_folds.judge(time_is_up=lambda: True)
     assert on_folds.report.rows == 3 * 150  # a scan, a read, and one that judges
     with pytest.warns(snb.StreamnbWarning, match="after 1 reads at most|the 1 allowed reads were spent"):
         on_folds.fit()

@@ -80,7 +80,7 @@ def test_a_model_is_left_where_no_read_gave_a_better_score_for_long(nan):
     trainer = Fake()
     model, n_reads = FoldModel(0, 0, trainer), 0
     model.go_on(None)
-    while model.asks is not None and n_reads < 50:
+    while model.request is not None and n_reads < 50:
         n_reads += 1
         model.scores.append([(np.nan if nan else min(n_reads, 3) / 4, None, None)])
         model.go_on("sums")

@@ -6,25 +6,28 @@ import pytest
 import streamnb as snb
 from streamnb.passes.options import RunOptions
 from streamnb.selection.grid_scores import GridScores
-from streamnb.selection.penalty_search import Turns, chosen, course_of
+from streamnb.selection.penalty_search import ModelGroups, chosen, course_of
 from streamnb.training.fitting import DescentMethod
 from streamnb.training.objectives import softmax_of
 
 METHOD = DescentMethod(softmax_of)
-ONE = 8 * (METHOD.held + 2 + 2) * 101 * 3  # bytes of an open model of 3 x 100 weights
+ONE = 8 * (METHOD.n_arrays + 2 + 2) * 101 * 3  # bytes of an open model of 3 x 100 weights
 
 
 def test_models_that_do_not_fit_take_turns_and_that_is_said():
     options = RunOptions(n_threads=2, memory_limit=4 * ONE + 5)
-    turns = Turns.of(METHOD, 10, 100, 3, options)
-    assert (turns.model_bytes, turns.at_once, turns.n_groups) == (ONE, 4, 3)
-    assert Turns.of(METHOD, 10, 100, 3, options, n_used=20).model_bytes == 8 * (METHOD.held * 21 + (2 + 2) * 101) * 3
-    assert Turns.of(METHOD, 10, 100, 3, options, beside=ONE).at_once == 3
+    groups = ModelGroups.of(METHOD, 10, 100, 3, options)
+    assert (groups.model_bytes, groups.at_once, groups.n_groups) == (ONE, 4, 3)
+    assert (
+        ModelGroups.of(METHOD, 10, 100, 3, options, n_used=20).model_bytes
+        == 8 * (METHOD.n_arrays * 21 + (2 + 2) * 101) * 3
+    )
+    assert ModelGroups.of(METHOD, 10, 100, 3, options, beside=ONE).at_once == 3
     with pytest.warns(snb.StreamnbWarning, match="3 groups of 4, .* reads the rows up to 7 times"):
-        turns.announce(7)
-    Turns.of(METHOD, 4, 100, 3, options).announce(7)
+        groups.announce(7)
+    ModelGroups.of(METHOD, 4, 100, 3, options).announce(7)
     with pytest.raises(MemoryError, match="memory_limit allows"):
-        turns.check(RunOptions(memory_limit=ONE - 1))
+        groups.check(RunOptions(memory_limit=ONE - 1))
 
 
 def test_the_fewest_features_and_then_reads_of_those_that_are_good_enough():
