@@ -36,7 +36,7 @@ default_role = "code"
 smartquotes = False  # quotes are those of Python's strings
 autosummary_generate = True
 autosummary_context = {  # what is for other programs, or scikit-learn's own
-    "skipped": ["__init__", "from_state", "to_state", "get_metadata_routing", "set_output", "from_predictions"]
+    "skipped": ["__init__", "get_metadata_routing", "set_output", "from_predictions"]
 }
 autodoc_typehints = "none"  # types are told in the docstring
 numpydoc_show_class_members = False

@@ -148,14 +148,14 @@ def options(*more: Callable) -> Callable:
     return add
 
 
-DATA = options(
+ROWS = options(
     click.option("--y", help="Name of the labels beside the rows, or of a column."),
     click.option("--weight", help="Name of weights beside the rows."),
-    click.option("--layer", help="Layer of AnnData."),
     click.option("--text", help="Field of texts, of JSON lines or CSV: hashed words are the features."),
     click.option("--words", default="1-1", show_default=True, help="Lengths of n-grams of words."),
     click.option("--n-features", type=int, help="Columns of hashed words or categories, a power of two."),
 )
+DATA = options(ROWS, click.option("--layer", help="Layer of AnnData."))
 TABLE = options(
     click.option("--columns", help="Columns of a table that are features, split at commas; all others by default."),
     click.option("--hash", help="Columns of a table that are categories and hashed: tailnum,route."),

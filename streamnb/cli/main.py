@@ -1,6 +1,5 @@
-"""The group of commands, and how the process ends: 0, 1 for a fault of data, 2 of use, 75 when asked to stop."""
+"""The group of commands, and how they end: 0, 1 for a fault of data, 2 of use."""
 
-import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from streamnb.cli import fitting, reading
 from streamnb.cli.output import BarLines, say
 from streamnb.passes import stopping
 
-DATA, USE, STOPPED = 1, 2, 75  # 75 is EX_TEMPFAIL of sysexits.h: start the command again, and it goes on
+DATA, USE = 1, 2
 COMMANDS = (
     reading.convert,
     reading.plan,
@@ -54,12 +53,12 @@ for command in COMMANDS:
     commands.add_command(command)
 
 
-def main() -> None:
-    """Run the command of this process, and leave with its status."""
+def main() -> int:
+    """Run the command of this process, and return its status."""
     warnings.showwarning = _say_warning
     if not sys.stderr.isatty():
         sys.stderr = BarLines(sys.stderr)
-    sys.exit(status(sys.argv[1:]))
+    return status(sys.argv[1:])
 
 
 def _say_warning(
@@ -72,18 +71,13 @@ def _say_warning(
 def status(arguments: Sequence[str]) -> int:
     """Run a command, say what was wrong, and return how the process should end."""
     try:
-        stopping.check()  # the process may have been asked before it was ready
         commands(list(arguments), prog_name="streamnb", standalone_mode=False)
+        sys.stdout.flush()  # here, where a full disk is an error
         return 0
     except click.ClickException as error:
         error.show()
         return USE
-    except (click.Abort, KeyboardInterrupt):
-        say("interrupted; nothing is half written")
-        return 128 + signal.SIGINT
-    except stopping.Stopped:
-        say("stopped as asked, nothing is half written; with --checkpoint the same command goes on from here")
-        return STOPPED
     except (ValueError, TypeError, OSError, MemoryError, ImportError, AttributeError) as error:
+        stopping.check()  # an import, for one, may make an error of the end
         say(f"Error: {error}")
         return DATA

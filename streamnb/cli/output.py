@@ -1,5 +1,6 @@
 """What commands write: tables by the ending of a file, data to stdout, words to stderr."""
 
+import csv
 import io
 import json
 import sys
@@ -15,7 +16,9 @@ import numpy as np
 
 from streamnb.cli.given import new_file
 from streamnb.core.persistence import replacing
+from streamnb.rows.table_files import write_parquet
 
+AT_ONCE = 1 << 16  # rows that become Python's numbers at a time
 EVERY = 60.0  # seconds between lines of a bar without a terminal
 ENDINGS = (".csv", ".parquet", ".npy", ".jsonl")
 
@@ -34,10 +37,18 @@ def check_ending(path: Path | None) -> None:
 def write_table(columns: dict[str, np.ndarray], path: Path | None) -> None:
     """Columns into a file, or as CSV to stdout."""
     if path is None:
-        _csv(columns, sys.stdout)
+        _write_lines(columns, ".csv", sys.stdout)
         return
     with replacing(path) as file:
-        file.write(_bytes(columns, path.suffix))
+        if path.suffix == ".npy":
+            only = list(columns.values())
+            np.save(file, only[0] if len(only) == 1 else np.column_stack(only[1:]), allow_pickle=False)
+        elif path.suffix == ".parquet":
+            write_parquet(columns, file)
+        else:
+            words = io.TextIOWrapper(file, "utf-8", newline="")
+            _write_lines(columns, path.suffix, words)
+            words.detach()
 
 
 @contextmanager
@@ -60,29 +71,20 @@ def write_json(found: Any) -> None:
     click.echo(json.dumps(found, default=_plain))
 
 
-def _bytes(columns: dict[str, np.ndarray], ending: str) -> bytes:
-    if ending == ".npy":
-        buffer, only = io.BytesIO(), list(columns.values())
-        np.save(buffer, only[0] if len(only) == 1 else np.column_stack(only[1:]), allow_pickle=False)
-        return buffer.getvalue()
-    import pandas as pd
-
-    frame = pd.DataFrame(columns)
-    if ending == ".parquet":
-        buffer = io.BytesIO()
-        frame.to_parquet(buffer, index=False)
-        return buffer.getvalue()
-    if ending == ".jsonl":
-        return frame.to_json(orient="records", lines=True).encode()
-    words = io.StringIO()
-    _csv(columns, words)
-    return words.getvalue().encode()
-
-
-def _csv(columns: dict[str, np.ndarray], file: Any) -> None:
-    import pandas as pd
-
-    pd.DataFrame(columns).to_csv(file, index=False)
+def _write_lines(columns: dict[str, np.ndarray], ending: str, file: Any) -> None:
+    """A line for each row, of CSV or of JSON, which has no numbers that are not finite: these are null."""
+    nothing = np.array(None)
+    table = csv.writer(file, lineterminator="\n")
+    if ending == ".csv":
+        table.writerow(columns)
+    for first in range(0, len(next(iter(columns.values()))), AT_ONCE):
+        parts = [column[first : first + AT_ONCE] for column in columns.values()]
+        if ending == ".csv":
+            table.writerows(zip(*(part.tolist() for part in parts), strict=True))
+            continue
+        parts = [np.where(np.isfinite(part), part, nothing) if part.dtype.kind == "f" else part for part in parts]
+        for row in zip(*(part.tolist() for part in parts), strict=True):
+            file.write(f"{json.dumps(dict(zip(columns, row, strict=True)), default=_plain)}\n")
 
 
 def _plain(value: Any) -> Any:

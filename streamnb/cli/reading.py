@@ -5,13 +5,11 @@ from typing import Any
 import click
 import numpy as np
 
-from streamnb.cli.given import DATA, TABLE, model_of, new_file, rows_of
+from streamnb.cli.given import DATA, ROWS, TABLE, model_of, new_file, rows_of
 from streamnb.cli.output import check_ending, new_store, say, write_json, write_table
 from streamnb.encoding.converting import convert as convert_rows
-from streamnb.encoding.opening import opened_for
 from streamnb.evaluation.evaluating import evaluate as judge
 from streamnb.passes.dask_workers import connected
-from streamnb.rows import sizes
 from streamnb.scanning.planning import plan as plan_scan
 
 
@@ -81,7 +79,7 @@ def predict(
 @click.command()
 @click.argument("model")
 @click.argument("data")
-@DATA
+@ROWS
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON.")
 @click.option("--client", help="Address of a Dask scheduler whose workers read.")
 def evaluate(model: str, data: str, as_json: bool, client: str | None, **asked: Any) -> None:
@@ -90,15 +88,8 @@ def evaluate(model: str, data: str, as_json: bool, client: str | None, **asked: 
     Example: streamnb evaluate m.snb test.zarr --y y
     """
     fitted, (X, beside) = model_of(model), rows_of(data, asked, asked["y"])
-    y = beside.get("y")
     with connected(client):
-        known = opened_for(_encoding(fitted), X, y, asked["weight"] if y else None, layer=asked["layer"])
-        of_rows = list(known.beside(sizes.BLOCK_ROWS))
-        truth, weight = (_joined([one.get(name) for one in of_rows]) for name in ("y", "weight"))
-        given = {"scores": fitted.decision_function(X), "sample_weight": weight, "classes": fitted.classes_}
-        if hasattr(fitted, "predict_proba") and getattr(fitted, "probabilities", "") is not None:
-            given["proba"] = fitted.predict_proba(X)
-        found = judge(truth, fitted.predict(X), **given)
+        found = judge(fitted, X, **beside)
     if as_json:
         write_json(found.summary())
     else:
@@ -150,14 +141,6 @@ def export(model: str, out: str, force: bool) -> None:
     else:
         fitted.export(path)
     say(f"{out}: {path.stat().st_size:,} bytes")
-
-
-def _encoding(fitted: Any) -> Any:
-    return getattr(fitted, "encoding_", None) or getattr(fitted, "encoding", None)
-
-
-def _joined(parts: list[Any]) -> Any:
-    return None if not parts or parts[0] is None else np.concatenate([np.asarray(part) for part in parts])
 
 
 def _labels(name: str, found: Any, classes: np.ndarray) -> dict[str, np.ndarray]:

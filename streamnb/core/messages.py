@@ -1,5 +1,7 @@
 """Errors and warnings of the package, and lists in their words."""
 
+from __future__ import annotations
+
 import warnings
 
 import numpy as np

@@ -1,11 +1,13 @@
 """The container: a zip of typed JSON and .npy files under one checksum. Nothing is pickled, imported or executed.
 
-An object says what it consists of (`to_state`, a dict of plain values, arrays and registered objects) and is made anew
-from that (`from_state`); its class is looked up by name among the registered ones. Members are stored as they are,
+An object says what it consists of (`_to_state`, a dict of plain values, arrays and registered objects) and is made anew
+from that (`_from_state`); its class is looked up by name among the registered ones. Members are stored as they are,
 never compressed, and each is referred to once, so that loading takes memory in proportion to the file. From version 2
-on the comment of the zip is the SHA-256 of all bytes before it. `from_state` trusts nothing: it says with `array` what
+on the comment of the zip is the SHA-256 of all bytes before it. `_from_state` trusts nothing: it says with `array` what
 shapes and dtypes the arithmetic to come relies on, and with `typed` that other values are what their annotations say.
 """
+
+from __future__ import annotations
 
 import glob
 import hashlib
@@ -35,25 +37,32 @@ _registry: dict[str, Any] = {}
 _ALL, _LIGHT = "streamnb.searching.loading", "streamnb.models.portable"
 _OF_LIGHT = {"PortableModel", "RowStep", "Indicators"}
 C = TypeVar("C", bound=type)
+T = TypeVar("T")
 
 
 class Parameters:
     """Saves an object that is all in its constructor's parameters, kept under their names."""
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return vars(self)
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Any:
+    def _from_state(cls, state: dict[str, Any]) -> Any:
         if is_dataclass(cls):  # others look at their parameters themselves
             typed(cls, state)
         return cls(**state)
 
 
 def register(cls: C) -> C:
-    """Make a class known to the container; it has `to_state` and `from_state`."""
+    """Make a class known to the container; it has `_to_state` and `_from_state`."""
     _registry[cls.__name__] = cls
     return cls
+
+
+def made_again(cls: type[T], state: dict[str, Any]) -> T:
+    """The object of a class that says so of itself."""
+    made: Any = cls
+    return made._from_state(state)
 
 
 def registered(value: Any) -> bool:
@@ -212,7 +221,7 @@ class _Writer:
                 f"{value!r} cannot be saved: a class of another module is named {name} too; rename one of them"
             )
         if registered is not None:
-            state: Any = value.to_state()
+            state: Any = value._to_state()
             return {"object": name, "state": self.encode(state)}
         raise TypeError(f"{value!r} cannot be saved: {name} is not a plain value, an array or a part of streamnb")
 
@@ -330,7 +339,7 @@ class _Reader:
         if node is None or isinstance(node, (bool, int, str)):
             return node
         if node.keys() == {"object", "state"}:
-            return _class(node["object"]).from_state(self._decode(node["state"]))
+            return made_again(_class(node["object"]), self._decode(node["state"]))
         ((kind, inner),) = node.items()
         return self._kinds[kind](inner)
 

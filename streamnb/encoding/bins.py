@@ -65,7 +65,7 @@ class BinEdges(LearnedStep):
         return cls(edges, counts.missing > 0 if missing == "auto" else np.full(len(edges), bool(missing)))
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "BinEdges":
+    def _from_state(cls, state: dict[str, Any]) -> "BinEdges":
         n_edges = persistence.array("n_edges", state["n_edges"], ["i8"], (None,))
         if not len(n_edges) or (n_edges < 0).any():
             raise ValueError("n_edges should say of each feature how many edges it has")
@@ -75,7 +75,7 @@ class BinEdges(LearnedStep):
             raise ValueError("the edges of bins should rise")
         return cls(edges, persistence.array("missing", state["missing"], ["?"], n_edges.shape))
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         n_edges = np.array(list(map(len, self.edges)), np.int64)
         return {"edges": np.concatenate(self.edges), "n_edges": n_edges, "missing": self.missing}
 

@@ -42,7 +42,7 @@ class ChosenColumns(LearnedStep):
         return cls(n_features, columns, step)
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "ChosenColumns":
+    def _from_state(cls, state: dict[str, Any]) -> "ChosenColumns":
         persistence.known(cls, state, "taken", "columns", "step")
         columns, step = persistence.array("columns", state["columns"], ["i8"], (None,)), state["step"]
         inside = persistence.is_a(int, state["taken"]) and np.isin(columns, np.arange(state["taken"])).all()

@@ -1,5 +1,7 @@
 """Codegrams: heartbeats as letters, and how often each word of letters occurs in a record or in windows of it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any

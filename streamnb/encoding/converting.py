@@ -1,5 +1,7 @@
 """Rows of any kind, with all that is beside them, written into a store that is read as fast as any."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any

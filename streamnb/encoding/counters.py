@@ -89,7 +89,7 @@ class CountTask(PassTask):
         return total
 
     def total(self, arrays: Any) -> CategoryCounts:
-        return CategoryCounts.from_state(arrays)
+        return persistence.made_again(CategoryCounts, arrays)
 
 
 @dataclass(frozen=True)

@@ -121,13 +121,13 @@ class CategoryColumns(LearnedStep):
     def n_features(self) -> int:
         return self.taken
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         n_values = np.array(list(map(len, self.values)), np.int64)
         joined = np.concatenate([np.zeros(0), *self.values])
         return {"n_features": self.n_features, "columns": self.columns, "values": joined, "n_values": n_values}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "CategoryColumns":
+    def _from_state(cls, state: dict[str, Any]) -> "CategoryColumns":
         n_features, columns = state["n_features"], persistence.array("columns", state["columns"], ["i8"], (None,))
         n_values = persistence.array("n_values", state["n_values"], ["i8"], columns.shape)
         joined = persistence.array("values", state["values"], ["f8"], (None,))

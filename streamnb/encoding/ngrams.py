@@ -66,13 +66,13 @@ class NGrams(persistence.Parameters):
             check_n_features(self.n_features)
         arguments.one_of("errors", self.errors, ["strict", "replace", "ignore"])
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def columns(self) -> dict[str, Any]:
         """The options that make other columns where they are others."""
         ignored = "errors", "n_features" if self.vocabulary else "vocabulary"
-        return {name: value for name, value in self.to_state().items() if name not in ignored}
+        return {name: value for name, value in self._to_state().items() if name not in ignored}
 
     @property
     def n_columns(self) -> int:

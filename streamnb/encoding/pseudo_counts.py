@@ -33,20 +33,20 @@ def of_classes(c: Any, classes: np.ndarray) -> Any:
     return float(_scale(c)) if _is_prior(c) else np.full(len(labels), float(c))
 
 
-def to_state(c: Any) -> Any:
+def _to_state(c: Any) -> Any:
     """As a file keeps them: of each a kind and what it holds."""
     if isinstance(c, list):
-        return ["several", [to_state(each) for each in c]]
+        return ["several", [_to_state(each) for each in c]]
     if isinstance(c, Mapping):
         return ["labels", [[*pair] for pair in c.items()]]
     return ["prior" if _is_prior(c) else "number", _scale(c)]
 
 
-def from_state(kept: Any) -> Any:
+def _from_state(kept: Any) -> Any:
     """As they were given, of what a file kept."""
     kind, value = kept
     if kind == "several":
-        return [from_state(each) for each in value]
+        return [_from_state(each) for each in value]
     if kind == "labels":
         return dict(map(tuple, value))
     return ("prior", value) if kind == "prior" else value

@@ -1,5 +1,7 @@
 """`table`: rows of tables, whose columns of any kind become those of a model as they are read."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from inspect import signature
 from typing import Any
@@ -59,7 +61,8 @@ def table(
         a pattern such as `flights/*.parquet`; a folder of such files (of folders called "month=7" this is a column,
         too). Or a table in memory: of pandas, Polars (a lazy one is collected), Dask or Arrow, or a dataset of Arrow.
     y, weight : str or (n_rows,), optional
-        Labels and weights: the name of a column, which is no feature then, or an array.
+        Labels and weights: the name of a column, which is no feature then, or an array. Without them
+        `fit`, `scan` and `score` take labels and weights beside X.
     groups : str, optional
         A column whose rows of one value stay in one fold, wherever rows are split into folds by number; no feature,
         unless `columns` says so. `fit(.., groups=)` comes before it.
@@ -141,7 +144,7 @@ class TableToLearn:
 
     _searched = False  # whether the arguments are those of an encoding in a search
 
-    def __init__(self, X: Any, y: Any, weight: Any, groups: Any, columns: Any, plan: "_Plan", run: tuple[int, Any]):
+    def __init__(self, X: Any, y: Any, weight: Any, groups: Any, columns: Any, plan: _Plan, run: tuple[int, Any]):
         self._plan, (self._n_threads, memory_limit) = plan, run
         self._tables = open_tables(X, plan.strings, self._n_threads)
         self._kinds = plan.kinds(self._tables, _features(self._tables, columns, y, weight, groups))
@@ -151,7 +154,7 @@ class TableToLearn:
         self.task = TableScan(plan.parts(self._tables, self._kinds), plan.n_hashed, limit)
 
     @classmethod
-    def asked(cls, X: Any, y: Any, weight: Any, asked: Mapping[str, Any]) -> "TableToLearn":
+    def asked(cls, X: Any, y: Any, weight: Any, asked: Mapping[str, Any]) -> TableToLearn:
         """As `table` is asked by keywords."""
         bound = signature(table).bind(X, y, weight=weight, **asked)
         bound.apply_defaults()

@@ -35,7 +35,7 @@ class Code(persistence.Parameters):
         """Of the columns."""
         raise NotImplementedError
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
 
 

@@ -55,7 +55,7 @@ class TableEncoding(persistence.Parameters, Encoding):
         if not self.coded and not self.texts:
             raise ValueError("a table should have a column that tells rows from each other")
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @cached_property
@@ -74,7 +74,7 @@ class TableEncoding(persistence.Parameters, Encoding):
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.to_state()  # without what was found out on the way
+        return self._to_state()  # without what was found out on the way
 
     @property
     def n_columns(self) -> int:

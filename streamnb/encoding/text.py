@@ -1,5 +1,7 @@
 """`text`: rows of text from files or from memory, hashed or counted by a vocabulary as they are read."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from inspect import signature
 from typing import Any
@@ -49,7 +51,8 @@ def text(
     text : str, optional
         The field or column that holds the text.
     y, weight : str or (n_rows,), optional
-        Labels and weights: the name of a field or column, or an array. Of folders the labels are their names.
+        Labels and weights: the name of a field or column, or an array. Of folders the labels are their names. Without
+        them `fit`, `scan` and `score` take labels and weights beside X.
     words, chars : (shortest, longest), optional
         Lengths of n-grams of words and of characters. Words are ``(?u)\b\w\w+\b``; n-grams of characters go
         across words, runs of spaces counting as one.
@@ -135,7 +138,7 @@ class TextsToLearn:
         self.task = TokenScan(grams, check_memory_limit(memory_limit))
 
     @classmethod
-    def asked(cls, X: Any, y: Any, weight: Any, asked: Mapping[str, Any]) -> "TextsToLearn":
+    def asked(cls, X: Any, y: Any, weight: Any, asked: Mapping[str, Any]) -> TextsToLearn:
         """As `text` is asked by keywords."""
         bound = signature(text).bind(X, y=y, weight=weight, **asked)
         bound.apply_defaults()

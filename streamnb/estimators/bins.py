@@ -1,5 +1,7 @@
 """Bins: numbers become indicators of the bin that they lie in, learned in one pass."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np
@@ -211,14 +213,14 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "_bins")
         persistence.save(path, self)
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         names = getattr(self, "feature_names_in_", None)
         if not hasattr(self, "_bins"):  # a parameter of a classifier, which keeps what it learned for it
             return {"params": self.get_params(), "bins": None}
         return {"params": self.get_params(), "bins": self._bins, "precision": self.precision_, "names": names}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         self, bins = cls(**state["params"]), state["bins"]
         if bins is None:
             self._check_params()

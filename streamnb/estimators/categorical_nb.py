@@ -1,5 +1,7 @@
 """Categorical naive Bayes: counts of each category from one scan, sparse where category 0 is what is not stored."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -139,7 +141,7 @@ class CategoricalNB(DiscreteNB):
         totals = self.class_count_[:, None] + self._alpha * self.n_categories_
         return logs(counts + self._alpha) - np.repeat(np.log(np.where(totals > 0, totals, 1.0)), sizes, axis=1)
 
-    def _solved(self) -> "CategoryModel":
+    def _solved(self) -> CategoryModel:
         slots = self._weighted.slots(self.n_categories_)
         sizes = slots.sizes
         self._check_fits(int(sizes.sum()))
@@ -205,7 +207,7 @@ class CategoryScan(ClassScan):
         return CategoryAccumulator(partial(Accumulator, *run))
 
     def total(self, arrays: Any) -> Any:
-        return CategoryStats.from_state(arrays)
+        return persistence.made_again(CategoryStats, arrays)
 
     def add(self, partial: Any, block: Block) -> None:
         """Check one block of rows and add it."""

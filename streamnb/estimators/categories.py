@@ -289,7 +289,7 @@ class CategoryStats:
                 counts[k, start] = rest if rest > 2.0**-90 * n[0] else 0.0  # less is what pairs cannot hold
         return counts
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return self.arrays()
 
     def arrays(self) -> dict[str, Any]:
@@ -297,7 +297,7 @@ class CategoryStats:
         return {"sizes": self.sizes, "sums": self.sums}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         sizes, sums = persistence.array("sizes", state["sizes"], ["i8"], (None,)), state["sums"]
         if ((sizes < 1) | (sizes > MOST + 1)).any() or sizes.sum() != sums.n_features:
             raise ValueError(f"sizes {sizes.tolist()} should be from 1 to {MOST + 1} and {sums.n_features} in all")

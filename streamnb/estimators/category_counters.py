@@ -1,5 +1,7 @@
 """CategoryCounters: categories become what is known of the classes of each, out of fold for the rows of training."""
 
+from __future__ import annotations
+
 from functools import partial
 from itertools import combinations
 from typing import Any, Self
@@ -349,14 +351,14 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "_counters")
         persistence.save(path, self)
 
-    def to_state(self) -> dict[str, Any]:
-        params = {**self.get_params(), "c": pseudo_counts.to_state(self.c)}
+    def _to_state(self) -> dict[str, Any]:
+        params = {**self.get_params(), "c": pseudo_counts._to_state(self.c)}
         del params["folds"]  # how rows were split is with the counts
         names = getattr(self, "feature_names_in_", None)
         return {"params": params, "counts": self.counts_, "columns": self._counters.columns, "names": names}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         counts, columns = state["counts"], state["columns"]
         if (
             not isinstance(counts, CategoryCounts)
@@ -364,7 +366,7 @@ class CategoryCounters(TransformerMixin, BaseEstimator):
             or counts.sums.folding is None
         ):
             raise ValueError("counters lack the counts of their folds")
-        params = {**state["params"], "c": pseudo_counts.from_state(state["params"]["c"]), "folds": counts.sums.n_folds}
+        params = {**state["params"], "c": pseudo_counts._from_state(state["params"]["c"]), "folds": counts.sums.n_folds}
         self = cls(**params)
         self._check_params()
         self._know(counts, columns)

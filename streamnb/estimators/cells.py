@@ -1,5 +1,7 @@
 """What a classifier says of cells, or of any rows with named features: markers of classes, and columns of AnnData."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

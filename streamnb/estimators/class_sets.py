@@ -15,6 +15,9 @@ from streamnb.problem.families import as_family
 from streamnb.solving.solving import solve
 from streamnb.stats.unions import unions
 
+FIXED = {"scheme": "joint", "reference": None, "overlap": "refuse"}  # parameters of LinearNB that these do not take
+FIXED |= dict.fromkeys(("priors", "feature_weight", "loss", "threshold", "reject_label"))
+
 
 def check_family(self: Any) -> None:
     """Refuse families that have covariances."""

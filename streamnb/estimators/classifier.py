@@ -1,6 +1,9 @@
 """Classifier: what all classifiers have, whatever they learn from: rows of any kind, predictions, words and files."""
 
-from typing import Any, Self
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -10,6 +13,8 @@ from streamnb.core import arguments
 from streamnb.core.types import PerRow, Rows
 from streamnb.estimators import cells, explained, exporting, rows_of_fit
 from streamnb.estimators.preparation import Preparation, StepRequest
+from streamnb.evaluation.evaluation import Evaluation
+from streamnb.evaluation.judging import judged_in_full
 from streamnb.models.calibrating import METHODS, calibrated
 from streamnb.models.linear import LinearModel
 from streamnb.problem.family import Family
@@ -30,11 +35,11 @@ class Parameter:
         vars(instance)[self._name] = value
 
 
-def _has_probabilities(estimator: "Classifier") -> bool:
+def _has_probabilities(estimator: Classifier) -> bool:
     return estimator._gives_probabilities()
 
 
-def _can_be_calibrated(estimator: "Classifier") -> bool:
+def _can_be_calibrated(estimator: Classifier) -> bool:
     return estimator._calibrates()
 
 
@@ -42,9 +47,15 @@ class Classifier(ClassifierMixin, BaseEstimator):
     """A classifier that decides by one model; a subclass says how that is learned.
 
     What a model can do once it is there is written down once, as functions, and named below.
+
+    Attributes
+    ----------
+    meta_ : dict or None
+        What `save` was given beside the model.
     """
 
-    meta_: dict[str, Any] | None = None  # what `save` was given beside the model
+    meta_: dict[str, Any] | None = None
+    _fixed: ClassVar[Mapping[str, Any]] = {}  # parameters that its methods ask for, and its constructor does not take
     _preparation = Preparation()
     _model: LinearModel
 
@@ -114,6 +125,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """The parameters of the constructor; `deep` has no effect, for none of them is fitted with the classifier."""
         return {name: vars(self)[name] for name in self._get_param_names()}
 
+    def _option(self, name: str) -> Any:
+        """A parameter, or what stands for one that the constructor does not take."""
+        return vars(self)[name] if name in vars(self) else self._fixed[name]
+
     # ---- predictions -------------------------------------------------------------------------------------------------
 
     def predict(self, X: Rows, *, out: Any = None) -> Any:
@@ -140,6 +155,23 @@ class Classifier(ClassifierMixin, BaseEstimator):
         """Accuracy; y may also be the name of an array beside X or of a column of X, as in `fit`."""
         model, rows = self._ready(X, y, sample_weight, labelled=True)
         return model.score(rows)
+
+    def evaluate(self, X: Rows, y: PerRow = None, sample_weight: PerRow = None) -> Evaluation:
+        """Every metric of the model on rows whose labels are known, from one read of them.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `score`: y may be the name of an array beside X or of a column of X. A label that the model does not
+            know is one that it gets wrong.
+
+        Returns
+        -------
+        Evaluation
+            As `snb.evaluate` makes it of what `predict`, `decision_function` and `predict_proba` say of these rows.
+        """
+        model, rows = self._ready(X, y, sample_weight, labelled=True)
+        return judged_in_full(self, model, rows, None, None)
 
     def _ready(self, X: Any, *beside: Any, labelled: bool = False) -> tuple[LinearModel, Source]:
         """The model, and the rows with their labels and weights, if these go with it."""

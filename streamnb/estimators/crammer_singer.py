@@ -1,5 +1,7 @@
 """The margin of several classes at once: the support vector machine of Crammer and Singer, exactly."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -101,8 +103,8 @@ class CrammerSingerSVM(TrainedClassifier):
         method = CuttingPlanesMethod(bool(self.fit_intercept), self.max_passes, self.start)
         return learner_of(self, method, scheme="ovr")
 
-    def to_state(self) -> dict[str, Any]:
-        state = super().to_state()
+    def _to_state(self) -> dict[str, Any]:
+        state = super()._to_state()
         return {**state, "params": {name: "auto" if name == "start" else v for name, v in state["params"].items()}}
 
     def __sklearn_tags__(self) -> Any:
@@ -204,13 +206,13 @@ class CrammerSingerSVMCV(TrainedClassifierCV):
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def to_state(self) -> dict[str, Any]:
-        return {**super().to_state(), "gaps": self._gaps}
+    def _to_state(self) -> dict[str, Any]:
+        return {**super()._to_state(), "gaps": self._gaps}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         gaps = persistence.known(cls, state, "params", "fitted", "scores", "gaps")["gaps"]
-        self = super().from_state({name: part for name, part in state.items() if name != "gaps"})
+        self = super()._from_state({name: part for name, part in state.items() if name != "gaps"})
         self._gaps = persistence.array("gaps", gaps, ["f8"], self._scores.scores.shape)
         self._choose()
         return self

@@ -1,5 +1,7 @@
 """Naive Bayes for counts and presence with scikit-learn's parameters, attributes and results, and for rates."""
 
+from __future__ import annotations
+
 import warnings
 from typing import Any
 

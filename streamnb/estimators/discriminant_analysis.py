@@ -1,5 +1,7 @@
 """Linear and quadratic discriminant analysis with scikit-learn's parameters, attributes and results, from one scan."""
 
+from __future__ import annotations
+
 import warnings
 from typing import Any
 
@@ -205,8 +207,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         known, within = self._covariances, self._within
         apart = known.means - known.centre
         total = known.common + (apart * self.class_count_[:, None]).T @ apart / self.class_count_.sum()
-        total = self._shrunk(total[None], together=True)[0]
-        values, vectors = scipy.linalg.eigh(total - within, within)
+        values, vectors = scipy.linalg.eigh(self._shrunk(total[None], together=True)[0] - within, within)
         vectors = vectors[:, np.argsort(values)[::-1]]
         coef = known.means @ vectors @ vectors.T
         intercept = logs(self._now("priors_")) - np.einsum("kj,kj->k", known.means, coef) / 2.0
@@ -225,9 +226,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         centre = priors @ known.means
         apart = np.sqrt(self.class_count_.sum() * priors / max(len(priors) - 1, 1))[:, None] * (known.means - centre)
         _, sizes, axes = np.linalg.svd(apart @ scalings, full_matrices=False)
-        ratio = sizes**2 / (sizes**2).sum()
         scalings = scalings @ axes.T[:, : np.count_nonzero(sizes > self.tol * sizes[0])]
-        coef = (known.means - centre) @ scalings
+        coef, ratio = (known.means - centre) @ scalings, sizes**2 / (sizes**2).sum()
         intercept = logs(priors) - (coef**2).sum(axis=1) / 2.0
         coef = coef @ scalings.T
         intercept -= centre @ coef.T

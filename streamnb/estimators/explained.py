@@ -1,5 +1,7 @@
 """What a classifier says of itself: telling features, two classes beside each other, one row."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from streamnb.core.types import Rows

@@ -1,5 +1,7 @@
 """Models of fitted classifiers by themselves, in files of this package and of others."""
 
+from __future__ import annotations
+
 import json
 from typing import Any
 

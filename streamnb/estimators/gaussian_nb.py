@@ -1,5 +1,7 @@
 """Gaussian naive Bayes with variances of each class's own: the score of a row is quadratic."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np
@@ -144,11 +146,11 @@ class GaussianNB(IncrementalClassifier):
             scheme=Joint(),
         )
 
-    def to_state(self) -> dict[str, Any]:
-        return {**super().to_state(), "dtype": self._dtype.name}
+    def _to_state(self) -> dict[str, Any]:
+        return {**super()._to_state(), "dtype": self._dtype.name}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        self = super().from_state(state)
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        self = super()._from_state(state)
         self._dtype = np.dtype(arguments.one_of("dtype", state.get("dtype", "float64"), ["float32", "float64"]))
         return self

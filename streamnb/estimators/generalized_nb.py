@@ -1,5 +1,7 @@
 """Generalized naive Bayes: histograms of each feature in each class, corrected for what features tell twice."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from streamnb.core import persistence

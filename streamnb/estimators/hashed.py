@@ -1,5 +1,7 @@
 """Hashed columns as scikit-learn transformers: of texts, and of columns of categories."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

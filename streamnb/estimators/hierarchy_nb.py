@@ -1,7 +1,9 @@
 """Naive Bayes of a hierarchy of labels: every level from the class sums of one scan."""
 
+from __future__ import annotations
+
 from dataclasses import fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -51,8 +53,7 @@ class HierarchyNB(LinearNB):
     [['animal', 'cat'], ['oak', 'plant']]
     """
 
-    scheme, reference, overlap = "joint", None, "refuse"
-    priors = feature_weight = loss = threshold = reject_label = None
+    _fixed: ClassVar = class_sets.FIXED
     _takes_indicator = False
     _model_of_sets = class_sets.model_of_sets
     _predictive = class_sets.predictive
@@ -106,8 +107,8 @@ class HierarchyNB(LinearNB):
         super()._check_loaded(state)
         self._now("_nested")
 
-    def to_state(self) -> dict[str, Any]:
-        return {**super().to_state(), "model": None}  # which follows from the statistics
+    def _to_state(self) -> dict[str, Any]:
+        return {**super()._to_state(), "model": None}  # which follows from the statistics
 
     def calibrate(self, X: Any, y: Any = None, sample_weight: Any = None, *, method: str = "sigmoid") -> Any:
         """Not defined: rows would have to say all labels that they bear."""

@@ -1,5 +1,7 @@
 """IncrementalClassifier: what classifiers have whose model follows from statistics, which add up and subtract."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +20,17 @@ from streamnb.scanning.class_scan import ClassScan
 
 
 class IncrementalClassifier(Classifier):
-    """A classifier whose model follows from sums over the rows, which may come in parts and be taken away."""
+    """A classifier whose model follows from sums over the rows, which may come in parts and be taken away.
+
+    Attributes
+    ----------
+    class_weight_ : None, "balanced" or {label: weight}
+        What the last `refit` said.
+    decay_ : float
+        What rows were weighed down by in all since the first call of `partial_fit`.
+    forgotten_ : tuple of str or int
+        Keys of what `forget` was asked for since the last fit.
+    """
 
     _learned: dict[str, Any]  # predicting fills it, and sets no attribute
     _memory_limit: int | None = None  # of the last fit
@@ -26,8 +38,8 @@ class IncrementalClassifier(Classifier):
     _statistics = "ClassStats"  # the class of what a scan leaves
     _takes_indicator = False  # True where a row may bear any number of labels
     _of_indicators = "take snb.LinearNB, which has a model for each label"  # what to do with one, where it is refused
-    class_weight_: Any = None  # what the last refit said
-    forgotten_: tuple[str | int, ...] = ()  # keys of what `forget` was asked for since the last fit
+    class_weight_: Any = None
+    forgotten_: tuple[str | int, ...] = ()
 
     # ---- what a subclass says ----------------------------------------------------------------------------------------
 
@@ -186,15 +198,15 @@ class IncrementalClassifier(Classifier):
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def to_state(self) -> dict[str, Any]:
-        state = scan_fits.to_state(self)
+    def _to_state(self) -> dict[str, Any]:
+        state = scan_fits._to_state(self)
         if self.forgotten_:
             state["fitted"]["forgotten_"] = self.forgotten_
         return state
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        self = scan_fits.from_state(cls, state)
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        self = scan_fits._from_state(cls, state)
         for key in state["fitted"].get("forgotten_", ()):
             self.forgotten_ = with_key(self.forgotten_, key)
         return self

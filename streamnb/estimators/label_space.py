@@ -1,5 +1,7 @@
 """Label space transformation: least squares to the main components of many labels, which borrow from each other."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from streamnb.core import persistence

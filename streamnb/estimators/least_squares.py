@@ -1,5 +1,7 @@
 """Least squares to the classes: by conjugate gradients in a few reads, or by sums of products in none."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from streamnb.core import persistence

@@ -1,5 +1,7 @@
 """LinearNB: one scan, one set of options, one linear model."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any, Self, cast
 
@@ -218,25 +220,23 @@ class LinearNB(IncrementalClassifier):
     def _check_options(self, penalty: Any) -> None:
         check_coded(as_family(self.family), vars(self)["transform"], self.normalize, self.idf)
         as_penalty(penalty)
-        arguments.one_of("scheme", self.scheme, SCHEMES)
-        check_reference(self.scheme, self.reference)
+        arguments.one_of("scheme", self._option("scheme"), SCHEMES)
+        check_reference(self._option("scheme"), self._option("reference"))
         arguments.one_of("idf", self.idf, [False, True])
-        arguments.one_of("overlap", self.overlap, OVERLAPS)
+        arguments.one_of("overlap", self._option("overlap"), OVERLAPS)
         check_maps(as_family(self.family).map_names, vars(self)["transform"], self.normalize)
         for member in as_family(self.family).members:
             Smoothing.of(member, self.smoothing, self.estimate)
-        check_feature_weight(self.feature_weight, as_family(self.family))
-        DecisionRule.of(self.loss, self.threshold, self.reject_label)
+        check_feature_weight(self._option("feature_weight"), as_family(self.family))
+        DecisionRule.of(self._option("loss"), self._option("threshold"), self._option("reject_label"))
 
     def _check_against(self, stats: ClassStats) -> None:
         self._check_step()
         check_applied(as_family(self.family).map_names, stats.options.columns)
         scanned, wanted = (vars(replace(options, columns=None)) for options in (stats.options, self._row_options()))
-        changed = [name for name in scanned if scanned[name] != wanted[name]]
-        if changed:
-            name = changed[0]
+        for name in (name for name in scanned if scanned[name] != wanted[name]):
             raise ValueError(f"{name}={wanted[name]!r} is applied in the scan, which had {scanned[name]!r}; use fit")
-        check_added(stats, self.reference, self.overlap)
+        check_added(stats, self._option("reference"), self._option("overlap"))
 
     def _check_whole(self, stats: ClassStats) -> None:
         seen = stats.classes[stats.weight > 0]
@@ -269,7 +269,7 @@ class LinearNB(IncrementalClassifier):
         options = {**self._options(), "memory_limit": self._memory_limit, "n_threads": self._n_threads}
         options["smoothing"] = self._now("smoothing_")
         model = solve(self._weighted, self._chosen_family(), self._penalty(), **options)[0]
-        rule = DecisionRule.of(self.loss, self.threshold, self.reject_label)
+        rule = DecisionRule.of(self._option("loss"), self._option("threshold"), self._option("reject_label"))
         if rule is None:
             return model
         return replace(model, rule=rule.checked(model.classes_, model.scheme, self._weighted.weight > 0))
@@ -277,7 +277,7 @@ class LinearNB(IncrementalClassifier):
     def _options(self) -> dict[str, Any]:
         """What `solve` is told beside family and penalty."""
         names = ("scheme", "reference", "overlap", "smoothing", "priors", "idf", "estimate", "feature_weight")
-        return {name: getattr(self, name) for name in names}
+        return {name: self._option(name) for name in names}
 
     def _chosen_family(self) -> Family:
         """The family of the one model."""
@@ -340,17 +340,16 @@ class LinearNB(IncrementalClassifier):
         self._columns = stats.options.columns
         super()._keep(stats, *more)
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         model = self._now("_model") if self._complete() else None
         solved = model is not None and not isinstance(model, UnheldModel)  # which follows from the statistics
         other = {name: value for name, value in self._settled.items() if value is not vars(self)[name]}
-        solved_as = {"model": model if solved else None, "settled": None if model is None else other}
-        return {**super().to_state(), **solved_as}
+        return super()._to_state() | {"model": model if solved else None, "settled": None if model is None else other}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         state = {**persistence.known(cls, state, *_STATE), "params": loaded_parameters(state["params"])}
-        self, model = super().from_state(state), state["model"]
+        self, model = super()._from_state(state), state["model"]
         if model is not None:
             if not isinstance(model, LinearModel) or model.n_features != self.stats_.n_features:
                 raise ValueError(f"the model should be of {self.stats_.n_features} features")
@@ -371,9 +370,9 @@ class LinearNB(IncrementalClassifier):
             Smoothing.of(member, asked.smoothing, asked.estimate, stats.n_features, len(stats.classes))
         if state.get("settled") is not None:
             asked._check_against(stats)
-            scheme = as_scheme(asked.scheme, stats.classes, asked.reference, stats.multilabel)
-            class_probabilities(asked.priors, stats, asked.estimate)
-            rule = DecisionRule.of(asked.loss, asked.threshold, asked.reject_label)
+            scheme = as_scheme(asked._option("scheme"), stats.classes, asked._option("reference"), stats.multilabel)
+            class_probabilities(asked._option("priors"), stats, asked.estimate)
+            rule = DecisionRule.of(asked._option("loss"), asked._option("threshold"), asked._option("reject_label"))
             if rule is not None:
                 rule.checked(stats.classes, scheme, stats.weight > 0)
 

@@ -1,5 +1,7 @@
 """LinearNBCV: the whole grid of penalties judged by cross-validation, in two scans, and the best model."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -48,7 +50,7 @@ def _same(a: Any, b: Any) -> bool:
     return a is b or np.array_equal(a, b)
 
 
-def _never(_: "LinearNBCV") -> bool:
+def _never(_: LinearNBCV) -> bool:
     return False
 
 
@@ -377,15 +379,15 @@ class LinearNBCV(LinearNB):
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         others = {name: stats for name, stats in self._mapped.items() if stats is not self.stats_}
         judged = {"scores": self._scores, "scoring_report": vars(self.scoring_report_)}
-        return {**super().to_state(), **judged, **({"mapped": others} if others else {})}
+        return {**super()._to_state(), **judged, **({"mapped": others} if others else {})}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        self = super().from_state(state)
-        self._scores, self.scoring_report_ = state["scores"], Report.from_state(state["scoring_report"])
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        self = super()._from_state(state)
+        self._scores, self.scoring_report_ = state["scores"], Report._from_state(state["scoring_report"])
         if others := state.get("mapped"):
             self._mapped = {**loaded_maps(others, self.stats_), map_name(self.stats_.options.columns): self.stats_}
         self._choose()

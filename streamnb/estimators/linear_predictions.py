@@ -3,6 +3,8 @@
 Functions of an estimator, which a class takes as its methods.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from sklearn.exceptions import NotFittedError
@@ -28,7 +30,7 @@ def _takes_any_value_or_is_fitted(estimator: Any) -> bool:
 
 def has_probabilities(self: Any) -> bool:
     """Whether scores are of classes, not of pairs of them."""
-    return self.scheme != "ovo" or len(getattr(self, "classes_", ())) == 2
+    return self._option("scheme") != "ovo" or len(getattr(self, "classes_", ())) == 2
 
 
 def _model_for(self: Any, attribute: str) -> LinearModel:

@@ -1,7 +1,9 @@
 """Naive Bayes of error-correcting output codes: every bit from the class sums of one scan."""
 
+from __future__ import annotations
+
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -58,8 +60,7 @@ class OutputCodeNB(LinearNB):
     ((10, 60), True)
     """
 
-    scheme, reference, overlap = "joint", None, "refuse"
-    priors = feature_weight = loss = threshold = reject_label = None
+    _fixed: ClassVar = class_sets.FIXED
     _takes_indicator = False
     _model_of_sets = class_sets.model_of_sets
     _predictive = class_sets.predictive

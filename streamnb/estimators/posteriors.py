@@ -1,9 +1,12 @@
 """What a fitted classifier knows of its parameters: their posterior, and the evidence for its prior."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from streamnb.core.frames import pandas_for
 from streamnb.estimators.classifier import family_of_columns
 from streamnb.estimators.learned import learned
 from streamnb.estimators.preparation import names_of_columns
@@ -56,10 +59,7 @@ def posterior(self: Any, interval: float = 0.95) -> Any:
     >>> model.posterior()[["class", "mean", "variance"]].to_dict("list")
     {'class': ['a', 'b'], 'mean': [0.6, 0.3333333333333333], 'variance': [0.04, 0.05555555555555556]}
     """
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError("posterior() needs pandas: pip install pandas") from error
+    pd = pandas_for("posterior()")
     _check_scanned_as_it_is(self, "posterior()")
     asked = self._settled["estimate"]
     names = names_of_columns(self)

@@ -3,6 +3,8 @@
 Functions of an estimator, which a class takes as its methods: classifiers, and the selector of features.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy

@@ -4,6 +4,8 @@ Functions of an estimator, which a class takes as its methods: classifiers, and 
 learned follows from `stats_`, so that rows may come in any parts and any order.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
@@ -202,7 +204,7 @@ def now(self: Any, name: str) -> Any:
     return getattr(type(self), name).of(self)
 
 
-def to_state(self: Any) -> dict[str, Any]:
+def _to_state(self: Any) -> dict[str, Any]:
     """Parameters and statistics, for a file."""
     fitted = {"stats_": self.stats_, "report_": asdict(self.report_), "decay_": self.decay_}
     if getattr(self, "class_weight_", None) is not None:
@@ -212,14 +214,14 @@ def to_state(self: Any) -> dict[str, Any]:
     return {"params": self.get_params(deep=False), "fitted": fitted, **step}
 
 
-def from_state(cls: Any, state: dict[str, Any]) -> Any:
+def _from_state(cls: Any, state: dict[str, Any]) -> Any:
     """The estimator of a file."""
     self, fitted = cls(**state["params"]), persistence.known(cls, state["fitted"], *_FITTED)
     stats, decay = fitted["stats_"], arguments.finite_number("decay_", fitted.get("decay_", 1.0), minimum=0.0)
     if type(stats).__name__ != cls._statistics or decay > 1.0:
         raise ValueError(f"stats_ are of type {type(stats).__name__}, decay_ is {decay}")
     self._restore_rows(fitted, self._step_request(), state.get("step"), stats.n_features)
-    self._keep(stats, Report.from_state(fitted["report_"]), decay)
+    self._keep(stats, Report._from_state(fitted["report_"]), decay)
     if "class_weight_" in fitted:
         self.class_weight_ = arguments.check_class_weight(fitted["class_weight_"], stats.classes)
     self._check_loaded(state)

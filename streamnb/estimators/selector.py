@@ -1,5 +1,7 @@
 """FeatureSelector: the k best features by a criterion read off the statistics of one scan, or by a search."""
 
+from __future__ import annotations
+
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -36,7 +38,7 @@ from streamnb.stats.class_stats import ClassStats
 from streamnb.stats.histograms import check_histogram
 
 
-def _adds_up(selector: "FeatureSelector") -> bool:
+def _adds_up(selector: FeatureSelector) -> bool:
     """Whether rows may come in parts: a search looks at all of them together, twice."""
     return not isinstance(selector.by, FeatureSearch) and selector.by not in [*SEARCHES]
 
@@ -85,6 +87,8 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
         Only where X is a data frame with string column names.
     report_ : Report
         Rows, bytes, blocks and seconds of the last scan.
+    meta_ : dict or None
+        What `save` was given beside the ranking.
 
     Notes
     -----
@@ -314,12 +318,12 @@ class FeatureSelector(SelectorMixin, BaseEstimator):
         check_is_fitted(self, "stats_")
         persistence.save(path, self)
 
-    def to_state(self) -> dict[str, Any]:
-        return {**scan_fits.to_state(self), "ranked": self._now("_ranked")}
+    def _to_state(self) -> dict[str, Any]:
+        return {**scan_fits._to_state(self), "ranked": self._now("_ranked")}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        self = scan_fits.from_state(cls, state)
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        self = scan_fits._from_state(cls, state)
         ranked = state["ranked"]
         if not isinstance(ranked, FeatureRanking) or len(ranked.scores) != self.n_features_in_:
             raise ValueError(f"the ranking should be of {self.n_features_in_} features")

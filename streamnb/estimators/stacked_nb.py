@@ -1,5 +1,7 @@
 """Stacks of naive Bayes models: what several families say of a row, weighed by a model of a second level."""
 
+from __future__ import annotations
+
 import warnings
 from dataclasses import asdict, replace
 from itertools import compress
@@ -38,7 +40,7 @@ _FITTED = "final", "step", "report", *OF_ROWS
 _NAMED = "family of a LinearNB"  # how a file keeps a family that was given with more parameters
 
 
-def _has_probabilities(estimator: "StackedNB") -> bool:
+def _has_probabilities(estimator: StackedNB) -> bool:
     return hasattr(estimator.final_ if hasattr(estimator, "final_") else estimator._final(False), "predict_proba")
 
 
@@ -240,7 +242,7 @@ class StackedNB(Classifier):
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         families = [{_NAMED: f.get_params()} if isinstance(f, LinearNB) else f for f in self.families]
         final = True if isinstance(self.final, Classifier) else self.final
         params = {"families": families, "final": final, "folds": self.folds, "seed": self.seed}
@@ -248,7 +250,7 @@ class StackedNB(Classifier):
         return {"params": params, "fitted": fitted}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         persistence.known(cls, state, "params", "fitted")
         params, fitted = state["params"], persistence.known(cls, state["fitted"], *_FITTED)
         final, step = fitted["final"], fitted["step"]
@@ -260,7 +262,7 @@ class StackedNB(Classifier):
         self._check_params()
         if getattr(final, "n_features_in_", None) != step.n_columns:
             raise ValueError(f"the second level should be of {step.n_columns} margins")
-        self.final_, self._margins, self.report_ = final, step, Report.from_state(fitted["report"])
+        self.final_, self._margins, self.report_ = final, step, Report._from_state(fitted["report"])
         self.classes_, self.n_features_in_ = final.classes_, step.n_features
         self._restore_rows(fitted, self._step_request(), None, step.n_features)
         return self

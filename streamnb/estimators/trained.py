@@ -1,5 +1,7 @@
 """What classifiers that take a few reads of the rows have in common: how they are fitted, and what they are then."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace
 from typing import Any, NoReturn, Self
@@ -66,7 +68,7 @@ CHECKS: dict[str, Check] = {
 }
 
 
-def learner_of(estimator: "TrainedClassifier", method: Method, **more: Any) -> Learner:
+def learner_of(estimator: TrainedClassifier, method: Method, **more: Any) -> Learner:
     """The learner that finds weights by a method, with the parameters that all of these classifiers may have."""
     params = {name: value for name, value in estimator.get_params().items() if name in _OF_LEARNERS}
     return Learner(type(estimator).__name__, method, **{**more, **params})
@@ -152,7 +154,7 @@ class TrainedClassifier(Classifier):
         options = RunOptions(progress, n_threads, memory_limit, client)
         with self._all_or_nothing():
             rows = self._opened_as_given((X, y, sample_weight), options, layer)
-            learner, point, folding = self._learner(), self._grid()[0], as_folding(self.plan_scan()[1])
+            learner, point, folding = self._learner(), self._grid()[0], as_folding(self._plan_scan()[1])
             scanned = self._scanned(learner, rows, (y, sample_weight), folding, options, checkpoint)
             fitted = learner.fit(scanned.stats, scanned.rows, point, learner.max_passes, scanned.options)
             fitted = replace(fitted, report=scanned.report + fitted.report)
@@ -180,16 +182,16 @@ class TrainedClassifier(Classifier):
         asked = RowOptions(of_values(self._step_request().transform), learner.normalize)
         return scan_to_train(learner, asked, steps, rows, beside, folding, options)
 
-    def plan_scan(self) -> tuple[tuple[str, ...], Any]:
+    def _plan_scan(self) -> tuple[tuple[str, ...], Any]:
         """For `snb.plan`: the moments and folds of the scan."""
         learner = self._learner()
         return learner.moments, None if learner.calibration is None else LEAST_FOLDS
 
-    def plan_pooled(self) -> tuple[str, ...]:
+    def _plan_pooled(self) -> tuple[str, ...]:
         """For `snb.plan`: the moments that are summed over all classes, unless each counts otherwise."""
         return self._learner().pooled
 
-    def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
         """For `snb.plan`: what models with n_rows rows of weights take, and how often rows are read at most."""
         learner = self._learner()
         n_models = 1 if learner.calibration is None else LEAST_FOLDS
@@ -256,22 +258,24 @@ class TrainedClassifier(Classifier):
 
     @property
     def coef_(self) -> Any:
+        """Weights, a row for each row of scores."""
         return self._fitted_model().coef_
 
     @property
     def intercept_(self) -> np.ndarray:
+        """One for each row of `coef_`."""
         return self._fitted_model().intercept_
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         fitted = {"model": self._model, "n_features": self._model.n_features, "history": self.history_}
         fitted |= {"converged": self.converged_, "report": asdict(self.report_), "calibrated": self._calibrated}
         fitted |= self._state_of_rows() | ({} if self._step is None else {"step": self._step})
         return {"params": self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         persistence.known(cls, state, "params", "fitted")
         self, fitted = cls(**state["params"]), persistence.known(cls, state["fitted"], *_FITTED)
         self._check_params()
@@ -285,7 +289,7 @@ class TrainedClassifier(Classifier):
             persistence.array(name, column, ["f8"], (len(history["objective"]),))
         self._restore_rows(fitted, self._step_request(), fitted.get("step"), model.n_features)
         is_calibrated = arguments.one_of("calibrated", fitted.get("calibrated", False), [False, True])
-        self._keep(FittedModel(model, history, converged, Report.from_state(fitted["report"]), is_calibrated))
+        self._keep(FittedModel(model, history, converged, Report._from_state(fitted["report"]), is_calibrated))
         return self
 
     def __sklearn_tags__(self) -> Any:

@@ -1,5 +1,7 @@
 """Classifiers of several reads whose penalties, and number of reads, are chosen by cross-validation in shared reads."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -156,11 +158,11 @@ class TrainedClassifierCV(TrainedClassifier):
                 "usable, more reads may make it better"
             )
 
-    def plan_scan(self) -> tuple[tuple[str, ...], Any]:
+    def _plan_scan(self) -> tuple[tuple[str, ...], Any]:
         return self._learner().moments, self.folds
 
-    def plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
-        learner, (moments, _), n_pooled = self._learner(), self.plan_scan(), len(self.plan_pooled())
+    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        learner, (moments, _), n_pooled = self._learner(), self._plan_scan(), len(self._plan_pooled())
         n_rows = max(n_rows, learner.method.n_columns(n_rows))
         tables = 8 * (n_folds + 1) * n_features * (n_pooled + (len(moments) - n_pooled) * n_rows)
         beside = tables + bytes_of_data(n_features, n_rows, n_folds)
@@ -175,7 +177,7 @@ class TrainedClassifierCV(TrainedClassifier):
         }
 
     def _most_reads(self) -> tuple[int, int]:
-        learner, most = self._learner(), self.plan_reads(1, 1, 2, 1 << 62)["most_reads"]
+        learner, most = self._learner(), self._plan_reads(1, 1, 2, 1 << 62)["most_reads"]
         judging = min(learner.n_scans + self.max_passes + learner.method.scoring_reads, most)
         return judging, most - judging
 
@@ -197,15 +199,15 @@ class TrainedClassifierCV(TrainedClassifier):
 
     # ---- the rest of the contract ------------------------------------------------------------------------------------
 
-    def to_state(self) -> dict[str, Any]:
-        return {**super().to_state(), "scores": self._scores}
+    def _to_state(self) -> dict[str, Any]:
+        return {**super()._to_state(), "scores": self._scores}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         scores = persistence.known(cls, state, "params", "fitted", "scores")["scores"]
         if not isinstance(scores, GridScores) or not all("max_passes" in point for point in scores.grid):
             raise ValueError(f"{cls.__name__} should have the scores of its penalties after each read")
-        self = super().from_state({name: state[name] for name in ("params", "fitted")})
+        self = super()._from_state({name: state[name] for name in ("params", "fitted")})
         self._scores = scores
         self._choose()
         return self
@@ -248,7 +250,7 @@ class ChosenOnFolds:
         """
         return self._add(*self._search.run(folds, most_reads, time_is_up))
 
-    def take(self, other: "ChosenOnFolds") -> None:
+    def take(self, other: ChosenOnFolds) -> None:
         """What another came to on folds of its own, of the same labels and folds."""
         self._own = False
         self._add(other._models, other.report)

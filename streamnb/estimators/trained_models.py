@@ -1,5 +1,7 @@
 """Softmax regression and the squared hinge, and their forms whose penalties are chosen by cross-validation."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from streamnb.core import persistence
@@ -105,7 +107,7 @@ class MarginClassifier(TrainedClassifier):
         sum_i w_i max(0, 1 - c_ik (W_k x_i + b_k))^2 + l2 / 2 \|W_k\|^2 + l1 \|W_k\|_1,
 
     the objective of scikit-learn's LinearSVC(loss="squared_hinge") with ``C = 1 / l2``, but that intercepts are not
-    penalised. Parameters and attributes are those of `SoftmaxRegression`, and:
+    penalised. Parameters are those of `SoftmaxRegression`, and:
 
     Parameters
     ----------
@@ -118,6 +120,11 @@ class MarginClassifier(TrainedClassifier):
         share of a class by least squares, (1 + m) / 2, has log-odds of about 2 m. Decisions are the same. Rows are then
         ranked by what a class is beside the others, by which areas under ROC curves gain, and there are probabilities,
         rough ones before they are calibrated.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, n_passes_, converged_, history_, report_, n_features_in_, feature_names_in_
+        As of `SoftmaxRegression`.
 
     Examples
     --------

@@ -1,5 +1,7 @@
 """Tree-augmented naive Bayes: each feature may depend on the class and on one other feature."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, Self
@@ -9,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, messages, persistence
+from streamnb.core.frames import pandas_for
 from streamnb.encoding.bins import BinEdges
 from streamnb.encoding.chosen import ChosenColumns
 from streamnb.encoding.learning import LearnsBins, prepared
@@ -169,7 +172,7 @@ class TreeNB(IncrementalClassifier):
         """Whether features have several columns, one of them 1 in each row."""
         return self.family != "bernoulli" or vars(self)["transform"] is not None
 
-    def _step_request(self) -> "TreeRequest":
+    def _step_request(self) -> TreeRequest:
         transform = vars(self)["transform"]
         coded = Categorical() if self.family == "categorical" and transform is None else None
         return TreeRequest(type(self).__name__, transform, coded, self.max_features, self._row_options())
@@ -324,12 +327,11 @@ class TreeNB(IncrementalClassifier):
     @learned
     def edges_(self) -> Any:
         """A data frame of the features with a parent."""
-        from pandas import DataFrame
-
+        pd = pandas_for("edges_")
         names, columns = np.array(self._names, object)[self._kept], self._columns
         children, parents = columns.children, columns.parents[columns.children]
         told = self._information[children, parents]
-        return DataFrame({"parent": names[parents], "child": names[children], "information": told})
+        return pd.DataFrame({"parent": names[parents], "child": names[children], "information": told})
 
     @property
     def _indicator_names(self) -> list[Any]:
@@ -369,9 +371,9 @@ class TreeNB(IncrementalClassifier):
             super()._settle()
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         state = persistence.known(cls, state, "params", "fitted", "step")  # older files have no level: all edges
-        return super().from_state({**state, "params": {"significance_level": None, **state["params"]}})
+        return super()._from_state({**state, "params": {"significance_level": None, **state["params"]}})
 
     def _check_loaded(self, state: dict[str, Any]) -> None:
         super()._check_loaded(state)

@@ -1,5 +1,7 @@
 """Metrics of decisions and of probabilities: functions of judged rows, the methods of an `Evaluation`."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,46 +1,56 @@
 """`evaluate`: labels, scores and probabilities judged, wherever they are kept."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
-from scipy.special import logit, softmax
+import scipy.sparse as sp
 
 from streamnb.core import label_checks, row_checks
 from streamnb.core.types import PerRow
+from streamnb.encoding.opening import opened_for
 from streamnb.evaluation.evaluation import Evaluation
-from streamnb.evaluation.judging import Sheet
+from streamnb.evaluation.judging import Sheet, judged_in_full, needs_of, ranked_apart, ranked_by
+from streamnb.models.linear import LinearModel
+from streamnb.models.portable import PortableModel
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
-from streamnb.problem.score_logs import log_odds
 from streamnb.rows.block import Block
 from streamnb.rows.named_columns import opened_columns
+from streamnb.rows.opening import with_labels
+from streamnb.rows.sizes import BLOCK_ROWS
 from streamnb.stats.matching import merged_classes
 
 LABELS = ("y_true", "y_pred")
-_MANY_CLASSES = 1000  # beyond, no confusion matrix
-_MANY_PAIRS = 20  # beyond, no one-vs-one
-_SOFTMAX = 1e-6
 _SUM_TOLERANCE = 0.01  # probabilities written with few digits do not sum to 1 exactly
 
 
 def evaluate(
-    y_true: PerRow,
-    y_pred: PerRow = None,
+    y_true: Any,
+    y_pred: Any = None,
+    y: PerRow = None,
     *,
     scores: Any = None,
     proba: Any = None,
     classes: Any = None,
     sample_weight: PerRow = None,
 ) -> Evaluation:
-    """Judge predictions: every metric whose input is given, from one reading in blocks.
+    """Judge predictions, ``evaluate(y_true, y_pred)``, or a model, ``evaluate(model, X, y)``, in one read.
 
-    All arguments may be NumPy, pandas, Dask or Zarr arrays, in any mixture; Zarr is read in slices along its chunks,
-    Dask judged block by block where the blocks are, and merged in a tree.
+    Of predictions every metric is there whose input is given. All arguments may be NumPy, pandas, Dask or Zarr arrays,
+    in any mixture; Zarr is read in slices along its chunks, Dask judged block by block where the blocks are, and merged
+    in a tree.
 
     Parameters
     ----------
+    y_true : fitted model
+        Followed by rows X of any kind that it takes, such as a path, and y, which may be the name of a column of X;
+        what was saved with the model is not asked for again. What it says of them is judged; the only other argument
+        is `sample_weight`. A label that it does not know is one that it gets wrong.
     y_true : (n_rows,) labels, or a 2-D indicator (dense or CSR) of multi-label rows
         A Zarr group may hold a categorical column in the AnnData layout, or an indicator as CSR.
     y_pred : as y_true, optional
@@ -68,7 +78,7 @@ def evaluate(
     ------
     ValueError, TypeError
         Lengths or widths that do not fit, labels that are not in classes, NaN, probabilities outside [0, 1],
-        negative weights.
+        negative weights. With a model what its `score` raises, and arguments that go with predictions.
 
     Examples
     --------
@@ -76,7 +86,14 @@ def evaluate(
     >>> judged = snb.evaluate(["a", "b", "b"], ["a", "b", "a"], scores=[-1.0, 2.0, 0.5])
     >>> round(judged.accuracy(), 3), judged.roc_auc()
     (0.667, 1.0)
+    >>> model = snb.LinearNB().fit(["red wine", "green tea"], ["wine", "tea"])
+    >>> snb.evaluate(model, ["white wine", "black tea"], ["wine", "tea"]).accuracy()
+    1.0
     """
+    if hasattr(y_true, "predict"):
+        _check_model(y_true, y_pred, {"scores": scores, "proba": proba, "classes": classes})
+        return _judged_model(y_true, y_pred, y, sample_weight)
+    _check_columns(y_true, y_pred, y)
     if y_pred is None and scores is None and proba is None:
         raise ValueError("nothing to judge: give y_pred, scores or proba")
     given = {"y_true": y_true, "y_pred": y_pred, "scores": scores, "proba": proba, "sample_weight": sample_weight}
@@ -99,6 +116,64 @@ def evaluate(
     return run(judge, rows, RunOptions())[0].evaluations
 
 
+def _check_model(model: Any, X: Any, others: dict[str, Any]) -> None:
+    """Refuse what does not go with a model."""
+    if isinstance(model, type):
+        raise TypeError(f"{model.__name__} is a class; give a model of it that is fitted: evaluate(model, X, y)")
+    if X is None:
+        raise ValueError("there are no rows to judge the model on: evaluate(model, X, y)")
+    for name, given in others.items():
+        if given is not None:
+            raise ValueError(f"{name} is given beside a model, which says its own; leave it out: evaluate(model, X, y)")
+
+
+def _check_columns(y_true: Any, y_pred: Any, y: Any) -> None:
+    """Refuse what would go with a model, and there is none."""
+    if hasattr(y_pred, "predict"):
+        raise TypeError(f"the model comes first: evaluate(model, X, y), and here y_true={type(y_true).__name__}")
+    if y is not None:
+        raise ValueError("y goes with a model, evaluate(model, X, y); labels and what was predicted are y_true, y_pred")
+    if isinstance(y_true, str | PathLike):
+        raise TypeError(
+            f"y_true={str(y_true)!r} is a path or a name, and no labels; a model is judged on a file by "
+            "evaluate(model, path, y), with y the name of its column of labels"
+        )
+
+
+def _judged_model(model: Any, X: Any, y: Any, sample_weight: Any) -> Evaluation:
+    """A model on rows whose labels are known."""
+    if isinstance(model, LinearModel):
+        return judged_in_full(model, model, X, y, sample_weight)
+    if isinstance(model, PortableModel):
+        return _judged_portable(model, X, y, sample_weight)
+    if not hasattr(model, "evaluate"):
+        raise TypeError(
+            f"{type(model).__name__} is no model of streamnb; give what it says: evaluate(y_true, model.predict(X), "
+            "proba=model.predict_proba(X))"
+        )
+    return model.evaluate(X, y, sample_weight)
+
+
+def _judged_portable(model: PortableModel, X: Any, y: Any, sample_weight: Any) -> Evaluation:
+    """A model that is a few steps, by what it says of the rows; their labels are read by themselves."""
+    X, y = with_labels(X, y)
+    rows = opened_for(model.encoding, X, y, sample_weight)
+    beside = list(rows.beside(BLOCK_ROWS))
+    truth, weight = (_joined([block[name] for block in beside]) for name in ("y", "sample_weight"))
+    said: dict[str, Any] = {"classes": model.classes_, "sample_weight": weight}
+    if model.reference is None:  # which has no score
+        said["scores"] = model.decision_function(X)
+    if model.probabilities is not None:
+        said["proba"] = model.predict_proba(X)
+    return evaluate(truth, model.predict(X), **said)
+
+
+def _joined(parts: list[Any]) -> Any:
+    if parts[0] is None:
+        return None
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
 def _labels(given: dict[str, Any]) -> np.ndarray:
     """The labels of y_true and y_pred, sorted."""
     columns = {name: values for name, values in given.items() if name in LABELS}
@@ -119,15 +194,7 @@ class _Judge(PassTask):
 
     def partial(self) -> Sheet:
         n_classes = len(self.classes)
-        needs = set()
-        if "y_pred" in self.given:
-            needs |= {"multilabel" if self.multilabel else "confusion" if n_classes <= _MANY_CLASSES else "hits"}
-        if self.given & {"scores", "proba"}:
-            needs |= {"pairs"} if n_classes <= _MANY_PAIRS else set()
-            needs |= {"ranking"} if "proba" in self.given or not self._set_apart else set()
-            needs |= {"margin"} if "scores" in self.given and self._set_apart else set()
-        if "proba" in self.given:
-            needs |= {"probabilities", "reliability"}
+        needs = needs_of(self.given, n_classes, self.multilabel)
         evaluation = Evaluation(n_classes, needs, multilabel=self.multilabel, classes=self.classes)
         return Sheet(evaluation, 8 * n_classes * 10_000)
 
@@ -157,18 +224,13 @@ class _Judge(PassTask):
             if self._two_classes and not one_column:
                 scores = _second_less_first(scores)
             said["margin"] = self._sorted(scores)
-            both = self._set_apart and "proba" in block
-            said["ranking"] = _log_odds(said["margin"], proba) if both else said["margin"]
+            both = ranked_apart(len(self.classes), self.multilabel) and "proba" in block
+            said["ranking"] = ranked_by(said["margin"], proba) if both else said["margin"]
         evaluation.add(codes, **said)
 
     @property
     def _two_classes(self) -> bool:
         return len(self.classes) == 2 and not self.multilabel
-
-    @property
-    def _set_apart(self) -> bool:
-        """Whether rows are ranked in another way by the score of a class than by its probability."""
-        return len(self.classes) > 2 and not self.multilabel
 
     def _sorted(self, scores: np.ndarray) -> np.ndarray:
         """Columns in the order of the classes; the one column of two classes is of that listed last."""
@@ -230,22 +292,16 @@ def _second_less_first(scores: np.ndarray) -> np.ndarray:
     return np.subtract(second, first, out=np.zeros(second.shape), where=first != second)
 
 
-def _log_odds(scores: np.ndarray, proba: np.ndarray) -> np.ndarray:
-    """ln P / (1 - P) of each class: from scores that the probabilities are the softmax of, where nothing is rounded."""
-    exact = (np.abs(softmax(scores, axis=1) - proba) <= _SOFTMAX).all(axis=1, keepdims=True)
-    return np.where(exact, log_odds(scores), logit(proba))
-
-
 @dataclass(frozen=True)
 class _LabelsTask(PassTask):
     """Which labels there are."""
 
     title = "labels"
 
-    def partial(self) -> "_Labels":
+    def partial(self) -> _Labels:
         return _Labels(None)
 
-    def add(self, partial: "_Labels", block: Block) -> None:
+    def add(self, partial: _Labels, block: Block) -> None:
         for name, labels in block.X.items():
             partial.see(np.unique(label_checks.check_labels(labels, name, block.first_row)))
 
@@ -262,10 +318,10 @@ class _Labels:
         """Add labels."""
         self.labels = more if self.labels is None else merged_classes(self.labels, more)
 
-    def finish(self) -> "_Labels":
+    def finish(self) -> _Labels:
         return self
 
-    def __add__(self, other: "_Labels") -> "_Labels":
+    def __add__(self, other: _Labels) -> _Labels:
         total = _Labels(self.labels)
         if other.labels is not None:
             total.see(other.labels)

@@ -1,5 +1,7 @@
 """How well a model does, from blocks of judged rows that merge."""
 
+from __future__ import annotations
+
 from streamnb.core import notebook, persistence
 from streamnb.evaluation import decision_metrics, ranking_metrics
 from streamnb.evaluation.tallied import Tallied, has

@@ -108,20 +108,20 @@ class GridEvaluation:
             tallies["losses"] = self._losses[point]
         return self._empty.with_tallies(self.n_rows, tallies)
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {
             "empty": self._empty,
             "n_points": self._n_points,
             "n_rows": self.n_rows,
-            "total": self._total.to_state(),
-            "decisions": None if self._decisions is None else self._decisions.to_state(),
-            "ranking": None if self._ranking is None else self._ranking.to_state(),
-            "margin": None if self._margin is None else self._margin.to_state(),
-            "losses": [losses.to_state() for losses in self._losses],
+            "total": self._total._to_state(),
+            "decisions": None if self._decisions is None else self._decisions._to_state(),
+            "ranking": None if self._ranking is None else self._ranking._to_state(),
+            "margin": None if self._margin is None else self._margin._to_state(),
+            "losses": [losses._to_state() for losses in self._losses],
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         empty, n_points = state["empty"], arguments.whole_number("n_points", state["n_points"])
         if not isinstance(empty, Evaluation) or len(state["losses"]) != n_points * ("probabilities" in empty.needs):
             raise ValueError("a grid of evaluations should say what each is like, and have the losses of each")
@@ -178,11 +178,11 @@ class EachEvaluation:
         """The evaluation of one model."""
         return self._each[point]
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {"each": self._each}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         each = state["each"]
         if not persistence.is_a(list[Evaluation], each):
             raise ValueError("a grid of evaluations should be a list of them")
@@ -224,11 +224,11 @@ class GridDecisions:
             setattr(total, name, own + getattr(other, name))
         return total
 
-    def to_state(self) -> dict[str, Any]:
-        return {name: part.to_state() if isinstance(part, RowMeans) else part for name, part in vars(self).items()}
+    def _to_state(self) -> dict[str, Any]:
+        return {name: part._to_state() if isinstance(part, RowMeans) else part for name, part in vars(self).items()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over what `to_state` gave, in place of nothing."""
+        """Take over what `_to_state` gave, in place of nothing."""
         for name, part in vars(self).items():
             if isinstance(part, RowMeans):
                 part.restore(state[name])

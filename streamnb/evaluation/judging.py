@@ -1,10 +1,11 @@
 """One fitted model on rows of any kind."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import logit, softmax
 
 from streamnb.core import label_checks
 from streamnb.encoding.learning import opened_through
@@ -14,9 +15,40 @@ from streamnb.models.linear import LinearModel, check_kind
 from streamnb.passes.contract import PassTask
 from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
+from streamnb.problem.score_logs import log_odds
 from streamnb.rows.block import Block
 from streamnb.rows.boundary import checked
 from streamnb.stats.matching import merged_classes, positions
+
+_MANY_CLASSES = 1000  # beyond, no confusion matrix
+_MANY_PAIRS = 20  # beyond, no one-vs-one
+_SOFTMAX = 1e-6
+_SAYS = {"y_pred": "predict", "scores": "decision_function", "proba": "predict_proba"}  # what a model says, and how
+
+
+def needs_of(given: Collection[str], n_classes: int, multilabel: bool) -> frozenset[str]:
+    """What an `Evaluation` keeps of y_pred, scores and proba, as far as they are given."""
+    set_apart, needs = ranked_apart(n_classes, multilabel), set()
+    if "y_pred" in given:
+        needs |= {"multilabel" if multilabel else "confusion" if n_classes <= _MANY_CLASSES else "hits"}
+    if "scores" in given or "proba" in given:
+        needs |= {"pairs"} if n_classes <= _MANY_PAIRS else set()
+        needs |= {"ranking"} if "proba" in given or not set_apart else set()
+        needs |= {"margin"} if "scores" in given and set_apart else set()
+    if "proba" in given:
+        needs |= {"probabilities", "reliability"}
+    return frozenset(needs)
+
+
+def ranked_apart(n_classes: int, multilabel: bool) -> bool:
+    """Whether rows are ranked in another way by the score of a class than by its probability."""
+    return n_classes > 2 and not multilabel
+
+
+def ranked_by(scores: np.ndarray, proba: np.ndarray) -> np.ndarray:
+    """ln P / (1 - P) of each class: from scores that the probabilities are the softmax of, where nothing is rounded."""
+    exact = (np.abs(softmax(scores, axis=1) - proba) <= _SOFTMAX).all(axis=1, keepdims=True)
+    return np.where(exact, log_odds(scores), logit(proba))
 
 
 @dataclass(eq=False)
@@ -84,7 +116,9 @@ class JudgingTask(PassTask):
             said["margin"] = raw_scores(self.model.scheme, margins)
         if "probabilities" in self.needs:
             said["log_proba"] = self.model.scheme.log_proba(margins)
-        if "confusion" in self.needs:
+        if {"ranking", "margin", "probabilities"} <= self.needs:
+            said["ranking"] = ranked_by(said["margin"], np.exp(said["log_proba"]))
+        if self.needs & {"hits", "confusion", "multilabel"}:
             said["predicted"] = self.model.decided(margins)
             if not self.model.scheme.multilabel and (said["predicted"] < 0).any():
                 raise ValueError("the model rejects rows, which have no place among the classes; refit(threshold=None)")
@@ -95,6 +129,12 @@ class JudgingTask(PassTask):
             return y
         merged_classes(self.model.classes_, y[:1])  # labels of another kind are no strangers but a mistake
         return positions(self.model.classes_, y)
+
+
+def judged_in_full(of: Any, model: LinearModel, X: Any, y: Any, sample_weight: Any) -> Evaluation:
+    """Every metric of what is said of rows of any kind by `of`, which goes by that model."""
+    given = [name for name, method in _SAYS.items() if hasattr(of, method)]
+    return judged(model, X, y, sample_weight, needs_of(given, len(model.classes_), model.scheme.multilabel))
 
 
 def judged(model: LinearModel, X: Any, y: Any, sample_weight: Any, needs: Iterable[str]) -> Evaluation:

@@ -1,5 +1,7 @@
 """Metrics of rankings: functions of judged rows, the methods of an `Evaluation`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from itertools import combinations
 from typing import Any

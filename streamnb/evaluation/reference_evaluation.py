@@ -207,13 +207,13 @@ class ReferenceEvaluation:
         """Bound on the error of `roc_auc`, the largest of any class; 0 while scores are kept one by one."""
         return self.of_all()[2][0]
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         groups = {"own": self._own, "against": self._against, "either": self._either, "classes": self.classes}
-        rankings = [ranking.to_state() for ranking in self._rankings]
+        rankings = [ranking._to_state() for ranking in self._rankings]
         return {**groups, **self._sizes, "nested": self._nested, "rankings": rankings}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         own, against = (persistence.array(name, state[name], ["i8"], (None,)) for name in ("own", "against"))
         classes = label_checks.check_labels(state["classes"], "classes")
         n_models, exact_rows, n_bins = (

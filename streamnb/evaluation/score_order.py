@@ -113,11 +113,11 @@ class Histogram:
         spare = np.empty(self.table.shape[1:], self.table.dtype)
         ranks.make_room(low, high, *self.bounds, spare, self.table)
 
-    def to_state(self) -> list[np.ndarray]:
+    def _to_state(self) -> list[np.ndarray]:
         return [self.low, self.high, self.shift, self.table.astype(np.float64)]
 
     def restore(self, state: list[np.ndarray]) -> None:
-        """Take over what `to_state` gave, in place of nothing; refuse rows outside the bins that scores lie in."""
+        """Take over what `_to_state` gave, in place of nothing; refuse rows outside the bins that scores lie in."""
         *ends, table = state
         self.low, self.high, self.shift = (
             persistence.array("bins", end, ["i8"], self.low.shape).copy() for end in ends
@@ -270,12 +270,12 @@ class Ranking:
         some._histogram = None if self._histogram is None else self._histogram.of_columns(columns)
         return some
 
-    def to_state(self) -> dict[str, Any]:
-        kept = None if self._histogram is None else self._histogram.to_state()
+    def _to_state(self) -> dict[str, Any]:
+        kept = None if self._histogram is None else self._histogram._to_state()
         return {"n_rows": self.n_rows, "blocks": list(map(list, self._blocks)), "histogram": kept}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over what `to_state` gave, in place of nothing."""
+        """Take over what `_to_state` gave, in place of nothing."""
         self.n_rows = arguments.whole_number("n_rows", state["n_rows"])
         self._blocks = [self._checked(*block) for block in state["blocks"]]
         if state["histogram"] is not None:

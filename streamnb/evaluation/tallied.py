@@ -1,5 +1,7 @@
 """What is kept of judged rows, whatever is asked of it later: tallies of fixed size that merge."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any, Self
 
@@ -205,13 +207,13 @@ class Tallied:
         """Write to one file; `snb.load` reads it, and what it gives takes more rows."""
         persistence.save(path, self)
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         form = [sorted(self.needs), *self._form[2:]]
-        tallies = {name: tally.to_state() for name, tally in self._tallies.items()}
+        tallies = {name: tally._to_state() for name, tally in self._tallies.items()}
         return {"classes": self.classes, "form": form, "n_rows": self.n_rows, "tallies": tallies}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         classes, (needs, multilabel, exact_rows, n_bins) = state["classes"], state["form"]
         if not persistence.is_a(tuple[list[str], bool, int, int], (needs, multilabel, exact_rows, n_bins)):
             raise ValueError(f"form={state['form']} should be names, a bool and two whole numbers")

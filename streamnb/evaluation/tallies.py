@@ -94,11 +94,11 @@ class Decisions:
         total.means = self.means + other.means
         return total
 
-    def to_state(self) -> list[Any]:
-        return [self.hit, self.true, self.predicted, self.table, self.means.to_state()]
+    def _to_state(self) -> list[Any]:
+        return [self.hit, self.true, self.predicted, self.table, self.means._to_state()]
 
     def restore(self, state: list[Any]) -> None:
-        """Take over what `to_state` gave, in place of nothing."""
+        """Take over what `_to_state` gave, in place of nothing."""
         *counts, table, means = state
         self.hit, self.true, self.predicted = (persistence.array("counts", c, ["f8"], self.hit.shape) for c in counts)
         if (table is None) != (self.table is None):
@@ -153,11 +153,11 @@ class MeanTally:
         total.means = self.means + other.means
         return total
 
-    def to_state(self) -> list[Any]:
-        return self.means.to_state()
+    def _to_state(self) -> list[Any]:
+        return self.means._to_state()
 
     def restore(self, state: list[Any]) -> None:
-        """Take over what `to_state` gave, in place of nothing."""
+        """Take over what `_to_state` gave, in place of nothing."""
         self.means.restore(state)
 
 

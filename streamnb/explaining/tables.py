@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import arguments
+from streamnb.core.frames import pandas_for
 from streamnb.explaining.weights import class_weights, difference
 from streamnb.models.linear import LinearModel
 from streamnb.passes.answering import answer
@@ -112,6 +113,4 @@ def listed(label: Any, names: np.ndarray, weights: np.ndarray, by: np.ndarray, n
 
 def frame_of(columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> Any:
     """A data frame of these rows."""
-    from pandas import DataFrame
-
-    return DataFrame(list(rows), columns=list(columns))
+    return pandas_for("a table of features").DataFrame(list(rows), columns=list(columns))

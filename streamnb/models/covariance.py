@@ -99,12 +99,12 @@ class CovarianceModel(LinearModel):
             raise AttributeError("a covariance of each class leaves no weights that could be sparse")
         return super().sparsify()
 
-    def to_state(self) -> dict[str, Any]:
-        return {**super().to_state(), **{name: getattr(self, name) for name in _OF_CLASSES}}
+    def _to_state(self) -> dict[str, Any]:
+        return {**super()._to_state(), **{name: getattr(self, name) for name in _OF_CLASSES}}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        linear = LinearModel.from_state({name: value for name, value in state.items() if name not in _OF_CLASSES})
+    def _from_state(cls, state: dict[str, Any]) -> Self:
+        linear = LinearModel._from_state({name: value for name, value in state.items() if name not in _OF_CLASSES})
         n_classes, n = len(linear.classes_), linear.n_features
         shapes = dict(zip(_OF_CLASSES, ((n_classes, n), (None, n, n), (n_classes,)), strict=True))
         own: dict[str, Any] = {

@@ -25,7 +25,7 @@ class Curves(persistence.Parameters):
     knots: list[Any]
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "Curves":
+    def _from_state(cls, state: dict[str, Any]) -> "Curves":
         knots = []
         for x, p in state["knots"]:
             x, p = persistence.array("knots", x, ["f8"], (None,)), persistence.array("knots", p, ["f8"], (len(x),))

@@ -1,5 +1,7 @@
 """From class probabilities to a decision: losses, rows that are rejected, and intercepts that balance two classes."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -34,7 +36,7 @@ class DecisionRule(persistence.Parameters):
     possible: np.ndarray | None = None
 
     @classmethod
-    def of(cls, loss: Any, threshold: Any, reject_label: Any) -> "DecisionRule | None":
+    def of(cls, loss: Any, threshold: Any, reject_label: Any) -> DecisionRule | None:
         """Check what can be checked before the classes are known; None where the likeliest class is the answer."""
         loss = None if loss is None else _square(loss)
         if threshold is None:
@@ -109,7 +111,7 @@ class DecisionRule(persistence.Parameters):
             rejected = expected.min(axis=1) > limit
         return np.where(rejected, -1, decided)
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("loss", "threshold", "reject_label", "possible")}
 
 

@@ -1,5 +1,7 @@
 """A linear model: scores of rows, and the decisions and probabilities read off them, in kind."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -49,7 +51,7 @@ _STATE = (
 )
 
 
-def _has_probabilities(model: "LinearModel") -> bool:
+def _has_probabilities(model: LinearModel) -> bool:
     return model.scheme.has_probabilities
 
 
@@ -69,6 +71,8 @@ class LinearModel:
         for most, [x > binarize] for Bernoulli, abs(x - centre) for Laplace, ln x for chi-squared and Dirichlet. For
         beta T(x) is ln x, and ``ln(1 - X) @ second`` adds to the scores. With `curves`, of a model calibrated by
         isotonic regression, these then take the place of scores: they are not linear.
+    scheme, options, moments, scale, rule
+        Which problems rows of `coef_` solve, what is done to rows before, the functions T, idf, and the decision rule.
 
     Examples
     --------
@@ -109,14 +113,14 @@ class LinearModel:
         shape = f"{len(self.intercept_):,} x {self.n_features:,}"
         return f"<LinearModel: {len(self.classes_):,} classes, {self.scheme.name}; weights {shape}, {kept:,} not zero>"
 
-    def sparsify(self) -> "LinearModel":
+    def sparsify(self) -> LinearModel:
         """A new model, the same but with weights stored sparse: less memory where most are zero.
 
         This one stays as it is (`LinearNB.sparsify`, which follows scikit-learn, changes the estimator in place).
         """
         return replace(self, weights=sp.csr_array(self.weights))
 
-    def shifted(self, shift: Any) -> "LinearModel":
+    def shifted(self, shift: Any) -> LinearModel:
         """The same model with `shift` added to `intercept_`: a number where that has one entry, else (R,)."""
         if self.curves is not None:
             raise ValueError("the model was calibrated by curves, and its scores are not linear; shift it before")
@@ -292,14 +296,14 @@ class LinearModel:
         """Write to one file: typed JSON and .npy in a zip, no pickle; read it with `snb.load`."""
         persistence.save(path, self)
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {
             "classes": self.classes_,
             "weights": stored(self.weights),
             "intercept": self.intercept_,
             "scheme": self.scheme.name,
             "reference": None if self.scheme.reference is None else self.classes_[self.scheme.reference].item(),
-            "options": self.options.to_state(),
+            "options": self.options._to_state(),
             "moments": self.moments,
             "scale": self.scale,
             "rule": self.rule,
@@ -308,7 +312,7 @@ class LinearModel:
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "LinearModel":
+    def _from_state(cls, state: dict[str, Any]) -> LinearModel:
         persistence.known(cls, state, "binarize", *_STATE)
         classes, weights = label_checks.check_labels(state["classes"], "classes"), of_stored(state["weights"])
         shape, options = weights.shape, RowOptions.of_state(state["options"])

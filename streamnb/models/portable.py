@@ -3,6 +3,8 @@
 This file imports nothing but NumPy and what is as light, so that a process that scores some rows starts at once.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -165,7 +167,7 @@ class PortableModel:
         classes, rows = np.nonzero(self.weights.T)
         return self.weights[rows, classes], rows, np.searchsorted(classes, np.arange(self.weights.shape[1] + 1))
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         state = {part.name: getattr(self, part.name) for part in fields(self)}
         if self.reference is None:
             del state["reference"]  # so that earlier versions read the file
@@ -177,7 +179,7 @@ class PortableModel:
         return state
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "PortableModel":
+    def _from_state(cls, state: dict[str, Any]) -> PortableModel:
         persistence.known(cls, state, *(part.name for part in fields(cls)))
         array = persistence.array
         weights = _weights(state["weights"])

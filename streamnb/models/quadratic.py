@@ -104,12 +104,12 @@ class QuadraticModel(ScoresOfZeros, LinearModel):
         quadratic.score_dense(values.values, self.weights, self.halves, out)
         return out + self.intercept_
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         tables = {"classes": self.classes_, "means": self.weights, "halves": self.halves, "intercept": self.intercept_}
-        return {**tables, "options": self.options.to_state(), "rule": self.rule, "curves": self.curves}
+        return {**tables, "options": self.options._to_state(), "rule": self.rule, "curves": self.curves}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         persistence.known(cls, state, *_STATE)
         classes = label_checks.check_labels(state["classes"], "classes")
         scheme, array = as_scheme("joint", classes), persistence.array

@@ -86,7 +86,7 @@ class MarginColumns(Margins):
         return np.hstack([sum(margins) / len(margins) for margins in every])
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "MarginColumns":
+    def _from_state(cls, state: dict[str, Any]) -> "MarginColumns":
         members = persistence.known(cls, state, "members")["members"]
         models = [model for models in members for model in models]
         if not all(members) or not models or not all(isinstance(model, LinearModel) for model in models):

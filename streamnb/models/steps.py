@@ -32,7 +32,7 @@ class Indicators(persistence.Parameters):
         return len(self.feature)
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "Indicators":
+    def _from_state(cls, state: dict[str, Any]) -> "Indicators":
         persistence.known(cls, state, *(part.name for part in fields(cls)))
         feature = persistence.array("feature", state["feature"], ["i8"], (None,))
         for name, kind in {"low": "f8", "high": "f8", "missing": "?", "as_is": "?"}.items():
@@ -81,7 +81,7 @@ class RowStep(persistence.Parameters):
     columns: np.ndarray | None = None
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "RowStep":
+    def _from_state(cls, state: dict[str, Any]) -> "RowStep":
         persistence.known(cls, state, *(part.name for part in fields(cls)))
         do, value, columns = (state[name] for name in ("do", "value", "columns"))
         if do == "indicators":

@@ -125,18 +125,18 @@ class Checkpoint:
         self._written = time.monotonic()
         self._cost = self._written - started
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         done = np.array(self.done, np.int64).reshape(-1, 2)
         known = self.stats is None or persistence.registered(self.stats)
         stats = self.stats if known else dict(self.stats.arrays())
         return {"about": self.about, "done": done, "stats": stats, "report": asdict(self.report)}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         done = persistence.array("done", state["done"], ["i8"], (None, 2))
         if (np.diff(done.reshape(-1)) <= 0).any():
             raise ValueError("the ranges of rows should be apart from each other and in order")
-        report, ranges = Report.from_state(state["report"]), list(map(tuple, done.tolist()))
+        report, ranges = Report._from_state(state["report"]), list(map(tuple, done.tolist()))
         fields = {"about": state["about"], "done": ranges, "stats": state["stats"], "report": report}
         return cls(**persistence.typed(cls, fields))
 

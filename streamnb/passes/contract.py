@@ -4,6 +4,8 @@ Everything learned from rows goes by this contract: class sums, scores of models
 and who reads them, threads here or the workers of a cluster, is not the task's concern.
 """
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, Self
@@ -56,6 +58,15 @@ class PassTask:
 
     `partial` and `add` are a task's own; the rest has a meaning that fits most.
 
+    Attributes
+    ----------
+    title : str
+        In words, of progress bars and of tasks on a cluster.
+    n_rows : int or None
+        Where it is known before rows are read that do not say themselves.
+    most_bytes : int or None
+        Of the partial results of all threads together, if not as many as usual.
+
     Examples
     --------
     How many rows there are:
@@ -79,9 +90,9 @@ class PassTask:
     2
     """
 
-    title: str = "pass"  # in words, of progress bars and of tasks on a cluster
-    n_rows: int | None = None  # where it is known before rows are read that do not say themselves
-    most_bytes: int | None = None  # of the partial results of all threads together, if not as many as usual
+    title: str = "pass"
+    n_rows: int | None = None
+    most_bytes: int | None = None
 
     def partial(self) -> Partial:
         """A partial result without rows."""

@@ -54,10 +54,11 @@ def run(task: PassTask, rows: Source, options: RunOptions) -> tuple[Any, Report]
         kept = None if options.checkpoint is None else Checkpoint.open(options.checkpoint, task, rows)
         rows = in_tiles(rows, wants.tile_rows)
         earlier = 0.0 if kept is None else kept.report.seconds  # that it took up to where it was broken off
-        if client is not None and reachable(rows):
-            total, report = on_workers(task, rows, client, options.progress, kept)
-        else:
-            total, report = _here(task, rows, options, kept)
+        with stopping.once_kept(kept is not None):
+            if client is not None and reachable(rows):
+                total, report = on_workers(task, rows, client, options.progress, kept)
+            else:
+                total, report = _here(task, rows, options, kept)
     report = replace(report, seconds=earlier + time.perf_counter() - started)
     return task.ended(total, report), report
 

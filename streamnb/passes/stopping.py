@@ -1,8 +1,11 @@
-"""A process that is asked to stop: its passes keep what is done, where they have a checkpoint, and end."""
+"""A process that is asked to stop: a pass that has a checkpoint keeps what is done, and ends; all else ends at once."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Event
 
 asked = Event()  # set from outside, by the handler of a signal for instance
+keeping = Event()  # set while a pass looks after every block whether it is asked, to end once its work is kept
 
 
 class Stopped(BaseException):
@@ -12,4 +15,18 @@ class Stopped(BaseException):
 def check() -> None:
     """End here if the process was asked to stop."""
     if asked.is_set():
-        raise Stopped("stopped as asked; what was done is in the checkpoint, if there is one")
+        raise Stopped
+
+
+@contextmanager
+def once_kept(kept: bool) -> Iterator[None]:
+    """Where `kept`, a pass under way is left to keep what is done; it ends here, at the latest, if it was asked to."""
+    if not kept:
+        yield
+        return
+    keeping.set()
+    try:
+        yield
+    finally:
+        keeping.clear()
+    check()

@@ -1,5 +1,7 @@
 """A picture of what a search has found."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Self
 

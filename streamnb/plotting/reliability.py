@@ -1,5 +1,7 @@
 """A picture of how far probabilities may be believed."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

@@ -1,5 +1,7 @@
 """ROC curves, magnified where they differ."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

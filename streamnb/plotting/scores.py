@@ -1,5 +1,7 @@
 """Pictures of how well models do: scores of a grid, the confusion matrix."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Self
 

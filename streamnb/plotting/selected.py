@@ -1,5 +1,7 @@
 """A picture of a search for features: the score against how many are kept."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Self
 

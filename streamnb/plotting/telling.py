@@ -1,5 +1,7 @@
 """A picture of the features that tell classes: bars of the largest weights, or all weights as an image."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 

@@ -1,5 +1,7 @@
 """A picture of the tree of features that tree-augmented naive Bayes has found."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, Self
 

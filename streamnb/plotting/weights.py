@@ -1,5 +1,7 @@
 """A picture of weights: the regularisation path."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import reduce
 from operator import add

@@ -1,5 +1,7 @@
 """The exponential families, and how they are named."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """What a family is: three functions of the mean."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +20,28 @@ class Family(persistence.Parameters):
 
     Functions of the mean take and return arrays; they need not be defined outside the domain's inside.
 
+    Attributes
+    ----------
+    name : str
+        The name of the class in small letters, unless it says another.
+    moment, moments : str, tuple of str
+        The moment whose class sums are the sufficient statistic, and those that a scan must accumulate.
+    lowest, highest : float
+        Smaller and larger values of x have no probability.
+    centre : float
+        That of the moment "deviation".
+    coupled, as_one, coded, roomy : bool
+        True where the means of a class sum to one, as of multinomials; where `TopK` keeps the columns of a group
+        together; where columns are numbers of categories, of which indicators are to be made; where functions of m
+        also take what it falls short of the highest mean by.
+    covariant, pooled, points : bool, bool, tuple of (a, g)
+        True where the features of a row go together, with covariances, and where their products are wanted of all
+        classes together; the shrinkages of covariances to try.
+    map_names : tuple of str
+        Maps of the columns to try; none: the columns as they are.
+    cure : str
+        What to do about values that have no such moment, for the message.
+
     Examples
     --------
     >>> import numpy as np
@@ -35,20 +59,20 @@ class Family(persistence.Parameters):
     """
 
     name: ClassVar[str]
-    moment: ClassVar[str] = "sum"  # whose class sums are the sufficient statistic
-    moments: ClassVar[tuple[str, ...]] = ("sum",)  # what a scan must accumulate
-    lowest: float = -np.inf  # smaller values of x have no probability
-    highest: float = np.inf  # nor have larger ones
-    coupled: ClassVar[bool] = False  # True where the means of a class sum to one (multinomial); c is 0
-    as_one: ClassVar[bool] = False  # True where TopK keeps the columns of a group together (categorical)
-    coded: bool = False  # True where columns are numbers of categories, of which indicators are to be made
-    roomy: ClassVar[bool] = False  # True where functions of m also take what it falls short of the highest mean by
-    centre: float = 0.0  # that of the moment "deviation"
-    covariant: bool = False  # True where the features of a row go together, with covariances
-    pooled: bool = False  # True where products of features are wanted of all classes together
-    points: tuple[tuple[float, float], ...] = ()  # (a, g) to try, of covariances
-    map_names: tuple[str, ...] = ()  # of maps of the columns to try; none: the columns as they are
-    cure: ClassVar[str] = "drop such rows, or leave the feature out"  # of a moment that is NaN
+    moment: ClassVar[str] = "sum"
+    moments: ClassVar[tuple[str, ...]] = ("sum",)
+    lowest: float = -np.inf
+    highest: float = np.inf
+    coupled: ClassVar[bool] = False
+    as_one: ClassVar[bool] = False
+    coded: bool = False
+    roomy: ClassVar[bool] = False
+    centre: float = 0.0
+    covariant: bool = False
+    pooled: bool = False
+    points: tuple[tuple[float, float], ...] = ()
+    map_names: tuple[str, ...] = ()
+    cure: ClassVar[str] = "drop such rows, or leave the feature out"
 
     def __init_subclass__(cls) -> None:
         cls.name = getattr(cls, "name", cls.__name__.lower())
@@ -57,15 +81,15 @@ class Family(persistence.Parameters):
         persistence.register(cls)  # so that a model with it can be saved
 
     @property
-    def members(self) -> tuple["Family", ...]:
+    def members(self) -> tuple[Family, ...]:
         """The families of the columns: this one, or those of a `Mixed`."""
         return (self,)
 
-    def parts(self, n_features: int) -> list[tuple["Family", Any]]:
+    def parts(self, n_features: int) -> list[tuple[Family, Any]]:
         """Families with their columns, each a slice or sorted numbers."""
         return [(self, slice(0, n_features))]
 
-    def groups(self, n_features: int) -> list[tuple["Family", slice]]:
+    def groups(self, n_features: int) -> list[tuple[Family, slice]]:
         """Its columns cut into groups that know nothing of each other."""
         return [(self, slice(0, n_features))]
 
@@ -73,11 +97,11 @@ class Family(persistence.Parameters):
         """The columns of numbers of categories."""
         return np.zeros(0, np.int64)
 
-    def widened(self, firsts: np.ndarray) -> "Family":
+    def widened(self, firsts: np.ndarray) -> Family:
         """The same where a step makes columns firsts[j] to firsts[j + 1] of column j."""
         return self
 
-    def named(self, names: Any, kinds: Any = None) -> "Family":
+    def named(self, names: Any, kinds: Any = None) -> Family:
         """The same where the columns have these names, (n_features,) or None.
 
         `kinds` are what an `Encoding` says of the columns that it makes.
@@ -94,11 +118,11 @@ class Family(persistence.Parameters):
         """The lowest and highest mean of its moment."""
         return (self.lowest, self.highest) if self.moment == "sum" else TABLE[self.moment].means
 
-    def with_map(self, name: str) -> "Family":
+    def with_map(self, name: str) -> Family:
         """The family with one of its maps."""
         return self
 
-    def at(self, point: Any) -> "Family":
+    def at(self, point: Any) -> Family:
         """The family at a point of a grid that it has itself."""
         return self
 

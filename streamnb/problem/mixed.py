@@ -1,5 +1,7 @@
 """Columns of different kinds in one model: each group of columns has a family of its own, and scores add up."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Self
@@ -101,7 +103,7 @@ class Mixed(Family):
 
     # ---- which columns -----------------------------------------------------------------------------------------------
 
-    def named(self, names: Any, kinds: Any = None) -> "Mixed":
+    def named(self, names: Any, kinds: Any = None) -> Mixed:
         """The same with numbers for names of columns; `names` (n_features,) is None where X brings none."""
         if not any(isinstance(which, list) for _, which in self._given):
             return self
@@ -118,7 +120,7 @@ class Mixed(Family):
         coded = [every[columns] for family, columns in self._divided(n_features) if family.coded]
         return np.sort(np.concatenate([np.zeros(0, np.int64), *coded]))
 
-    def widened(self, firsts: np.ndarray) -> "Mixed":
+    def widened(self, firsts: np.ndarray) -> Mixed:
         every, given = np.arange(len(firsts) - 1), []
         for family, columns in self._divided(len(every)):
             mine = every[columns]
@@ -158,11 +160,11 @@ class Mixed(Family):
 
     # ---- a value like other families ---------------------------------------------------------------------------------
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {"columns": [[family, _encoded(which)] for family, which in self._given]}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "Mixed":
+    def _from_state(cls, state: dict[str, Any]) -> Mixed:
         if not all(isinstance(family, Family) for family, _ in state["columns"]):
             raise ValueError("columns should be those of families")
         return cls([(family, _decoded(which)) for family, which in state["columns"]])

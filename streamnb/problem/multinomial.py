@@ -1,5 +1,7 @@
 """Counts and categories, whose probabilities sum to one in each class."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -125,11 +127,11 @@ class Categorical(Multinomial):
         ends = np.cumsum(sizes).tolist()
         return [(Categorical((size,)), slice(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {"sizes": None if self.sizes is None else np.array(self.sizes, np.int64)}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "Categorical":
+    def _from_state(cls, state: dict[str, Any]) -> Categorical:
         sizes = state["sizes"]
         return cls(None if sizes is None else persistence.array("sizes", sizes, ["i8"], (None,)))
 

@@ -1,5 +1,7 @@
 """Regularisers R(w): what pulls the means of the two sides together, -R'(w) being the pull."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from itertools import count
@@ -25,7 +27,7 @@ class Penalty(persistence.Parameters):
         """What it asks of the weights at one point of its grid."""
         raise NotImplementedError
 
-    def with_taus(self, taus: Any) -> "Penalty":
+    def with_taus(self, taus: Any) -> Penalty:
         """The same regulariser with another grid."""
         changed = copy(self)
         changed.tau = arguments.tau_grid("tau", taus)
@@ -33,9 +35,10 @@ class Penalty(persistence.Parameters):
 
     @property
     def parts(self) -> tuple[Any, ...]:
+        """The regularisers that add up to it: itself alone, unless it is a sum."""
         return (self,)
 
-    def __add__(self, other: "Penalty") -> "Penalty":
+    def __add__(self, other: Penalty) -> Penalty:
         if not isinstance(other, Penalty):
             return NotImplemented
         return _Sum(self.parts + other.parts)
@@ -153,7 +156,7 @@ class TopK(Penalty):
         """The grid, under the name that all penalties have for it; one number for each row is one point."""
         return np.array([self.k, None], object)[:1] if isinstance(self.k, dict) else self.k
 
-    def with_taus(self, taus: Any) -> "TopK":
+    def with_taus(self, taus: Any) -> TopK:
         return TopK(taus[0] if isinstance(taus[0], Mapping) else [int(k) for k in taus], self.by)
 
     def pull(self, tau: Any) -> Pull:
@@ -258,7 +261,7 @@ class Separable(Penalty):
         """r'(w) of each entry."""
         return np.fromiter((self.derivative(v) for v in w.ravel().tolist()), np.float64, w.size).reshape(w.shape)
 
-    def numbered(self, i: int) -> "Separable":
+    def numbered(self, i: int) -> Separable:
         """The same as the i-th of a sum, under a kind of its own: separable, separable_2, .."""
         changed = copy(self)
         changed.kind = Separable.kind if i == 1 else f"{Separable.kind}_{i}"  # type: ignore[misc]
@@ -359,7 +362,7 @@ class _Sum(Penalty):
     def __repr__(self) -> str:
         return " + ".join(map(repr, self._parts))
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {"parts": list(self._parts)}
 
 

@@ -1,5 +1,7 @@
 """Families of positive values, whose dispersion is estimated."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +16,7 @@ from streamnb.stats.tables import columns_at_once
 class _Positive(Family):
     """Positive values with a dispersion, by Pearson's statistic or by maximum likelihood."""
 
-    function: ClassVar[str]  # the moment that maximum likelihood needs beside the sum
+    _function: ClassVar[str]  # the moment that maximum likelihood needs beside the sum
     cure = "take dispersion='pearson', which zeros do not mind"
 
     def __init__(self, dispersion: str = "pearson"):
@@ -22,13 +24,13 @@ class _Positive(Family):
 
     @property
     def moments(self):  # type: ignore[override]
-        return ("sum", self.function if self.by == "ml" else "sum_sq")
+        return ("sum", self._function if self.by == "ml" else "sum_sq")
 
     @property
     def lowest(self):  # type: ignore[override]
         return ABOVE_ZERO if self.by == "ml" else 0.0
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {"dispersion": self.by}
 
     def __repr__(self) -> str:
@@ -41,7 +43,7 @@ class _Positive(Family):
             factor = 1.0 if scale is None else scale[columns]
             means = stats.table("sum").value(columns) / np.where(weight > 0, weight, 1.0)[:, None] * factor
             if self.by == "ml":
-                functions = stats.table(self.function).value(columns) / np.where(weight > 0, weight, 1.0)[:, None]
+                functions = stats.table(self._function).value(columns) / np.where(weight > 0, weight, 1.0)[:, None]
                 phi[columns] = self.most_likely(weight @ self.excess(means, functions, factor) / weight.sum())
             else:
                 # classes with mean 0 are left out
@@ -82,7 +84,7 @@ class Gamma(_Positive):
     """
 
     name = "gamma"
-    function = "log_sum"
+    _function = "log_sum"
 
     def excess(self, means, functions, factor):
         return np.where(means > 0, np.log(np.where(means > 0, means, 1.0)) - functions - np.log(factor), 0.0)
@@ -118,7 +120,7 @@ class InverseGaussian(_Positive):
     """
 
     name = "inverse_gaussian"
-    function = "inv_sum"
+    _function = "inv_sum"
 
     def excess(self, means, functions, factor):
         return np.where(means > 0, functions / factor - 1.0 / np.where(means > 0, means, 1.0), 0.0)

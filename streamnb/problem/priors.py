@@ -5,6 +5,8 @@ what the density of the family takes off. math: Beta(a, b) gives (S + a) / (N + 
 (S + a - 1) / (N + a + b - 2).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -30,11 +32,11 @@ class Pseudo:
     highest: float | None = None
     by_class: bool = False
 
-    def of(self, classes: Any) -> "Pseudo":
+    def of(self, classes: Any) -> Pseudo:
         """That of some classes, a row for each."""
         return Pseudo(self.sum[classes], self.count[classes], self.highest) if self.by_class else self
 
-    def of_rests(self, classes: Any) -> "Pseudo":
+    def of_rests(self, classes: Any) -> Pseudo:
         """That of all rows outside a class: the mean of the other classes'."""
         if not self.by_class:
             return self
@@ -42,7 +44,7 @@ class Pseudo:
         more_sum, more_count = ((table.sum(axis=0) - table[classes]) / n_others for table in (self.sum, self.count))
         return Pseudo(more_sum, more_count, self.highest)
 
-    def of_all(self, classes: np.ndarray) -> "Pseudo":
+    def of_all(self, classes: np.ndarray) -> Pseudo:
         """That of some classes together, each smoothed for itself."""
         if not self.by_class:
             return Pseudo(len(classes) * self.sum, len(classes) * self.count)
@@ -59,9 +61,14 @@ class Prior(persistence.Parameters):
 
     Rows of (n_classes, n_features) are the classes in their order, sorted. The rest of one-vs-rest has the mean of the
     pseudo-sums and -counts of the other classes; of the labels of a 2-D y each has its row on both sides.
+
+    Attributes
+    ----------
+    families : tuple of str
+        Those that it is conjugate to.
     """
 
-    families: ClassVar[tuple[str, ...]]  # that it is conjugate to
+    families: ClassVar[tuple[str, ...]]
 
     def __init_subclass__(cls) -> None:
         persistence.register(cls)  # so that a model with it can be saved
@@ -88,7 +95,7 @@ class Prior(persistence.Parameters):
                     f"give one number, or one for each {what}"
                 )
 
-    def of_columns(self, columns: Any) -> "Prior":
+    def of_columns(self, columns: Any) -> Prior:
         """The prior of some features, a slice or numbers."""
         return type(self)(**{name: _of(value, columns) for name, value in vars(self).items()})
 
@@ -148,7 +155,7 @@ class BetaPrior(Prior):
         a, b = _of(self.a, columns), _of(self.b, columns)
         return a, (a + b) / _trials(family)
 
-    def mirrored(self) -> "BetaPrior":
+    def mirrored(self) -> BetaPrior:
         """That of what values fall short of the highest by."""
         return BetaPrior(self.b, self.a)
 

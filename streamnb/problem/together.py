@@ -5,6 +5,8 @@ are ``psi(a_j) - psi(sum a)``. One equation for each parameter, coupled by their
 Dirichlet distribution").
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -19,9 +21,15 @@ NO_MAXIMUM = 1e-13  # sum exp(mean of ln x_j) nearer to 1 than this is that of r
 
 
 class Together(Family):
-    """A family whose parameters are fitted together; means and parameters of a group lie along the last axis."""
+    """A family whose parameters are fitted together; means and parameters of a group lie along the last axis.
 
-    second: ClassVar[Family | None] = None  # of the other function of x that weights multiply
+    Attributes
+    ----------
+    second : Family or None
+        That of the other function of x that weights multiply.
+    """
+
+    second: ClassVar[Family | None] = None
     moment = "log_sum"
     lowest = ABOVE_ZERO
 

@@ -73,7 +73,7 @@ class LogColumns(ColumnMap):
     name = LOG1P
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "LogColumns":
+    def _from_state(cls, state: dict[str, Any]) -> "LogColumns":
         return cls(persistence.array("taken", state["taken"], ["?"], (None,)))
 
     @property
@@ -102,7 +102,7 @@ class QuantileNormal(ColumnMap):
     name = QUANTILE_NORMAL
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "QuantileNormal":
+    def _from_state(cls, state: dict[str, Any]) -> "QuantileNormal":
         quantiles = persistence.array("quantiles", state["quantiles"], ["f8"], (None, None))
         if not quantiles.size or not np.isfinite(quantiles).all() or (np.diff(quantiles, axis=1) < 0.0).any():
             raise ValueError("quantiles should be finite numbers that do not fall")

@@ -30,6 +30,17 @@ class RowColumns:
         self._y, self._weight, self._split, self._labelled = y, weight, split, labelled
         self.names = "y", "sample_weight", split_name
 
+    def with_beside(self, y: Any, weight: Any, n_rows: int | None) -> "RowColumns":
+        """The same with labels and weights where there are none."""
+        more = open_columns(y, weight, n_rows, self._labelled)
+        for name, here, there in (("y", self._y, more._y), ("sample_weight", self._weight, more._weight)):
+            if here is not None and there is not None:
+                raise _given_twice(name)
+        y, weight = (
+            here if there is None else there for here, there in ((self._y, more._y), (self._weight, more._weight))
+        )
+        return RowColumns(y, weight, self._labelled, self._split, self.names[2])
+
     def with_split(self, name: str, values: Any, n_rows: int | None, group: zarr.Group | None) -> "RowColumns":
         """The same with groups or fold numbers."""
         split = _opened(name, values, partial(label_checks.check_labels, name=name), n_rows, group)
@@ -64,7 +75,7 @@ class RowColumns:
         labels, weights, splits = asked
         for name, here, there in (("y", labels, y), ("sample_weight", weights, weight)):
             if here is not None and there is not None:
-                raise ValueError(f"{name} is given beside X, but the stream X brings its own; leave one of them out")
+                raise _given_twice(name)
         if labels is not None:
             y = label_checks.check_y(labels(), start)
         if weights is not None:
@@ -81,6 +92,14 @@ class RowColumns:
         for name, column in zip(self.names, (self._y, self._weight, self._split), strict=True):
             if column is not None:
                 row_checks.check_lengths(n_rows, column.n_rows, name)
+
+
+def _given_twice(name: str) -> ValueError:
+    what = "labels" if name == "y" else "weights"
+    return ValueError(
+        f"{name} is given beside X, and the rows of X bring {what} of their own, as those of a stream of (X, y) do, or "
+        f"rows that were opened with {name.removeprefix('sample_')}=..; leave one of the two out"
+    )
 
 
 class InMemory:

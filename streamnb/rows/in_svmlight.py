@@ -1,5 +1,7 @@
 """Rows in svmlight files: lines of text, `label index:value index:value ..`, read by ranges of bytes in threads."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator
 from typing import Any

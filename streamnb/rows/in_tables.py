@@ -24,5 +24,10 @@ class TableSource(RawSource):
         if not isinstance(column, str):
             return column
         check_has(self.tables.schema, [column], name)
+        if column in self.tables.fields.features and name in ("y", "sample_weight"):
+            raise ValueError(
+                f"{name}={column!r} is a feature of X; name it where the table is opened, such as "
+                f"snb.table(.., {name.removeprefix('sample_')}={column!r})"
+            )
         jobs = self.tables.selected(Fields((), y=column, labels=name)).jobs(0, self.tables.n_rows)
         return np.concatenate([read().y for _, read in jobs])

@@ -168,7 +168,7 @@ def opened(
     """
     if isinstance(X, Source):  # it was opened before
         if X.by_users:
-            _check_alone(y=y, sample_weight=sample_weight)
+            X = X.with_beside(y, sample_weight)
         if look is not None:
             look(None if X.feature_names is None else X)
         return X if split is None else X.with_split(*split)
@@ -190,16 +190,6 @@ def opened(
         raise DataError(f"X has {source.n_features} features and names for {given.shape[1]}; write it anew")
     source.group, source.given, source.label_names = group, given, label_checks.names_of_labels(y)
     return source if split is None else source.with_split(*split)
-
-
-def _check_alone(**beside: Any) -> None:
-    """Refuse labels and weights beside rows that a user opened, which bring their own."""
-    for name, value in beside.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} is given beside X, but X are rows that were opened before and bring their own; give it where "
-                "they are opened, such as snb.text(.., y=..)"
-            )
 
 
 def _with_names(X: Any) -> Any:

@@ -161,7 +161,7 @@ class RowOptions:
             raise ValueError("columns should be a map of columns, and step what was learned of rows")
         return cls(transform, normalize, *others)
 
-    def to_state(self) -> list[Any]:
+    def _to_state(self) -> list[Any]:
         """What `of_state` takes."""
         *saved, scale, columns, step, learned = (getattr(self, part.name) for part in fields(self))
         last = [None if scale is None else scale.values, columns, step, learned]

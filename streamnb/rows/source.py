@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 import zarr
 
+from streamnb.core.label_checks import names_of_labels
 from streamnb.rows import sizes
 from streamnb.rows.block import Block
 from streamnb.rows.columns import RowColumns, whole_column
@@ -74,6 +75,16 @@ class Source:
         """The same for who wants values, or only their places, and so many bytes at once."""
         part = copy(self)
         part.values_matter, part.longer_blocks = values, block_bytes
+        return part
+
+    def with_beside(self, y: Any, weight: Any) -> Self:
+        """The same with labels and weights that rows were opened without."""
+        if y is None and weight is None:
+            return self
+        part = copy(self)
+        part.by_users = False  # whoever opens them once more has these already
+        part._columns = self._columns.with_beside(self.named(y, "y"), self.named(weight, "sample_weight"), self.n_rows)
+        part.label_names = self.label_names if y is None else names_of_labels(y)
         return part
 
     def with_split(self, name: str, values: Any) -> Self:

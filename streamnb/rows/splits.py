@@ -1,5 +1,7 @@
 """Which fold a row belongs to: a pure function of its number, or of its group, and the seed; never of the chunking."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -30,7 +32,7 @@ class Folding:
     by: str = "rows"
 
     @classmethod
-    def of_state(cls, saved: dict[str, Any]) -> "Folding":
+    def of_state(cls, saved: dict[str, Any]) -> Folding:
         """How rows were split, as it was saved."""
         folding = cls(**persistence.typed(cls, saved))
         for name, lowest in (("n_folds", 2), ("repeats", 1)):

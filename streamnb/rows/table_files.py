@@ -7,10 +7,13 @@ from functools import partial
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
+
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
 from streamnb.rows.tables import CATEGORY, NOTHING, PIECE_ROWS, Fields, Reading, Tables, arrow, check_names, kind_of
 from streamnb.rows.text_files import with_sizes
+from streamnb.rows.text_formats import pyarrow_for
 
 
 class ParquetFiles(Tables):
@@ -146,3 +149,10 @@ def common_schema(schemas: list[tuple[str, Any]]) -> Any:
                     "them of one type"
                 )
     return pa.schema(list(fields.values()), first.metadata)
+
+
+def write_parquet(columns: dict[str, np.ndarray], file: Any) -> None:
+    pyarrow = pyarrow_for("a .parquet file")
+    import pyarrow.parquet as pq
+
+    pq.write_table(pyarrow.table(columns), file)

@@ -1,5 +1,7 @@
 """CSR in Zarr, in the layout of AnnData: written from a stream of chunks."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
@@ -160,7 +162,7 @@ class _Writer:
             )
         return found
 
-    def _room_for(self, labels: Any) -> "_CSR | _Column":
+    def _room_for(self, labels: Any) -> _CSR | _Column:
         if sp.issparse(labels):
             return _CSR(self._group.create_group("y"), labels.shape[1], labels.dtype)
         return _Column(self._group, "y", "str" if labels.dtype.kind == "U" else labels.dtype, ROW_CHUNK)

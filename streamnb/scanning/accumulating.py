@@ -1,5 +1,7 @@
 """A task of one's own: anything that merges, learned from rows of any kind in one pass."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Rows of any kind, labelled, become class statistics in one pass."""
 
+from __future__ import annotations
+
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -7,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamnb.core import label_checks, memory, messages, row_checks
+from streamnb.core import label_checks, memory, messages, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
 from streamnb.encoding.learning import learned, prepared
 from streamnb.encoding.opening import opened
@@ -152,7 +154,7 @@ class ClassScan(PassTask):
         return total.with_tables(compact)  # of few rows most cells are empty
 
     def total(self, arrays: Any) -> Any:
-        return ClassStats.from_state(arrays)
+        return persistence.made_again(ClassStats, arrays)
 
     def unpacked(self, total: Any) -> Any:
         """In dense tables, as long as these are not too large."""

@@ -1,8 +1,10 @@
 """What a scan will need, told before any row is read."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from streamnb.core import label_checks, memory, notebook
 from streamnb.core.memory import check_memory_limit
@@ -19,6 +21,20 @@ from streamnb.stats.moments import SECOND_MOMENTS, TABLE, check_moments
 
 UNKNOWN = "not known before the scan"
 _OF_MODELS = "n_models", "model_bytes", "n_groups", "most_reads"
+
+
+@runtime_checkable
+class PlansReads(Protocol):
+    """A model of several reads, which tells what its `fit` will take."""
+
+    def _plan_scan(self) -> tuple[tuple[str, ...], Any]:
+        """The moments and folds of the scan."""
+
+    def _plan_pooled(self) -> tuple[str, ...]:
+        """The moments that are summed over all classes, unless each counts otherwise."""
+
+    def _plan_reads(self, n_features: int, n_rows: int, n_folds: int, limit: int) -> dict[str, int]:
+        """What models with n_rows rows of weights take, and how often rows are read at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +164,7 @@ def plan(
     needed = {}
     if dense is not None and model is not None:
         n_rows_of_weights = 1 if n_classes == 2 and not n_labels else n_classes
-        needed = model.plan_reads(n_features, n_rows_of_weights, 1 if folding is None else folding.n_folds, limit)
+        needed = model._plan_reads(n_features, n_rows_of_weights, 1 if folding is None else folding.n_folds, limit)
     if n_values is not None and moment_sums.may_be_sparse(first, options):
         touched = n_values * (n_labels + 1) * (1 if folding is None else folding.repeats)
         sparse = moment_sums.CELL * sum(min(touched, n) if n else touched for n in cells)
@@ -192,4 +208,6 @@ def _products(pooled: bool) -> tuple[str, ...]:
 
 def _of_model(model: Any) -> tuple[tuple[str, ...], Any, tuple[str, ...]]:
     """The moments and folds of its scan, and those of the moments that it sums over all classes."""
-    return *model.plan_scan(), model.plan_pooled()
+    if not isinstance(model, PlansReads):
+        raise TypeError(f"model={model!r} should be a model of several reads, such as snb.SoftmaxRegression()")
+    return *model._plan_scan(), model._plan_pooled()

@@ -1,5 +1,7 @@
 """What a search has found: a table of all candidates, and the best of them, fitted to all rows."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -7,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from streamnb.core import notebook, persistence
+from streamnb.core.frames import pandas_for
 from streamnb.passes.report import Report
 from streamnb.plotting.candidates import SearchDisplay
 from streamnb.problem.points import loaded_point
@@ -39,7 +42,7 @@ class Judged(persistence.Parameters):
     folds: Sequence[int] | None = None
 
     @classmethod
-    def on(cls, folds: Sequence[int], n_folds: int, scores: Mapping[str, Sequence[float]], **about: Any) -> "Judged":
+    def on(cls, folds: Sequence[int], n_folds: int, scores: Mapping[str, Sequence[float]], **about: Any) -> Judged:
         """A candidate with scores on some of so many folds; `about` is the rest."""
         if len(folds) == n_folds:
             return cls(scores={name: np.array(values, np.float64) for name, values in scores.items()}, **about)
@@ -119,11 +122,7 @@ class Search(persistence.Saved):
 
     @property
     def results_(self) -> Any:
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("results_ needs pandas: pip install pandas") from error
-        return pd.DataFrame([self._row(judged) for judged in self.ranked])
+        return pandas_for("results_").DataFrame([self._row(judged) for judged in self.ranked])
 
     def _row(self, judged: Judged) -> dict[str, Any]:
         scores = {name: judged.mean(name) for name in self.scorings}
@@ -175,11 +174,11 @@ class Search(persistence.Saved):
             raise TypeError(f"best_={self.best_!r} is not a model of streamnb, and is not kept in its files")
         super().save(path)
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return vars(self)
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
+    def _from_state(cls, state: dict[str, Any]) -> Self:
         persistence.typed(cls, persistence.known(cls, state, *cls.__dataclass_fields__))
         self = cls(**state)
         if not self.candidates or not self.scorings or not hasattr(self.best_, "predict"):

@@ -1,5 +1,7 @@
 """`search`: every candidate on the same folds, in as few reads as may be, and the best one fitted."""
 
+from __future__ import annotations
+
 import numbers
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Some rows of each class: what searches for features look at beside the sums."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,11 +46,11 @@ class ClassSample:
     def __repr__(self) -> str:
         return f"<ClassSample: {len(self.codes):,} rows, {len(self.columns):,} features>"
 
-    def picked(self, rows: np.ndarray) -> "ClassSample":
+    def picked(self, rows: np.ndarray) -> ClassSample:
         """Some rows, in this order."""
         return ClassSample(self.X[rows], self.codes[rows], self.weight[rows], self.fold[rows], self.columns)
 
-    def by_fold(self) -> "ClassSample":
+    def by_fold(self) -> ClassSample:
         """The rows of one fold after the other."""
         return self.picked(np.argsort(self.fold, kind="stable"))
 

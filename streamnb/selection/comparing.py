@@ -1,5 +1,7 @@
 """Families and penalties beside each other, on the same folds."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -75,7 +77,7 @@ def compare(
     client: Any = None,
     checkpoint: Any = None,
     layer: str | None = None,
-) -> "Comparison":
+) -> Comparison:
     """Print and return the score and the features kept of every family under every penalty, for each class and overall.
 
     The tables of section 7.3, Shishkova 2016. Two scans in all, whatever the numbers of families, penalties and grid

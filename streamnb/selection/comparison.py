@@ -1,11 +1,14 @@
 """The table and the figures of a comparison."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from streamnb.core import label_checks, notebook, persistence
+from streamnb.core.frames import pandas_for
 from streamnb.passes.report import Report
 from streamnb.problem.points import loaded_point
 from streamnb.selection.grid_scores import GridScores
@@ -73,7 +76,7 @@ class Comparison(persistence.Saved):
         scoring: str,
         overall: str,
         report: Report,
-    ) -> "Comparison":
+    ) -> Comparison:
         """The tables of what was judged; `rules` has the rule of each penalty, a column each."""
         penalties = list(rules)
         classes = next(iter(judged.values())).classes
@@ -87,11 +90,11 @@ class Comparison(persistence.Saved):
         rule = rules if len({*rules.values()}) > 1 else next(iter(rules.values()))
         return cls(families, penalties, classes, scores, n_features, points, left_out, scoring, rule, report, overall)
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {**vars(self), "points": self.points.reshape(-1).tolist()}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "Comparison":
+    def _from_state(cls, state: dict[str, Any]) -> Comparison:
         shape = len(state["families"]), len(state["penalties"]), len(label_checks.check_labels(state["classes"])) + 1
         persistence.array("scores", state["scores"], ["f8"], shape)
         persistence.array("n_features", state["n_features"], ["i8"], shape)
@@ -103,10 +106,7 @@ class Comparison(persistence.Saved):
 
     def to_frame(self) -> Any:
         """A pandas data frame with columns family, penalty, class, score, n_features and point, a row a cell."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        pd = pandas_for("to_frame")
         labels = [*self.classes.tolist(), OVERALL]
         cells = [
             (family, penalty, label, self.scores[f, p, row], self.n_features[f, p, row], self.points[f, p, row])

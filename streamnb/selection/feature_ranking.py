@@ -1,5 +1,7 @@
 """What a ranking of features is: scores, the order that they give, and what a search keeps."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,7 +60,7 @@ class FeatureRanking(persistence.Parameters, persistence.Saved):
     curve: np.ndarray | None = None
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "FeatureRanking":
+    def _from_state(cls, state: dict[str, Any]) -> FeatureRanking:
         labels = state.get("labels")
         rows: tuple[int, ...] = () if labels is None else (len(label_checks.check_labels(labels, "labels")),)
         shape = persistence.array("scores", state["scores"], ["f8"], (*rows, None)).shape

@@ -1,5 +1,7 @@
 """Features ranked by what they tell of the class, read off statistics."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -66,7 +66,7 @@ class GridScores(persistence.Parameters):
         return cls(path.grid, scores, per_class, path.n_features, n_features, classes, errors)
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "GridScores":
+    def _from_state(cls, state: dict[str, Any]) -> "GridScores":
         array, n_points = persistence.array, len(state["grid"])
         n_classes = len(label_checks.check_labels(state["classes"]))
         n_splits = array("scores", state["scores"], ["f8"], (n_points, None)).shape[1]

@@ -1,5 +1,7 @@
 """Features that others make redundant: the fast correlation-based filter, from tables of pairs of features."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 

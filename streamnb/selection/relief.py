@@ -1,5 +1,7 @@
 """Relief-F: features that set rows apart from their nearest neighbours of other classes, by themselves or together."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -172,13 +172,13 @@ class RowSample:
     def arrays(self) -> dict[str, Any]:
         return {"sample": self}
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         kept = [[_stored(part) for part in vars(rows).values()] for rows in self._kept]
         sizes = {"n_classes": self._n_classes, "size": self._size, "each": self._each, "seed": self._seed}
         return {**sizes, "kept": kept}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "RowSample":
+    def _from_state(cls, state: dict[str, Any]) -> "RowSample":
         n_classes, size = (arguments.positive_integer(name, state[name], 0) for name in ("n_classes", "size"))
         each = None if state.get("each") is None else arguments.positive_integer("each", state["each"])
         sample = cls(n_classes, size, each, arguments.whole_number("seed", state.get("seed", 0)))

@@ -1,5 +1,7 @@
 """Searches for features: what they look at beside the sums, and what all of them have in common."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -37,11 +39,19 @@ class FeatureSearch(persistence.Parameters):
     """A way to choose features that looks at more than one of them at a time; a subclass says what it reads.
 
     It begins with the scores of a criterion, which any search for a few features among many needs.
+
+    Attributes
+    ----------
+    name : str
+    reads : str
+        What it looks at beside the sums, in words.
+    keeps : bool
+        False where it ranks alone.
     """
 
     name: ClassVar[str]
-    reads: ClassVar[str]  # what it looks at beside the sums, in words
-    keeps: ClassVar[bool] = True  # False where it ranks alone
+    reads: ClassVar[str]
+    keeps: ClassVar[bool] = True
 
     @property
     def begins(self) -> str:
@@ -61,7 +71,7 @@ class FeatureSearch(persistence.Parameters):
         """The least and the largest value of x that it takes."""
         return criterion.lowest, criterion.highest
 
-    def asked(self, k: Any) -> "FeatureSearch":
+    def asked(self, k: Any) -> FeatureSearch:
         """The search for k features, "auto" for as many as it finds good, or "all"."""
         return self
 

@@ -1,5 +1,7 @@
 """Features of the first levels of small trees: an inexpensive choice among many, before a search that is not."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

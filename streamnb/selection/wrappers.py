@@ -4,6 +4,8 @@ What each feature adds to the scores of a sample of rows is known beforehand (`c
 adding up, and no model is fitted.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar, NamedTuple
@@ -88,7 +90,7 @@ class Wrapper(FeatureSearch):
         family = as_family(criterion.family)
         return max(criterion.lowest, family.lowest), min(criterion.highest, family.highest)
 
-    def asked(self, k: Any) -> "Wrapper":
+    def asked(self, k: Any) -> Wrapper:
         return replace(self, k=None if k in ("auto", "all") else k)
 
     def check(self, criterion: Criterion) -> None:

@@ -101,12 +101,12 @@ class CovariancePath:
         """Write statistics and family to one file, of which `snb.load` makes the same models."""
         persistence.save(path, self)
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         asked = {"priors": self.asked.get("priors"), "estimate": self.asked.get("estimate", "posterior_mean")}
         return {"stats": self.stats, "family": self.family, **asked}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Any:
+    def _from_state(cls, state: dict[str, Any]) -> Any:
         stats, family = state["stats"], state["family"]
         if not isinstance(stats, ClassStats) or not isinstance(family, Family) or not family.covariant:
             raise ValueError("a path of covariances should have statistics, and a family with covariances")

@@ -1,5 +1,7 @@
 """From statistics to the models of a grid of penalties, without data."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from streamnb.core import arguments, messages
@@ -25,7 +27,7 @@ def solve(
     feature_weight: Any = None,
     memory_limit: Any = None,
     n_threads: int | None = None,
-) -> "WeightPath":
+) -> WeightPath:
     """Regularised weights for every point of the penalty's grid; reads no data.
 
     Parameters

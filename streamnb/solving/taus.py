@@ -1,5 +1,7 @@
 """Which L1 tau leaves how many features: breakpoints of (6.2), Shishkova 2016, looked up or found by solving."""
 
+from __future__ import annotations
+
 import numbers
 from typing import Any
 

@@ -1,5 +1,7 @@
 """All models of a grid, each computed when it is asked for."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, reduce
@@ -131,12 +133,12 @@ class WeightPath:
         """Write statistics, family and penalty to one file, of which `snb.load` makes the same models."""
         persistence.save(path, self)
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         problem = self._problem
         return {"stats": problem.stats, "family": problem.family, "penalty": self.penalty, "asked": self.asked}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "WeightPath":
+    def _from_state(cls, state: dict[str, Any]) -> WeightPath:
         asked = state["asked"]
         arguments.one_of("idf", asked.get("idf", False), [False, True])
         check_memory_limit(asked.get("memory_limit"))
@@ -270,13 +272,11 @@ class WeightPath:
             self._found_totals = self._l1.totals(self._problem, self._n_threads)
         return self._found_totals
 
-    def _solutions(
-        self, block: FeatureBlock, at_rest: Equations, points: Sequence[int]
-    ) -> Iterator[tuple[int, Solution]]:
+    def _solutions(self, block: FeatureBlock, at_rest: Equations, at: Sequence[int]) -> Iterator[tuple[int, Solution]]:
         """Some points and their solutions for a block, several at once while these are small."""
         step = max(TOGETHER // max(at_rest.n_weights, 1), 1)
-        for first in range(0, len(points), step):
-            some = points[first : first + step]
+        for first in range(0, len(at), step):
+            some = at[first : first + step]
             pulled = ((self._equations(i, block, at_rest), self._pull(i)) for i in some)
             found = (self._weighed(block, solution) for solution in decorrelated_each(pulled))
             yield from zip(some, found, strict=True)

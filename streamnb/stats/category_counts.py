@@ -81,10 +81,10 @@ class CategoryCounts:
         n_values = np.array([len(each) for each in self.values], np.int64)
         return {"n_values": n_values, "values": np.concatenate([np.zeros(0), *self.values]), "sums": self.sums}
 
-    to_state = arrays
+    _to_state = arrays
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "CategoryCounts":
+    def _from_state(cls, state: dict[str, Any]) -> "CategoryCounts":
         n_values = persistence.array("n_values", state["n_values"], ["i8"], (None,))
         joined, sums = persistence.array("values", state["values"], ["f8"], (None,)), state["sums"]
         if not isinstance(sums, ClassStats) or (n_values < 0).any() or len(joined) != n_values.sum():

@@ -1,5 +1,7 @@
 """Per-class sufficient statistics: the one thing that a scan leaves and everything else is computed from."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from operator import index
@@ -29,7 +31,7 @@ FADED = 2.0**-500  # a class of less weight counts nothing: far below it the res
 def _values_of(moment: str) -> Any:
     """The attribute that has a moment rounded to float64."""
 
-    def values(stats: "ClassStats") -> np.ndarray:
+    def values(stats: ClassStats) -> np.ndarray:
         return stats.table(moment).value()
 
     return attribute(values)
@@ -38,13 +40,13 @@ def _values_of(moment: str) -> Any:
 def _matrices_of(moment: str) -> Any:
     """The attribute that has a second moment as matrices."""
 
-    def values(stats: "ClassStats") -> np.ndarray:
+    def values(stats: ClassStats) -> np.ndarray:
         return matrices(stats.table(moment).dense())
 
     return attribute(values)
 
 
-def _histogram_of(stats: "ClassStats") -> np.ndarray:
+def _histogram_of(stats: ClassStats) -> np.ndarray:
     return found_in(stats.tables).counts
 
 
@@ -78,12 +80,12 @@ class ClassStats(Drifts, persistence.Saved):
         Weighted class sums of x_i x_j, and of [x_i > binarize] [x_j > binarize], where `scan` was asked for them.
     gram_sq : (K, 2 n_features, 2 n_features), or without the first axis
         The products of the features and, after these, of their squares.
-    multilabel : bool
-        True where y was an indicator: rows enter each of their labels, and a total once.
     step : object or None
         What `scan` learned for `transform`, such as bins: models of these statistics take the raw columns.
-    n_folds : int
-        Folds in each repeat; `fold` and `without_fold` give the statistics of their rows and of the others.
+    folds, folding, options, closed
+        Of the folds, those of their rows; how rows were split, what was done to them, whether classes were listed.
+    every, unlabelled, overlaps, negatives
+        Of an indicator: all rows, those without labels, and pairs of labels. How many values were below zero.
 
     Examples
     --------
@@ -101,10 +103,10 @@ class ClassStats(Drifts, persistence.Saved):
     negatives: int = 0  # values below zero among those read, whatever their weight
     options: RowOptions = field(default_factory=RowOptions)
     closed: bool = False  # True where the user listed the classes
-    every: "ClassStats | None" = None  # multi-label: of all rows, each once, as one class
-    unlabelled: "ClassStats | None" = None  # likewise of those without any label; None in files older than 0.2
+    every: ClassStats | None = None  # multi-label: of all rows, each once, as one class
+    unlabelled: ClassStats | None = None  # likewise of those without any label; None in files older than 0.2
     overlaps: Overlaps | None = None  # multi-label: rows that bear two labels; None in older files
-    folds: tuple["ClassStats", ...] = ()  # of each fold, repeat by repeat
+    folds: tuple[ClassStats, ...] = ()  # of each fold, repeat by repeat
     folding: Folding | None = None
 
     @property
@@ -157,16 +159,16 @@ class ClassStats(Drifts, persistence.Saved):
         return sum(dense_bytes(t) for t in self.tables.values()) + sum(part.dense_bytes for part in self._parts)
 
     @property
-    def _parts(self) -> list["ClassStats"]:
+    def _parts(self) -> list[ClassStats]:
         """The statistics that stand in these."""
         return [*self.folds, *(part for part in (self.every, self.unlabelled) if part is not None)]
 
-    def _beside(self, change: Callable[["ClassStats"], "ClassStats"]) -> dict[str, Any]:
+    def _beside(self, change: Callable[[ClassStats], ClassStats]) -> dict[str, Any]:
         """What an indicator has beside its labels, changed alike."""
         parts = {"every": self.every, "unlabelled": self.unlabelled}
         return {name: None if part is None else change(part) for name, part in parts.items()}
 
-    def with_tables(self, kind: Callable[[AnyTable], AnyTable]) -> "ClassStats":
+    def with_tables(self, kind: Callable[[AnyTable], AnyTable]) -> ClassStats:
         """The same sums of moments in tables of another kind."""
         tables = {name: kind(table) if name in MOMENTS else table for name, table in self.tables.items()}
         folds = tuple(fold.with_tables(kind) for fold in self.folds)
@@ -189,7 +191,7 @@ class ClassStats(Drifts, persistence.Saved):
         """A moment as SciPy CSR, (K, n_features): for tables too large to be read as dense arrays."""
         return as_scipy(self.table(moment))
 
-    def fold(self, fold: int, repeat: int = 0) -> "ClassStats":
+    def fold(self, fold: int, repeat: int = 0) -> ClassStats:
         """The statistics of the rows of one fold; it holds all classes of these."""
         if self.folding is None:
             raise ValueError("these statistics have no folds; name them in scan(folds=)")
@@ -198,11 +200,11 @@ class ClassStats(Drifts, persistence.Saved):
                 raise IndexError(f"{name}={number} should be from 0 to {count - 1}")
         return self.folds[repeat * self.n_folds + fold]
 
-    def without_fold(self, fold: int, repeat: int = 0) -> "ClassStats":
+    def without_fold(self, fold: int, repeat: int = 0) -> ClassStats:
         """The statistics of all rows but those of one fold, with all classes: what its models are trained on."""
         return replace(self, folds=(), folding=None)._combined(self.fold(fold, repeat), -1)
 
-    def select(self, columns: Any, moments: tuple[str, ...]) -> "ClassStats":
+    def select(self, columns: Any, moments: tuple[str, ...]) -> ClassStats:
         """The statistics of some columns, a slice or numbers, without folds; itself where these are all.
 
         How many negative values there were is known of all columns alone: of some it is taken for none.
@@ -221,19 +223,19 @@ class ClassStats(Drifts, persistence.Saved):
             f"{moments}; {self.nbytes / 2**20:,.1f} MiB>"
         )
 
-    def __add__(self, other: "ClassStats") -> "ClassStats":
+    def __add__(self, other: ClassStats) -> ClassStats:
         if not isinstance(other, ClassStats):
             return NotImplemented
         return self._combined(other, 1)
 
-    def __sub__(self, other: "ClassStats") -> "ClassStats":
+    def __sub__(self, other: ClassStats) -> ClassStats:
         if not isinstance(other, ClassStats):
             return NotImplemented
         difference = self._combined(other, -1)
         check_left(difference, self)
         return difference if self.closed or self.multilabel else difference._taken(difference.rows > 0)
 
-    def __mul__(self, gamma: float) -> "ClassStats":
+    def __mul__(self, gamma: float) -> ClassStats:
         gamma = arguments.finite_number("gamma", gamma, minimum=0.0)
         if gamma > 1.0 and not gamma * self.total_weight <= row_checks.LARGEST:
             raise ValueError(f"gamma={gamma:g} makes the weight of the rows larger than {row_checks.LARGEST:g}")
@@ -244,22 +246,22 @@ class ClassStats(Drifts, persistence.Saved):
 
     __rmul__ = __mul__
 
-    def reweighted(self, class_weight: np.ndarray) -> "ClassStats":
+    def reweighted(self, class_weight: np.ndarray) -> ClassStats:
         """The statistics of the same rows, each with its weight times that of its class; `class_weight` (K,)."""
         if self._pooled and np.ptp(class_weight):
             raise ValueError("class_weight does not go with sums that are pooled; scan them with pooled=False")
         tables = {name: t.scaled(class_weight) for name, t in self.tables.items()}
         return replace(self, tables=tables, folds=(), folding=None)
 
-    def __radd__(self, other: Any) -> "ClassStats":
+    def __radd__(self, other: Any) -> ClassStats:
         return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum() works
 
-    def _combined(self, other: "ClassStats", sign: int) -> "ClassStats":
+    def _combined(self, other: ClassStats, sign: int) -> ClassStats:
         self._check_alike(other)
         classes = self.classes if self.multilabel else merged_classes(self.classes, other.classes)
         return self._onto(classes, other, sign)
 
-    def _onto(self, classes: np.ndarray, other: "ClassStats", sign: int) -> "ClassStats":
+    def _onto(self, classes: np.ndarray, other: ClassStats, sign: int) -> ClassStats:
         """self + sign * other, for those classes."""
         if self.multilabel:  # labels stand in the order of their columns
             mine = theirs = np.arange(len(classes))
@@ -287,7 +289,7 @@ class ClassStats(Drifts, persistence.Saved):
             folds=tuple(a._onto(classes, b, sign) for a, b in zip(self.folds, other.folds, strict=True)),
         )
 
-    def _check_alike(self, other: "ClassStats") -> None:
+    def _check_alike(self, other: ClassStats) -> None:
         if other.n_features != self.n_features:
             ours, theirs = self.n_features, other.n_features
             raise ValueError(
@@ -313,7 +315,7 @@ class ClassStats(Drifts, persistence.Saved):
             )
         check_classes(self, other)
 
-    def _taken(self, keep: np.ndarray) -> "ClassStats":
+    def _taken(self, keep: np.ndarray) -> ClassStats:
         if keep.all():
             return self
         order = np.flatnonzero(keep)
@@ -333,19 +335,19 @@ class ClassStats(Drifts, persistence.Saved):
 
     def arrays(self) -> dict[str, Any]:
         """All of it by name."""
-        return self.to_state()
+        return self._to_state()
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
         folding = None if self.folding is None else asdict(self.folding)
-        return parts | {"options": self.options.to_state(), "folds": list(self.folds), "folding": folding}
+        return parts | {"options": self.options._to_state(), "folds": list(self.folds), "folding": folding}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "ClassStats":
+    def _from_state(cls, state: dict[str, Any]) -> ClassStats:
         tables, folding = state["tables"], state.get("folding")
         if isinstance(tables["weight"], list):  # version 1
             tables = {
-                name: Table.from_state(dict(zip(("hi", "lo"), parts, strict=True))) for name, parts in tables.items()
+                name: Table._from_state(dict(zip(("hi", "lo"), parts, strict=True))) for name, parts in tables.items()
             }
         restored = {
             "tables": tables,

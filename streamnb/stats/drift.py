@@ -1,5 +1,7 @@
 """Drift: which features have moved from some rows to others, read off the statistics of both."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from streamnb.core import arguments
+from streamnb.core.frames import pandas_for
 
 SHARE = "(share of rows)"
 
@@ -56,8 +59,7 @@ class Drifts:
             raise TypeError(
                 f"new is of type {type(new).__name__}; it should be ClassStats, as snb.scan(X, y) returns them"
             )
-        from pandas import DataFrame
-
+        pd = pandas_for("drift")
         n_features = arguments.positive_integer("n_features", n_features)
         names = arguments.as_array("feature_names", feature_names) if feature_names is not None else None
         if names is not None and names.shape != (self.n_features,):
@@ -65,7 +67,7 @@ class Drifts:
                 f"feature_names has shape {names.shape}; it should have one for each of the {self.n_features} features"
             )
         moved = sorted(_moved(self, new, n_features, names), key=lambda one: -abs(one[-1]))[:n_features]
-        return DataFrame(moved, columns=["class", "feature", "old", "new", "z"])
+        return pd.DataFrame(moved, columns=["class", "feature", "old", "new", "z"])
 
 
 def _moved(old: Any, new: Any, n: int, names: Any) -> Iterator[tuple[Any, ...]]:

@@ -222,12 +222,12 @@ class Histograms(Table):
     def scaled(self, factor: Any) -> "Histograms":
         return _on(self.grid, Table.scaled(self, factor))
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         grid = {name: getattr(self.grid, name) for name in ("mode", "n_bins", "low", "high")}
         return {"hi": self.hi, **low_state(self), **grid}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "Histograms":
+    def _from_state(cls, state: dict[str, Any]) -> "Histograms":
         hi = persistence.array("hi", state["hi"], ["f8"], (None, None))
         low, high = (persistence.array(name, state[name], ["f8"], (None,)) for name in ("low", "high"))
         grid = Grid(state["mode"], state["n_bins"], low, high)

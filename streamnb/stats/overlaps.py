@@ -37,14 +37,14 @@ class Overlaps:
         """How many of the rows of a label bear each other one as well, (L,)."""
         return self.counts[[label]].toarray()[0]
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         """CSR of the pairs of labels, each once."""
         pairs = sp.csr_array(sp.triu(self.counts, 1))
         parts = {"counts": pairs.data, "labels": pairs.indices, "ends": pairs.indptr}
         return {name: part.astype(np.int64) for name, part in parts.items()}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "Overlaps":
+    def _from_state(cls, state: dict[str, Any]) -> "Overlaps":
         counts, labels, ends = (persistence.array(n, state[n], ["i8"], (None,)) for n in ("counts", "labels", "ends"))
         pairs = sp.csr_array((counts, labels, ends), shape=(max(len(ends) - 1, 0),) * 2)
         pairs.check_format(full_check=True)

@@ -57,11 +57,11 @@ class RowMeans:
     def arrays(self) -> dict[str, Any]:
         return {"names": list(self._names[:-1]), "hi": self._hi, "lo": self._lo}
 
-    def to_state(self) -> list[np.ndarray]:
+    def _to_state(self) -> list[np.ndarray]:
         return [self._hi, self._lo]
 
     def restore(self, state: list[np.ndarray]) -> None:
-        """Take over what `to_state` gave, in place of nothing."""
+        """Take over what `_to_state` gave, in place of nothing."""
         self._hi, self._lo = (persistence.array("means", part, ["f8"], self._hi.shape) for part in state)
 
     def mean(self, name: str) -> float:

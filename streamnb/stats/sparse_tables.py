@@ -222,11 +222,11 @@ class SparseTable:
         lo = None if self.lo is None else self.lo[:, kept]
         return replace(self, keys=self.keys[kept], hi=self.hi[kept], lo=lo)
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {"shape": list(self.shape), "keys": self.keys, "hi": self.hi, **low_state(self)}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "SparseTable":
+    def _from_state(cls, state: dict[str, Any]) -> "SparseTable":
         n_classes, n_columns = (arguments.whole_number("shape", n) for n in state["shape"])
         keys = persistence.array("keys", state["keys"], ["i8"], (None,))
         hi = persistence.array("hi", state["hi"], ["f8"], keys.shape)

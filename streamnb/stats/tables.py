@@ -73,11 +73,11 @@ class Table:
             rows = slice(first, first + len(order))
         return replace(self, hi=self.hi[rows], lo=None if self.lo is None else self.lo[:, rows])
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {"hi": self.hi, **low_state(self)}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "Table":
+    def _from_state(cls, state: dict[str, Any]) -> "Table":
         hi = persistence.array("hi", state["hi"], ["f8"], (None, None))
         table = cls(hi, *low_of_state(state, hi))
         return table if "rounded" in state or table.lo is None else renormalised(table)
@@ -174,11 +174,11 @@ class PooledTable(Table):
             )
         return pooled(Table.scaled(self, float(factors[-1])))
 
-    def to_state(self) -> dict[str, Any]:
+    def _to_state(self) -> dict[str, Any]:
         return {"hi": self.hi, **low_state(self)}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "PooledTable":
+    def _from_state(cls, state: dict[str, Any]) -> "PooledTable":
         hi = persistence.array("hi", state["hi"], ["f8"], (1, None))
         return cls(hi, *low_of_state(state, hi))
 

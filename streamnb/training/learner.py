@@ -157,9 +157,6 @@ class Learner:
         if not trained.converged:
             fitted = replace(fitted, warning=self.method.unconverged(trained, self.tol, max_passes, self.max_passes))
         return replace(fitted, attributes=trainer.attributes)
-        return FittedModel(
-            model, history, trained.converged, trained.report, attributes=trainer.attributes, warning=warning
-        )
 
     def model(self, stats: ClassStats, data: TrainingData, trained: Trained) -> LinearModel:
         """The model with weights that were trained."""

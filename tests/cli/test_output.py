@@ -1,11 +1,16 @@
 """What is written without a terminal: bars become few lines."""
 
+import csv
 import io
+import json
 
 import click
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
-from streamnb.cli.output import BarLines, new_store
+from streamnb.cli import output
+from streamnb.cli.output import BarLines, new_store, write_table
 
 
 def test_a_bar_is_a_line_a_minute_and_its_last(monkeypatch):
@@ -46,3 +51,21 @@ def test_a_store_takes_its_place_whole_or_not_at_all(tmp_path):
         pass
     with new_store("s3://bucket/rows.zarr", False) as url:
         assert url == "s3://bucket/rows.zarr"
+
+
+def test_tables_are_written_to_the_last_digit(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(output, "AT_ONCE", 2)
+    scores = [1 / 3, 1e-300, -np.inf]
+    columns = {"label": np.array(["a", 'b "c", d', "\u00e9"]), "n": np.array([1, 2, 3]), "score": np.array(scores)}
+    names, labels = list(columns), columns["label"].tolist()
+    for ending in output.ENDINGS:
+        write_table(columns if ending != ".npy" else {"score": columns["score"]}, tmp_path / f"t{ending}")
+    write_table(columns, None)
+    text = (tmp_path / "t.csv").read_text()
+    assert text == capsys.readouterr().out
+    head, *rows = csv.reader(io.StringIO(text))
+    assert head == names and rows == [[a, str(n), repr(score)] for a, n, score in zip(labels, (1, 2, 3), scores)]
+    lines = [json.loads(line) for line in (tmp_path / "t.jsonl").read_text().splitlines()]
+    assert lines == [dict(zip(names, row)) for row in zip(labels, (1, 2, 3), [*scores[:2], None])]
+    assert pq.read_table(tmp_path / "t.parquet").to_pydict() == {"label": labels, "n": [1, 2, 3], "score": scores}
+    assert np.load(tmp_path / "t.npy").tolist() == scores

@@ -66,6 +66,19 @@ def test_evaluation_is_that_of_the_library(fitted, capsys):
     assert "accuracy" in ran(capsys, "evaluate", file, path, "--y", "y")[1]
 
 
+def test_evaluation_weighs_rows(tmp_path, capsys):
+    frame = pd.DataFrame({"n": np.arange(8) // 3, "w": np.arange(8) % 3, "y": np.arange(8) // 2 % 2})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    model = snb.LinearNB("auto").fit(snb.table(tmp_path / "rows.csv", "y", columns=["n"]))
+    model.save(tmp_path / "m.snb")
+    ended, said, _ = ran(
+        capsys, "evaluate", tmp_path / "m.snb", tmp_path / "rows.csv", "--y", "y", "--weight", "w", "--json"
+    )
+    right = model.predict(frame) == frame["y"]
+    assert ended == 0 and json.loads(said)["accuracy"] == pytest.approx(np.average(right, weights=frame["w"]))
+    assert np.average(right, weights=frame["w"]) != right.mean()
+
+
 def test_models_and_their_features_are_shown(fitted, capsys):
     _, model, file = fitted
     found = json.loads(ran(capsys, "inspect", file, "--top", 1, "--json")[1])

@@ -81,12 +81,12 @@ def test_borders_that_are_given_are_checked():
 
 
 def test_files_are_checked():
-    state = learned(X).to_state()
-    assert BinEdges.from_state(state).names("abc") == learned(X).names("abc")
+    state = learned(X)._to_state()
+    assert BinEdges._from_state(state).names("abc") == learned(X).names("abc")
     for wrong in (
         {"edges": state["edges"][::-1].copy()},
         {"missing": np.zeros(2, bool)},
         {"n_edges": np.array([7, -2, 11])},
     ):
         with pytest.raises(ValueError, match=r"edges|missing"):
-            BinEdges.from_state({**state, **wrong})
+            BinEdges._from_state({**state, **wrong})

@@ -35,7 +35,7 @@ def test_files_of_other_columns_are_refused():
     state = {"taken": 4, "columns": KEPT, "step": None}
     for wrong in ({"columns": KEPT[::-1]}, {"taken": 3}, {"step": BINS}, {"columns": KEPT[:0]}):
         with pytest.raises(ValueError, match="kept should be"):
-            ChosenColumns.from_state({**state, **wrong})
+            ChosenColumns._from_state({**state, **wrong})
 
 
 def test_trees_of_chosen_columns_are_trees_of_these(tmp_path):

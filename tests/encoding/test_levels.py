@@ -70,9 +70,9 @@ def test_too_many_values_are_refused_by_memory_limit():
 
 
 def test_a_damaged_state():
-    good = learned(X).to_state()
+    good = learned(X)._to_state()
     for name, wrong in (("columns", np.array([1, 0])), ("n_values", np.array([1, 1])), ("n_features", 1)):
         with pytest.raises(ValueError, match="columns of categories"):
-            CategoryColumns.from_state({**good, name: wrong})
+            CategoryColumns._from_state({**good, name: wrong})
     with pytest.raises(ValueError, match="rise"):
-        CategoryColumns.from_state({**good, "values": good["values"][::-1]})
+        CategoryColumns._from_state({**good, "values": good["values"][::-1]})

@@ -49,6 +49,40 @@ def test_tables_in_memory_are_tables_where_columns_go_by_their_kinds():
         snb.LinearNB("auto").fit(np.eye(4), [0, 0, 1, 1])
 
 
+def test_rows_that_were_opened_without_labels_take_them():
+    frame = pd.DataFrame({"colour": ["red", "green", "red"], "n": [1.0, 2.0, 4.0], "y": Y, "w": [1, 2, 1]})
+    named = snb.table(frame, columns=["colour", "n"])
+    for X, whole in ((snb.text(TEXTS), snb.text(TEXTS, y=Y)), (named, snb.table(frame, "y", columns=["colour", "n"]))):
+        expected = snb.scan(whole, moments=["sum"])
+        assert np.array_equal(snb.scan(X, Y, moments=["sum"]).sum, expected.sum)
+        doubled = snb.scan(X, Y, sample_weight=[2, 2, 2], folds=[0, 1, 0], moments=["sum"])
+        assert np.array_equal(doubled.sum, 2.0 * expected.sum) and [fold.n_rows for fold in doubled.folds] == [2, 1]
+        assert snb.LinearNB().fit(X, Y).score(X, Y) == snb.SoftmaxRegression().fit(X, Y).score(whole) == 1.0
+        assert next(X.blocks()).y is None  # as they were
+        for wrong in (Y[:2], [*Y, "tea"]):
+            with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+                snb.LinearNB().fit(X, wrong)
+        with pytest.raises(ValueError, match="requires y to be passed"):
+            snb.LinearNB().fit(X)
+    assert np.array_equal(snb.scan(named, "y", sample_weight="w").weight, [2.0, 2.0])
+    both = pd.DataFrame({"wine": [1, 0, 1], "tea": [0, 1, 0]})
+    assert snb.LinearNB(scheme="ovr").fit(named, both).classes_.tolist() == ["wine", "tea"]
+
+
+def test_labels_that_are_given_twice_are_refused(folder):
+    frame = pd.DataFrame({"n": [1.0, 2.0, 4.0], "y": Y})
+    given_twice = r"y is given beside X, and the rows of X bring labels of their own.* opened with y="
+    for X in (snb.text(TEXTS, y=Y), snb.text(folder / "classes"), snb.table(frame, "y"), snb.table(frame[["n"]], Y)):
+        with pytest.raises(ValueError, match=given_twice):
+            snb.LinearNB().fit(X, Y)
+    with pytest.raises(ValueError, match=r"sample_weight is given beside X, .* weights .* opened with weight="):
+        snb.LinearNB().fit(snb.text(TEXTS, y=Y, weight=[1, 1, 1]), sample_weight=[1, 1, 1])
+    with pytest.raises(ValueError, match=r"y='y' is a feature of X; .* snb.table\(.., y='y'\)"):
+        snb.LinearNB().fit(snb.table(frame), "y")
+    with pytest.raises(ValueError, match="y='late' is none of the columns"):
+        snb.LinearNB().fit(snb.table(frame), "late")
+
+
 def test_raw_rows_are_encoded_and_others_are_not():
     encoding = snb.text(TEXTS, y=Y, n_features=16, words=(1, 2)).encoding
     rows = opened_for(encoding, TEXTS, Y)

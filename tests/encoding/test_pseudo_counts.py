@@ -11,7 +11,7 @@ def test_pseudo_counts_of_every_kind():
     np.testing.assert_array_equal(pseudo_counts.of_classes({"birch": 2, "ash": 1}, CLASSES), [1.0, 2.0])
     assert pseudo_counts.of_classes("prior", CLASSES) == 1.0 and pseudo_counts.of_classes(("prior", 3), CLASSES) == 3.0
     given = [1.0, {"ash": 1.0, "birch": 2.0}, ("prior", 5.0)]
-    assert pseudo_counts.from_state(pseudo_counts.to_state(given)) == given
+    assert pseudo_counts._from_state(pseudo_counts._to_state(given)) == given
     pseudo_counts.check(given, above_zero=True)
     for wrong in ([1.0, -1.0], {"ash": np.nan}, ("prior", -1), "prio", []):
         with pytest.raises(ValueError, match="c"):

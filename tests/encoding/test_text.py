@@ -94,9 +94,7 @@ def test_what_is_refused(given, options, words):
         snb.text(given, **options)
 
 
-def test_labels_are_given_where_rows_are_opened(folder, tmp_path):
-    with pytest.raises(ValueError, match=r"y is given beside X.*snb.text\(.., y=..\)"):
-        snb.LinearNB("multinomial").fit(snb.text(ROWS), Y)
+def test_texts_that_cannot_be_opened(folder, tmp_path):
     with pytest.raises(ValueError, match="y"):
         snb.LinearNB("multinomial").fit(snb.text(ROWS))
     with pytest.raises(ValueError, match="is a folder of texts"):

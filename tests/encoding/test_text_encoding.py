@@ -81,7 +81,7 @@ def test_a_vocabulary_and_what_differs(tmp_path):
 
 def test_only_whole_encodings_are_loaded(tmp_path):
     model = snb.MultinomialNB().fit(snb.text(TEXTS, y=Y, n_features=16))
-    state = model.to_state()
+    state = model._to_state()
     for wrong in ("words", snb.text(TEXTS, n_features=8).encoding):
         with pytest.raises(ValueError, match="should make 16 columns"):
-            type(model).from_state({**state, "fitted": {**state["fitted"], "encoding_": wrong}})
+            type(model)._from_state({**state, "fitted": {**state["fitted"], "encoding_": wrong}})

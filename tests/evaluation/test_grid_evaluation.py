@@ -36,7 +36,7 @@ def alone(needs, scheme, given, codes, w, n_classes=K, **options):
 
 
 def same(one, two):
-    np.testing.assert_equal(one.to_state(), two.to_state())
+    np.testing.assert_equal(one._to_state(), two._to_state())
 
 
 @pytest.mark.parametrize("scheme", [Joint(), OneVsRest()], ids=lambda scheme: scheme.name)
@@ -127,13 +127,13 @@ def test_a_grid_of_sets_of_labels_too(tmp_path):
     same(snb.load(tmp_path / "each.snb").of_point(2), each.of_point(2))
     for wrong in ([1], "abc", None):
         with pytest.raises(ValueError, match="should be a list of them"):
-            EachEvaluation.from_state({"each": wrong})
+            EachEvaluation._from_state({"each": wrong})
 
 
 def test_states_that_no_grid_has_are_refused():
     grid = GridEvaluation(lambda: Evaluation(K, EVERYTHING), G)
     grid.add(Joint(), margins(K), labels, weight)
-    state = grid.to_state()
+    state = grid._to_state()
     changes = [
         {"empty": 3}, {"n_points": 10**12}, {"n_points": 2}, {"n_points": -1}, {"losses": []}, {"decisions": None},
         {"ranking": None}, {"total": state["total"][:1]}, {"n_rows": 0.5},
@@ -142,11 +142,11 @@ def test_states_that_no_grid_has_are_refused():
     ]  # fmt: skip
     for change in changes:
         with pytest.raises((ValueError, TypeError)):
-            GridEvaluation.from_state({**state, **change})
-    without = GridEvaluation(lambda: Evaluation(K, ("hits",)), G).to_state()
+            GridEvaluation._from_state({**state, **change})
+    without = GridEvaluation(lambda: Evaluation(K, ("hits",)), G)._to_state()
     for part in ("decisions", "ranking"):
         with pytest.raises(ValueError, match=f"{part} of a grid of evaluations are missing, or there should be none"):
-            GridEvaluation.from_state({**without, part: state[part] if part == "ranking" else None})
+            GridEvaluation._from_state({**without, part: state[part] if part == "ranking" else None})
 
 
 def test_only_what_is_needed_is_asked_of_a_scheme():

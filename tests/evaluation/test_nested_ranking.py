@@ -38,7 +38,7 @@ def test_against_scikit_learn(exact_rows):
     part, rest = ranking(100, exact_rows, 30), NestedRanking(exact_rows=exact_rows, n_bins=512, n_models=G)
     rest.add(SCORES[100:, None], LABELS[100:], WEIGHT[100:])  # all scores, not steps
     again = NestedRanking(exact_rows=exact_rows, n_bins=512, n_models=G)
-    again.restore((part + rest).to_state())
+    again.restore((part + rest)._to_state())
     for g in range(G):
         one = whole.of_model(g)
         finite = np.clip(SCORES[:, g], -1e9, 1e9)

@@ -62,7 +62,7 @@ def test_against_scikit_learn(name, exact_rows):
         assert one.roc_auc_error == 0.0 if exact_rows else 0.0 < one.roc_auc_error < 5e-3
     if name in ("labels", "classes"):
         assert np.isnan(of_classes[reference])
-    again = ReferenceEvaluation.from_state(whole.to_state())
+    again = ReferenceEvaluation._from_state(whole._to_state())
     assert np.array_equal(again.of_point(1).roc_auc(None), whole.of_point(1).roc_auc(None), equal_nan=True)
     assert (again + parts).of_point(0).roc_auc() == pytest.approx(whole.of_point(0).roc_auc(), abs=2 * within)
 

@@ -49,10 +49,10 @@ def test_arguments_that_cannot_be(wrong, message):
 )
 def test_nothing_is_added_of_rows_that_are_refused(given, message):
     judged = some()
-    before = repr(judged.to_state())
+    before = repr(judged._to_state())
     with pytest.raises(ValueError, match=message):
         judged.add([0], **given)
-    assert repr(judged.to_state()) == before
+    assert repr(judged._to_state()) == before
 
 
 def test_what_was_not_kept_says_how_to_keep_it():
@@ -100,11 +100,11 @@ def test_only_like_merges_with_like():
 def test_what_was_saved_takes_more_rows():
     needs = [need for need in NEEDS if need not in ("probabilities", "multilabel")]
     judged = some(needs, exact_rows=1, n_bins=8)
-    again = Tallied.from_state(judged.to_state())
+    again = Tallied._from_state(judged._to_state())
     both = again + judged
     assert (both.n_rows, both.needs) == (8, frozenset(needs))
     np.testing.assert_array_equal(tallied.decisions(both).table, 2.0 * tallied.decisions(judged).table)
-    state = judged.to_state()
+    state = judged._to_state()
     state["tallies"]["decisions"][3] = np.zeros((2, 2))
     with pytest.raises(ValueError, match=r"table is float64 \(2, 2\)"):
-        Tallied.from_state(state)
+        Tallied._from_state(state)

@@ -50,9 +50,9 @@ def test_decisions_are_counted_row_by_row(drawn):
 def test_tallies_of_parts_add_up_to_that_of_all(one, two):
     parts = [tallied(Decisions, rows_of(drawn), K, True) for drawn in (one, two)]
     whole = tallied(Decisions, rows_of(one + two), K, True)
-    for own, wanted in zip((parts[0] + parts[1]).to_state()[:4], whole.to_state()):
+    for own, wanted in zip((parts[0] + parts[1])._to_state()[:4], whole._to_state()):
         np.testing.assert_array_equal(own, wanted)
-    np.testing.assert_array_equal((parts[0] + parts[1]).means.to_state(), whole.means.to_state())
+    np.testing.assert_array_equal((parts[0] + parts[1]).means._to_state(), whole.means._to_state())
     np.testing.assert_array_equal(parts[0].true, tallied(Decisions, rows_of(one), K, True).true)  # none is changed
 
 
@@ -104,11 +104,11 @@ def test_known_rows_have_a_class_and_a_weight():
 def test_what_was_counted_is_restored_and_nothing_of_another_shape():
     tally = tallied(Decisions, rows_of([(0, 0, 1.0), (1, 2, 0.5)]), K, True)
     again = Decisions(K, True)
-    again.restore(tally.to_state())
+    again.restore(tally._to_state())
     np.testing.assert_array_equal(again.table, tally.table)
     assert again.means.mean("right") == 1.0 / 1.5
     with pytest.raises(ValueError, match=r"counts is float64 \(3,\).*shape \(2,\)"):
-        Decisions(2, True).restore(tally.to_state())
+        Decisions(2, True).restore(tally._to_state())
 
 
 def test_ratios_without_denominator():

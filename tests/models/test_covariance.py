@@ -31,12 +31,12 @@ def test_densities_are_scipys(covariance):
 
 def test_what_a_file_holds_has_to_fit_together():
     model = snb.solve(snb.scan(X, Y, moments=["sum", "gram"]), snb.Gaussian(covariance="full"))[0]
-    state = model.to_state()
-    assert CovarianceModel.from_state(state).quadratic
+    state = model._to_state()
+    assert CovarianceModel._from_state(state).quadratic
     with pytest.raises(ValueError, match="roots"):
-        CovarianceModel.from_state({**state, "roots": state["roots"][:2]})
+        CovarianceModel._from_state({**state, "roots": state["roots"][:2]})
     with pytest.raises(ValueError, match="means"):
-        CovarianceModel.from_state({**state, "means": state["means"][:, :2]})
+        CovarianceModel._from_state({**state, "means": state["means"][:, :2]})
     with pytest.raises(AttributeError, match="no weights that could be sparse"):
         model.sparsify()
     with pytest.raises(ValueError, match="calibrate scales weights"):

@@ -107,8 +107,8 @@ def test_wrong_rows_are_refused(tmp_path):
 
 
 def test_files_that_are_wrong_are_refused():
-    state = PortableModel(np.array([0, 1]), np.ones((5, 2)), np.zeros(2), 5).to_state()
-    assert PortableModel.from_state(dict(state)).n_features_in_ == 5
+    state = PortableModel(np.array([0, 1]), np.ones((5, 2)), np.zeros(2), 5)._to_state()
+    assert PortableModel._from_state(dict(state)).n_features_in_ == 5
     steps = {
         "become 4 columns": {"n_features_in_": 4},
         "probabilities=": {"probabilities": "some"},
@@ -119,12 +119,12 @@ def test_files_that_are_wrong_are_refused():
     }
     for what, wrong in steps.items():
         with refused(ValueError, what):
-            PortableModel.from_state({**state, **wrong})
+            PortableModel._from_state({**state, **wrong})
     for wrong in ({"do": "exp"}, {"do": "scale", "value": 2.0}, {"do": "indicators", "value": None}):
         with refused(ValueError, "there is no step"):
-            RowStep.from_state({"value": None, "columns": None, **wrong})
+            RowStep._from_state({"value": None, "columns": None, **wrong})
     with refused(ValueError, "places that are none"):
-        PortableModel.from_state({**state, "weights": [np.ones(1), np.array([9]), np.array([0, 1, 1]), [5, 2]]})
+        PortableModel._from_state({**state, "weights": [np.ones(1), np.array([9]), np.array([0, 1, 1]), [5, 2]]})
 
 
 def test_labels_against_one_of_them_keep_their_probabilities(tmp_path):
@@ -141,4 +141,4 @@ def test_labels_against_one_of_them_keep_their_probabilities(tmp_path):
     assert (exported["probabilities"], exported["reference"]) == ("reference", 1)
     for wrong in ({"reference": 3}, {"reference": None}, {"probabilities": "sigmoid"}, {"multilabel": False}):
         with refused(ValueError, "reference=|probabilities="):
-            PortableModel.from_state({**again.to_state(), **wrong})
+            PortableModel._from_state({**again._to_state(), **wrong})

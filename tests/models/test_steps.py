@@ -37,19 +37,19 @@ def test_indicators_of_bins_missing_values_and_columns_as_they_are():
 @pytest.mark.parametrize("do", FUNCTIONS)
 def test_files_keep_steps(do):
     value = {"scale": np.ones(3), "binary": None, "log1p": None, "sqrt": None, "log": None}.get(do, 2.0)
-    again = RowStep.from_state(vars(RowStep(do, value)))
+    again = RowStep._from_state(vars(RowStep(do, value)))
     assert np.array_equal(again.of(X + 1), RowStep(do, value).of(X + 1)) and again.width(3) == 3
 
 
 def test_products_stand_behind_the_columns():
     step = RowStep("products", np.array([[1, 2], [2, 2]]))
     assert step.of(X).tolist() == [[0.0, 3.0, 4.0, 12.0, 16.0], [0.0] * 5] and step.width(3) == 5
-    assert (RowStep.from_state(vars(step)).of(X) == step.of(X)).all()
+    assert (RowStep._from_state(vars(step)).of(X) == step.of(X)).all()
     with refused(ValueError, "products are of columns that are none of 2"):
         step.width(2)
     for wrong in (np.zeros((2, 3), np.int64), np.zeros(2, np.int64), np.zeros((2, 2))):
         with refused(ValueError, "value|there is no step 'products'"):
-            RowStep.from_state({"do": "products", "value": wrong, "columns": None})
+            RowStep._from_state({"do": "products", "value": wrong, "columns": None})
 
 
 def test_wrong_steps_are_refused():
@@ -61,4 +61,4 @@ def test_wrong_steps_are_refused():
     with refused(ValueError, "has no logarithm"):
         RowStep("log").of(X)
     with refused(ValueError, "low is"):
-        Indicators.from_state({**vars(BINS), "low": np.zeros(2)})
+        Indicators._from_state({**vars(BINS), "low": np.zeros(2)})

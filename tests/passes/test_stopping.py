@@ -31,3 +31,11 @@ def test_a_pass_with_a_checkpoint_keeps_what_is_done_and_goes_on(tmp_path):
         stopping.asked.clear()
     assert path.exists()
     assert np.array_equal(snb.scan(X, Y, checkpoint=path).sum, snb.scan(X, Y).sum)
+
+
+def test_a_pass_that_keeps_its_work_is_left_to_it_and_ends_at_its_last_block(asked):
+    with pytest.raises(stopping.Stopped), stopping.once_kept(True):
+        assert stopping.keeping.is_set()
+    assert not stopping.keeping.is_set()
+    with stopping.once_kept(False):
+        assert not stopping.keeping.is_set()

@@ -75,7 +75,7 @@ def test_equal_are_families_of_one_kind_with_equal_parameters():
     assert Decay(2.0) == Decay(2.0) and hash(Decay(2.0)) == hash(Decay(2.0))
     assert Decay(2.0) != Decay(3.0) and Decay(1.0) != Seen(1.0) and Decay() != "decay"
     assert repr(Decay(2.0)) == "Decay(half=2.0)" and repr(Seen()) == "Seen(half=1.0)"
-    assert Decay.from_state(Decay(4.0).to_state()) == Decay(4.0)
+    assert Decay._from_state(Decay(4.0)._to_state()) == Decay(4.0)
 
 
 def test_one_family_is_all_of_its_columns():

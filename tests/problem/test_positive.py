@@ -126,13 +126,13 @@ def test_statistics_from_before_there_was_a_centre_load(tmp_path):
     """And models from when presence was the only function of x."""
     x, y = draw(snb.Laplace(0.0))
     stats_ = snb.scan(x, y, binarize=0.5)
-    state = stats_.to_state()
-    assert snb.ClassStats.from_state(state | {"options": state["options"][:3]}).options == stats_.options
+    state = stats_._to_state()
+    assert snb.ClassStats._from_state(state | {"options": state["options"][:3]}).options == stats_.options
     for family, binarize in (("bernoulli", 0.5), ("gaussian", None)):
         model = snb.solve(stats_, family)[0]
-        state = model.to_state()
+        state = model._to_state()
         del state["moments"]
-        old = snb.LinearModel.from_state(state | {"binarize": binarize, "options": state["options"][:3]})
+        old = snb.LinearModel._from_state(state | {"binarize": binarize, "options": state["options"][:3]})
         assert np.array_equal(old.decision_function(x), model.decision_function(x))
 
 

@@ -24,10 +24,10 @@ def test_unlabelled_stays_itself(tmp_path):
 
 def test_a_file_with_a_reference_that_did_nothing_is_read():
     model = snb.LinearNB("poisson").fit(np.arange(8.0).reshape(4, 2), Y)
-    state = model.to_state()
+    state = model._to_state()
     state["params"]["reference"] = 1
     with pytest.warns(snb.StreamnbWarning, match="reference=1 under scheme='joint', where it did nothing"):
-        again = snb.LinearNB.from_state(state)
+        again = snb.LinearNB._from_state(state)
     assert again.reference is None
     np.testing.assert_array_equal(again.refit(smoothing=0.5).coef_, model.refit(smoothing=0.5).coef_)
 

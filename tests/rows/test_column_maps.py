@@ -41,9 +41,9 @@ def test_maps_are_values_that_are_saved_and_stand_alone():
     assert [map_name(one) for one in (None, LOGS, RANKS)] == ["none", "log1p", "quantile_normal"]
     for one in (None, LOGS, RANKS):
         options = RowOptions(columns=one)
-        assert RowOptions.of_state(options.to_state()) == options
-        assert one is None or type(one).from_state(one.to_state()) == one
-    assert RowOptions().to_state() == [None, None, 0.0, 0.0]  # as in older files
+        assert RowOptions.of_state(options._to_state()) == options
+        assert one is None or type(one)._from_state(one._to_state()) == one
+    assert RowOptions()._to_state() == [None, None, 0.0, 0.0]  # as in older files
     with pytest.raises(ValueError, match="should stand alone"):
         RowOptions("log1p", columns=LOGS)
     with pytest.raises(ValueError, match="should be a map"):

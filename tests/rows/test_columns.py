@@ -123,7 +123,7 @@ def test_what_a_stream_brings_itself():
         ask(0, 2)()
     assert open_columns(None, None, None, False).reader()(0, 2)() == (None, None, None)
     for name, read in (("y", open_columns(Y, None, None, True)), ("sample_weight", open_columns(None, Y + 1, None, 0))):
-        with pytest.raises(ValueError, match=rf"^{name} is given beside X, but the stream X brings its own"):
+        with pytest.raises(ValueError, match=rf"^{name} is given beside X, and the rows of X bring"):
             read.reader()(0, 2, ["a", "b"], [1.0, 2.0])()
 
 

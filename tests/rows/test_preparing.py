@@ -93,9 +93,9 @@ def test_features_are_scaled_between_transform_and_length(storage):
     expected /= np.sqrt((expected**2).sum(axis=1, keepdims=True))
     np.testing.assert_allclose(found.toarray() if sp.issparse(found) else found, expected, rtol=1e-14)
     same, other = (replace(options, scale=FeatureScale(np.array([1.0, 0.5, last]))) for last in (2.0, 3.0))
-    assert options == same == RowOptions.of_state(same.to_state()) and hash(options) == hash(same) and options != other
+    assert options == same == RowOptions.of_state(same._to_state()) and hash(options) == hash(same) and options != other
     assert repr(options) == repr(same) != repr(other) and "scale=<FeatureScale: 3 features, " in same.seen
-    assert len(RowOptions("log1p").to_state()) == 4  # as it was written before
+    assert len(RowOptions("log1p")._to_state()) == 4  # as it was written before
     with pytest.raises(ValueError, match="X has 2 features, but the idf of these rows is expecting 3"):
         transformed(*as_chunk(storage(x[:, :2])), options)
 
@@ -110,7 +110,7 @@ def test_steps_follow_each_other(storage):
     expected /= np.array([np.linalg.norm(expected[0]), 1.0, np.linalg.norm(expected[2])])[:, None]
     np.testing.assert_allclose(found.toarray() if sp.issparse(found) else found, expected, rtol=1e-14)
     assert options.transform == ("l1:10000", "log1p") and options.by_length and not survey.whole
-    assert RowOptions.of_state(options.to_state()) == options and not RowOptions(("binary", "sqrt")).by_length
+    assert RowOptions.of_state(options._to_state()) == options and not RowOptions(("binary", "sqrt")).by_length
     for wrong in (["l3"], ["l1:x"], ["l1:-2"], [None], ["l1:inf"], ["log1p", "quantile_normal"]):
         with pytest.raises(ValueError, match=r"transform has the step .* 'l1:10000'"):
             RowOptions(wrong)

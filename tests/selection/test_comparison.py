@@ -79,7 +79,7 @@ def test_tables_are_saved_and_checked_when_they_are_read(tmp_path):
     assert again.points.tolist() == table.points.tolist()
     for name, shape in (("scores", r"\(2, 2, 3\)"), ("n_features", r"\(2, 2, 3\)")):
         with pytest.raises(ValueError, match=rf"{name} is .* of shape {shape}"):
-            Comparison.from_state({**table.to_state(), name: getattr(table, name)[:, :1]})
+            Comparison._from_state({**table._to_state(), name: getattr(table, name)[:, :1]})
 
 
 def test_the_rule_says_which_point():

@@ -15,7 +15,7 @@ def ranking(**changed):
 
 def test_it_says_what_is_kept():
     assert repr(ranking()) == "<FeatureRanking by 'sfs': 3 features, 1 kept, best 2, 1, 0>"
-    again = FeatureRanking.from_state(ranking().to_state())
+    again = FeatureRanking._from_state(ranking()._to_state())
     assert again.chosen.tolist() == [2] and again.curve.tolist() == [[0.5, 0.7]]
 
 
@@ -32,4 +32,4 @@ def test_it_says_what_is_kept():
 )
 def test_parts_that_do_not_go_together_are_refused(wrong):
     with pytest.raises(ValueError, match=r"chosen|curve"):
-        FeatureRanking.from_state(ranking(**wrong).to_state())
+        FeatureRanking._from_state(ranking(**wrong)._to_state())

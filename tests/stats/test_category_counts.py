@@ -34,7 +34,7 @@ def test_parts_of_other_values_merge_and_files_are_looked_at():
     np.testing.assert_array_equal(parts.sums.sum, counted().sums.sum)
     np.testing.assert_array_equal((parts - counted(high)).sums.sum.sum(), counted(low).sums.sum.sum())
     state = parts.arrays()
-    np.testing.assert_array_equal(CategoryCounts.from_state(state).values[1], parts.values[1])
+    np.testing.assert_array_equal(CategoryCounts._from_state(state).values[1], parts.values[1])
     for wrong in ({"values": state["values"][::-1].copy()}, {"n_values": state["n_values"] + 1}, {"sums": None}):
         with pytest.raises(ValueError, match=r"values|counts"):
-            CategoryCounts.from_state({**state, **wrong})
+            CategoryCounts._from_state({**state, **wrong})

@@ -105,7 +105,7 @@ def test_files_keep_them(tmp_path):
     same(scan(X, Y, W, folds=2, checkpoint=tmp_path / "c.snb"), stats)
     table = stats.table("histogram")
     with pytest.raises(ValueError, match="do not fit ranges of 4 features"):
-        Histograms.from_state({**table.to_state(), "low": np.zeros(4), "high": np.ones(4)})
+        Histograms._from_state({**table._to_state(), "low": np.zeros(4), "high": np.ones(4)})
 
 
 @pytest.mark.parametrize(

@@ -81,9 +81,9 @@ def test_saved_and_read(tmp_path):
     assert np.array_equal(again.unlabelled.sum, stats.unlabelled.sum)
     one = np.array([1])
     with pytest.raises(ValueError, match="indices"):
-        Overlaps.from_state({"counts": one, "labels": np.array([2]), "ends": np.array([0, 1, 1])})
+        Overlaps._from_state({"counts": one, "labels": np.array([2]), "ends": np.array([0, 1, 1])})
     with pytest.raises(ValueError, match=r"ends is int64 \(1, 1\)"):
-        Overlaps.from_state({"counts": one, "labels": one, "ends": one[None]})
+        Overlaps._from_state({"counts": one, "labels": one, "ends": one[None]})
 
 
 def test_nothing_came():
@@ -92,8 +92,8 @@ def test_nothing_came():
 
 def test_statistics_of_before():
     """Files of earlier versions have neither; sums with them have neither, and a reference asks for another scan."""
-    state = {k: v for k, v in snb.scan(X, Y).to_state().items() if k not in ("overlaps", "unlabelled")}
-    old = snb.ClassStats.from_state(state)
+    state = {k: v for k, v in snb.scan(X, Y)._to_state().items() if k not in ("overlaps", "unlabelled")}
+    old = snb.ClassStats._from_state(state)
     total = old + snb.scan(X, Y)
     assert total.overlaps is None and total.unlabelled is None and total.n_rows == 180
     with pytest.raises(ValueError, match=r"an earlier version, which did not count .* scan the rows again"):

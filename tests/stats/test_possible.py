@@ -227,12 +227,12 @@ def test_other_estimators_keep_one_too(model, tmp_path):
 
 def test_files_without_a_ledger_have_an_empty_one():
     model, _, _ = fitted()
-    state = model.to_state()
+    state = model._to_state()
     assert "forgotten_" not in state["fitted"]
-    assert snb.LinearNB.from_state(state).forgotten_ == ()
+    assert snb.LinearNB._from_state(state).forgotten_ == ()
     state["fitted"]["forgotten_"] = ("a", "a")
     with pytest.raises(ValueError, match="key='a' was forgotten before"):
-        snb.LinearNB.from_state(state)
+        snb.LinearNB._from_state(state)
 
 
 def test_all_rows_go_block_by_block_whatever_their_sizes():

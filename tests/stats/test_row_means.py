@@ -80,9 +80,9 @@ def test_what_is_added_to_the_pairs_counts():
 def test_means_are_made_again_from_their_arrays_and_their_state():
     means = means_of(slice(None))
     again, restored = RowMeans(**means.arrays()), RowMeans(("loss", "right"))
-    restored.restore(means.to_state())
+    restored.restore(means._to_state())
     more = means_of(slice(0, 9))
     assert shown(again) == shown(restored) == shown(means)
     assert shown(again + more) == shown(restored + more) == shown(means + more)
     with pytest.raises(ValueError, match="means"):
-        RowMeans(["loss"]).restore(means.to_state())
+        RowMeans(["loss"]).restore(means._to_state())

@@ -221,9 +221,9 @@ def test_saved_tables_stay_sparse(tmp_path, kind):
 )
 def test_cells_that_are_no_table_are_refused(wrong):
     state = {"shape": [4, 3], "keys": np.arange(3), "hi": np.ones(3), "lo": None}
-    SparseTable.from_state(state)
+    SparseTable._from_state(state)
     with pytest.raises(ValueError, match="should"):
-        SparseTable.from_state({**state, **wrong})
+        SparseTable._from_state({**state, **wrong})
 
 
 # ------------------------------------------------------------------------------------------- what does not fit

@@ -66,7 +66,7 @@ def said(value, whole=False):
     if {"_hi", "_lo"} <= parts.keys() and not whole:  # pairs
         parts["_hi"] = parts["_hi"] + parts.pop("_lo")
     if parts.get("_blocks") and not whole:  # scored rows
-        rows = np.concatenate([np.column_stack(block) for block in value.to_state()["blocks"]])
+        rows = np.concatenate([np.column_stack(block) for block in value._to_state()["blocks"]])
         parts["_blocks"] = rows[np.lexsort(rows.T)]
     return {name: said(part, whole) for name, part in parts.items()}
 

@@ -1,14 +1,19 @@
 """What is to be released, as whoever installs it meets it: `make release-check`.
 
 Wheel and sdist are built and looked at by twine. Each is then installed by itself in a clean environment of each of the
-Pythons, where the first code of README is run and prints what README says.
+Pythons, where the first code of README is run and prints what README says. Beside the wheel each extra is installed,
+alone, and what it is for is done.
 """
 
+import os
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from tests.support import object_store
+from tests.support.uses_of_extras import USES
 
 ROOT = Path(__file__).parents[2]
 CODE, SHOWN = re.search(
@@ -32,13 +37,41 @@ def check(python, file, folder):
     """Install a file in a clean environment, and use it there, far from the source."""
     run(python, "-m", "venv", folder)
     inside = folder / "bin" / "python"
-    run(inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", file)
-    run(inside, "-m", "pip", "check", stdout=subprocess.DEVNULL)
+    install(inside, file)
     printed = run(inside, "-c", CODE, cwd=folder, capture_output=True, text=True).stdout
     if printed != SHOWN:
         raise SystemExit(f"{python}, {file.name}: README's code prints\n{printed}instead of\n{SHOWN}")
     run(inside, "-c", "import importlib.metadata as m, streamnb; assert m.version('streamnb') == streamnb.__version__")
     print(f"{python}: {file.name} is installed, and does what README says", flush=True)
+    return inside
+
+
+def install(inside, what):
+    run(inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", what)
+    run(inside, "-m", "pip", "check", stdout=subprocess.DEVNULL)
+
+
+def packages(inside):
+    """Those in an environment, by name, with their versions."""
+    listed = run(inside, "-m", "pip", "freeze", "--all", "--exclude", "streamnb", capture_output=True, text=True)
+    return dict(line.split("==") for line in listed.stdout.split())
+
+
+def check_extra(inside, wheel, extra):
+    """Install an extra beside the wheel, do what it is for, and leave the environment as it was."""
+    before = packages(inside)
+    install(inside, f"{wheel}[{extra}]")
+    after = packages(inside)
+    if any(after[name] != version for name, version in before.items()):
+        raise SystemExit(f"{wheel.name}[{extra}] wants other packages than {wheel.name}: {before} became {after}")
+    use = Path(__file__).with_name("uses_of_extras.py")
+    with tempfile.TemporaryDirectory() as place, object_store.running("rows") as server:
+        keys = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), "tests")
+        s3 = {**keys, "AWS_DEFAULT_REGION": "us-east-1", "AWS_ENDPOINT_URL": server.url}
+        run(inside, "-P", use, extra, cwd=place, env={**os.environ, **s3})
+    if after.keys() - before.keys():
+        run(inside, "-m", "pip", "uninstall", "--quiet", "--yes", *(after.keys() - before.keys()))
+    print(f"{inside}: streamnb[{extra}] is enough for what it is for", flush=True)
 
 
 def main(pythons):
@@ -47,7 +80,10 @@ def main(pythons):
         for python in pythons:
             for file in files:
                 with tempfile.TemporaryDirectory() as place:
-                    check(python, file, Path(place) / "env")
+                    inside = check(python, file, Path(place) / "env")
+                    if file.suffix == ".whl":
+                        for extra in USES:
+                            check_extra(inside, file, extra)
 
 
 if __name__ == "__main__":

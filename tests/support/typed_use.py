@@ -19,7 +19,9 @@ model.fit(snb.table("flights.parquet", "late"))
 stats: snb.ClassStats = snb.scan(X, y) + snb.scan(X, y)
 path: snb.WeightPath = snb.solve(stats, "poisson", snb.TopK(2))
 linear: snb.LinearModel = path[0]
-judged: snb.Evaluation = snb.evaluate(y, linear.predict(X))
+judged: snb.Evaluation = (
+    snb.evaluate(y, linear.predict(X)) + snb.evaluate(model, X, y) + model.evaluate("test.csv", "y")
+)
 found: snb.Search = snb.search(X, y, families=["poisson"], scoring="accuracy")
 best: float = snb.LinearNBCV(folds=3).fit(X, y).best_score_
 
