@@ -212,7 +212,7 @@ def calibrated(
     n_folds = len(stats.folds)
     learner.check_memory(stats, n_folds, options)
     rests = [of_folds.outside(fold) for fold in range(n_folds)]
-    data = [learner.data(rest, scanned.shared, options) for rest in rests]
+    data = [learner.data(rest, scanned.shared, options, fold) for fold, rest in enumerate(rests)]
     trainers = [learner.trainer(own, point, max_passes, judges=False) for own in data]
     models = [FoldModel(fold, 0, trainer) for fold, trainer in enumerate(trainers)]
     judge = Judge.of(learner, stats, frozenset(), n_folds)

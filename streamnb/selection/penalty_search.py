@@ -146,7 +146,12 @@ class PenaltySearch:
         models = f"{groups.n_models} models of {len(stats.classes)} classes"
         check_sheet(groups.n_models, models, stats, self.scorer, options.memory_limit, groups.at_once)
         check_scorer(self.scorer, judge.evaluation(1).of_point(0))
-        data, shared = cache(self._data), (stats, judge, self.scanned.shared.read, options)
+        shared = stats, judge, self.scanned.shared.read, options
+
+        @cache
+        def data(fold: int) -> TrainingData:
+            return learner.data(self.scanned.of_folds.outside(fold), self.scanned.shared, options, fold)
+
         every = [(fold, point) for point in range(len(self.grid)) for fold in folds]
         done, report = [], Report()
         for number, first in enumerate(range(0, len(every), groups.at_once), 1):
@@ -171,17 +176,6 @@ class PenaltySearch:
         """The models of each point of the grid, by folds."""
         ordered = sorted(models, key=lambda model: model.fold)
         return [[model for model in ordered if model.point == point] for point in range(len(self.grid))]
-
-    def _data(self, fold: int) -> TrainingData:
-        """What models without a fold are trained on."""
-        rest = self.scanned.of_folds.outside(fold)
-        seen = rest.classes[rest.weight > 0]
-        if len(seen) < 2 and not rest.multilabel:
-            raise ValueError(
-                f"y holds one class only ({seen.tolist()}) outside fold {fold}; take fewer folds, another seed, or "
-                "folds= that mix the classes"
-            )
-        return self.learner.data(rest, self.scanned.shared, self.scanned.options)
 
     def scores(self, done: Sequence[FoldModel]) -> GridScores:
         """The scores of each penalty after each read, up to the last of its models, in the folds of these."""

@@ -116,13 +116,18 @@ class Learner:
         factors = self._class_factors(stats)
         return stats if factors is None else stats.reweighted(factors)
 
-    def data(self, stats: ClassStats, rows: TrainingRows, options: RunOptions) -> TrainingData:
-        """What a model is trained on, given the statistics of its rows."""
+    def data(
+        self, stats: ClassStats, rows: TrainingRows, options: RunOptions, outside: int | None = None
+    ) -> TrainingData:
+        """What a model is trained on, given the statistics of its rows, those `outside` a fold."""
         weighted = self.weighted(stats)
         row_checks.check_total_weight(weighted.total_weight)
         seen = weighted.classes[weighted.weight > 0].tolist()
         if len(seen) < 2 and not weighted.multilabel:
-            raise ValueError(f"y holds one class only ({seen}); {self.name} needs at least 2 classes")
+            where = "" if outside is None else f" outside fold {outside}"
+            cure = "take fewer folds, another seed, or folds= that mix the classes"
+            what = f"{self.name} needs at least 2 classes" if outside is None else cure
+            raise ValueError(f"y holds one class only ({seen}){where}; {what}")
         objective = self.method.objective(weighted)
         self.check_memory(stats, 1, options)
         scale = inverse_frequency(weighted) if self.idf and not self.idf_first else None
