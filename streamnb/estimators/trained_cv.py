@@ -144,7 +144,7 @@ class TrainedClassifierCV(TrainedClassifier):
         point, history = self.best_, {}
         fitted = search.fit(point, models, report)
         if search.learner.calibration is not None:
-            fitted = calibrated(search.learner.warm_started(()), fitted, search.scanned, point, point["max_passes"])
+            fitted = calibrated(search.learner, fitted, search.scanned, point, point["max_passes"])
         if "held_out_score" in self._history:
             history["held_out_score"] = course_of(self._scores, self._point)[: len(fitted.history["seconds"])]
         self._keep(replace(fitted, history=fitted.history | history))

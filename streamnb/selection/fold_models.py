@@ -209,7 +209,7 @@ def calibrated(
 ) -> FittedModel:
     """A fitted model, calibrated by a sample of rows, each scored by a model at the same point that has not seen it."""
     of_folds, stats, options = scanned.of_folds, scanned.stats, scanned.options
-    n_folds = len(stats.folds)
+    learner, n_folds = learner.warm_started(()), len(stats.folds)  # by nothing: what is known is of all rows
     learner.check_memory(stats, n_folds, options)
     rests = [of_folds.outside(fold) for fold in range(n_folds)]
     data = [learner.data(rest, scanned.shared, options, fold) for fold, rest in enumerate(rests)]

@@ -134,7 +134,7 @@ class SharedPlanes:
     def __init__(self, planes: CuttingPlanes, idle: float = np.inf):
         self.planes, self._idle = planes, idle
         self._numbers, self._used = np.arange(len(planes.slopes)), np.zeros(len(planes.slopes))
-        self._read = self._n_added = 0
+        self._read = 0
 
     def add(self, slope: np.ndarray, offset: float, read: int) -> None:
         """One more plane, left by the read of this number."""
@@ -243,7 +243,7 @@ class CuttingPlanesMethod(Method):
             (sum(end.slope for end in ends) / (len(ends) - 1), sum(end.offset for end in ends) / (len(ends) - 1))
             for ends in outcomes
         ]
-        return replace(self, shares=False, known_planes=known)
+        return replace(self, start="auto", shares=False, known_planes=known)
 
     def final_max_passes(self, outcomes: Sequence[Any]) -> int:
         """As many as models of its C, those that they made if time was over."""

@@ -88,6 +88,8 @@ def test_planes_of_another_c_save_reads_and_those_of_other_rows_are_refused():
     assert led.n_passes_ < alone.n_passes_
     values = [objective(m.coef_, m.intercept_, 1.0, X, Y) for m in (led, alone)]
     assert abs(values[0] - values[1]) <= max(led.gap_, alone.gap_)
+    calibrated = snb.CrammerSingerSVM(1.0, start=small.planes_, calibration="sigmoid").fit(X, Y)
+    assert calibrated.n_passes_ == led.n_passes_ and calibrated.predict_proba(X).shape == (150, 3)
     with pytest.raises(ValueError, match="planes of other rows"):
         snb.CrammerSingerSVM(1.0, start=small.planes_).fit(X[1:], Y[1:])
 
