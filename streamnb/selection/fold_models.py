@@ -209,7 +209,8 @@ def calibrated(
 ) -> FittedModel:
     """A fitted model, calibrated by a sample of rows, each scored by a model at the same point that has not seen it."""
     of_folds, stats, options = scanned.of_folds, scanned.stats, scanned.options
-    learner, n_folds = learner.warm_started(()), len(stats.folds)  # by nothing: what is known is of all rows
+    n_folds = len(stats.folds)
+    learner = replace(learner, method=learner.method.warm_started(()))  # by nothing: what is known is of all rows
     learner.check_memory(stats, n_folds, options)
     rests = [of_folds.outside(fold) for fold in range(n_folds)]
     data = [learner.data(rest, scanned.shared, options, fold) for fold, rest in enumerate(rests)]

@@ -168,7 +168,8 @@ class PenaltySearch:
         scanned, learner = self.scanned, self.learner
         alike = not (learner.idf or isinstance(learner.class_weight, str) or scanned.of_folds.rests)
         n_folds, ends = len(scanned.stats.folds), [[model.outcome for model in some] for some in self.by_point(models)]
-        learner = learner.warm_started([some for some in ends if alike and len(some) == n_folds])
+        method = learner.method.warm_started([some for some in ends if alike and len(some) == n_folds])
+        learner = replace(learner, method=method)
         fitted = learner.fit(scanned.of_folds.whole, scanned.rows, point, point["max_passes"], scanned.options)
         return replace(fitted, report=report + fitted.report)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -168,10 +168,6 @@ class Learner:
         scheme = as_scheme(self.scheme, stats.classes, multilabel=stats.multilabel)
         weights = self.factor * data.of_model(trained.weights, stats.n_features)
         return LinearModel(stats.classes, weights[:-1], weights[-1], scheme, stats.options, scale=data.scale_of_all)
-
-    def warm_started(self, outcomes: Sequence[Any]) -> Self:
-        """The learner for all rows, given what the models without each fold came to, for one point after the other."""
-        return replace(self, method=self.method.warm_started(outcomes))
 
     def check_memory(self, stats: ClassStats, n_models: int, options: RunOptions) -> None:
         """Refuse so many models that would take too much."""

@@ -142,7 +142,7 @@ class Method:
         )
 
     def warm_started(self, outcomes: Sequence[Any]) -> "Method":
-        """The method for all rows, once it is known what models without each fold came to."""
+        """The method for all rows, given what the models without each fold came to, for one point after the other."""
         return self
 
     def final_max_passes(self, outcomes: Sequence[Any]) -> int | None:
