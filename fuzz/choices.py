@@ -65,6 +65,34 @@ def change_json(choices, content):
     return json.dumps(tree).encode()
 
 
+def move_json(choices, content):
+    """The document with one node in the place of another, both exchanged, or an item of a list doubled or taken out."""
+    tree = json.loads(content)
+    places = [
+        (parent, key)
+        for parent in _parents(tree)
+        for key in (parent if isinstance(parent, dict) else range(len(parent)))
+    ]
+    (into, at), (source, key) = choices.pick(places), choices.pick(places)
+    how = choices.pick(["copy", "exchange", "double", "remove"])
+    if how in ("copy", "exchange"):
+        moved, kept = json.dumps(source[key]), json.dumps(into[at])
+        into[at] = json.loads(moved)
+        if how == "exchange" and kept not in moved:
+            source[key] = json.loads(kept)
+    elif isinstance(into, list):
+        into[at : at + 1] = [into[at]] * 2 if how == "double" else []
+    return json.dumps(tree).encode()
+
+
+def _parents(tree):
+    """Every list and object of a JSON document."""
+    if isinstance(tree, list | dict):
+        yield tree
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from _parents(part)
+
+
 def change_numbers(choices, content):
     """The bytes with a number among them replaced by one that is known for trouble, or by any; or cut."""
     how = choices.pick(["known", "known", "any", "cut"])

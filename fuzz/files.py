@@ -11,11 +11,12 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import streamnb as snb
-from fuzz.choices import change_json, change_numbers
+from fuzz.choices import change_json, change_numbers, move_json
 from streamnb.core.persistence import FORMAT_VERSION, save
 from tests.core.test_persistence import sealed
 from tests.support.saved_kinds import HERE, KINDS, answers
 
+REALS = [np.nan, np.inf, -np.inf, 1e308, -1e308, 1e200, -1.0, 0.0, 1e-310]
 ARRAYS = [np.ravel, np.atleast_3d, lambda a: a[:-1], lambda a: a[..., :-1], np.float32, np.int64, np.transpose]
 
 
@@ -26,7 +27,9 @@ def whole(kind):
 
 
 def change_array(choices, content):
-    """An array with a number in it replaced, or of another shape or dtype."""
+    """An array with a number in it replaced, or all of them, or of another shape or dtype."""
+    if choices.number(6) == 5:
+        return change_reals(choices, content)
     if choices.number(4):
         head = content.index(b"\n") + 1  # of the description, which a change of bytes would only make unreadable
         return content[:head] + change_numbers(choices, content[head:])
@@ -37,17 +40,31 @@ def change_array(choices, content):
     return into.getvalue() or content
 
 
+def change_reals(choices, content):
+    """An array of floats with one of them replaced, or all."""
+    with contextlib.suppress(ValueError):  # damaged before
+        array = np.load(io.BytesIO(content))
+        if array.dtype.kind == "f" and array.size:
+            at = choices.number(array.size)
+            array.reshape(-1)[slice(at, at + 1) if choices.number(2) else slice(None)] = choices.pick(REALS)
+            np.save(into := io.BytesIO(), array)
+            return into.getvalue()
+    return content
+
+
 def one(choices):
     members = dict(whole(choices.pick(list(KINDS))))
     for _ in range(choices.number(4)):
         name = choices.pick(sorted(members, reverse=True))  # the JSON first
         members[name] = (change_array if name.endswith(".npy") else change_json)(choices, members[name])
+    if choices.number(2):
+        members["streamnb.json"] = move_json(choices, members["streamnb.json"])
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         path = sealed(Path(folder, "changed.snb"), members.items())
         with contextlib.suppress(snb.DataError, MemoryError):
             value = snb.load(path)
-            with contextlib.suppress(ValueError, TypeError, MemoryError):
+            with contextlib.suppress(ValueError, MemoryError):  # in words, such as of a column that X lacks
                 said = answers(value)
                 save(path, value)
                 assert repr(answers(snb.load(path))) == repr(said)

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from streamnb.core.persistence import load
+from streamnb.core.replacing import put_back
 from streamnb.encoding.table import table
 from streamnb.encoding.text import text
 from streamnb.problem.penalties import L1, L2, Penalty, TopK
@@ -78,8 +79,10 @@ def rows_of(
     path: str, asked: dict[str, Any], y: str | None, keep_tokens: int | None = None, groups: str | None = None
 ) -> tuple[Any, dict[str, Any]]:
     """X, and by name what is beside it, as the functions take them: a path, a table of chosen columns, or texts."""
-    if not Path(path).exists() and "://" not in path and not any(sign in path for sign in "*?["):
-        raise click.BadParameter(f"there is no {path!r}", param_hint="DATA")
+    if "://" not in path and not any(sign in path for sign in "*?["):
+        put_back(Path(path))  # of a command that was killed while it replaced a store
+        if not Path(path).exists():
+            raise click.BadParameter(f"there is no {path!r}", param_hint="DATA")
     beside = {"y": y, "sample_weight": asked.get("weight"), **({} if groups is None else {"groups": groups})}
     chosen = {name: asked[name] for name in TABLE_OPTIONS if asked.get(name)}
     if asked["text"] is None and not chosen:

@@ -8,14 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 import numpy as np
 
 from streamnb.cli.given import new_file
-from streamnb.core.persistence import replacing
+from streamnb.core.replacing import replacing, replacing_folder
 from streamnb.rows.table_files import write_parquet
 
 AT_ONCE = 1 << 16  # rows that become Python's numbers at a time
@@ -59,11 +58,8 @@ def new_store(store: str, force: bool) -> Iterator[str]:
         return
     path = new_file(store, force, "STORE")
     assert path is not None
-    with TemporaryDirectory(prefix=f".{path.name}.", suffix=".unfinished", dir=path.absolute().parent) as folder:
-        yield f"{folder}/new"
-        if path.exists():
-            path.rename(f"{folder}/old")
-        Path(folder, "new").rename(path)
+    with replacing_folder(path) as new:
+        yield str(new)
 
 
 def write_json(found: Any) -> None:

@@ -1,5 +1,6 @@
 """SciPy's sparse arrays as CSR. Their own conversions trust what stands in them: a wrong index is memory corruption."""
 
+from copy import copy as shallow
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ def as_csr(matrix: Any, name: str, *, copy: bool = False) -> Any:
     if matrix.ndim != 2:
         raise ValueError(f"Expected 2D array, got {matrix.ndim}D sparse array instead: {name} should be 2-D")
     n_rows, n_columns = matrix.shape
+    if copy or matrix.format != "csr":
+        matrix = _with_own_places(matrix)  # which nobody changes between the check and the conversion
     if matrix.format == "csr":
         _check_ends(matrix, name, n_rows)
     elif matrix.format == "csc":
@@ -38,6 +41,16 @@ def sound_csr(matrix: Any, name: str) -> sp.csr_array:
     csr = as_csr(matrix, name, copy=True)
     _check_range(csr.indices, csr.shape[1], f"{name}.indices")
     return sp.csr_array((csr.data, csr.indices, csr.indptr), shape=csr.shape)
+
+
+def _with_own_places(matrix: Any) -> Any:
+    """The same values, whose places in the matrix are copies."""
+    own = shallow(matrix)
+    for name in vars(own).keys() & {"indices", "indptr", "offsets"}:
+        setattr(own, name, getattr(own, name).copy())
+    if "coords" in vars(own):
+        own.coords = tuple(part.copy() for part in own.coords)
+    return own
 
 
 def _check_range(indices: np.ndarray, length: int, name: str) -> None:

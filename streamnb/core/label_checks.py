@@ -235,6 +235,7 @@ def check_class_numbers(codes: Any, n_classes: int, name: str, lowest: int = 0) 
             f"{name} has shape {codes.shape} and dtype {codes.dtype}; it should hold one class number (an int) a row; "
             "snb.evaluate takes labels"
         )
+    codes = codes.copy()  # which nobody changes any more: tables are indexed by them
     bad = np.flatnonzero((codes < lowest) | (codes >= n_classes))
     if bad.size:
         raise ValueError(

@@ -9,24 +9,22 @@ shapes and dtypes the arithmetic to come relies on, and with `typed` that other 
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import io
 import json
 import os
-import threading
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, BinaryIO, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from streamnb.core.messages import DataError
+from streamnb.core.replacing import replacing
 
 FORMAT_VERSION = 2
 _HEADER = "streamnb.json"
@@ -105,6 +103,8 @@ def is_a(hint: Any, value: Any) -> bool:
         return True
     if kind in (Union, UnionType):
         return any(is_a(one, value) for one in inner)
+    if kind is Literal:
+        return isinstance(value, str) and value in inner
     if kind in (bool, int, str, float, NoneType):
         return type(value) is kind or (kind is float and type(value) is int)
     if kind is tuple and inner[-1] is not ...:
@@ -142,43 +142,9 @@ def save(path: Any, value: Any) -> None:
         file.write(seal)
 
 
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file beside `path`, which takes its place once it is written and safe from a crash."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.unfinished")
-    try:
-        with open(unfinished, "w+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
-        _sync_folder(path.parent)
-    except OSError as error:  # a full disk does not say which file
-        raise OSError(error.errno, f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            unfinished.unlink()
-
-
-def remove_unfinished(path: Path) -> None:
-    """Clear away what processes left that were killed while they wrote this file."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.unfinished"):
-        left.unlink(missing_ok=True)
-
-
 def digest(value: Any) -> str:
     """16 letters that tell a value from others, of whatever can be saved: those of what a file would hold of it."""
     return hashlib.sha256(json.dumps(_Digester().encode(value)).encode()).hexdigest()[:16]
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name safe from a crash, where the system and the disk can."""
-    with suppress(OSError):
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
 
 
 def _digest(file: BinaryIO) -> bytes:

@@ -131,16 +131,16 @@ def _told_apart(edges: np.ndarray) -> list[str]:
 
 def _quantiles(cells: ValueCells, low: float, high: float, n_bins: int) -> np.ndarray:
     if len(cells.keys) <= n_bins:  # a bin a value
-        return cells.tops()[:-1]
+        return cells.between()
     up_to = np.cumsum(cells.counts)
     ranks = -(-up_to[-1] * np.arange(1, n_bins) // n_bins)  # rounded up
     at = np.unique(np.searchsorted(up_to, ranks))
-    return cells.tops()[at[at < len(up_to) - 1]]
+    return cells.between()[at[at < len(up_to) - 1]]
 
 
 def _equal_widths(cells: ValueCells, low: float, high: float, n_bins: int) -> np.ndarray:
     if len(cells.keys) <= n_bins:
-        return cells.tops()[:-1]
+        return cells.between()
     return np.unique(np.linspace(low, high, n_bins + 1)[1:-1])
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from streamnb.core.label_checks import names_of_labels
 from streamnb.encoding.encoding import Encoding, check_alike
 from streamnb.encoding.svmlight_encoding import SvmlightEncoding
 from streamnb.encoding.table import table
@@ -11,7 +12,7 @@ from streamnb.encoding.text import text
 from streamnb.rows import opening
 from streamnb.rows.in_svmlight import SvmlightSource
 from streamnb.rows.source import Source
-from streamnb.rows.table_opening import is_path, is_table
+from streamnb.rows.table_opening import COMPLETE, is_matrix, is_path, is_table
 from streamnb.rows.text_files import holds_text_files
 from streamnb.rows.texts import holds_texts
 
@@ -27,22 +28,23 @@ def opened(
     labelled: bool = True,
     look: Look | None = None,
     layer: str | None = None,
-    frames: bool = False,
+    numbers: str = COMPLETE,
 ) -> Source:
     """Rows with what is beside them, as `rows.opening.opened` does; texts and tables, too, told by what they are.
 
-    Of tables in memory those of numbers are matrices, unless `frames`.
+    Of tables in memory those of numbers alone are matrices: where they are complete, or any that `numbers` says.
     """
     opening.check_layer(X, layer)
     if holds_raw_texts(X):
         X, y, sample_weight = text(X, y=y, weight=sample_weight), None, None
-    elif is_table(X) and (frames or is_path(X)):
+    elif is_table(X) and not is_matrix(opening.with_labels(X, y)[0], numbers):
         if labelled and y is None:
             raise ValueError(
-                f"requires y to be passed, but the target y is None: X={str(X)!r} is a table; give the name of its "
-                "column of labels, such as y='label'"
+                f"requires y to be passed, but the target y is None: X{f'={str(X)!r}' if is_path(X) else ''} is a "
+                "table; give the name of its column of labels, such as y='label'"
             )
-        X, y, sample_weight = table(X, y, weight=sample_weight), None, None
+        X, label_names = table(X, y, weight=sample_weight), names_of_labels(y)
+        X.label_names, y, sample_weight = label_names, None, None
     rows = opening.opened(X, y, sample_weight, split, labelled=labelled, look=look, layer=layer)
     if isinstance(rows, SvmlightSource):
         rows.encoding = SvmlightEncoding.of(rows.file)
@@ -66,7 +68,8 @@ def opened_for(
             "fit the texts themselves"
         )
     if encoding is not None and not isinstance(X, Source) and encoding.takes(X):
-        X, y, sample_weight = encoding.encode(X, y, sample_weight, labelled=labelled), None, None
+        X, label_names = encoding.encode(X, y, sample_weight, labelled=labelled), names_of_labels(y)
+        X.label_names, y, sample_weight = label_names, None, None
     elif isinstance(encoding, TableEncoding):
         encoding.check_width(X)
     rows = opening.opened(X, y, sample_weight, labelled=labelled, look=look, layer=layer)
@@ -75,8 +78,13 @@ def opened_for(
 
 
 def is_raw(X: Any) -> bool:
-    """Whether X holds texts, or is the path of a table, whose columns are made as it is opened."""
-    return holds_raw_texts(X) or (is_table(X) and is_path(X))
+    """Whether X holds texts, or is a table, whose columns are made as it is opened."""
+    return holds_raw_texts(X) or is_raw_table(X)
+
+
+def is_raw_table(X: Any, numbers: str = COMPLETE) -> bool:
+    """Whether X is a table whose columns are made as it is opened: a path of one, or columns that are no numbers."""
+    return is_table(X) and not is_matrix(X, numbers)
 
 
 def holds_raw_texts(X: Any) -> bool:

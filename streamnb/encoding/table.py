@@ -21,8 +21,9 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.run import run
 from streamnb.rows.in_tables import TableSource
 from streamnb.rows.table_opening import open_tables
+from streamnb.rows.table_types import CATEGORY, DATES, NOTHING, arrow, kind_of, zones_of
 from streamnb.rows.table_values import LEVEL, WEEKDAYS, ColumnPart, part_of, parts_of_dates
-from streamnb.rows.tables import CATEGORY, DATE, NOTHING, Tables, arrow, check_has, kind_of
+from streamnb.rows.tables import Tables, check_has
 from streamnb.stats.value_counts import ValueCells
 
 MISSING = "level", "ignore"
@@ -69,15 +70,17 @@ def table(
     columns : list of str, optional
         Those that are features; all others by default, but for the index of a data frame that pandas wrote.
     categorical : "auto", or list of str
-        Strings, booleans and categories of pandas are categories, and the columns named here, whatever they hold.
+        Strings, booleans and categories of pandas are categories, and the columns named here, whatever they hold. They
+        are told apart as strings: numbers without zeros at their end, "07" and " a" as they are written.
     text : list of str
         Columns of texts, whose words are counted in `hash_features` columns each, as `snb.text` counts them.
     bins : int, None, or dict
         Numbers become indicators of about so many bins with as many rows each (a bin a value where there are no more
-        values than bins); None: they stay as they are, the median where they are missing. A dict says it by column, the
-        others have 16.
+        values than bins), with borders half way between values; None: they stay as they are, the median where they are
+        missing. A dict says it by column, the others have 16. Durations and times of day are numbers of seconds.
     dates : bool
-        Dates become categories of year, month, weekday and hour; False leaves such columns out.
+        Dates become categories of year, month, weekday and hour, those in a time zone as they are in that of the first
+        rows; False leaves such columns out.
     pairs : list of (str, str)
         Pairs of columns whose values together are a category as well.
     min_count : int
@@ -128,7 +131,7 @@ def table(
     >>> frame = pd.DataFrame({"plane": ["N1", "N2", "N1", "N3"], "miles": [90, 200, 1500, 700], "late": [1, 0, 1, 0]})
     >>> rows = snb.table(frame, "late", bins=2)
     >>> rows.feature_names.tolist()
-    ['plane=N1', 'plane=N2', 'plane=N3', 'miles in (-inf, 200]', 'miles in (200, inf)']
+    ['plane=N1', 'plane=N2', 'plane=N3', 'miles in (-inf, 450]', 'miles in (450, inf)']
     >>> snb.LinearNB("auto").fit(rows).predict(frame).tolist()
     [1, 0, 1, 0]
     """
@@ -149,7 +152,8 @@ class TableToLearn:
         self._tables = open_tables(X, plan.strings, self._n_threads)
         self._kinds = plan.kinds(self._tables, _features(self._tables, columns, y, weight, groups))
         self._beside, self._groups = (y, weight), groups
-        self.rows = rows_of(self._tables, tuple(self._kinds), y, weight, self._n_threads)
+        self._zones = zones_of(self._tables.schema)
+        self.rows = rows_of(self._tables, self._kinds, self._zones, y, weight, self._n_threads)
         limit = check_memory_limit(memory_limit)
         self.task = TableScan(plan.parts(self._tables, self._kinds), plan.n_hashed, limit)
 
@@ -167,10 +171,11 @@ class TableToLearn:
 
     def encoded(self, counts: TableCounts, quiet: bool = False) -> TableSource:
         """The rows, with columns by these counts; unless `quiet`, what is left out is said."""
-        encoding = self._plan.encoding(counts, self._kinds, *self._beside)
+        encoding = self._plan.encoding(counts, self._kinds, *self._beside, self._zones)
         if not quiet:
             _warn_of(counts, [name for name in self._kinds if name not in encoding.columns], self._searched)
-        rows = encoding.applied(rows_of(self._tables, tuple(encoding.columns), *self._beside, self._n_threads))
+        rows = rows_of(self._tables, encoding.columns, encoding.zones, *self._beside, self._n_threads)
+        rows = encoding.applied(rows)
         rows.own_groups = self._groups
         return rows
 
@@ -222,30 +227,33 @@ class _Plan:
                 )
             if name in self.text and kind not in (CATEGORY, NOTHING):
                 raise TypeError(f"text={name!r} is a column of type {dtype}; it should hold strings")
-            if kind != DATE or self.dates:
-                kinds[name] = None if name in self.categorical and kind != DATE else kind
+            if kind not in DATES or self.dates:
+                kinds[name] = None if name in self.categorical and kind not in DATES else kind
         return kinds
 
     def parts(self, tables: Tables, kinds: dict[str, str | None]) -> tuple[ColumnPart, ...]:
         """What columns are made of: those of indicators first."""
         parts: list[ColumnPart] = []
         for name, kind in kinds.items():
-            if kind == DATE:
+            if kind in DATES:
                 parts += parts_of_dates(name, tables.schema.field(name).type)
             elif name not in self.text:
                 parts.append(part_of(name, kind))
         return (*parts, *(ColumnPart(pair, LEVEL) for pair in self.pairs))
 
-    def encoding(self, counts: TableCounts, kinds: dict[str, str | None], y: Any, weight: Any) -> TableEncoding:
+    def encoding(
+        self, counts: TableCounts, kinds: dict[str, str | None], y: Any, weight: Any, zones: dict[str, str]
+    ) -> TableEncoding:
         """What becomes of the columns, from what one pass has learned of them."""
         found = [(part, self._code(part, one)) for part, one in zip(counts.parts, counts.of_parts, strict=True)]
         coded = [(part, code) for part, code in found if code is not None]
         used = {name for part, _ in coded for name in part.columns} | {*self.text}
         if not used:
             raise ValueError("X has no column of more than one value, so that nothing tells its rows from each other")
-        named = (given if isinstance(given, str) else None for given in (y, weight))
+        y, weight = (given if isinstance(given, str) else None for given in (y, weight))
         grams = [(name, NGrams(n_features=self.n_hashed)) for name in self.text]
-        return TableEncoding(coded, grams, {name: kind for name, kind in kinds.items() if name in used}, *named)
+        kinds = {name: kind for name, kind in kinds.items() if name in used}
+        return TableEncoding(coded, grams, kinds, y, weight, {name: zones[name] for name in zones if name in used})
 
     def _code(self, part: ColumnPart, learned: Any) -> Code | None:
         """What becomes of a part; None where all its values are the same."""

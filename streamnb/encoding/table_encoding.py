@@ -1,6 +1,6 @@
 """How the columns of a table become columns of a model: what is kept of it with the model, and its file."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from typing import Any
@@ -14,24 +14,15 @@ from streamnb.core.threads import n_cores
 from streamnb.encoding.encoding import Encoding
 from streamnb.encoding.ngrams import NGrams
 from streamnb.encoding.table_codes import NONE, Code, PlainNumber
+from streamnb.encoding.unknown_values import UnknownValues
 from streamnb.encoding.vocabulary import named
 from streamnb.rows.columns import open_columns
 from streamnb.rows.in_tables import TableSource
 from streamnb.rows.raw import Made
 from streamnb.rows.table_opening import is_table, open_tables
+from streamnb.rows.table_types import CATEGORY, DATE, DATES, INSTANT, MEASURED, NOTHING, NUMBER, kind_of, takes
 from streamnb.rows.table_values import LEVEL, Coded, ColumnPart, Remembered, levels_of, numbers_of, strings_of
-from streamnb.rows.tables import (
-    BOOLEAN,
-    CATEGORY,
-    NOTHING,
-    NUMBER,
-    Fields,
-    TableRows,
-    Tables,
-    check_has,
-    kind_of,
-    shown_names,
-)
+from streamnb.rows.tables import Fields, TableRows, Tables, check_has, shown_names
 from streamnb.rows.texts import of_arrow
 
 
@@ -42,7 +33,8 @@ class TableEncoding(persistence.Parameters, Encoding):
 
     `coded` has the parts of its columns and what becomes of each, `texts` the columns of texts and their n-grams;
     `columns` what each column of the table that is read should hold, None where numbers and strings are both taken as
-    categories; `y` and `weight` name the columns of labels and weights.
+    categories; `y` and `weight` name the columns of labels and weights. `zones` has the time zone of each column of
+    instants; None of a model of 0.2.0, which takes columns as they come.
     """
 
     coded: list[tuple[ColumnPart, Code]]
@@ -50,10 +42,17 @@ class TableEncoding(persistence.Parameters, Encoding):
     columns: dict[str, str | None]
     y: str | None = None
     weight: str | None = None
+    zones: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
         if not self.coded and not self.texts:
             raise ValueError("a table should have a column that tells rows from each other")
+        read = {name for part, _ in self.coded for name in part.columns} | {name for name, _ in self.texts}
+        if read - self.columns.keys():
+            raise ValueError(f"columns of the model are made of {min(read - self.columns.keys())!r}, which is not read")
+        zoned = {name for name, kind in self.columns.items() if kind == INSTANT}
+        if self.zones is not None and zoned != {*self.zones}:
+            raise ValueError(f"zones of columns {[*self.zones]} should be of {sorted(zoned)}")
 
     def _to_state(self) -> dict[str, Any]:
         return {one.name: getattr(self, one.name) for one in fields(self)}
@@ -106,12 +105,17 @@ class TableEncoding(persistence.Parameters, Encoding):
         if labelled:
             y, weight = self.y if y is None else y, self.weight if weight is None else weight
         strings = [name for name, kind in self.columns.items() if kind in (None, CATEGORY)]
-        return self.applied(rows_of(open_tables(X, strings, n_cores()), tuple(self.columns), y, weight, n_cores()))
+        tables = open_tables(X, strings, n_cores())
+        rows = rows_of(tables, self.columns, self.zones, y, weight, n_cores())
+        return self.applied(rows, UnknownValues())
 
-    def applied(self, rows: TableSource) -> TableSource:
-        """The columns of these rows."""
+    def applied(self, rows: TableSource, unknown: UnknownValues | None = None) -> TableSource:
+        """The columns of these rows; what is `unknown` of them is said once they are read."""
         self._check(rows.tables)
-        return rows.with_step(self, self.n_columns, persistence.digest(self), self.column_names, self)
+        step = partial(self, unknown=unknown)
+        made = rows.with_step(step, self.n_columns, persistence.digest(self), self.column_names, self)
+        made.unknown = unknown
+        return made
 
     def differs(self, other: Encoding) -> str:
         if not isinstance(other, TableEncoding):
@@ -140,17 +144,20 @@ class TableEncoding(persistence.Parameters, Encoding):
                     f"X has no column {name!r}, which the model was fitted on; it has {shown_names(tables.schema)}"
                 )
             given = kind_of(tables.schema.field(name).type)
-            takes = (NUMBER, CATEGORY, BOOLEAN) if kind is None else (kind,)
-            if given not in (*takes, NOTHING):
+            if given not in (*takes(kind), *self._once_taken(kind), NOTHING):
                 should = "numbers or strings" if kind is None else f"of kind {kind!r}, as in the rows that were fitted"
                 raise ValueError(
                     f"X: column {name!r} is of type {tables.schema.field(name).type} ({given or 'nested'}); it should "
                     f"be {should}"
                 )
 
-    def __call__(self, rows: TableRows, first_row: int) -> Made:
+    def _once_taken(self, kind: str | None) -> tuple[str, ...]:
+        """The kinds that went by the name of this one in 0.2.0."""
+        return {NUMBER: MEASURED, DATE: DATES}.get(kind or "", ()) if self.zones is None else ()
+
+    def __call__(self, rows: TableRows, first_row: int, unknown: UnknownValues | None = None) -> Made:
         """The columns of some rows, as CSR."""
-        made = self._indicators(rows, first_row)
+        made = self._indicators(rows, first_row, unknown)
         if not self.texts:
             return made
         arrays = (np.ones(len(made.indices)) if made.data is None else made.data), made.indices, made.indptr
@@ -160,7 +167,7 @@ class TableEncoding(persistence.Parameters, Encoding):
             parts.append(grams(of_arrow(rows.columns.column(name), first_row, rows.where), first_row))
         return sp.hstack(parts, format="csr")
 
-    def _indicators(self, rows: TableRows, first_row: int) -> Made:
+    def _indicators(self, rows: TableRows, first_row: int, unknown: UnknownValues | None) -> Made:
         """One value of each part, or none."""
         n_rows = rows.shape[0]
         places: list[np.ndarray] = []
@@ -171,8 +178,11 @@ class TableEncoding(persistence.Parameters, Encoding):
                 places.append(np.full(n_rows, first, np.int32))
                 values.append(coded.spread(code.filled(coded.values)))
             if not isinstance(code, PlainNumber) or code.missing:
-                places.append(coded.spread(place(coded.values)))
+                found = place(coded.values)
+                places.append(coded.spread(found))
                 values.append(None)
+                if unknown is not None:
+                    unknown.add(part, code, coded, found)
         return _joined(places, values, (n_rows, self.n_columns))
 
 
@@ -208,12 +218,23 @@ def _joined(places: list[np.ndarray], values: list[Any], shape: tuple[int, int])
     return Made(None if data is None else data[there], columns[there], indptr, shape)
 
 
-def rows_of(tables: Tables, features: tuple[str, ...], y: Any, weight: Any, n_threads: int) -> TableSource:
-    """Rows of a table whose blocks hold these columns; labels and weights are columns of it by name, or arrays."""
+def rows_of(
+    tables: Tables,
+    kinds: Mapping[str, str | None],
+    zones: Mapping[str, str] | None,
+    y: Any,
+    weight: Any,
+    n_threads: int,
+) -> TableSource:
+    """Rows of a table whose blocks hold these columns, by what is known of them, as `Fields` have it.
+
+    Labels and weights are columns of it by name, or arrays.
+    """
     names = {name: given if isinstance(given, str) else None for name, given in (("y", y), ("weight", weight))}
     for argument, name in names.items():
         check_has(tables.schema, [name] if name is not None else [], argument)
     beside = [None if isinstance(given, str) else given for given in (y, weight)]
     columns = open_columns(beside[0], beside[1], tables.n_rows, False)
-    here = tuple(name for name in features if name in tables.schema.names)
-    return TableSource(tables.selected(Fields(here, names["y"], names["weight"])), columns, n_threads=n_threads)
+    here = tuple(name for name in kinds if name in tables.schema.names)
+    fields = Fields(here, names["y"], names["weight"], kinds=None if zones is None else kinds, zones=zones)
+    return TableSource(tables.selected(fields), columns, n_threads=n_threads)

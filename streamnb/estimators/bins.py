@@ -57,9 +57,10 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
     -----
     One pass counts the values of each feature, those that agree in their leading bits together, so few bits that at
     most 4,096 different ones are left; the counts add up, and are the same for any order of rows, threads and workers.
-    A border is the true quantile, ``np.quantile(x, q, method="inverted_cdf")``, rounded up to the last number of its
-    cell: exactly that of a feature of at most 4,096 distinct values, and of others less than 2 b / 4,096 of its size
-    above it, b the number of powers of two between which the values of the feature lie, of either sign. It takes up
+    A quantile is the true one, ``np.quantile(x, q, method="inverted_cdf")``, rounded up to the last number of its cell:
+    exactly that of a feature of at most 4,096 distinct values, and of others less than 2 b / 4,096 of its size above
+    it, b the number of powers of two between which the values of the feature lie, of either sign. The border is half
+    way from there to the next values, so that a value stays in its bin when it comes in another precision. It takes up
     to 64 kB a feature.
 
     Examples
@@ -67,8 +68,8 @@ class Bins(LearnsBins, TransformerMixin, BaseEstimator):
     >>> import streamnb as snb
     >>> bins = snb.Bins(n_bins=2).fit([[1.0], [2.0], [3.0], [4.0]])
     >>> bins.get_feature_names_out().tolist()
-    ['x0 in (-inf, 2]', 'x0 in (2, inf)']
-    >>> bins.transform([[2.0], [2.5]]).toarray()
+    ['x0 in (-inf, 2.5]', 'x0 in (2.5, inf)']
+    >>> bins.transform([[2.0], [3.0]]).toarray()
     array([[1., 0.],
            [0., 1.]])
     """

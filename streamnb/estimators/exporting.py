@@ -9,6 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from streamnb.core import arguments, persistence
+from streamnb.core.replacing import replacing
 from streamnb.export.as_json import json_bytes
 from streamnb.export.as_onnx import onnx_bytes
 from streamnb.export.as_sklearn import as_sklearn
@@ -79,7 +80,7 @@ def export(self: Any, path: Any) -> None:
         raise ValueError(f"path={str(file)!r} should end with one of {', '.join(WRITERS)}")
     model = of_numbers(self._portable())
     written = WRITERS[file.suffix](model)
-    with persistence.replacing(file) as out:
+    with replacing(file) as out:
         out.write(written)
 
 

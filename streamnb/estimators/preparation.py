@@ -35,6 +35,11 @@ class StepRequest:
     transform: Any = None
     coded: Family | None = None
 
+    @property
+    def learns(self) -> bool:
+        """Whether anything is, of numbers as they are."""
+        return self.coded is not None or to_learn(self.transform) is not None
+
     def learned(self, rows: Source, options: RunOptions, names: Any, *beside: Any) -> LearnedStep | None:
         """The step, from one pass over the rows; `beside` are their labels and weights, as they were given."""
         return self.learned_by_fold(rows, options, names, None).whole

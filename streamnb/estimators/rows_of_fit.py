@@ -21,6 +21,7 @@ from streamnb.passes.options import RunOptions
 from streamnb.rows.column_maps import LearnedStep
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
+from streamnb.rows.table_opening import ANY, COMPLETE, NONE
 
 OF_ROWS = "feature_names_in_", "layer_", "encoding_", "meta_"  # saved of the rows of a fit, and beside it
 
@@ -38,7 +39,8 @@ def all_or_nothing(self: Any) -> Iterator[None]:
 
 def opened_as_given(self: Any, given: Any, options: RunOptions | None = None, layer: str | None = None) -> Source:
     """X with its labels and weights, opened; names of columns are remembered, and no step is learned yet."""
-    rows = opened(*given, look=self._remember_names, layer=layer, frames=self._by_kinds())
+    numbers = NONE if self._by_kinds() else ANY if self._step_request().learns else COMPLETE
+    rows = opened(*given, look=self._remember_names, layer=layer, numbers=numbers)
     self._preparation = Preparation(rows.encoding, layer)
     return rows
 

@@ -46,10 +46,10 @@ def fit(
     ----------
     X : (n_rows, n_features)
         NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path to one or to an .h5ad or svmlight
-        file, rows that `svmlight`, `text` or `table` opened, or a stream of chunks. The path of a table becomes
-        what `table` makes of it by default; strings, and the path of plain texts (".txt", a pattern or a folder for
-        each class), become what `text` makes of them by default. How columns
-        were made of raw rows is kept as `encoding_`, and predictions take raw rows then.
+        file, rows that `svmlight`, `text` or `table` opened, or a stream of chunks. A table becomes what
+        `table` makes of it by default: its path, or a data frame with strings, dates or missing values; strings, and
+        the path of plain texts (".txt", a pattern or a folder for each class), become what `text` makes of them by
+        default. How columns were made of raw rows is kept as `encoding_`, and predictions take raw rows then.
     y : (n_rows,) or, for `LinearNB`, (n_rows, n_labels)
         Labels: an array, or the name of one in the group of X, or of a column of a pandas or Dask data frame X,
         which is no feature then: predict from frames without it. Streams bring their own. A 2-D y, dense or CSR,

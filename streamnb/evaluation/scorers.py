@@ -1,6 +1,7 @@
 """Metrics by name."""
 
 import inspect
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -49,6 +50,17 @@ class Scorer:
     def by_name(self) -> bool:
         """Whether it is one of `SCORERS`, not a function of the user's."""
         return self.name in SCORERS and SCORERS[self.name].value is self.value
+
+    def of(self, evaluation: Evaluation) -> float:
+        """The value, a finite number; NaN where no row has any weight, whatever the metric makes of nothing."""
+        value = self.value(evaluation) if evaluation.weight > 0.0 else np.nan
+        if not isinstance(value, numbers.Real):
+            raise TypeError(
+                f"scoring={self.name!r} returned {value!r}; it should be one number, NaN where there is none"
+            )
+        if np.isinf(value):
+            raise ValueError(f"scoring={self.name!r} returned {value}; it should be finite, or NaN where there is none")
+        return float(value)
 
 
 def _ask(evaluation: Evaluation, method: str, sign: float = 1.0, **options: Any) -> Any:

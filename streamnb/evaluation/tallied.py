@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -170,6 +171,7 @@ class Tallied:
         return said[name]
 
     def _check_ranking(self, ranking: Any, n_rows: int) -> np.ndarray:
+        ranking = copy(ranking)  # which nobody changes any more: bins are laid out for these scores
         if self.n_classes != 2 or self.multilabel:
             return row_checks.check_scores(ranking, n_rows, self.n_classes)
         ranking = np.asarray(ranking)

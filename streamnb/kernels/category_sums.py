@@ -40,10 +40,11 @@ def count_numbers(values, codes, weight, first, sums, seen):
     for i in range(first, len(values)):
         if i + AHEAD < len(values) and 0.0 <= values[i + AHEAD] < len(sums):
             prefetch(sums, np.int64(values[i + AHEAD]), codes[i + AHEAD])
-        if not 0.0 <= values[i] < len(sums):
+        x = values[i]  # once: others may change it meanwhile
+        if not 0.0 <= x < len(sums):
             return i
-        k = np.int64(values[i])
-        if k != values[i]:
+        k = np.int64(x)
+        if k != x:
             return i
         seen[k] = 1
         sums[k, codes[i]] += weight[i] if len(weight) else 1.0

@@ -5,7 +5,6 @@ import os
 import pickle
 import platform
 import re
-import uuid
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,6 +16,8 @@ from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.misc.appdirs import user_cache_dir
+
+from streamnb.core.replacing import replacing
 
 flags: Any = config  # which numba fills while it is imported
 _USERS = Path(user_cache_dir())
@@ -69,9 +70,8 @@ class _DiskCache(NullCache):
         try:
             path = self._path(signature, result.target_context)
             path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_suffix(f".{uuid.uuid4().hex}")
-            part.write_bytes(_digest(payload) + payload)
-            os.replace(part, path)
+            with replacing(path) as file:
+                file.write(_digest(payload) + payload)
         except OSError:  # a full disk, or no folder that can be written to
             return
 

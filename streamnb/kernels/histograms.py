@@ -1,20 +1,28 @@
 """Weights of rows by group, feature and bin, in tables (n_groups, n_features * n_bins).
 
 The bin of x, counted over all features, is floor(x * scale[j]) + shift[j]: scales are powers of two, so that nothing is
-rounded. Low parts are those of `class_sums`. Entries put rows into groups, as there.
+rounded. Low parts are those of `class_sums`. Entries put rows into groups, as there. A value that was changed after the
+bins were laid out, and has none, is counted in one that is there.
 """
 
 import numpy as np
 
-from streamnb.kernels.compiler import kernel
+from streamnb.kernels.compiler import brick, kernel
 from streamnb.kernels.exact import add_low, two_sum
 
 
+@brick
+def bin_of(x, scale, shift, n):
+    """Return the bin of a value among n in all, as a float64."""
+    place = np.floor(np.float64(x) * scale) + shift
+    return place if 0.0 <= place < n else 0.0
+
+
 @kernel
-def bins_of(x, scale, shift, places):
-    # the bins of a row, in vectors
+def bins_of(x, scale, shift, n, places):
+    # the bins of a row among n in all, in vectors
     for j in range(len(x)):
-        places[j] = np.int32(np.floor(np.float64(x[j]) * scale[j]) + shift[j])
+        places[j] = np.int32(bin_of(x[j], scale[j], shift[j], n))
 
 
 @kernel
@@ -22,7 +30,7 @@ def add_dense(values, rows, codes, weight, scale, shift, hi):
     # hi[codes[e], bin of x[rows[e], j]] += weight[e]
     number, places = hi.dtype.type, np.empty(values.shape[1], np.int32)
     for e in range(len(codes)):
-        bins_of(values[rows[e]], scale, shift, places)
+        bins_of(values[rows[e]], scale, shift, hi.shape[1], places)
         k, w = np.uint64(codes[e]), number(weight[e])
         for j in range(len(places)):
             hi[k, np.uint64(places[j])] += w
@@ -33,7 +41,7 @@ def add_dense_pairs(values, rows, codes, weight, scale, shift, hi, lo):
     # the same, error-free; True if more than the first low part took any
     places, spilled = np.empty(values.shape[1], np.int32), False
     for e in range(len(codes)):
-        bins_of(values[rows[e]], scale, shift, places)
+        bins_of(values[rows[e]], scale, shift, hi.shape[1], places)
         k, w = codes[e], weight[e]
         for j in range(len(places)):
             c = places[j]
@@ -45,12 +53,12 @@ def add_dense_pairs(values, rows, codes, weight, scale, shift, hi, lo):
 @kernel
 def add_csr(data, indices, indptr, rows, codes, weight, scale, shift, hi):
     # hi[codes[e], bin of x[rows[e], j]] += weight[e] over the stored values
-    start, number = indptr[0], hi.dtype.type
+    start, number, n = indptr[0], hi.dtype.type, np.float64(hi.shape[1])
     for e in range(len(codes)):
         k, w = np.uint64(codes[e]), number(weight[e])
         for p in range(np.uint64(indptr[rows[e]] - start), np.uint64(indptr[rows[e] + 1] - start)):
             j = np.uint64(indices[p])
-            hi[k, np.uint64(np.floor(np.float64(data[p]) * scale[j]) + shift[j])] += w
+            hi[k, np.uint64(np.int64(bin_of(data[p], scale[j], shift[j], n)))] += w
 
 
 @kernel
@@ -61,7 +69,7 @@ def add_csr_pairs(data, indices, indptr, rows, codes, weight, scale, shift, hi, 
         k, w = codes[e], weight[e]
         for p in range(np.uint64(indptr[rows[e]] - start), np.uint64(indptr[rows[e] + 1] - start)):
             j = np.uint64(indices[p])
-            c = np.int64(np.floor(np.float64(data[p]) * scale[j]) + shift[j])
+            c = np.int64(bin_of(data[p], scale[j], shift[j], hi.shape[1]))
             hi[k, c], r = two_sum(hi[k, c], w)
             spilled |= add_low(lo, k, c, r, 0.0)
     return spilled

@@ -43,13 +43,17 @@ class Layout:
         lane = point % self.lanes
         return np.stack([point, row, row * self.room(n_points) + point - lane, lane])
 
-    def shape(self, blocks: Sequence[sp.csr_array], n_rows: int) -> tuple[int, int]:
-        """How many points the head has, less than `lanes` or a multiple of them, and how many units are beside it."""
-        n_features, n_points = sum(block.shape[0] for block in blocks), blocks[0].shape[1] // n_rows
+    def n_units(self, blocks: Sequence[sp.csr_array], n_rows: int) -> np.ndarray:
+        """How many units are beside a head of so many points, from 0 on."""
+        n_points = blocks[0].shape[1] // n_rows
         ends, where = np.zeros(self.room(n_points), np.int64), self.where(n_points, n_rows)
         for block in blocks:
             grid_scores.count_units(*_places(block), where, np.full((2, n_rows), -1), ends)
-        n_units = np.append(np.cumsum(ends[::-1])[::-1], 0)  # by depth
+        return np.append(np.cumsum(ends[::-1])[::-1], 0)
+
+    def shape(self, blocks: Sequence[sp.csr_array], n_rows: int) -> tuple[int, int]:
+        """How many points the head has, less than `lanes` or a multiple of them, and how many units are beside it."""
+        n_features, n_units = sum(block.shape[0] for block in blocks), self.n_units(blocks, n_rows)
         depths = np.arange(len(n_units))
         depths = depths[(depths < self.lanes) | (depths % self.lanes == 0)]
         beside, in_head = n_units[depths], self.in_head * self.head_lanes(depths, n_rows)
@@ -92,6 +96,11 @@ class GridWeights:
     def of(cls, blocks: Sequence[sp.csr_array], n_rows: int) -> "GridWeights":
         """Lay out weights of one block of features after the other; columns are ascending and lie point by point."""
         return cls._of_shape(DOUBLE, blocks, n_rows, *DOUBLE.shape(blocks, n_rows))
+
+    @classmethod
+    def in_units(cls, blocks: Sequence[sp.csr_array], n_rows: int) -> "GridWeights":
+        """The same as units alone, which add up feature by feature, whichever others are laid out beside them."""
+        return cls._of_shape(DOUBLE, blocks, n_rows, 0, int(DOUBLE.n_units(blocks, n_rows)[0]))
 
     @classmethod
     def within(

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import arguments, memory, persistence
+from streamnb.core.csr import sound_csr
 
 FEW_WEIGHTS = 1 / 4  # that are not zero: by themselves, with their places, these take less than half of the room
 QUICK_WEIGHTS = 1 / 20  # that are not zero: of fewer, each is found sooner than those that are zero are multiplied
@@ -57,6 +58,5 @@ def _of_parts(saved: Any) -> sp.csr_array:
     data, indices, indptr, shape = saved
     for name, values, dtypes in (("data", data, ["f8"]), ("indices", indices, _INDEX), ("indptr", indptr, _INDEX)):
         persistence.array(name, values, dtypes, (None,))
-    matrix = sp.csr_array((data, indices, indptr), shape=[arguments.whole_number("shape", n) for n in shape])
-    matrix.check_format(full_check=True)
-    return matrix
+    shape = [arguments.whole_number("shape", n) for n in shape]
+    return sound_csr(sp.csr_array((data, indices, indptr), shape=shape), "weights")

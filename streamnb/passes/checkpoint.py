@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from streamnb.core import persistence
 from streamnb.core.messages import DataError
+from streamnb.core.replacing import remove_unfinished
 from streamnb.passes import stopping
 from streamnb.passes.contract import PassTask
 from streamnb.passes.report import Report
@@ -69,7 +70,7 @@ class Checkpoint:
             It cannot be written.
         """
         about, path = description(task, source), persistence.check_path("checkpoint", path)
-        persistence.remove_unfinished(path)
+        remove_unfinished(path)
         if not path.exists():
             self = cls(about, [], None, Report(), path, task)
             self._write()

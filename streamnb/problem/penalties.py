@@ -148,6 +148,8 @@ class TopK(Penalty):
             self.k = {plain(label): arguments.whole_number(f"k[{label!r}]", number) for label, number in k.items()}
         else:
             ks = [arguments.positive_integer("k", v) for v in (k if np.ndim(k) else [k])]
+            if max(ks, default=0) > 2**53:
+                raise ValueError(f"k={max(ks)} is more than the features that there can be")
             self.k = arguments.tau_grid("k", ks).astype(int)
         self.by = arguments.one_of("by", by, ["weight", "score", "likelihood"])
 

@@ -1,4 +1,9 @@
-"""The boundary: rows of any kind become chunks, and whatever passes here cannot hurt a kernel."""
+"""The boundary: rows of any kind become chunks, and whatever passes here cannot hurt a kernel.
+
+Indices are copied and then checked: the arrays, or files mapped into memory, are those of somebody who may change them
+while they are summed. A copy takes a few percent of a scan from memory; a bound in each loop would take as much, and be
+one more thing to remember in every kernel. Values may change: no kernel takes them for places without a bound.
+"""
 
 from typing import Any
 
@@ -30,7 +35,7 @@ def as_chunk(X: Any, first_row: int = 0, missing: bool = False) -> tuple[Chunk, 
     Returns
     -------
     chunk, survey
-        The chunk shares memory with X where X is in order already; X itself is never changed.
+        The chunk shares the values of X where these are in order already; X itself is never changed.
     """
     if sp.issparse(X):
         X = as_csr(X, "X")
@@ -49,7 +54,7 @@ def csr_chunk(
 ) -> tuple[CSRChunk, Survey]:
     """Check and normalise rows given as CSR arrays; `data`, None for ones, and `indices` start at indptr[0]."""
     row_checks.check_min_size(1, n_features)
-    indptr = np.ascontiguousarray(indptr, np.int64)
+    indptr = np.array(indptr, np.int64)
     if len(indptr) == 0 or indptr[0] < 0 or (np.diff(indptr) < 0).any():
         raise ValueError(f"X.indptr should rise from row to row; in the rows from {first_row} on it does not")
     ones = data is None
@@ -95,7 +100,8 @@ def _kernel_values(values: np.ndarray) -> np.ndarray:
 
 
 def _index_values(indices: np.ndarray) -> np.ndarray:
-    indices = np.ascontiguousarray(indices)
+    """A copy of indices, in a dtype of the kernels or of 8 bytes."""
+    indices = np.array(indices, order="C")
     if indices.dtype.kind not in "iu":
         raise TypeError(f"X.indices has dtype {indices.dtype}; it should hold integers")
     if indices.dtype in (np.uint16, np.int32, np.int64):
@@ -105,9 +111,7 @@ def _index_values(indices: np.ndarray) -> np.ndarray:
 
 
 def _canonical(values: Any, indices: Any, indptr: Any, n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    matrix = sp.csr_array(
-        (values.astype(np.float64), indices.copy(), indptr - indptr[0]), shape=(len(indptr) - 1, n_features)
-    )
+    matrix = sp.csr_array((values.astype(np.float64), indices, indptr - indptr[0]), shape=(len(indptr) - 1, n_features))
     matrix.sum_duplicates()
     return matrix.data, matrix.indices, matrix.indptr.astype(np.int64)
 

@@ -114,7 +114,8 @@ class InMemory:
         return InMemory(self.values[start - self.first_row : stop - self.first_row], start)
 
     def reader(self, start: int, readers: Readers | None = None) -> Ask:
-        return lambda start, stop: lambda: self.values[start - self.first_row : stop - self.first_row]
+        # copies, which nobody changes between the checks and their use
+        return lambda start, stop: lambda: self.values[start - self.first_row : stop - self.first_row].copy()
 
 
 class _InStore:

@@ -1,9 +1,11 @@
 """Rows of tables, whose columns are encoded as they are read."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from streamnb.rows.block import Block
 from streamnb.rows.raw import RawSource
 from streamnb.rows.source import multiple
 from streamnb.rows.tables import Fields, Tables, check_has
@@ -11,6 +13,13 @@ from streamnb.rows.tables import Fields, Tables, check_has
 
 class TableSource(RawSource):
     """Rows of `Tables`; see `RawSource`. Groups and fold numbers may be columns of the table, by name."""
+
+    unknown: Any = None  # what counts values that encoding finds no column for
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        yield from super().blocks(start, stop)
+        if self.unknown is not None:
+            self.unknown.tell(self.n_rows)
 
     @property
     def tables(self) -> Tables:

@@ -11,7 +11,8 @@ import numpy as np
 
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
-from streamnb.rows.tables import CATEGORY, NOTHING, PIECE_ROWS, Fields, Reading, Tables, arrow, check_names, kind_of
+from streamnb.rows.table_types import CATEGORY, NOTHING, arrow, kind_of, wider
+from streamnb.rows.tables import PIECE_ROWS, Fields, Reading, Tables, check_names
 from streamnb.rows.text_files import with_sizes
 from streamnb.rows.text_formats import pyarrow_for
 
@@ -143,7 +144,9 @@ def common_schema(schemas: list[tuple[str, Any]]) -> Any:
             known = fields[field.name]
             if kind_of(known.type) == NOTHING:
                 fields[field.name] = field
-            elif kind_of(field.type) not in (kind_of(known.type), NOTHING):
+            elif kind_of(field.type) == kind_of(known.type):
+                fields[field.name] = known.with_type(wider(known.type, field.type))
+            elif kind_of(field.type) != NOTHING:
                 raise DataError(
                     f"{path}: column {field.name!r} is of type {field.type}, but {known.type} in {first_path}; make "
                     "them of one type"

@@ -11,7 +11,8 @@ from typing import Any
 from streamnb.core.messages import DataError
 from streamnb.core.threads import in_order
 from streamnb.rows.table_files import common_schema
-from streamnb.rows.tables import CATEGORY, DATE, NOTHING, Fields, Reading, Tables, arrow, kind_of, one_batch
+from streamnb.rows.table_types import CATEGORY, DATES, NOTHING, arrow, kind_of
+from streamnb.rows.tables import Fields, Reading, Tables, one_batch
 from streamnb.rows.text_files import jobs_of, looked_through, with_sizes
 from streamnb.rows.text_formats import CSV, JSON, Format, first_record, whole_lines
 
@@ -123,7 +124,7 @@ def _fits(value: Any, dtype: Any) -> bool:
     try:
         if kind == "number" and (isinstance(value, bool) or float(value) is None):
             return False
-        if kind == DATE:
+        if kind in DATES:
             arrow().scalar(str(value)).cast(dtype)
         if kind == CATEGORY and not isinstance(value, str):
             return False

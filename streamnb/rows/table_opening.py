@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from glob import glob, has_magic
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from streamnb.rows.matrices import made_by
 from streamnb.rows.table_files import IPCFiles, ParquetFiles
 from streamnb.rows.table_lines import LineTables
 from streamnb.rows.table_parts import DaskFrame, Dataset
-from streamnb.rows.tables import ArrowTable, FrameTable, Tables, arrow, check_names
+from streamnb.rows.table_types import arrow
+from streamnb.rows.tables import ArrowTable, FrameTable, Tables, check_names
 
 PARQUET, IPC, LINES = "Parquet", "Arrow IPC", "lines"
 _ENDINGS = {
@@ -21,6 +23,8 @@ _ENDINGS = {
     IPC: (".arrow", ".feather", ".ipc"),
     LINES: (".csv", ".tsv", ".jsonl", ".ndjson", ".json"),
 }
+COMPLETE, ANY, NONE = "complete", "any", "none"  # tables of numbers in memory that are matrices
+SOME_ROWS = 1 << 14  # of a frame, looked at together
 _PACKED = (".gz", ".zst")
 _MAGIC = {b"PAR1": PARQUET, b"ARROW1": IPC}
 
@@ -38,6 +42,42 @@ def is_table(X: Any) -> bool:
         return hasattr(kind, "schema") and (hasattr(kind, "columns") or hasattr(kind, "get_fragments"))
     shape = getattr(X, "shape", None)  # delayed objects of Dask have anything that is asked for
     return hasattr(X, "iloc") and hasattr(X, "columns") and isinstance(shape, tuple) and len(shape) == 2
+
+
+def is_matrix(X: Any, numbers: str = COMPLETE) -> bool:
+    """Whether a table is one of numbers alone, in memory or in Dask; NONE is, or those COMPLETE, or ANY of numbers."""
+    if numbers == NONE or is_path(X) or hasattr(X, "get_fragments") or (made_by(X, "polars") and hasattr(X, "collect")):
+        return False
+    if not hasattr(X, "iloc"):
+        if find_spec("pyarrow") is None:  # so that Polars may be without it
+            return True
+        return all(_of_numbers(column, numbers == ANY) for column in arrow().table(X).columns)
+    if not made_by(X, "pandas"):  # of Dask, whose types alone are known
+        return all(dtype.kind in "biufc" for dtype in X.dtypes)
+    told = all(dtype.kind in "biufc" or _are_numbers(X.iloc[:, j]) for j, dtype in enumerate(X.dtypes))
+    return told and (numbers == ANY or not any(_lacks(X[at : at + SOME_ROWS]) for at in range(0, len(X), SOME_ROWS)))
+
+
+def _lacks(frame: Any) -> bool:
+    return bool(frame.isna().to_numpy().any())
+
+
+def _of_numbers(column: Any, gaps: bool) -> bool:
+    """Whether a column of Arrow holds numbers alone."""
+    import pyarrow.compute as pc
+
+    types = arrow().types
+    if not any(fits(column.type) for fits in (types.is_integer, types.is_floating, types.is_boolean)):
+        return False
+    return gaps or not (pc.any(pc.is_null(column, nan_is_null=types.is_floating(column.type))).as_py())
+
+
+def _are_numbers(column: Any) -> bool:
+    """Whether all objects in a column of pandas are numbers, or missing."""
+    from pandas.api.types import infer_dtype
+
+    kinds = "integer", "floating", "mixed-integer-float", "boolean", "decimal"
+    return column.dtype.kind == "O" and infer_dtype(column) in kinds
 
 
 def is_path(X: Any) -> bool:

@@ -7,8 +7,11 @@ from itertools import accumulate
 from typing import Any
 
 from streamnb.rows.table_files import cut_jobs
+from streamnb.rows.table_types import DATES, MEASURED, arrow, kind_of
 from streamnb.rows.tables import PIECE_ROWS, Reading, Tables, batch_of_frame, check_names, schema_of_frame
 from streamnb.rows.text_files import with_sizes
+
+FORMED = *DATES, *MEASURED  # kinds whose types differ in units, zones and precision
 
 
 class _InParts(Tables):
@@ -42,8 +45,18 @@ class Dataset(_InParts):
         self.nbytes = int(self.n_rows * width)
 
     def _batches(self, part: int) -> Iterator[Any]:
-        return self._fragments[part].to_batches(
-            schema=self.schema, columns=self.fields.all, batch_size=PIECE_ROWS, batch_readahead=2, fragment_readahead=1
+        fragment = self._fragments[part]
+        own = {field.name: field for field in fragment.physical_schema if field.name in self.fields.features}
+        types = []
+        for field in self.schema:  # features are brought to one form as they are read, and exactly
+            here = own.get(field.name, field)
+            types.append(here if all(kind_of(one.type) in FORMED for one in (field, here)) else field)
+        yield from fragment.to_batches(
+            schema=arrow().schema(types),
+            columns=self.fields.all,
+            batch_size=PIECE_ROWS,
+            batch_readahead=2,
+            fragment_readahead=1,
         )
 
 

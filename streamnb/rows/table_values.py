@@ -3,19 +3,23 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from streamnb.core import persistence
 from streamnb.core.messages import DataError
-from streamnb.rows.tables import NOTHING, NUMBER, TableRows, arrow, kind_of
+from streamnb.rows.table_types import MEASURED, NOTHING, arrow, as_categories, kind_of
+from streamnb.rows.tables import TableRows
 
 SPAN = 1 << 16  # of whole numbers that are told apart by their place in it
 WEEKDAYS = "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"
-DATE_PARTS = "year", "month", "weekday", "hour"
+DatePart = Literal["year", "month", "weekday", "hour"]
+DATE_PARTS: tuple[DatePart, ...] = "year", "month", "weekday", "hour"
 BETWEEN = "\x1f"  # the values of a pair
-LEVEL, MEASURE, WORDS = "level", "measure", "words"
+LEVEL: Final = "level"
+MEASURE: Final = "measure"
+WORDS: Final = "words"
 
 
 @persistence.register
@@ -26,9 +30,9 @@ class ColumnPart(persistence.Parameters):
     `role` says how: "level" has an indicator of each value, "measure" is a number, "words" a text.
     """
 
-    columns: tuple[str, ...]
-    role: str
-    date_part: str | None = None
+    columns: tuple[str] | tuple[str, str]
+    role: Literal["level", "measure", "words"]
+    date_part: DatePart | None = None
 
     @property
     def label(self) -> str:
@@ -93,6 +97,8 @@ def levels_of(part: ColumnPart, rows: TableRows) -> Coded:
     column = rows.columns.column(part.columns[0])
     if part.date_part is not None:
         column = _of_dates(column, part.date_part)
+    elif rows.known:
+        column = as_categories(column)
     return Coded(*_coded(column))
 
 
@@ -103,7 +109,7 @@ def numbers_of(part: ColumnPart, rows: TableRows, first_row: int) -> Coded:
     if types.is_integer(column.type) or types.is_boolean(column.type):
         values, codes = _coded(column)
         return Coded(np.asarray(values, np.float64), codes)
-    if not types.is_floating(column.type):  # decimals, durations and times of day
+    if not types.is_floating(column.type):  # of models of 0.2.0, in the unit that they come in
         whole = arrow().int64() if not types.is_decimal(column.type) else arrow().float64()
         column = column.cast(whole, safe=False)
     values = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
@@ -156,7 +162,11 @@ def _of_dates(column: Any, date_part: str) -> Any:
     import pyarrow.compute as pc
 
     function = {"year": pc.year, "month": pc.month, "weekday": pc.day_of_week, "hour": pc.hour}[date_part]
-    return column.cast(arrow().int64()) if kind_of(column.type) == NOTHING else function(column)
+    if kind_of(column.type) == NOTHING:
+        return column.cast(arrow().int64())
+    if date_part == "hour" and arrow().types.is_date(column.type):  # which begin at midnight
+        column = column.cast(arrow().timestamp("ms"))
+    return function(column)
 
 
 def _pair(first: tuple[ColumnPart, Coded], second: tuple[ColumnPart, Coded]) -> Coded:
@@ -199,7 +209,7 @@ def _span_strings(low: int, n: int) -> np.ndarray:
 
 def part_of(name: str, kind: str | None) -> ColumnPart:
     """A column by itself, as its kind says."""
-    return ColumnPart((name,), MEASURE if kind == NUMBER else LEVEL)
+    return ColumnPart((name,), MEASURE if kind in MEASURED else LEVEL)
 
 
 def parts_of_dates(name: str, dtype: Any) -> list[ColumnPart]:

@@ -1,6 +1,6 @@
 """Tables of Arrow, some rows at a time: columns of several kinds, and what came beside them in the same table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,44 +9,24 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from streamnb.core.messages import DataError, listed
-from streamnb.rows.text_formats import pyarrow_for
+from streamnb.rows.table_types import BOOLEAN, CATEGORY, NUMBER, arrow, as_known, check_known, kind_of
 
 PIECE_ROWS = 1 << 15  # of a block: enough for vectorised work, few enough that threads share small tables
 Reading = tuple[int, Any]  # the number of the first row, and what reads the rows
 
-NUMBER, CATEGORY, BOOLEAN, DATE, NOTHING = "number", "category", "boolean", "date", "nothing"
-
-
-def arrow() -> Any:
-    """The package, or an error that says how to get it."""
-    return pyarrow_for("snb.table")
-
-
-def kind_of(dtype: Any) -> str | None:
-    """What a column of this type of Arrow holds; None of what is nested."""
-    types = arrow().types
-    if types.is_dictionary(dtype):
-        return CATEGORY if kind_of(dtype.value_type) else None
-    if types.is_null(dtype):
-        return NOTHING
-    if types.is_boolean(dtype):
-        return BOOLEAN
-    if types.is_date(dtype) or types.is_timestamp(dtype):
-        return DATE
-    if types.is_nested(dtype) or isinstance(dtype, arrow().BaseExtensionType):
-        return None
-    number = types.is_integer, types.is_floating, types.is_decimal, types.is_duration, types.is_time
-    return NUMBER if any(fits(dtype) for fits in number) else CATEGORY
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableRows:
-    """Some rows of a table: `columns`, a record batch of Arrow, with labels and weights of the same table."""
+    """Some rows of a table: `columns`, a record batch of Arrow, with labels and weights of the same table.
+
+    `known` says whether columns are in the one form of what they hold.
+    """
 
     columns: Any
     y: Any = None
     weight: Any = None
     where: str = "X"  # in messages
+    known: bool = True
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -72,12 +52,18 @@ class TableRows:
 
 @dataclass(frozen=True)
 class Fields:
-    """The columns of a table that are features, and those of labels and weights."""
+    """The columns of a table that are features, and those of labels and weights.
+
+    `kinds` has what is known of features, which are brought to one form, and `zones` their time zones; None leaves them
+    as they come.
+    """
 
     features: tuple[str, ...]
     y: str | None = None
     weight: str | None = None
     labels: str = "y"  # what is asked for as labels
+    kinds: Mapping[str, str | None] | None = None
+    zones: Mapping[str, str] | None = None
 
     @property
     def all(self) -> list[str]:
@@ -87,7 +73,18 @@ class Fields:
         """The features of a record batch, and its labels and weights."""
         y = None if self.y is None else labels_of(batch.column(self.y), f"{self.labels}={self.y!r}", first_row, where)
         weight = None if self.weight is None else weights_of(batch.column(self.weight), self.weight, first_row, where)
-        return TableRows(batch.select(list(self.features)), y, weight, where)
+        return TableRows(self._known(batch, where), y, weight, where, self.kinds is not None)
+
+    def _known(self, batch: Any, where: str) -> Any:
+        """The features in the form that is known of them."""
+        if self.kinds is None or self.zones is None:
+            return batch.select(list(self.features))
+        columns = []
+        for name in self.features:
+            column, kind = batch.column(name), self.kinds[name]
+            check_known(column.type, kind, name, where)
+            columns.append(as_known(column, kind, self.zones.get(name)))
+        return arrow().RecordBatch.from_arrays(columns, names=list(self.features))
 
 
 def labels_of(column: Any, name: str, first_row: int, where: str) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 
 from streamnb.core import label_checks, memory, messages, persistence, row_checks
 from streamnb.core.types import Bytes, PerRow, Rows
-from streamnb.encoding.learning import learned, prepared
+from streamnb.encoding.learning import LearnsBins, learned, prepared
 from streamnb.encoding.opening import opened
 from streamnb.passes.contract import PassTask, Wants, shown
 from streamnb.passes.options import RunOptions
@@ -25,6 +25,7 @@ from streamnb.rows.lazy import check_not_delayed
 from streamnb.rows.preparing import RowOptions, prepared_block
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding, check_learns, check_n_folds, check_no_empty, check_no_splits
+from streamnb.rows.table_opening import ANY, COMPLETE
 from streamnb.stats import histograms, second_moments
 from streamnb.stats.accumulating import Accumulator
 from streamnb.stats.class_stats import ClassStats
@@ -203,9 +204,9 @@ def scan(
     ----------
     X : (n_rows, n_features)
         NumPy, SciPy sparse, Dask array, Zarr array or CSR group, AnnData, a path to one or to an .h5ad or svmlight
-        file, rows that `svmlight`, `text` or `table` opened, or a stream of chunks. The path of a table becomes what
-        `table` makes of it by default; strings, and the path of plain texts
-        (".txt", a pattern or a folder for each class), become what `text` makes of them by default.
+        file, rows that `svmlight`, `text` or `table` opened, or a stream of chunks. A table becomes what `table`
+        makes of it by default: its path, or a data frame with strings, dates or missing values; strings, and the path
+        of plain texts (".txt", a pattern or a folder for each class), become what `text` makes of them by default.
     y : (n_rows,) or (n_rows, n_labels)
         Labels: ints, strings or bools; an array, or the name of one in the group of X, or of a column of a pandas or
         Dask data frame X, which is no feature then. Streams bring their own.
@@ -310,7 +311,8 @@ def scan(
     [[5.0, 1.0], [1.0, 9.0]]
     """
     run_options = RunOptions(progress, n_threads, memory_limit, client, checkpoint)
-    listed, source = label_checks.check_classes(classes), opened(X, y, sample_weight, layer=layer)
+    numbers = ANY if isinstance(transform, LearnedStep | LearnsBins) else COMPLETE
+    listed, source = label_checks.check_classes(classes), opened(X, y, sample_weight, layer=layer, numbers=numbers)
     step = transform if isinstance(transform, LearnedStep) else learned(transform, source, run_options, "scan")
     row_options = RowOptions(transform if step is None else None, normalize, binarize, centre, step=step)
     task = ClassScan(check_moments(moments), row_options, listed, memory_limit=run_options.memory_limit)

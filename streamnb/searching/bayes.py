@@ -174,7 +174,7 @@ class BayesSettings(Contestants):
             grid = GridScores.of(splits, self._paths[name], self._first).without(self._lacking[name])
             point = grid.best("best")
             at_point = [judged.of_point(point) for judged in splits]
-            others = {one.name: [float(one.value(judged)) for judged in at_point] for one in scorer.others}
+            others = {one.name: [one.of(judged) for judged in at_point] for one in scorer.others}
         except ValueError as error:
             self.left_out[name] = str(error)
             return None

@@ -14,7 +14,7 @@ from streamnb.encoding.bins import ValueScan
 from streamnb.encoding.by_fold import OfFolds, TotalsOfFolds
 from streamnb.encoding.learning import prepared, step_of
 from streamnb.encoding.levels import CategoryColumns, LevelScan
-from streamnb.encoding.opening import holds_raw_texts, opened
+from streamnb.encoding.opening import holds_raw_texts, is_raw_table, opened
 from streamnb.encoding.svmlight_encoding import SvmlightEncoding
 from streamnb.encoding.table import TableToLearn
 from streamnb.encoding.text import TextsToLearn, text
@@ -29,7 +29,7 @@ from streamnb.problem.family import Family
 from streamnb.rows.column_maps import LearnedStep
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding
-from streamnb.rows.table_opening import is_path, is_table
+from streamnb.rows.table_opening import ANY, COMPLETE
 from streamnb.scanning.class_scan import with_folds
 from streamnb.searching.axes import check_list, check_once
 from streamnb.searching.contest import Judging
@@ -214,27 +214,18 @@ class Transformed(Encoded):
 
 def encoded_rows(given: Given, encodings: Any, transforms: list[Any], options: RunOptions) -> list[Encoded]:
     """Each of `encodings`, and the rows as they are with each of the transforms that are learned."""
-    raw = is_raw_table(given[0])
+    numbers = ANY if transforms else COMPLETE
+    raw = is_raw_table(given[0], numbers)
     candidates = _checked([{} if raw else None] if encodings is None else encodings)
     found: list[Encoded] = []
     for one in candidates:
         if one is None and not raw:
-            rows = opened(*given)
+            rows = opened(*given, numbers=numbers)
             found.append(Encoded(rows, given))
             found += [of_transform(transform, found[-1], options) for transform in transforms]
         else:
             found.append(_encoded(one or {}, given))
     return found
-
-
-def is_raw_table(X: Any) -> bool:
-    """Whether X is a table that has to be encoded: a path of one, or columns that are no numbers."""
-    if not is_table(X):
-        return False
-    if is_path(X):
-        return True
-    types = getattr(X, "dtypes", None)
-    return types is None or any(getattr(one, "kind", "O") not in "biuf" for one in list(types))
 
 
 def of_transform(transform: Any, as_they_are: Encoded, options: RunOptions) -> Stepped:

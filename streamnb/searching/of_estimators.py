@@ -205,7 +205,7 @@ class AnyEstimator(OneByOne):
         said = _said(model, some(X, held), self._judging.scorer.needs)
         judged = evaluate(y[held], classes=classes, sample_weight=None if weight is None else weight[held], **said)
         self._seconds += time.perf_counter() - began
-        return [float(one.value(judged)) for one in self._judging.scorer.each]
+        return [one.of(judged) for one in self._judging.scorer.each]
 
     def _cost(self) -> dict[str, Any]:
         return {"reads": -1, "seconds": self._seconds}

@@ -68,7 +68,7 @@ class StackOnFolds(OneByOne):
         model, held = model_and_rows(stack, FoldRows(rows, task.folding, fold, inside=True))
         sheet, report = run(JudgingTask(model, frozenset({*needs, "confusion"})), held, self._options)
         self.report, self._n_rows = self.report + stack.report_ + report, report.rows
-        return [float(one.value(sheet.evaluations)) for one in judging.scorer.each]
+        return [one.of(sheet.evaluations) for one in judging.scorer.each]
 
     def fitted(self, judged: Judged) -> Any:
         rows, options = self._encoded.to_fit, self._options.of_fit

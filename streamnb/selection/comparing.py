@@ -29,6 +29,7 @@ from streamnb.rows.chunk import Chunk
 from streamnb.rows.column_maps import NONE
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.survey import Survey
+from streamnb.rows.table_opening import ANY, COMPLETE
 from streamnb.scanning.class_scan import ClassScan, with_folds
 from streamnb.selection.comparison import Comparison, Pair
 from streamnb.selection.cross_validation import cross_validated
@@ -166,7 +167,7 @@ def compare(
     >>> tables.scores[0, :, -1].round(3).tolist()
     [0.833, 0.83]
     """
-    rows = opened(X, y, sample_weight, layer=layer)
+    rows = opened(X, y, sample_weight, layer=layer, numbers=ANY if isinstance(transform, LearnsBins) else COMPLETE)
     as_given = not isinstance(transform, LearnsBins)
     names = getattr(rows.given, "columns", None) if as_given else None
     members = _families(families, names, rows.encoding.kinds if as_given and rows.encoding else None)

@@ -134,7 +134,7 @@ class GridModels:
         for first in range(0, len(columns), step):
             some = columns[first : first + step]
             weights, _ = self._path.grid_weights(some)  # type: ignore[union-attr]
-            ready = GridWeights.of([self._raw(weights, some)], self.shape[1])
+            ready = GridWeights.in_units([self._raw(weights, some)], self.shape[1])  # alike rows, alike in any block
             ready.add_scores(chunk.of_columns(some), every, out)
 
 

@@ -1,6 +1,5 @@
 """The choice of a grid point by the scores of all points, and what the points cost in features."""
 
-import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +8,6 @@ import numpy as np
 from scipy.stats import rankdata
 
 from streamnb.core import arguments, label_checks, messages, persistence
-from streamnb.evaluation.evaluation import Evaluation
 from streamnb.evaluation.grid_evaluation import EachEvaluation
 from streamnb.evaluation.scorers import Scorer, as_scorer
 from streamnb.problem.penalties import Penalty, TopK
@@ -315,21 +313,12 @@ def scored(scorer: Scorer, judged: Any, n_points: int) -> tuple[Any, Any, Any]:
         return scorer.of_grid(judged)
     points = [judged.of_point(i) for i in range(n_points)]
     per_class, errors = (f and [f(e) for e in points] for f in (scorer.per_class, scorer.error))
-    return [_value(scorer, e) for e in points], per_class, errors
+    return [scorer.of(e) for e in points], per_class, errors
 
 
 def _stacked(splits: Sequence[Any]) -> Any:
     """The same of all splits, the second axis."""
     return None if splits[0] is None else np.stack(splits, axis=1)
-
-
-def _value(scorer: Scorer, evaluation: Evaluation) -> float:
-    value = scorer.value(evaluation)
-    if not isinstance(value, numbers.Real):
-        raise TypeError(f"scoring={scorer.name!r} returned {value!r}; it should be one number, NaN where there is none")
-    if np.isinf(value):
-        raise ValueError(f"scoring={scorer.name!r} returned {value}; it should be finite, or NaN where there is none")
-    return float(value)
 
 
 def _mean(values: np.ndarray) -> np.ndarray:

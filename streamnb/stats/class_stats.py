@@ -18,7 +18,7 @@ from streamnb.rows.splits import Folding
 from streamnb.stats.drift import Drifts
 from streamnb.stats.histograms import Histograms, found_in
 from streamnb.stats.matching import check_classes, merged_classes, positions
-from streamnb.stats.moments import ALL_MOMENTS, LABELS, MOMENTS, SECOND_MOMENTS
+from streamnb.stats.moments import ALL_MOMENTS, LABELS, MOMENTS, SECOND_MOMENTS, check_sums
 from streamnb.stats.overlaps import Overlaps
 from streamnb.stats.possible import check_left
 from streamnb.stats.second_moments import matrices, n_multiplied, n_pairs
@@ -369,6 +369,7 @@ class ClassStats(Drifts, persistence.Saved):
         ):
             raise ValueError("classes should be sorted, and tables be of moments")
         for name, table in self.tables.items():
+            check_sums(name, table.hi)
             n_bins = table.grid.n_bins if isinstance(table, Histograms) else 1
             width = {"weight": 1, LABELS: table.shape[1]}.get(name, self.n_features * n_bins)
             if name in SECOND_MOMENTS:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamnb.core import arguments
+from streamnb.core import arguments, row_checks
 from streamnb.kernels import class_sums
 from streamnb.rows.preparing import RowOptions
 
@@ -123,7 +123,17 @@ MOMENTS = tuple(TABLE)  # in one order
 SECOND_MOMENTS = ("gram", "gram_above", "gram_sq")  # of two features at a time, see `second_moments`
 ALL_MOMENTS = (*MOMENTS, *SECOND_MOMENTS)
 LABELS = "labels"  # the table, no moment, that has the weight of the rows that bear each two labels
+HIGHEST = row_checks.LARGEST**2 * 2.0**63  # a sum of so many values times weights
 PLAIN_MOMENTS = MOMENTS[:4]  # what a scan accumulates unless told
+
+
+def check_sums(name: str, sums: np.ndarray) -> None:
+    """Refuse loaded sums that no rows could have: what is made of them overflows, or is no number."""
+    if name in SECOND_MOMENTS or (name in TABLE and TABLE[name].partial):
+        return
+    most = np.finfo(np.float64).max if name == "sum_sq" else HIGHEST
+    if not (np.abs(sums) <= most).all():
+        raise ValueError(f"the table {name!r} should hold finite numbers of at most {most:.3g}")
 
 
 def check_moments(moments: Iterable[str] | None) -> tuple[str, ...]:

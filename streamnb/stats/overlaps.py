@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from streamnb.core import persistence
+from streamnb.core.csr import sound_csr
 
 
 @persistence.register
@@ -46,8 +47,7 @@ class Overlaps:
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "Overlaps":
         counts, labels, ends = (persistence.array(n, state[n], ["i8"], (None,)) for n in ("counts", "labels", "ends"))
-        pairs = sp.csr_array((counts, labels, ends), shape=(max(len(ends) - 1, 0),) * 2)
-        pairs.check_format(full_check=True)
+        pairs = sound_csr(sp.csr_array((counts, labels, ends), shape=(max(len(ends) - 1, 0),) * 2), "overlaps")
         return cls(sp.csr_array(pairs + pairs.T))
 
 

@@ -34,12 +34,25 @@ class ValueCells(NamedTuple):
 
     def tops(self) -> np.ndarray:
         """The largest float64 number of each cell."""
-        last = (self.keys + 1 << self.shift) - 1
-        last = np.where(last == -1, _BELOW_ZERO, last)
-        return np.where(last < 0, last ^ _MAGNITUDE, last).view(np.float64)
+        return _floats((self.keys + 1 << self.shift) - 1)
+
+    def between(self) -> np.ndarray:
+        """A number between each cell and the next, (n_cells - 1,): those of another precision stay on their side.
+
+        It is the one in the middle of what lies between them, and the largest of the cell where nothing does.
+        """
+        tops, next_ones = self.tops()[:-1], _floats(self.keys[1:] << self.shift)
+        middle = tops / 2 + next_ones / 2
+        return np.where((middle > tops) & (middle < next_ones), middle, tops)
 
 
 NOTHING = ValueCells(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def _floats(integers: np.ndarray) -> np.ndarray:
+    """The float64 numbers of integers; of the zero that has a sign the largest number below 0."""
+    integers = np.where(integers == -1, _BELOW_ZERO, integers)
+    return np.where(integers < 0, integers ^ _MAGNITUDE, integers).view(np.float64)
 
 
 def cells_of(values: np.ndarray, shift: int = 0) -> ValueCells:

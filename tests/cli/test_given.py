@@ -1,9 +1,10 @@
 """What is given on the command line, and what is wrong with it: status 2, with the option."""
 
+import click
 import pytest
 
 import streamnb as snb
-from streamnb.cli.given import bins_of, names_of, penalty_of, steps_of, words_of
+from streamnb.cli.given import bins_of, names_of, penalty_of, rows_of, steps_of, words_of
 from tests.support.command_line import ran, store
 
 
@@ -65,3 +66,12 @@ def test_files_that_are_missing_or_there_already(tmp_path, capsys):
     assert ran(capsys, "fit", path, "--y", "y", "--penalty", "none", "-o", kept, "--force")[0] == 0
     snb.scan([[1.0], [2.0]], [0, 1]).save(tmp_path / "s.snb")
     assert "holds a ClassStats, which predicts nothing" in ran(capsys, "inspect", tmp_path / "s.snb")[2]
+
+
+def test_a_store_whose_replacement_was_killed_is_found_again(tmp_path):
+    path = str(tmp_path / "rows.zarr")
+    with pytest.raises(click.BadParameter, match="there is no"):
+        rows_of(path, {"text": None}, "y")
+    (tmp_path / ".rows.zarr.7.8.replaced").mkdir()
+    assert rows_of(path, {"text": None}, "y") == (path, {"y": "y", "sample_weight": None})
+    assert [left.name for left in tmp_path.iterdir()] == ["rows.zarr"]

@@ -43,7 +43,7 @@ def test_files_of_fields_are_tables(tmp_path):
 
 def test_tables_in_memory_are_tables_where_columns_go_by_their_kinds():
     frame = pd.DataFrame({"n": [1, 2, 3, 4], "y": [0, 0, 1, 1]})
-    assert opened(frame, "y").n_features == 1 and opened(frame, "y", frames=True).n_features == 4
+    assert opened(frame, "y").n_features == 1 and opened(frame, "y", numbers="none").n_features == 4
     assert snb.LinearNB("auto").fit(frame, "y").predict(frame).tolist() == [0, 0, 1, 1]
     with pytest.raises(ValueError, match="family='auto' goes by the kinds of columns of a table"):
         snb.LinearNB("auto").fit(np.eye(4), [0, 0, 1, 1])

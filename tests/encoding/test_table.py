@@ -35,7 +35,7 @@ def test_categories_are_those_of_naive_bayes():
 
 
 def test_what_columns_become():
-    assert names(columns=["two"]) == ["two in (-inf, 0]", "two in (0, inf)"]
+    assert names(columns=["two"]) == ["two in (-inf, 0.5]", "two in (0.5, inf)"]
     assert names(columns=["two", "b"], categorical=["two"]) == ["two=0", "two=1", "b=0", "b=1"]
     assert names(columns=["i", "two"], bins={"i": None})[0] == "i" and len(names(columns=["i"], bins=3)) == 3
     assert len(names(columns=["s", "b"], pairs=[("s", "b")])) == 3 + 2 + 6

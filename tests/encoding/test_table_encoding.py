@@ -7,6 +7,9 @@ import scipy.sparse as sp
 
 import streamnb as snb
 from streamnb.core import persistence
+from streamnb.encoding.bins import BinEdges
+from streamnb.encoding.table_codes import BinCodes
+from streamnb.encoding.table_encoding import TableEncoding
 
 FRAME = pd.DataFrame(
     {
@@ -43,7 +46,8 @@ def test_rows_to_come_have_the_same_columns():
     again = FRAME[FRAME.columns[::-1]].drop(columns="late").assign(more=1)
     assert np.array_equal(matrix(encoding.encode(again)), matrix(encoding.encode(FRAME)))
     strange = FRAME.assign(plane="never seen", miles=None)
-    names = encoding.column_names[matrix(encoding.encode(strange)).any(axis=0)]
+    with pytest.warns(snb.StreamnbWarning, match="6 of 6 values of 'plane' are none of those that were fitted"):
+        names = encoding.column_names[matrix(encoding.encode(strange)).any(axis=0)]
     assert not any(name.startswith("plane") for name in names) and "miles is missing" in names
     assert encoding.encode(FRAME, labelled=True).tables.fields.y == "late"
     assert encoding.takes(FRAME) and not encoding.takes(np.zeros((2, 2)))
@@ -70,3 +74,19 @@ def test_encodings_are_saved_and_told_apart(tmp_path):
     assert "is one of" in encoding.differs(other) and "table" in encoding.differs(snb.text(["a b"]).encoding)
     turned = snb.table(FRAME[FRAME.columns[::-1]], "late", bins=3).encoding
     assert other.differs(turned) == "they are in another order"
+
+
+def test_models_of_the_first_release_take_columns_as_they_come():
+    """Their encodings say nothing of time zones, and "number" and "date" of all that has units and zones."""
+    took = pd.to_timedelta([30, 60, 90, 30, 60, 90], "s")
+    frame = FRAME.assign(took=took, day=FRAME["day"].dt.tz_localize("UTC"))[["took", "day", "late"]]
+    now = snb.table(frame, "late").encoding
+    inner = [border * 1e9 for border in now.coded[0][1].edges.edges[0]]  # of nanoseconds, as they were then
+    coded = [(now.coded[0][0], BinCodes(BinEdges([np.array(inner)], np.zeros(1, bool)))), *now.coded[1:]]
+    state = now._to_state() | {"coded": coded, "columns": {"took": "number", "day": "date"}}
+    del state["zones"]
+    then = TableEncoding._from_state(state)
+    assert then.zones is None
+    np.testing.assert_array_equal(matrix(then.encode(frame)), matrix(now.encode(frame)))
+    with pytest.raises(ValueError, match=r"zones of columns \[\] should be of \['day'\]"):
+        TableEncoding._from_state(now._to_state() | {"zones": {}})

@@ -14,9 +14,11 @@ from streamnb.rows.table_values import LEVEL, MEASURE, ColumnPart
 FRAME = pd.DataFrame({"s": ["a", "b", None, "a"], "i": [3, 1, 3, 2], "x": [0.5, np.nan, 2.5, -1.0]})
 PARTS = ColumnPart(("s",), LEVEL), ColumnPart(("i",), MEASURE), ColumnPart(("x",), MEASURE), ColumnPart(("i",), LEVEL)
 
+KINDS = {"s": "category", "i": "number", "x": "number"}
+
 
 def scanned(most=9, limit=None):
-    rows = rows_of(open_tables(FRAME, (), 1), ("s", "i", "x"), None, None, 1)
+    rows = rows_of(open_tables(FRAME, (), 1), KINDS, {}, None, None, 1)
     return run(TableScan(PARTS, most, limit), rows, RunOptions(False, 1))[0]
 
 

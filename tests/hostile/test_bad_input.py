@@ -4,7 +4,6 @@ import re
 
 import dask.array as da
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
@@ -37,6 +36,8 @@ def with_value(value):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_values_that_are_not_finite(name, value, tmp_path):
+    if name == "frame" and np.isnan(value):
+        pytest.skip("a frame that lacks values is a table")
     with refused(ValueError, r"\bX\b", "nan|inf", rf"row {BAD_ROW}\b"):
         snb.scan(**build(name, with_value(value), tmp_path))
 
@@ -105,7 +106,6 @@ SHAPES = {
     "dicts": (lambda: np.full(ROWS.x.shape, {}, object), TypeError, ("X",)),
     "complex": (lambda: ROWS.x * 1j, ValueError, ("complex",)),
     "dates": (lambda: np.full(ROWS.x.shape, np.datetime64("2020-01-01")), WRONG, ("X",)),
-    "text columns": (lambda: pd.DataFrame(ROWS.x).assign(name="a"), WRONG, ("X",)),
     "no rows": (lambda: ROWS.x[:0], ValueError, ("0 sample",)),
     "no columns": (lambda: ROWS.x[:, :0], ValueError, ("0 feature",)),
     "empty list": (lambda: [], ValueError, ("X|array",)),

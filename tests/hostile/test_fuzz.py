@@ -6,8 +6,9 @@ from random import Random
 
 import pytest
 
+from fuzz import files
 from fuzz.__main__ import HARNESSES
-from fuzz.choices import Choices, change_json, change_numbers
+from fuzz.choices import Choices, change_json, change_numbers, move_json
 
 HERE = Path(__file__).parents[2] / "fuzz"
 INPUTS = [b"", *(Random(i).randbytes(8 << i % 5) for i in range(12))]
@@ -19,6 +20,13 @@ INPUTS.append(bytes([255, *[0] * 33, 41]))  # a class of probability 0
 def test_inputs_are_refused_or_right(name):
     for content in INPUTS:
         import_module(f"fuzz.{name}").one(Choices(content))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_saved_files_changed_a_few_hundred_times_are_refused_or_can_be_used():
+    chance = Random(0)
+    for _ in range(200):
+        files.one(Choices(chance.randbytes(64)))
 
 
 def test_every_harness_is_run():
@@ -35,3 +43,6 @@ def test_changes_of_documents_and_numbers():
     assert change_json(Choices(b"\1\0"), b'{"a": 1, "b": [2]}') == b'{"a": 1}'
     assert change_numbers(Choices(b"\2\4\1\7\0"), bytes(8)) == bytes([0, 0, 0, 0, 7, 0, 0, 0])
     assert change_numbers(Choices(b"\3\4"), bytes(8)) == bytes(4)
+    assert move_json(Choices(b"\0\1\1"), b'{"a": 1, "b": [2]}') == b'{"a": [2], "b": 1}'
+    assert move_json(Choices(b"\2\0\2"), b'{"a": 1, "b": [2]}') == b'{"a": 1, "b": [2, 2]}'
+    assert move_json(Choices(b"\2\0\3"), b'{"a": 1, "b": [2]}') == b'{"a": 1, "b": []}'

@@ -1,7 +1,6 @@
 """Slips of a newcomer's hand: each is refused by a message that says what was given and what would be right."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import norm
 from sklearn.datasets import load_digits
@@ -64,7 +63,7 @@ REFUSED = {
     "X of dicts": (lambda: fit(X=[{"a": 1}, {"b": 2}], y=[0, 1]), "X holds objects of type dict; .*feature_extraction"),
     "X of texts": (lambda: fit(X=["a b", 3], y=[0, 1]), "X: row 1 is 3, of type int; every row should be a string"),
     "X None": (lambda: fit(X=None), "X is of type NoneType"),
-    "column of words": (lambda: fit(X=pd.DataFrame({"n": y, "s": words})), "not numbers, in column 's'"),
+    "column of words": (lambda: fit(X=np.stack([y.astype(object), words], 1)), "not numbers, in column 1"),
     "list of a word": (lambda: fit(X=np.array([[1, "a"]] * 2, object), y=[0, 1]), "not numbers, in column 1 "),
     "lists of labels": (lambda: fit(X=X[:3], y=[["a"], ["a", "b"], []]), "y has rows of several .*MultiLabelBinarizer"),
     "other labels later": (lambda: fit().partial_fit(X, words), "two kinds, strings such as 'even' and numbers such"),

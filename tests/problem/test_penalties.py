@@ -156,7 +156,7 @@ def test_derivatives_that_will_not_do(derivative, words):
 def test_top_k_that_will_not_do():
     with pytest.raises(ValueError, match=r"TopK\(k=13\).*12"):
         snb.solve(STATS, "poisson", snb.TopK([3, 13]))
-    for k in (0, -1):
+    for k in (0, -1, [2**63]):
         with pytest.raises(ValueError, match="k="):
             snb.TopK(k)
     with pytest.raises(TypeError, match="k="):

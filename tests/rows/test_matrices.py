@@ -91,6 +91,15 @@ VALUES = {
         ValueError,
         "too large for float64 in column 'age'",
     ),
+    "an array of dates": (lambda: np.full((8, 3), DAYS[0], "M8[D]"), TypeError, "X holds dates", NUMBERS_OF_DATES),
+    "an array of durations": (lambda: np.full((8, 3), 5, "m8[s]"), TypeError, "X holds durations", NUMBERS_OF_DATES),
+    "NumPy's dates as objects": (
+        lambda: np.array([[1.0, 2.0, np.datetime64("2020-01-01")]] * 8, object),
+        TypeError,
+        "X holds a datetime64 in column 2",
+    ),
+}
+FRAMES = {  # models of matrices, and streams, have no place for them
     "a column of dates": (lambda: FRAME.assign(born=DAYS), TypeError, "X has dates in column 'born'", NUMBERS_OF_DATES),
     "dates alone": (lambda: pd.DataFrame({"born": DAYS}), TypeError, "dates in column 'born'", NUMBERS_OF_DATES),
     "dates of a zone": (lambda: FRAME.assign(born=DAYS.tz_localize("UTC")), TypeError, "dates in column 'born'"),
@@ -100,13 +109,6 @@ VALUES = {
         TypeError,
         "X holds a date in column 'born'",
         NUMBERS_OF_DATES,
-    ),
-    "an array of dates": (lambda: np.full((8, 3), DAYS[0], "M8[D]"), TypeError, "X holds dates", NUMBERS_OF_DATES),
-    "an array of durations": (lambda: np.full((8, 3), 5, "m8[s]"), TypeError, "X holds durations", NUMBERS_OF_DATES),
-    "NumPy's dates as objects": (
-        lambda: np.array([[1.0, 2.0, np.datetime64("2020-01-01")]] * 8, object),
-        TypeError,
-        "X holds a datetime64 in column 2",
     ),
     **{
         f"nullable {kind}": (
@@ -129,6 +131,14 @@ def test_values_that_are_no_numbers_name_their_column(run, case):
         run(make())
 
 
+@pytest.mark.parametrize("run", [lambda X: snb.scan(iter([(X, Y)])), RUNS["predict"]], ids=["stream", "predict"])
+@cases(FRAMES)
+def test_columns_of_frames_that_are_no_numbers_are_named(run, case):
+    make, error, *words = case
+    with refused(error, *words):
+        run(make())
+
+
 def test_missing_values_of_a_later_chunk_name_the_row_of_the_whole():
     later = FRAME.assign(age=NULLABLE["ints"])
     with refused(ValueError, "column 'age', at row 10"):
@@ -137,7 +147,7 @@ def test_missing_values_of_a_later_chunk_name_the_row_of_the_whole():
 
 def test_lazy_frames_name_their_columns_of_dates():
     with refused(TypeError, "X has dates in column 'born'", NUMBERS_OF_DATES):
-        snb.scan(dd.from_pandas(FRAME.assign(born=DAYS), npartitions=2), dd.from_pandas(pd.Series(Y), npartitions=2))
+        RUNS["predict"](dd.from_pandas(FRAME.assign(born=DAYS), npartitions=2))
 
 
 def test_nullable_columns_without_missing_values_are_numbers():

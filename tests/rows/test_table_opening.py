@@ -2,13 +2,14 @@
 
 import builtins
 
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 from streamnb.core.messages import DataError
-from streamnb.rows.table_opening import format_of, is_path, is_table, open_tables
+from streamnb.rows.table_opening import ANY, NONE, format_of, is_matrix, is_path, is_table, open_tables
 from streamnb.rows.tables import Fields
 
 FRAME = pd.DataFrame({"n": [1, 2], "s": ["a", "b"]})
@@ -87,3 +88,29 @@ def _without(real):
         return real(name, *rest)
 
     return imported
+
+
+NUMBERS = pd.DataFrame({"a": [1, 2], "b": [0.5, 1.5], "c": [True, False], "d": pd.array([1, 2], "Int8")})
+GAPS = {
+    "a float": NUMBERS.assign(b=[0.5, np.nan]),
+    "nullable": NUMBERS.assign(d=pd.array([1, None], "Int8")),
+    "an object": NUMBERS.assign(a=pd.Series([1, None], dtype=object)),
+}
+OTHERS = {
+    "strings": NUMBERS.assign(a=["1", "2"]),
+    "categories": NUMBERS.assign(a=pd.Categorical([1, 2])),
+    "dates": NUMBERS.assign(a=pd.to_datetime(["2024-01-01"] * 2)),
+    "durations": NUMBERS.assign(a=pd.to_timedelta([1, 2], "s")),
+    "objects of two kinds": NUMBERS.assign(a=pd.Series([1, "2"], dtype=object)),
+}
+
+
+def test_frames_of_numbers_alone_are_matrices():
+    objects = NUMBERS.assign(a=NUMBERS["a"].astype(object))
+    for X in (NUMBERS, objects, pa.Table.from_pandas(NUMBERS), dd.from_pandas(NUMBERS, npartitions=1)):
+        assert is_matrix(X) and not is_matrix(X, NONE)
+    for X in GAPS.values():
+        assert not is_matrix(X) and is_matrix(X, ANY) and not is_matrix(X, NONE)
+    for X in OTHERS.values():
+        assert not is_matrix(X) and not is_matrix(X, ANY)
+    assert not is_matrix("rows.parquet") and not is_matrix(pa.Table.from_pandas(GAPS["a float"]))

@@ -51,7 +51,7 @@ def spelled(coded, part=PLAIN):
         (pa.nulls(2), [None, None]),
         (pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["x", None])), ["x", None, None]),
         (pa.DictionaryArray.from_arrays(pa.array([2, 2]), pa.array(["x", "y", "z"])), ["z", "z"]),
-        (pa.array([Decimal("1.50")]), ["1.50"]),
+        (pa.array([Decimal("1.50"), Decimal("7.00")]), ["1.5", "7"]),
     ],
     ids=lambda value: str(value)[:20] if isinstance(value, list) else "",
 )

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 from streamnb.core.messages import DataError
+from streamnb.rows.table_types import kind_of
 from streamnb.rows.tables import (
     ArrowTable,
     Fields,
     FrameTable,
     check_has,
     check_names,
-    kind_of,
     labels_of,
     one_batch,
     schema_of_frame,
@@ -30,10 +30,12 @@ FRAME = pd.DataFrame({"a": [1, 2, 3, 4], "b": ["x", None, "y", "x"], "w": [1.0, 
         (pa.int8(), "number"),
         (pa.float32(), "number"),
         (pa.decimal128(5, 2), "number"),
-        (pa.duration("s"), "number"),
+        (pa.duration("s"), "duration"),
+        (pa.time32("s"), "time of day"),
         (pa.bool_(), "boolean"),
         (pa.date32(), "date"),
-        (pa.timestamp("ns", "UTC"), "date"),
+        (pa.timestamp("ns"), "date"),
+        (pa.timestamp("ns", "UTC"), "date in a time zone"),
         (pa.large_string(), "category"),
         (pa.dictionary(pa.int8(), pa.int64()), "category"),
         (pa.null(), "nothing"),

@@ -75,14 +75,14 @@ def test_a_listed_class_without_rows(scheme, scoring):
     assert 7 not in model.predict(x0)
 
 
-def test_a_fold_whose_rows_weigh_nothing_has_no_score():
-    weight = (snb.fold_numbers(60, 3) != 0).astype(float)
-    for scoring in ("roc_auc", "accuracy"):
-        with pytest.warns(snb.StreamnbWarning, match="1 of 3 splits"):
-            model = snb.LinearNBCV("poisson", FEW, folds=3, scoring=scoring).fit(x0, y0, sample_weight=weight)
-        assert np.isnan(model.cv_results_["split0_test_score"]).all()
-        both = [model.cv_results_[f"split{s}_test_score"] for s in (1, 2)]
-        np.testing.assert_allclose(model.cv_results_["mean_test_score"], np.mean(both, axis=0))
+@pytest.mark.parametrize("scoring", ["roc_auc", "accuracy", "recall_weighted", "f1_micro", "f1_macro", lambda e: 0.5])
+def test_a_fold_whose_rows_weigh_nothing_has_no_score(scoring):
+    weight, labels = (snb.fold_numbers(60, 3) != 0).astype(float), np.eye(3, dtype=int)[y0]
+    with pytest.warns(snb.StreamnbWarning, match="1 of 3 splits"):
+        model = snb.LinearNBCV("poisson", FEW, folds=3, scoring=scoring).fit(x0, labels, sample_weight=weight)
+    assert np.isnan(model.cv_results_["split0_test_score"]).all()
+    others = np.mean([model.cv_results_[f"split{s}_test_score"] for s in (1, 2)], axis=0)
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], others)
 
 
 def test_weight_in_one_fold_only_is_refused():

@@ -48,6 +48,17 @@ def test_margins_are_those_of_each_model(family, options, storage, most_bytes, m
         np.testing.assert_allclose(found[:, :, g], alone[ROWS], rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("most_bytes", [LOTS, 0], ids=["kept ready", "by columns"])
+def test_scores_of_a_row_do_not_depend_on_the_rows_beside_it(most_bytes, monkeypatch):
+    """To the last bit: which of many rows are tied must not depend on how they come."""
+    monkeypatch.setattr(grid_models, "MARGINS", 100)  # a few columns at a time
+    path = path_of()
+    models, chunk = GridModels(path, most_bytes, decide=False), chunk_of(path, sp.csr_array(X))
+    together = models.margins(chunk, np.arange(len(X)), models.room(len(X)))
+    for row in range(len(X)):
+        np.testing.assert_array_equal(models.margins(chunk, np.array([row]), models.room(1))[0], together[row])
+
+
 @pytest.mark.parametrize("scheme", ["joint", "ovr", "reference"])
 def test_where_only_decisions_count_they_are_those_of_each_model(scheme):
     path = path_of(scheme=scheme, reference=1 if scheme == "reference" else None)

@@ -47,6 +47,15 @@ def test_cells_do_not_depend_on_the_order_and_are_no_coarser_than_they_must(valu
     np.testing.assert_array_equal(np.searchsorted(np.sort(values), tops, side="right"), up_to)
     if len(np.unique(values)) <= N_CELLS:
         np.testing.assert_array_equal(tops, np.unique(values))
+    between = whole.between()
+    np.testing.assert_array_equal(np.searchsorted(np.sort(values), between, side="right"), up_to[:-1])
+    assert (tops[:-1] <= between).all()
+
+
+@pytest.mark.parametrize("values", [[-1.7e308, 1.7e308], [1.0, np.nextafter(1.0, 2.0)], [0.0, 5e-324], [-5e-324, 0.0]])
+def test_a_number_between_two_is_no_larger_than_what_lies_there(values):
+    border = counted_cells(np.array(values), np.ones(2, int)).between()
+    assert values[0] <= border[0] < values[1]
 
 
 @pytest.mark.parametrize("q", [0.01, 0.25, 0.5, 0.9])

@@ -48,7 +48,8 @@ def kinds_of_columns(most: int = 9) -> tuple[TableScan, TableSource]:
     real[real > 1.0] = np.nan
     frame = pd.DataFrame({"real": real, "of": np.array(["ash", "birch", None])[np.arange(N) % 3], "row": np.arange(N)})
     parts = ColumnPart(("real",), MEASURE), *(ColumnPart(of, LEVEL) for of in (("of",), ("row",), ("of", "row")))
-    return TableScan(parts, most), rows_of(open_tables(frame, (), 1), ("real", "of", "row"), None, None, 1)
+    kinds = {"real": "number", "of": "category", "row": None}
+    return TableScan(parts, most), rows_of(open_tables(frame, (), 1), kinds, {}, None, None, 1)
 
 
 def counted_columns(seed: int) -> TableCounts:

@@ -1,0 +1,167 @@
+"""Values of every type in one form: whatever wrote a column, a model gives the same scores, or says why it does not."""
+
+from decimal import Decimal
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+
+import streamnb as snb
+from streamnb.rows.table_types import as_categories, as_known, kind_of, wider
+
+N = 120
+rng = np.random.default_rng(0)
+SECONDS = rng.integers(0, 24, N) * 3599
+CENTS = rng.integers(0, 500, N) / 100
+DECIMALS = pa.array(CENTS).cast(pa.decimal128(12, 2))
+DAYS = np.datetime64("2023-12-20") + rng.integers(0, 40, N)
+Y = (SECONDS + rng.integers(0, 20_000, N) > 50_000).astype(int)
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+WHOLE = "int16", "uint64", "float32", "float64", pa.decimal128(20, 0), pa.decimal128(21, 2)
+
+
+def moments(unit, zone=None):
+    return pa.array((DAYS + SECONDS.astype("m8[s]")).astype(f"M8[{unit}]")).cast(pa.timestamp(unit, zone))
+
+
+def time_of_day(unit):
+    whole, dtype = pa.array(SECONDS * PER_SECOND[unit]), pa.time32 if unit in ("s", "ms") else pa.time64
+    return whole.cast("int32" if dtype is pa.time32 else "int64").cast(dtype(unit))
+
+
+FORMS = {
+    "durations": [pa.array(SECONDS * k).cast(pa.duration(unit)) for unit, k in PER_SECOND.items()],
+    "times of day": [time_of_day(unit) for unit in PER_SECOND],
+    "days": [
+        *(pa.array(DAYS).cast(dtype) for dtype in (pa.date32(), pa.date64())),
+        *(pa.array(DAYS.astype(f"M8[{unit}]")) for unit in PER_SECOND),
+    ],
+    "moments": [moments(unit) for unit in PER_SECOND],
+    "instants": [moments("us", "Europe/Berlin"), moments("s", "UTC"), moments("ns", "America/New_York")],
+    "numbers": [pa.array(CENTS), *(DECIMALS.cast(pa.decimal256(40, scale)) for scale in (2, 5))],
+    "numbers of two precisions": [pa.array(CENTS), pa.array(CENTS.astype("f4"))],
+    "whole numbers": [pa.array(SECONDS % 500).cast(dtype) for dtype in WHOLE],
+}
+AS = {"as they are": {}, "as categories": {"categorical": ["a"]}}
+
+
+def model_of(X, options):
+    return snb.LinearNB("auto").fit(snb.table(X, "y", **options))
+
+
+def scores(model, column):
+    return model.decision_function(pa.table({"a": column}))
+
+
+@pytest.mark.parametrize("options", AS.values(), ids=AS)
+@pytest.mark.parametrize("forms", FORMS.values(), ids=FORMS)
+def test_scores_do_not_depend_on_the_type_that_values_come_in(forms, options):
+    for fitted in forms[0], forms[-1]:
+        model = model_of(pa.table({"a": fitted, "y": Y}), options)
+        expected = scores(model, fitted)
+        assert len(np.unique(expected)) > 3
+        for column in forms:
+            np.testing.assert_array_equal(scores(model, column), expected, err_msg=f"{column.type} for {fitted.type}")
+
+
+@pytest.mark.parametrize("options", AS.values(), ids=AS)
+@pytest.mark.parametrize("forms", [forms for kind, forms in FORMS.items() if "precisions" not in kind])
+def test_files_of_one_set_are_brought_to_one_form(forms, options, tmp_path):
+    """As if both were of the type of the first one."""
+    for a, b in [*pairwise(forms), (forms[-1], forms[0])]:
+        expected = model_of(pa.concat_tables([pa.table({"a": a, "y": Y})] * 2), options)
+        paths = [tmp_path / f"{k}.parquet" for k in range(2)]
+        others = [tmp_path / f"{k}.arrow" for k in range(2)]
+        for path, other, column in zip(paths, others, (a, b), strict=True):
+            pq.write_table(pa.table({"a": column, "y": Y}), path)
+            feather.write_feather(pa.table({"a": column, "y": Y}), other)
+        for X in (paths, others, ds.dataset(list(map(str, others)), format="feather")):
+            found = model_of(X, options)
+            assert found.feature_names_in_.tolist() == expected.feature_names_in_.tolist(), (a.type, b.type)
+            np.testing.assert_array_equal(scores(found, a), scores(expected, a))
+
+
+OTHERS = {
+    "dates without a zone": ("instants", "moments", "timestamp"),
+    "instants": ("moments", "instants", "tz="),
+    "days": ("instants", "days", "date32"),
+    "numbers for durations": ("durations", "whole numbers", "int16"),
+    "durations for numbers": ("whole numbers", "durations", "duration"),
+    "times for durations": ("durations", "times of day", "time32"),
+    "strings for dates": ("moments", [pa.array(["2024-01-01 10:00"] * N)], "string"),
+    "strings for numbers": ("numbers", [pa.array(["1.5"] * N)], "string"),
+}
+
+
+@pytest.mark.parametrize(("fitted", "given", "named"), OTHERS.values(), ids=OTHERS)
+def test_kinds_that_differ_are_refused(fitted, given, named, tmp_path):
+    a, b = FORMS[fitted][0], (FORMS[given] if isinstance(given, str) else given)[0]
+    model = model_of(pa.table({"a": a, "y": Y}), {})
+    with pytest.raises(ValueError, match=f"column 'a' is of type {named if named == 'string' else '.*' + named}"):
+        scores(model, b)
+    paths = [tmp_path / f"{k}.arrow" for k in range(2)]
+    for path, column in zip(paths, (a, b), strict=True):
+        feather.write_feather(pa.table({"a": column, "y": Y}), path)
+    dataset = ds.dataset(list(map(str, paths)), format="feather")  # which makes what it is asked for of strings
+    for X in [paths] if named == "string" else [paths, dataset]:
+        with pytest.raises(snb.DataError, match="column 'a' is of type"):
+            model_of(X, {})
+
+
+def test_frames_and_lines_of_text_are_read_as_what_was_fitted(tmp_path):
+    """Of pandas, CSV and JSON lines, also where all moments are midnight, so that CSV has days alone."""
+    frame = pd.DataFrame({"at": moments("ns").to_pandas(), "took": pd.to_timedelta(SECONDS, "s"), "y": Y})
+    frame.to_parquet(tmp_path / "fitted.parquet", coerce_timestamps="ms")
+    model = snb.LinearNB("auto").fit(tmp_path / "fitted.parquet", "y")
+    np.testing.assert_array_equal(model.decision_function(frame), model.decision_function(tmp_path / "fitted.parquet"))
+    model = snb.LinearNB("auto").fit(snb.table(frame, "y", columns=["at"]))
+    for moment in (frame["at"], frame["at"].dt.normalize()):
+        frame["at"] = moment
+        frame[["at"]].to_csv(tmp_path / "rows.csv", index=False)
+        frame[["at"]].to_json(tmp_path / "rows.jsonl", orient="records", lines=True, date_format="iso")
+        for name in ("rows.csv", "rows.jsonl"):
+            np.testing.assert_array_equal(model.decision_function(tmp_path / name), model.decision_function(frame))
+
+
+def test_seconds_are_the_same_numbers_from_every_unit():
+    long = 10**9 * np.array([123, -123]) + 3  # more nanoseconds than float64 can count
+    found = [
+        as_known(pa.array(long * k + k // 5, "int64").cast(pa.duration(unit)), "duration", None)
+        for unit, k in [("ms", 10**3), ("us", 10**6)]
+    ]
+    assert found[0].equals(found[1]) and found[0].to_pylist() == [123000000003.2, -122999999996.8]
+    assert as_known(pa.nulls(2), "duration", None).null_count == 2
+
+
+@pytest.mark.parametrize(
+    ("column", "strings"),
+    [
+        (pa.array([0.1, 7.0, np.nan, -0.0, np.inf]), ["0.1", "7", None, "0", "inf"]),
+        (pa.array(np.array([0.1, 7.0], "f4")), ["0.1", "7"]),
+        (pa.array(np.array([0.1, 7.0], "f2")), ["0.1", "7"]),
+        (pa.array([2.0**53, 2.0**53 + 2]), ["9007199254740992", "9007199254740994.0"]),
+        (pa.array([Decimal("0.10"), Decimal("7.00"), None]), ["0.1", "7", None]),
+        (pa.array([Decimal(2**53 + 1)]), ["9007199254740993"]),
+        (pa.array([90_500]).cast(pa.duration("ms")), ["90.5"]),
+        (pa.array([0.0, -0.0]).dictionary_encode(), ["0", "0"]),
+        (pa.array([True, None]).dictionary_encode(), ["1", None]),
+        (pa.array(DAYS[:1]).dictionary_encode(), [f"{DAYS[0]} 00:00:00.000000"]),
+    ],
+    ids=lambda value: str(value)[:24] if isinstance(value, list) else "",
+)
+def test_categories_are_strings_that_do_not_tell_types(column, strings):
+    found = as_categories(column)
+    assert found.dictionary_decode().to_pylist() == strings
+    assert len(found.dictionary.unique()) == len(found.dictionary)
+
+
+def test_dates_of_several_units_take_the_finest():
+    days, moment, fine = pa.date32(), pa.timestamp("s"), pa.timestamp("ns")
+    assert wider(days, moment) == wider(moment, days) == moment and wider(moment, fine) == wider(fine, days) == fine
+    assert wider(pa.timestamp("s", "UTC"), pa.timestamp("ns", "Asia/Tokyo")) == pa.timestamp("ns", "UTC")
+    assert wider(pa.int8(), pa.int64()) == pa.int8() and kind_of(pa.time32("s")) == "time of day"
