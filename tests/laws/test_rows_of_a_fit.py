@@ -45,7 +45,7 @@ def files_met(fit):
     [
         (snb.SoftmaxRegression(max_passes=2), 7),
         (snb.SoftmaxRegression(max_passes=2, transform=snb.Bins(3), idf=True, normalize="l2"), 7),
-        (snb.SoftmaxRegressionCV(1.0, folds=3, max_passes=2), 9),
+        (snb.SoftmaxRegressionCV(1.0, folds=3, max_passes=2), 10),
         (snb.MarginClassifier(max_passes=2, calibration="sigmoid"), 9),
     ],
     ids=lambda value: type(value).__name__,
