@@ -1,4 +1,4 @@
-"""The margin of several classes at once: the support vector machine of Crammer and Singer, exactly."""
+"""The support vector machine of Crammer and Singer, with and without cross-validation."""
 
 from __future__ import annotations
 

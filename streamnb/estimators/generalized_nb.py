@@ -1,4 +1,4 @@
-"""Generalized naive Bayes: histograms of each feature in each class, corrected for what features tell twice."""
+"""Generalized naive Bayes: naive Bayes on bins, corrected for what features tell twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Label space transformation: least squares to the main components of many labels, which borrow from each other."""
+"""Label space transformation: least squares to the main components of many labels."""
 
 from __future__ import annotations
 

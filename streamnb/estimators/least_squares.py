@@ -1,4 +1,4 @@
-"""Least squares to the classes: by conjugate gradients in a few reads, or by sums of products in none."""
+"""Least squares classifiers, with and without cross-validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What classifiers that take a few reads of the rows have in common: how they are fitted, and what they are then."""
+"""Fits classifiers by one scan and a few reads of the rows."""
 
 from __future__ import annotations
 

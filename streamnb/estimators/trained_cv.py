@@ -1,4 +1,4 @@
-"""Classifiers of several reads whose penalties, and number of reads, are chosen by cross-validation in shared reads."""
+"""Chooses the penalties and the number of reads of such classifiers by cross-validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Softmax regression and the squared hinge, and their forms whose penalties are chosen by cross-validation."""
+"""Softmax regression and linear support vector machines, with and without cross-validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of the rows outside each fold, trained in shared reads, and calibration by rows that they have not seen."""
+"""Trains models without each fold in shared reads, and calibrates by them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

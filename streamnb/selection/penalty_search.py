@@ -1,4 +1,4 @@
-"""Penalties and the number of reads chosen together: all models of all folds are trained in the same reads.
+"""Chooses penalties and the number of reads by models of all folds that share reads.
 
 A read brings every open model one step, and judges the weights that it has come to on the rows of its fold. So the
 score is known after every read, and reads are a hyperparameter like the penalties: ending early regularises, too.

@@ -1,4 +1,4 @@
-"""One read for many models: each leaves out the rows of its fold, which it is judged on as they pass."""
+"""Reads the rows once for many models, each of which is judged on its own fold."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

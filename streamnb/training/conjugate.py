@@ -1,4 +1,4 @@
-"""Least squares by conjugate gradients, whose reads leave products with second moments, or by these moments at once.
+"""Solves least squares by conjugate gradients, or from sums of products.
 
 M. R. Hestenes and E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49 (1952). All
 rows of weights go in one read, and as the matrix of their systems is the same, each of them goes to the best point in

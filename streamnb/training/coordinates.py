@@ -1,4 +1,4 @@
-"""Coordinates in which weights are trained: of the features that any row has, scaled, and about their means."""
+"""Maps weights between the coordinates of training and those of rows and models."""
 
 import numpy as np
 

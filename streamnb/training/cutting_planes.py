@@ -1,4 +1,4 @@
-"""The margin of several classes by cutting planes: each read leaves a plane below the loss, and a bound of the optimum.
+"""Trains multiclass support vector machines by cutting planes, with a bound of the optimum.
 
 K. Crammer and Y. Singer, On the algorithmic implementation of multiclass kernel-based vector machines, JMLR 2 (2001);
 T. Joachims, Training linear SVMs in linear time, KDD 2006. The loss of all rows, L(W), is convex and a maximum of

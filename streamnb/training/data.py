@@ -1,4 +1,4 @@
-"""What a model is trained on: the rows as they are read, and what the scan told of them."""
+"""Makes what a model is trained on from the statistics of a scan."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Self

@@ -1,4 +1,4 @@
-"""Trains weights by reads of the rows: what one scan tells, a search along it, then descent."""
+"""Trains weights by L-BFGS from a start that one scan provides."""
 
 import time
 from collections.abc import Callable, Generator

@@ -1,4 +1,4 @@
-"""Naive Bayes with a correction of each feature: weights that are added to those of naive Bayes.
+"""Trains corrections of naive Bayes on bins.
 
 K. Larsen, Generalized naive Bayes classifiers, SIGKDD Explorations 7 (2005). Features are indicators of bins, one of
 each group in a row. The corrections of a group have the weighted mean 0 over its rows, as centred indicators have them;

@@ -1,4 +1,4 @@
-"""Least squares to the main components of labels, in the form in which models of rows are trained and judged.
+"""Trains least squares to the main components of labels.
 
 With the axes V of the labels (`LabelAxes`) the weights are ``W = A V``, A (n_features, M) those of the components
 ``V y``: as least squares is linear in what it goes to, ``A = W_all V'``, W_all the weights for each label by itself.

@@ -1,4 +1,4 @@
-"""A learner of linear models: how weights are found of rows that were scanned, by reading them again."""
+"""Finds linear models of rows that were scanned, by reading the rows again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

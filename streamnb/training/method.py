@@ -1,4 +1,4 @@
-"""What a method of training says: its loss, and a trainer that asks for the reads that one model needs."""
+"""Defines what a training method provides: a loss, and trainers that ask for reads."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field

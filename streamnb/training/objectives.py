@@ -1,4 +1,4 @@
-"""Losses of rows: what a model is trained for, where it starts, and what one scan tells of the first step.
+"""Defines the losses that models are trained with, and where training starts.
 
 With s = W x + b, P the shares of the classes and t* = S_y - P_y s the score statistic of the scan (S the class sums of
 x, s that of all rows), at W = 0 the gradients are multiples of t*, so that the first direction costs no read.
