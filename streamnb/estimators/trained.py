@@ -179,8 +179,8 @@ class TrainedClassifier(Classifier):
         learner.method.check_given(beside[0], rows.n_features, options.memory_limit)
         steps = self._learned_by_fold(rows, options, folding)
         options = replace(options, checkpoint=checkpoint_folder(checkpoint))
-        asked = RowOptions(of_values(self._step_request().transform), learner.normalize)
-        return scan_to_train(learner, asked, steps, rows, beside, folding, options)
+        row_options = RowOptions(of_values(self._step_request().transform), learner.normalize)
+        return scan_to_train(learner, row_options, steps, rows, beside, folding, options)
 
     def _plan_scan(self) -> tuple[tuple[str, ...], Any]:
         """For `snb.plan`: the moments and folds of the scan."""

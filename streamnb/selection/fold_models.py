@@ -168,9 +168,9 @@ def train_together(
             if not left:
                 return report
             number += 1
-            asked = tuple(model.request for model in left if model.request is not None)
+            requests = tuple(model.request for model in left if model.request is not None)
             title = _title(number, left, scorer)
-            task = SharedRead(asked, stats.folding, judge, models[0].task, title, likes)
+            task = SharedRead(requests, stats.folding, judge, models[0].task, title, likes)
             total, more = run(task, rows, options_of(options, f"{name}-{number:03}"))
             check_rows(number, total.rows.tolist(), [part.n_rows for part in stats.folds])
             for fold, evaluation in enumerate(total.judged):
@@ -212,8 +212,8 @@ def calibrated(
     n_folds = len(stats.folds)
     learner = replace(learner, method=learner.method.warm_started(()))  # by nothing: what is known is of all rows
     learner.check_memory(stats, n_folds, options)
-    rests = [of_folds.outside(fold) for fold in range(n_folds)]
-    data = [learner.data(rest, scanned.shared, options, fold) for fold, rest in enumerate(rests)]
+    others = [of_folds.outside(fold) for fold in range(n_folds)]
+    data = [learner.data(rest, scanned.shared, options, fold) for fold, rest in enumerate(others)]
     trainers = [learner.trainer(own, point, max_passes, judges=False) for own in data]
     models = [FoldModel(fold, 0, trainer) for fold, trainer in enumerate(trainers)]
     judge = Judge.of(learner, stats, frozenset(), n_folds)
@@ -225,7 +225,7 @@ def calibrated(
     def of_rest(fold: int) -> Any:
         trained = models[fold].trained
         assert trained is not None
-        return learner.model(rests[fold], data[fold], trained)
+        return learner.model(others[fold], data[fold], trained)
 
     assert learner.calibration is not None
     model = calibrated_out_of_fold(fitted.model, sampled.drawn(), of_rest, learner.calibration)

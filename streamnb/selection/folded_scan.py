@@ -134,7 +134,7 @@ class ScannedRows:
 
 def scan_to_train(
     learner: Learner,
-    asked: RowOptions,
+    row_options: RowOptions,
     steps: StepsOfFolds,
     given: Source,
     beside: Sequence[Any],
@@ -147,21 +147,22 @@ def scan_to_train(
     """
     step, rows = steps.whole, read_often(prepared(steps.whole, given, *beside), options)
     given, steps = (read_often(given, options), steps) if steps.outside else (rows, StepsOfFolds())
-    outside, before = [replace(asked, learned=one) for one in steps.outside], Report()
+    outside, before = [replace(row_options, learned=one) for one in steps.outside], Report()
     if learner.idf_first:
-        plain = ClassScan(("nonzero",), replace(asked, normalize=None), memory_limit=options.memory_limit)
+        plain = ClassScan(("nonzero",), replace(row_options, normalize=None), memory_limit=options.memory_limit)
         found, before = _scan_rows(plain, outside, steps.whole, given, folding, options_of(options, "idf"))
         n_splits = 0 if folding is None else folding.n_splits
         every = (found.stats, *map(found.outside, range(n_splits)))
         scales = [FeatureScale(inverse_frequency(learner.weighted(stats))) for stats in every]
-        ways = outside or [asked] * n_splits
-        asked, *outside = (replace(way, scale=scale) for way, scale in zip([asked, *ways], scales, strict=True))
-    scan = learner.scan(asked, options.memory_limit)
+        ways = outside or [row_options] * n_splits
+        pairs = zip([row_options, *ways], scales, strict=True)
+        row_options, *outside = [replace(way, scale=scale) for way, scale in pairs]
+    scan = learner.scan(row_options, options.memory_limit)
     of_folds, report = _scan_rows(scan, outside, steps.whole, given, folding, options_of(options, "scan"))
     training = TrainingRows.of(of_folds.stats, rows, options, step, learner.method.narrows)
     shared = training  # but as given where what is done to rows was learned outside the fold
     if of_folds.rests:
-        shared = TrainingRows(given, of_folds.stats.n_features, asked)
+        shared = TrainingRows(given, of_folds.stats.n_features, row_options)
     return ScannedRows(of_folds, given, training, shared, options, before + report, report)
 
 
