@@ -36,7 +36,6 @@ ROUNDING = 1e-11  # of the slopes of the dual problem
 class CrammerSinger(Objective):
     """max_k (s_k + [k != y]) - s_y: one loss of all rows of weights, of which there is one for each class."""
 
-    name = "Crammer-Singer"
     of_rows = False
     bounded = True
 

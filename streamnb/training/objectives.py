@@ -94,7 +94,6 @@ def one_row(stats: ClassStats) -> bool:
 class Objective:
     """A loss of a row's scores and its label; sums over rows are convex in the weights."""
 
-    name = ""
     slope = 1.0  # the gradient at the start is this multiple of -t*
     of_rows = True  # each row of weights has a loss of its own, and its best step
     bounded = False  # True where a loss of 0 is reached: no rows ask for weights without end
@@ -142,7 +141,6 @@ class Objective:
 class Softmax(Objective):
     """-ln p_y(x), p = softmax(s): one loss of all rows of weights."""
 
-    name = "softmax"
     of_rows = False
 
     def intercepts(self, share: np.ndarray) -> np.ndarray:
@@ -169,8 +167,6 @@ class Softmax(Objective):
 
 class Logistic(Objective):
     """ln(1 + exp(-s)) of the score on the right side, for each row of weights."""
-
-    name = "logistic"
 
     def intercepts(self, share: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
@@ -210,7 +206,6 @@ class Squares(Objective):
 class SquaredHinge(Squares):
     """max(0, 1 - s)^2 of the score on the right side, for each row of weights."""
 
-    name = "squared hinge"
     slope = 4.0
 
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -226,7 +221,6 @@ class LeastSquares(Squares):
     are those of scores along it, s^2 / 2, and labels do not count.
     """
 
-    name = "least squares"
     slope = 2.0
 
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
