@@ -23,7 +23,7 @@ from streamnb.passes.report import Report
 from streamnb.rows.preparing import RowOptions
 from streamnb.rows.source import Source
 from streamnb.rows.splits import Folding, as_folding
-from streamnb.selection.fold_models import calibrated
+from streamnb.selection.fold_models import fit_at_point
 from streamnb.selection.folded_scan import ScannedRows, scan_to_train
 from streamnb.selection.out_of_fold import LEAST_FOLDS
 from streamnb.training.learner import FittedModel, Learner, checkpoint_folder
@@ -156,11 +156,8 @@ class TrainedClassifier(Classifier):
             rows = self._opened_as_given((X, y, sample_weight), options, layer)
             learner, point, folding = self._learner(), self._grid()[0], as_folding(self._plan_scan()[1])
             scanned = self._scanned(learner, rows, (y, sample_weight), folding, options, checkpoint)
-            fitted = learner.fit(scanned.stats, scanned.rows, point, learner.max_passes, scanned.options)
-            fitted = replace(fitted, report=scanned.report + fitted.report)
-            if learner.calibration is not None:
-                fitted = calibrated(learner, fitted, scanned, point, learner.max_passes)
-            self._keep(fitted)
+            fitted = fit_at_point(learner, scanned, point, learner.max_passes)
+            self._keep(replace(fitted, report=scanned.report + fitted.report))
             if fitted.warning:
                 messages.warn(fitted.warning)
         return self

@@ -18,7 +18,7 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.rows.preparing import RowOptions
 from streamnb.scanning.class_scan import ClassScan, with_folds
-from streamnb.selection.fold_models import FoldModel, calibrated
+from streamnb.selection.fold_models import FoldModel
 from streamnb.selection.grid_scores import GridScores, check_choice
 from streamnb.selection.penalty_search import ModelGroups, PenaltySearch, bytes_of_data, chosen, course_of
 from streamnb.training.learner import FittedModel
@@ -141,13 +141,10 @@ class TrainedClassifierCV(TrainedClassifier):
     def _fit_best(self, search: PenaltySearch, models: Sequence[FoldModel], report: Report) -> None:
         """The model of all rows at what was chosen."""
         self._scores.warn_missing()
-        point, history = self.best_, {}
-        fitted = search.fit(point, models, report)
-        if search.learner.calibration is not None:
-            fitted = calibrated(search.learner, fitted, search.scanned, point, point["max_passes"])
+        fitted, history = search.fit(self.best_, models), {}
         if "held_out_score" in self._history:
             history["held_out_score"] = course_of(self._scores, self._point)[: len(fitted.history["seconds"])]
-        self._keep(replace(fitted, history=fitted.history | history))
+        self._keep(replace(fitted, history=fitted.history | history, report=report + fitted.report))
         self._warn_chosen(fitted)
 
     def _warn_chosen(self, fitted: FittedModel) -> None:

@@ -204,10 +204,16 @@ def _title(number: int, models: Sequence[FoldModel], scorer: Scorer | None) -> s
     return f"{title}, {scorer.name} {score:.4f}, objective {objective:.4g}"
 
 
-def calibrated(
+def fit_at_point(learner: Learner, scanned: ScannedRows, point: dict[str, Any], max_passes: int) -> FittedModel:
+    """The model of all rows at a point, in so many reads at most, and calibrated where the learner asks for it."""
+    fitted = learner.fit(scanned.of_folds.whole, scanned.rows, point, max_passes, scanned.options)
+    return fitted if learner.calibration is None else _calibrated(learner, fitted, scanned, point, max_passes)
+
+
+def _calibrated(
     learner: Learner, fitted: FittedModel, scanned: ScannedRows, point: dict[str, Any], max_passes: int
 ) -> FittedModel:
-    """A fitted model, calibrated by a sample of rows, each scored by a model at the same point that has not seen it."""
+    """The same, calibrated by a sample of rows, each scored by a model at the same point that has not seen it."""
     of_folds, stats, options = scanned.of_folds, scanned.stats, scanned.options
     n_folds = len(stats.folds)
     learner = replace(learner, method=learner.method.warm_started(()))  # by nothing: what is known is of all rows

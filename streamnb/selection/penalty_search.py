@@ -17,7 +17,7 @@ from streamnb.passes.options import RunOptions
 from streamnb.passes.report import Report
 from streamnb.problem.schemes import as_scheme
 from streamnb.selection.cross_validation import check_sheet
-from streamnb.selection.fold_models import FoldModel, train_together
+from streamnb.selection.fold_models import FoldModel, fit_at_point, train_together
 from streamnb.selection.folded_scan import ScannedRows
 from streamnb.selection.grid_scores import GridScores, check_defined
 from streamnb.selection.out_of_fold import check_calibration
@@ -163,15 +163,13 @@ class PenaltySearch:
             done.extend(group)
         return done, report
 
-    def fit(self, point: dict[str, Any], models: Sequence[FoldModel], report: Report) -> FittedModel:
-        """The model of all rows at a point, after those without folds; `report` is of what was read so far."""
+    def fit(self, point: dict[str, Any], models: Sequence[FoldModel]) -> FittedModel:
+        """The model of all rows at a point, after those without folds."""
         scanned, learner = self.scanned, self.learner
         alike = not (learner.idf or isinstance(learner.class_weight, str) or scanned.of_folds.rests)
         n_folds, ends = len(scanned.stats.folds), [[model.outcome for model in some] for some in self.by_point(models)]
         method = learner.method.warm_started([some for some in ends if alike and len(some) == n_folds])
-        learner = replace(learner, method=method)
-        fitted = learner.fit(scanned.of_folds.whole, scanned.rows, point, point["max_passes"], scanned.options)
-        return replace(fitted, report=report + fitted.report)
+        return fit_at_point(replace(learner, method=method), scanned, point, point["max_passes"])
 
     def by_point(self, models: Sequence[FoldModel]) -> list[list[FoldModel]]:
         """The models of each point of the grid, by folds."""
