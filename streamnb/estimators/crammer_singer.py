@@ -100,7 +100,7 @@ class CrammerSingerSVM(TrainedClassifier):
         self.class_weight, self.calibration = class_weight, calibration
 
     def _learner(self) -> Learner:
-        method = CuttingPlanesMethod(bool(self.fit_intercept), self.max_passes, self.start)
+        method = CuttingPlanesMethod(self.fit_intercept, self.max_passes, self.start)
         return learner_of(self, method, scheme="ovr")
 
     def _to_state(self) -> dict[str, Any]:
@@ -181,7 +181,7 @@ class CrammerSingerSVMCV(TrainedClassifierCV):
         self.class_weight, self.calibration = class_weight, calibration
 
     def _learner(self) -> Learner:
-        method = CuttingPlanesMethod(bool(self.fit_intercept), self.max_passes, shares=True)
+        method = CuttingPlanesMethod(self.fit_intercept, self.max_passes, shares=True)
         return learner_of(self, method, scheme="ovr")
 
     def _rank(self, search: PenaltySearch, models: Sequence[FoldModel]) -> None:

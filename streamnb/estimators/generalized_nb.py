@@ -74,7 +74,7 @@ class GeneralizedNB(TrainedClassifier):
         self.tol, self.max_passes, self.class_weight = tol, max_passes, class_weight
 
     def _learner(self) -> Learner:
-        return learner_of(self, CorrectionsMethod(softmax_of, float(self.smoothing)))
+        return learner_of(self, CorrectionsMethod(softmax_of, self.smoothing))
 
     def _step_request(self) -> StepRequest:
         return StepRequest(type(self).__name__, self.bins if isinstance(self.bins, Bins) else Bins(self.bins))

@@ -60,7 +60,7 @@ class CorrectionsMethod(DescentMethod):
     def solved(self, data: TrainingData, stats: ClassStats, step: Any, limit: int | None) -> "Corrections":
         assert isinstance(step, BinEdges)
         joint = not data.task.objective.of_rows
-        return Corrections(data.sums, bayes_weights(data.sums, step.firsts, self._smoothing, joint), step.firsts)
+        return Corrections(data.sums, bayes_weights(data.sums, step.firsts, float(self._smoothing), joint), step.firsts)
 
     def trainer(self, data: TrainingData, point: dict[str, Any], tol: float, max_passes: int) -> Trainer:
         return CorrectionTrainer(data, WholePenalties(point["l2"], 0.0), tol, max_passes)
