@@ -107,11 +107,6 @@ class CrammerSingerSVM(TrainedClassifier):
         state = super()._to_state()
         return {**state, "params": {name: "auto" if name == "start" else v for name, v in state["params"].items()}}
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = False
-        return tags
-
 
 @persistence.register
 class CrammerSingerSVMCV(TrainedClassifierCV):
@@ -216,8 +211,3 @@ class CrammerSingerSVMCV(TrainedClassifierCV):
         self._gaps = persistence.array("gaps", gaps, ["f8"], self._scores.scores.shape)
         self._choose()
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = False
-        return tags

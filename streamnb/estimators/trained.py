@@ -291,5 +291,5 @@ class TrainedClassifier(Classifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_label = self._learner().method.multilabel
         return tags

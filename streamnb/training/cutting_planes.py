@@ -193,6 +193,7 @@ class CuttingPlanesMethod(Method):
     start: Any = "auto"
     shares: bool = False
     known_planes: Sequence[tuple[np.ndarray, float]] = ()
+    multilabel = False
     scoring_reads = 1
     starts_from = CuttingPlanes
 

@@ -84,8 +84,8 @@ class Method:
     ----------
     products, labels : bool
         Whether the scan sums products of features, of which all weights follow without a read; and those of labels.
-    narrows : bool
-        Whether reads leave out features that no row has.
+    multilabel, narrows : bool
+        Whether rows may bear any number of labels; and whether reads leave out features that no row has.
     n_arrays : int
         Arrays as large as the weights while these are trained.
     scoring_reads : int
@@ -95,7 +95,7 @@ class Method:
     """
 
     products = labels = False
-    narrows = True
+    multilabel = narrows = True
     n_arrays = 1
     scoring_reads = 0
     starts_from: type = LinearModel
