@@ -96,6 +96,7 @@ class Objective:
 
     slope = 1.0  # the gradient at the start is this multiple of -t*
     of_rows = True  # each row of weights has a loss of its own, and its best step
+    kernel: Any = None  # fills in slopes and losses of each row of weights by itself
     bounded = False  # True where a loss of 0 is reached: no rows ask for weights without end
 
     def __repr__(self) -> str:
@@ -124,7 +125,9 @@ class Objective:
 
     def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Slopes of the losses in the scores, (n_rows, R), and the losses of rows, (n_rows, G)."""
-        raise NotImplementedError
+        residual, losses = np.empty_like(scores), np.empty_like(scores)
+        self.kernel(scores, targets, residual, losses)
+        return residual, losses
 
     def bounds(self, sums: RowSums, most: float) -> np.ndarray:
         """No sum of abs(w slope x) of a feature is larger, (n_features + 1,), last for x = 1, where no loss is."""
@@ -168,6 +171,8 @@ class Softmax(Objective):
 class Logistic(Objective):
     """ln(1 + exp(-s)) of the score on the right side, for each row of weights."""
 
+    kernel = staticmethod(descent.logistic_rows)
+
     def intercepts(self, share: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
             return np.log(share) - np.log1p(-share)
@@ -177,11 +182,6 @@ class Logistic(Objective):
         for part in (sums.own_weight, sums.weight - sums.own_weight):
             terms = terms - part * np.log(np.where(part > 0.0, part / sums.weight, 1.0))
         return terms
-
-    def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        residual, losses = np.empty_like(scores), np.empty_like(scores)
-        descent.logistic_rows(scores, targets, residual, losses)
-        return residual, losses
 
 
 class Squares(Objective):
@@ -206,12 +206,8 @@ class Squares(Objective):
 class SquaredHinge(Squares):
     """max(0, 1 - s)^2 of the score on the right side, for each row of weights."""
 
+    kernel = staticmethod(descent.squared_hinge_rows)
     slope = 4.0
-
-    def losses(self, scores: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        residual, losses = np.empty_like(scores), np.empty_like(scores)
-        descent.squared_hinge_rows(scores, targets, residual, losses)
-        return residual, losses
 
 
 class LeastSquares(Squares):
