@@ -19,6 +19,7 @@ HISTORY = "objective", "gap", "seconds"
 
 
 def _gap(self: Any) -> float:
+    """No weights have an objective that is lower by more than this."""
     self._fitted_model()
     return max(float(self.history_["gap"][-1]), 0.0)
 
