@@ -90,7 +90,7 @@ def evaluate(
     >>> snb.evaluate(model, ["white wine", "black tea"], ["wine", "tea"]).accuracy()
     1.0
     """
-    if hasattr(y_true, "predict"):
+    if _predicts(y_true):
         _check_model(y_true, y_pred, {"scores": scores, "proba": proba, "classes": classes})
         return _judged_model(y_true, y_pred, y, sample_weight)
     _check_columns(y_true, y_pred, y)
@@ -116,6 +116,11 @@ def evaluate(
     return run(judge, rows, RunOptions())[0].evaluations
 
 
+def _predicts(given: Any) -> bool:
+    """Whether this is a model. Its class tells: a delayed object of Dask has any attribute."""
+    return hasattr(given if isinstance(given, type) else type(given), "predict")
+
+
 def _check_model(model: Any, X: Any, others: dict[str, Any]) -> None:
     """Refuse what does not go with a model."""
     if isinstance(model, type):
@@ -129,7 +134,7 @@ def _check_model(model: Any, X: Any, others: dict[str, Any]) -> None:
 
 def _check_columns(y_true: Any, y_pred: Any, y: Any) -> None:
     """Refuse what would go with a model, and there is none."""
-    if hasattr(y_pred, "predict"):
+    if _predicts(y_pred):
         raise TypeError(f"the model comes first: evaluate(model, X, y), and here y_true={type(y_true).__name__}")
     if y is not None:
         raise ValueError("y goes with a model, evaluate(model, X, y); labels and what was predicted are y_true, y_pred")
